@@ -1,0 +1,3 @@
+"""codeguard: a sandboxed defense for code retrieval."""
+
+__version__ = "0.1.0"

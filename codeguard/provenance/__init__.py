@@ -1,0 +1,1 @@
+"""Placeholder until its room is built."""

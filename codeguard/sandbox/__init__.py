@@ -1,0 +1,1 @@
+"""Runs untrusted code in a confined process and brings plain values back."""

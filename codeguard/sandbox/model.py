@@ -1,0 +1,166 @@
+"""What goes into the sandbox and what comes out: jobs, calls, limits, results, layers.
+
+The values that cross the border are plain data. Nothing here is executed and
+nothing here knows of chunks, specs or scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+
+
+class Level(IntEnum):
+    """How strong the confinement is, as tried out in a real child."""
+
+    L0 = 0  # a separate process, rlimits where the system has them
+    L1 = 1  # seccomp and rlimits
+    L2 = 2  # seccomp, Landlock, rlimits, no capabilities; without namespaces
+    L3 = 3  # every layer
+
+
+class Tier(StrEnum):
+    """How the source is compiled."""
+
+    RESTRICTED = "restricted"  # RestrictedPython's policy
+    NATIVE = "native"  # unmodified bytecode, operating system layers only (L2 or above)
+
+
+class Status(StrEnum):
+    """How a job ended, as the host saw it."""
+
+    COMPLETED = "completed"  # a whole frame arrived: see the calls
+    ERROR = "error"  # the module's own top level raised
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    VIOLATION = "violation"  # killed for a forbidden system call
+    POLICY = "policy"  # the restricted tier refuses the source
+    CRASH = "crash"  # a signal that no limit explains
+    MALFORMED = "malformed"  # a frame that breaks the protocol
+    NO_SIGNAL = "no_signal"  # ended without a whole frame
+    UNSUPPORTED = "unsupported"  # below the required level, or does not parse
+
+
+class Outcome(StrEnum):
+    """How one call ended."""
+
+    RETURNED = "returned"
+    RAISED = "raised"
+    BADTYPE = "badtype"  # the value is of a type that the channel does not carry
+    NOT_RUN = "not_run"  # an earlier call used the budget up
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one child may use; seconds and bytes. The wall clock is enforced from outside."""
+
+    wall_s: float = 2.0
+    cpu_s: float = 1.0
+    memory_bytes: int = 512 * 1024 * 1024
+    frame_bytes: int = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call inside the child.
+
+    `target` is an expression for the callable; with `args` None it is the
+    whole expression whose value is wanted. `setup` are statements that run
+    first, in a scope of this call's own on top of the module's. `args` and
+    `kwargs` are plain values (None, bool, int, float, complex, str, bytes,
+    list, tuple, dict, set, frozenset).
+    """
+
+    target: str
+    args: tuple[object, ...] | None = ()
+    kwargs: Mapping[str, object] = field(default_factory=dict)
+    setup: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the code sees of the outside; another world shows what depends on it."""
+
+    now: float = 1_600_000_000.0  # seconds since the epoch that the clock facades start at
+    environment: Mapping[str, str] = field(default_factory=dict)
+    hash_seed: int = 0
+    random_seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A module's source and the calls to make on it, all in one fresh child."""
+
+    source: str
+    calls: tuple[Call, ...]
+    tier: Tier = Tier.RESTRICTED
+    limits: Limits = Limits()
+    world: World = World()
+    trace: str = ""  # name of the function whose lines and branches to report, empty for none
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A value that has no plain form: an instance, shown by its type and its public fields."""
+
+    type_name: str
+    fields: tuple[tuple[str, object], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """What an iterator or generator gave; `exhausted` is False where the cap ended it."""
+
+    type_name: str
+    items: tuple[object, ...]
+    exhausted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """What one call gave.
+
+    `args_after` are the arguments after the call, to see mutation in place.
+    `exception` is the type's name and the names of its bases, most derived
+    first; `message` its text, capped.
+    """
+
+    outcome: Outcome
+    value: object = None
+    args_after: tuple[object, ...] | None = None
+    exception: tuple[str, ...] = ()
+    message: str = ""
+    stdout: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LineCoverage:
+    """Lines (1-based, of the job's source) reached, and branch arcs; the child's own word."""
+
+    executable: frozenset[int] = frozenset()
+    reached: frozenset[int] = frozenset()
+    arcs: frozenset[tuple[int, int]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """What the host knows of one job. `effects` are what the code tried to do (`open:/etc/passwd`)."""
+
+    status: Status
+    level: Level
+    tier: Tier
+    calls: tuple[CallResult, ...] = ()
+    effects: tuple[str, ...] = ()
+    coverage: LineCoverage | None = None
+    detail: str = ""
+    wall_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer of confinement, as found by really trying what it forbids."""
+
+    name: str
+    engaged: bool
+    detail: str

@@ -1,0 +1,82 @@
+"""What a signal is: one source of evidence about a chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from codeguard.models import Chunk, Confidence, Evidence, Severity, SourceFile, Trust
+
+
+class Moment(StrEnum):
+    """When a signal can speak, which is also how long its evidence keeps."""
+
+    INDEX = "index"  # depends on the file alone (and the trusted corpus): cached by digest
+    QUERY = "query"  # depends on the query or on the trust of the moment: never cached
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of evidence that a signal gives, documented where it is made.
+
+    `bad` and `good` are short examples: what the rule fires on and the same
+    thing done right.
+    """
+
+    id: str
+    summary: str
+    severity: Severity
+    confidence: Confidence
+    explanation: str = ""
+    bad: str = ""
+    good: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The chunk under examination, with its surroundings.
+
+    `file` is the whole file the chunk stands in. `distance` is the
+    cosine distance to the query and `distance_z` its z-score among the
+    candidates; both are None outside a query.
+    """
+
+    chunk: Chunk
+    file: SourceFile
+    trust: Trust
+    distance: float | None = None
+    distance_z: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the signals may consult beside the subject: services by name, made by the guard.
+
+    Known names: `perplexity` (a trained `codeguard.perplexity` model),
+    `behavior` (a `codeguard.behavior.BehaviorChecker`), `trusted` (the files
+    of the verified manifest). A signal whose service is missing yields
+    nothing and is listed as switched off.
+    """
+
+    services: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Signal(Protocol):
+    """One source of evidence. Raise on an internal error: the caller turns it into a finding.
+
+    A signal must not look at a file's name or folder, nor at anything but
+    its arguments: renaming an untrusted file changes no evidence.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    moment: ClassVar[Moment]
+    rules: ClassVar[tuple[Rule, ...]]
+    needs: ClassVar[frozenset[str]]
+
+    def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+        """Yield the evidence about one chunk, none where there is nothing to say."""
+        ...

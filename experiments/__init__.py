@@ -1,0 +1,1 @@
+"""Attacks, metrics and experiments on codeguard."""
