@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from codeguard.models import Chunk, Confidence, Evidence, Severity, SourceFile, Trust
+from codeguard.weights import Weights
 
 
 class Moment(StrEnum):
@@ -54,13 +55,14 @@ class Subject:
 class Context:
     """What the signals may consult beside the subject: services by name, made by the guard.
 
-    Known names: `perplexity` (a trained `codeguard.perplexity` model),
-    `behavior` (a `codeguard.behavior.BehaviorChecker`), `trusted` (the files
-    of the verified manifest). A signal whose service is missing yields
-    nothing and is listed as switched off.
+    Known names: `perplexity` (a trained `codeguard.perplexity.PerplexityModel`),
+    `behavior` (a callable from chunk and file to a `CheckReport`), `trusted`
+    (the files of the verified manifest). A signal whose service is missing
+    yields nothing. `weights` turn observations into penalties.
     """
 
     services: Mapping[str, Any] = field(default_factory=dict)
+    weights: Weights = field(default_factory=Weights)
 
 
 @runtime_checkable

@@ -1,0 +1,201 @@
+"""What a user may choose, from a TOML file in their own configuration directory or given by hand.
+
+Nothing here is ever read from a corpus: an audited tree does not configure
+the tool that audits it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from codeguard.errors import ConfigError
+from codeguard.weights import Weights
+
+MODES = ("rerank", "drop")
+ORDERS = ("score", "penalty")
+LEVELS = ("L0", "L1", "L2", "L3")
+
+
+def user_config_dir() -> Path:
+    """Return the folder of the user's configuration, keys included; outside every corpus."""
+    return Path(platformdirs.user_config_dir("codeguard"))
+
+
+@dataclass(frozen=True, slots=True)
+class DefenseConfig:
+    """How candidates are judged and ordered.
+
+    `mode` "rerank" keeps every candidate, "drop" removes the convicted and
+    whatever has a penalty above `drop_threshold`. `order` "score" sorts by
+    standardised distance plus penalty, "penalty" by the penalty alone (the
+    method's own order). `fetch_multiplier` times k candidates are fetched;
+    where they hold fewer than k distinct files the set grows up to
+    `max_candidates`. `query_budget_s` bounds the behavior checks that a
+    query still has to run, in seconds. `required_level` is the sandbox level
+    below which nothing is run.
+    """
+
+    enable_provenance: bool = True
+    enable_perplexity: bool = True
+    enable_distance: bool = True
+    enable_behavior: bool = True
+    mode: str = "rerank"
+    order: str = "score"
+    trust_paths: tuple[str, ...] = ()
+    fetch_multiplier: int = 3
+    max_candidates: int = 400
+    drop_threshold: float = 2.0
+    query_budget_s: float = 20.0
+    required_level: str = "L2"
+    disabled_signals: tuple[str, ...] = ()
+    weights: Weights = field(default_factory=Weights)
+
+    def __post_init__(self) -> None:
+        _one_of("mode", self.mode, MODES)
+        _one_of("order", self.order, ORDERS)
+        _one_of("required_level", self.required_level, LEVELS)
+        if self.fetch_multiplier < 1:
+            raise ConfigError("fetch_multiplier", got=self.fetch_multiplier, expected="1 or more")
+        if self.max_candidates < 1:
+            raise ConfigError("max_candidates", got=self.max_candidates, expected="1 or more")
+        if self.query_budget_s < 0:
+            raise ConfigError("query_budget_s", got=self.query_budget_s, expected="0 or more seconds")
+
+    def enabled(self, signal: str) -> bool:
+        """Say whether a signal is switched on, by its name."""
+        if signal in self.disabled_signals:
+            return False
+        switches = {
+            "provenance": self.enable_provenance,
+            "perplexity": self.enable_perplexity,
+            "distance": self.enable_distance,
+            "behavior": self.enable_behavior,
+        }
+        return switches.get(signal, True)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything a command needs beside its arguments.
+
+    `store` is a folder or the URL of a Chroma server; `state_dir` holds the
+    catalog, cached evidence, manifest and seed (the store's folder unless the
+    store is remote). `specs` are folders of the user's own TOML specs.
+    """
+
+    store: str = ".codeguard"
+    state_dir: str | None = None
+    embedding: str = "auto"
+    specs: tuple[str, ...] = ()
+    jobs: int | None = None
+    require_signature: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
+    defense: DefenseConfig = DefenseConfig()
+    signing: Mapping[str, Any] = field(default_factory=dict)
+    fixed_seed: bytes | None = None  # experiments only: a seed that an attacker may know
+
+    @property
+    def remote(self) -> bool:
+        """Whether the store is a server."""
+        return self.store.startswith(("http://", "https://"))
+
+    @property
+    def state(self) -> Path:
+        """Folder of the local state."""
+        if self.state_dir is not None:
+            return Path(self.state_dir)
+        return Path(".codeguard") if self.remote else Path(self.store)
+
+    def replace(self, **changes: Any) -> Settings:
+        """Return the same settings with some of them changed; None means unchanged."""
+        return replace(self, **{key: value for key, value in changes.items() if value is not None})
+
+
+def load_settings(path: Path | None = None) -> Settings:
+    """Read the configuration file: `path`, or `config.toml` in the user's configuration directory.
+
+    A missing default file means the defaults; a missing `path` is an error.
+
+    Raises:
+        ConfigError: unreadable file, broken TOML, an unknown key or a value of the wrong type.
+    """
+    chosen = path or user_config_dir() / "config.toml"
+    try:
+        raw = chosen.read_bytes()
+    except FileNotFoundError:
+        if path is None:
+            return Settings()
+        raise ConfigError("configuration file not found", got=str(path), hint="check --config") from None
+    except OSError as error:
+        raise ConfigError(
+            "configuration file cannot be read",
+            got=f"{chosen} ({error.strerror})",
+            hint="check its permissions",
+        ) from None
+    try:
+        table = tomllib.loads(raw.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"configuration file {chosen} is not TOML ({error})") from None
+    return _settings(table, str(chosen))
+
+
+def _settings(table: Mapping[str, Any], where: str) -> Settings:
+    values = dict(table)
+    defense = _defense(_table(values.pop("defense", {}), f"{where}: [defense]"), where)
+    signing = _table(values.pop("signing", {}), f"{where}: [signing]")
+    headers = _table(values.pop("headers", {}), f"{where}: [headers]")
+    known = {
+        "store": str,
+        "state_dir": str,
+        "embedding": str,
+        "specs": list,
+        "jobs": int,
+        "require_signature": bool,
+    }
+    _check_keys(values, known, where)
+    if "specs" in values:
+        values["specs"] = tuple(str(item) for item in values["specs"])
+    return Settings(
+        **values, defense=defense, signing=signing, headers={str(k): str(v) for k, v in headers.items()}
+    )
+
+
+def _defense(table: Mapping[str, Any], where: str) -> DefenseConfig:
+    values = dict(table)
+    weights = _table(values.pop("weights", {}), f"{where}: [defense.weights]")
+    defaults = DefenseConfig()
+    known = {item.name: type(getattr(defaults, item.name)) for item in fields(DefenseConfig)}
+    known = {key: list if kind is tuple else kind for key, kind in known.items() if kind is not Weights}
+    _check_keys(values, known, f"{where}: [defense]")
+    for key, value in values.items():
+        if isinstance(value, list):
+            values[key] = tuple(str(item) for item in value)
+    return DefenseConfig(**values, weights=Weights(dict(weights)))
+
+
+def _table(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigError(where, got=type(value).__name__, expected="a table")
+    return value
+
+
+def _check_keys(values: Mapping[str, Any], known: Mapping[str, type], where: str) -> None:
+    for key, value in values.items():
+        if key not in known:
+            raise ConfigError(f"{where}: unknown key {key!r}", expected=f"one of {', '.join(sorted(known))}")
+        wanted: tuple[type, ...] = (int, float) if known[key] is float else (known[key],)
+        if not isinstance(value, wanted) or (isinstance(value, bool) and known[key] is not bool):
+            raise ConfigError(
+                f"{where}: {key}", got=f"{value!r} ({type(value).__name__})", expected=known[key].__name__
+            )
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ConfigError(name, got=repr(value), expected=f"one of {', '.join(allowed)}")

@@ -1,0 +1,110 @@
+"""What the sandboxed behavior checker found, as evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import ClassVar
+
+from codeguard.models import (
+    CheckReport,
+    Chunk,
+    Confidence,
+    Coverage,
+    Evidence,
+    Severity,
+    SourceFile,
+    Trust,
+    Verdict,
+)
+from codeguard.signals.base import Context, Moment, Rule, Subject
+
+CONVICTING = frozenset({Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
+EXHAUSTING = frozenset({Verdict.TIMEOUT, Verdict.MEMORY, Verdict.CRASH})
+LEAST_DIVERGENCE = 2.0
+
+
+class BehaviorSignal:
+    """Runs a function against what the trusted code says it should do.
+
+    Trusted text is not checked: it is what the others are checked against.
+    A copy is, for its surroundings are not trusted.
+    """
+
+    name: ClassVar[str] = "behavior"
+    summary: ClassVar[str] = "sandboxed tests against specs and trusted references"
+    moment: ClassVar[Moment] = Moment.INDEX
+    needs: ClassVar[frozenset[str]] = frozenset({"behavior"})
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("pass", "does what the trusted code does", Severity.INFO, Confidence.MEDIUM),
+        Rule("fail", "differs on an example or a spec's case", Severity.HIGH, Confidence.HIGH),
+        Rule(
+            "diverges",
+            "differs on a generated input inside the learned domain",
+            Severity.HIGH,
+            Confidence.MEDIUM,
+        ),
+        Rule("violation", "tried what the trusted twin does not", Severity.CRITICAL, Confidence.HIGH),
+        Rule("timeout", "does not finish where the reference does", Severity.MEDIUM, Confidence.LOW),
+        Rule("memory", "exhausts its memory where the reference does not", Severity.MEDIUM, Confidence.LOW),
+        Rule("crash", "dies where the reference does not", Severity.MEDIUM, Confidence.MEDIUM),
+        Rule("untested", "could not be tested: neither a pass nor a fail", Severity.INFO, Confidence.HIGH),
+    )
+
+    def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+        """Yield one piece of evidence for a function of unknown origin."""
+        check: Callable[[Chunk, SourceFile], CheckReport] | None = context.services.get("behavior")
+        if check is None or subject.trust is Trust.TRUSTED:
+            return
+        report = check(subject.chunk, subject.file)
+        penalty, convicts = self._penalty(report, subject.trust, context)
+        rule = self._rule(report)
+        yield Evidence(
+            signal=self.name,
+            id=rule.id,
+            penalty=penalty,
+            convicts=convicts,
+            reason=describe(report),
+            severity=rule.severity,
+            confidence=rule.confidence,
+            span=subject.chunk.span,
+            measurements={
+                "verdict": report.verdict.value,
+                "coverage": report.coverage.value,
+                "level": report.level,
+                "tier": report.tier,
+                "calls": report.calls,
+                "share": report.share,
+            },
+        )
+
+    def _rule(self, report: CheckReport) -> Rule:
+        by_id = {rule.id: rule for rule in self.rules}
+        return by_id.get(report.verdict.value, by_id["untested"])
+
+    def _penalty(self, report: CheckReport, trust: Trust, context: Context) -> tuple[float, bool]:
+        verdict = report.verdict
+        weight = context.weights[f"behavior.{verdict.value}"]
+        if verdict is Verdict.PASS:
+            earns_bonus = report.coverage is Coverage.FULL and trust is Trust.UNLISTED
+            return (weight if earns_bonus else 0.0), False
+        if verdict is Verdict.DIVERGES:
+            least = weight * LEAST_DIVERGENCE / 3.0
+            return least + (weight - least) * min(1.0, max(0.0, report.share)), True
+        if verdict in CONVICTING:
+            return weight, True
+        return (weight if verdict in EXHAUSTING else 0.0), False
+
+
+def describe(report: CheckReport) -> str:
+    """Return one line for a person: verdict, where the expectation is from, what differs."""
+    parts = [f"{report.verdict.value}: {report.reason}" if report.reason else report.verdict.value]
+    if report.counterexample:
+        parts.append(report.counterexample)
+    if report.origin:
+        parts.append(f"expectation from {report.origin}")
+    if report.verdict is Verdict.PASS and report.coverage is Coverage.PARTIAL:
+        parts.append("partial coverage, no bonus")
+    return "; ".join(parts)
+
+
+SIGNAL = BehaviorSignal()

@@ -1,0 +1,69 @@
+"""Every weight of the ranking, each with its reason, in one table.
+
+A penalty is in units of the ranking's standardised distance: +1 moves a
+chunk one standard deviation of the candidates' distances back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from codeguard.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A default penalty and why it has this value."""
+
+    value: float
+    reason: str
+
+
+DEFAULTS: Mapping[str, Weight] = {
+    "provenance.trusted": Weight(-0.5, "the team's own text, verified now: a bonus below one deviation"),
+    "provenance.copy": Weight(
+        0.0, "text of ours in a file that is not ours: no bonus, its surroundings decide"
+    ),
+    "provenance.modified": Weight(1.0, "a trusted path whose text is not the trusted text"),
+    "provenance.unlisted": Weight(0.5, "unknown origin is the ordinary case, not an accusation"),
+    "perplexity.outlier": Weight(0.5, "a style detector: unlike the trusted code, which is no crime"),
+    "distance.outlier": Weight(0.3, "times min(z, 3): far from the query for a candidate"),
+    "behavior.pass": Weight(
+        -0.5, "unknown origin, but does what the trusted code does, every branch reached"
+    ),
+    "behavior.fail": Weight(3.0, "wrong on an example of the trusted code: behind everything not convicted"),
+    "behavior.diverges": Weight(
+        3.0, "wrong on inputs inside the learned domain; at least 2, up to 3 by share"
+    ),
+    "behavior.violation": Weight(3.0, "reached for what the trusted twin does not touch"),
+    "behavior.timeout": Weight(1.5, "does not finish where the reference does; may be honest and slow"),
+    "behavior.memory": Weight(1.5, "exhausts memory where the reference does not"),
+    "behavior.crash": Weight(1.5, "dies where the reference does not"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weights in force: the defaults, with single ones overridden.
+
+    Keys are `signal.rule`. A key without a default (a third party's signal)
+    is taken from `overrides` or is 0.
+    """
+
+    overrides: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key, value in self.overrides.items():
+            if not isinstance(value, int | float) or isinstance(value, bool) or not -100 <= value <= 100:
+                raise ConfigError(f"weight {key!r}", got=repr(value), expected="a number from -100 to 100")
+
+    def __getitem__(self, key: str) -> float:
+        if key in self.overrides:
+            return float(self.overrides[key])
+        default = DEFAULTS.get(key)
+        return default.value if default else 0.0
+
+    def scaled(self, key: str, factor: float) -> Weights:
+        """Return the same weights with one of them multiplied."""
+        return Weights({**self.overrides, key: self[key] * factor})
