@@ -1,0 +1,5 @@
+"""Perplexity: how surprising a text is to a language model of the trusted code."""
+
+from codeguard.perplexity.ngram import NgramModel
+
+__all__ = ["NgramModel"]

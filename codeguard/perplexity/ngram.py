@@ -1,0 +1,261 @@
+"""Character n-gram language model with interpolated Witten-Bell smoothing, over UTF-8 bytes.
+
+Bytes, not code points: the alphabet is 256 symbols whatever a text is written
+in, so nothing is out of vocabulary, probabilities sum to 1 over a set that is
+known beforehand, and seven symbols fit a 64-bit key without a hash that could
+collide. Figures are given per character all the same, as a user reads them.
+
+Witten-Bell, because it needs raw counts alone (so models can be added and a
+file taken out again), has no constant to tune, and does as well as Kneser-Ney
+on characters, whose alphabet is small and whose counts are large. Chen and
+Goodman, "An empirical study of smoothing techniques for language modeling"
+(1998), section 2.6: with c(hw) the count of w after the context h, c(h) the
+count of h followed by anything, and T(h) the number of distinct symbols
+after h,
+
+    P(w|h) = (c(hw) + T(h) P(w|h')) / (c(h) + T(h))
+
+where h' is h without its oldest symbol, and below the empty context the
+uniform distribution over the alphabet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codeguard.perplexity.table import Table
+
+ALPHABET = 256
+SYMBOL_BITS = 9  # a byte plus one, so that 0 can mean "beyond the text"
+MAX_ORDER = 64 // SYMBOL_BITS
+BLOCK_BYTES = 1 << 23  # text counted or scored at a time: bounds the memory
+
+Bits = NDArray[np.float64]
+Keys = NDArray[np.uint64]
+Counts = NDArray[np.int64]
+
+
+class NgramModel:
+    """Counts of byte n-grams, and the probabilities that follow from them.
+
+    A model is the sorted distinct n-grams of its texts, padded at each end,
+    with their counts: a value that does not depend on the order of the texts.
+    """
+
+    def __init__(self, order: int, keys: Keys, counts: Counts, *, floor: bool = True) -> None:
+        """Take ascending distinct keys of `order` symbols with their counts; see `train`."""
+        if not 1 <= order <= MAX_ORDER:
+            raise ValueError(f"order has to be 1 to {MAX_ORDER}, got {order}")
+        self.order = order
+        self.floor = floor
+        self._keys = keys
+        self._counts = counts
+        self._levels: tuple[Table, ...] | None = None
+        self._unseen = 0.0
+
+    @classmethod
+    def train(cls, texts: Iterable[str], order: int = 6, *, floor: bool = True) -> NgramModel:
+        """Count the n-grams of the texts, up to `order` symbols long (1 to 7).
+
+        N-grams do not reach from one text into the next. With `floor` off the
+        recursion ends at the plain share of each symbol instead of the
+        uniform distribution, so that a symbol never seen has probability
+        zero: nltk's definition, here for comparison.
+        """
+        if not 1 <= order <= MAX_ORDER:
+            raise ValueError(f"order has to be 1 to {MAX_ORDER}, got {order}")
+        keys = np.empty(0, dtype=np.uint64)
+        counts = np.empty(0, dtype=np.int64)
+        for block in _blocks(_encode(text) for text in texts):
+            windows = _windows(_join(block, order), order)
+            starts_in_text = windows >> np.uint64(SYMBOL_BITS * (order - 1)) != 0
+            windows = np.sort(windows[starts_in_text])
+            keys, counts = _sum_runs(
+                np.concatenate([keys, windows]),
+                np.concatenate([counts, np.ones(len(windows), dtype=np.int64)]),
+                is_sorted=not len(keys),
+            )
+        return cls(order, keys, counts, floor=floor)
+
+    def bits(self, texts: Sequence[str]) -> list[Bits]:
+        """Return, for each text, the bits that each of its UTF-8 bytes costs, in order."""
+        result: list[Bits] = []
+        for block in _blocks(_encode(text) for text in texts):
+            symbols = _join(block, self.order)
+            costs = self._score(_windows(symbols, self.order))
+            start = 1
+            for data in block:
+                result.append(costs[start : start + len(data)])
+                start += len(data) + self.order
+        return result
+
+    def bits_per_character(self, text: str) -> float:
+        """Return the mean bits that a character (code point) costs; 0.0 for an empty text."""
+        return float(self.bits([text])[0].sum() / len(text)) if text else 0.0
+
+    def worst_window(self, text: str, width: int = 64) -> tuple[float, int, int]:
+        """Return the dearest stretch of `width` characters: its mean bits, start and end in characters.
+
+        The first one where several are equal; the whole text where it is
+        shorter; (0.0, 0, 0) where it is empty. A stretch costs what it costs
+        where it stands, after the text before it.
+        """
+        return worst_window(character_bits(text, self.bits([text])[0]), width)
+
+    def probabilities(self, context: str) -> Bits:
+        """Return P(byte | context) for each of the 256 bytes."""
+        before = _encode(context)
+        texts = [np.append(before, np.uint8(byte)) for byte in range(ALPHABET)]
+        costs = self._score(_windows(_join(texts, self.order), self.order))
+        shares: Bits = np.exp2(-costs[1 + len(before) :: len(before) + 1 + self.order])
+        return shares
+
+    def _score(self, windows: Keys) -> Bits:
+        """Return the bits of the last symbol of each window, given the symbols before it.
+
+        The longest n-gram that was seen gives its probability at once, and
+        every longer context that was seen but never with this symbol gives
+        its share for unseen ones: the same sum as the recursion, without
+        visiting the orders below. A window that ends between two texts gets a
+        figure without meaning.
+        """
+        levels = self._tables()
+        costs = np.zeros(len(windows))
+        backoff = np.zeros(len(windows))
+        missed = np.ones(len(windows), dtype=bool)
+        for size in range(self.order, 0, -1):
+            level, mask = levels[size - 1], np.uint64((1 << SYMBOL_BITS * size) - 1)
+            # The context of position i is the n-gram that ends at i - 1.
+            needed = missed.copy()
+            needed[:-1] |= missed[1:]
+            asked = np.flatnonzero(needed)
+            slots = level.find(windows[asked] & mask)
+            if size < self.order:
+                backoff[asked] = level.backoff_of[slots]
+                dearer = np.flatnonzero(missed)
+                costs[dearer] += backoff[dearer - 1]
+            costs[asked] += np.where(missed[asked], level.bits_of[slots], 0.0)
+            missed[asked[slots != level.missing]] = False
+        costs[missed] += self._unseen
+        return costs
+
+    def _tables(self) -> tuple[Table, ...]:
+        """Work out the probabilities of every n-gram seen, shortest first; once a model."""
+        if self._levels is None:
+            self._levels, self._unseen = _build(self.order, self._keys, self._counts, floor=self.floor)
+        return self._levels
+
+
+def _build(order: int, keys: Keys, counts: Counts, *, floor: bool) -> tuple[tuple[Table, ...], float]:
+    """Return a table for each size of n-gram, and the bits of a symbol never seen."""
+    levels: list[Table] = []
+    unseen = float(np.log2(ALPHABET)) if floor else float("inf")
+    for size in range(1, order + 1):
+        prefixes = keys >> np.uint64(SYMBOL_BITS * (order - size))
+        whole = prefixes & np.uint64((1 << SYMBOL_BITS) - 1) != 0
+        grams, seen = _sum_runs(prefixes[whole], counts[whole], is_sorted=True)
+        table = Table(grams)
+        levels.append(table)
+        if not len(grams):
+            continue
+        contexts = grams >> np.uint64(SYMBOL_BITS)
+        first = _run_starts(contexts)
+        total = np.add.reduceat(seen, first)
+        distinct = np.diff(first, append=len(grams))
+        sizes = distinct  # how many grams each context has
+        if size == 1:
+            lower: Bits | float = 1 / ALPHABET if floor else 0.0
+            if floor:
+                unseen += float(np.log2((total[0] + distinct[0]) / distinct[0]))
+            else:
+                distinct = np.zeros_like(distinct)
+        else:
+            below = levels[-2]
+            suffixes = grams & np.uint64((1 << SYMBOL_BITS * (size - 1)) - 1)
+            lower = np.exp2(-below.bits_of[below.find(suffixes)])
+            below.backoff_of[below.find(contexts[first])] = np.log2((total + distinct) / distinct)
+        share = np.repeat(distinct, sizes) * lower
+        table.bits_of[table.slots] = -np.log2((seen + share) / np.repeat(total + distinct, sizes))
+    return tuple(levels), unseen
+
+
+def character_bits(text: str, costs: Bits) -> Bits:
+    """Sum the costs of a text's bytes over each of its characters."""
+    if len(text) == len(costs):
+        return costs
+    data = _encode(text)
+    summed: Bits = np.add.reduceat(costs, np.flatnonzero((data & 0xC0) != 0x80))
+    return summed
+
+
+def worst_window(costs: Bits, width: int) -> tuple[float, int, int]:
+    """Return the largest mean over `width` neighbours, with start and end; see `NgramModel.worst_window`."""
+    if width <= 0:
+        raise ValueError(f"width has to be positive, got {width}")
+    if not len(costs):
+        return 0.0, 0, 0
+    width = min(width, len(costs))
+    sums = np.cumsum(np.concatenate([[0.0], costs]))
+    windows = sums[width:] - sums[:-width]
+    start = int(windows.argmax())
+    return float(windows[start] / width), start, start + width
+
+
+def _encode(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+
+
+def _blocks(texts: Iterable[NDArray[np.uint8]]) -> Iterator[list[NDArray[np.uint8]]]:
+    """Group texts so that a group is small, however many there are; a long text is a group of its own."""
+    block: list[NDArray[np.uint8]] = []
+    size = 0
+    for data in texts:
+        if block and size + len(data) > BLOCK_BYTES:
+            yield block
+            block, size = [], 0
+        block.append(data)
+        size += len(data)
+    if block:
+        yield block
+
+
+def _join(texts: Sequence[NDArray[np.uint8]], order: int) -> NDArray[np.uint64]:
+    """Put texts in a row as symbols (byte plus one), `order` zeros before, between and after them."""
+    symbols = np.zeros(sum(len(data) for data in texts) + order * (len(texts) + 1), dtype=np.uint64)
+    start = order
+    for data in texts:
+        symbols[start : start + len(data)] = data
+        symbols[start : start + len(data)] += np.uint64(1)
+        start += len(data) + order
+    return symbols
+
+
+def _windows(symbols: NDArray[np.uint64], order: int) -> Keys:
+    """Return the key of every run of `order` symbols, the oldest in the highest bits."""
+    count = len(symbols) - order + 1
+    windows = symbols[:count].copy()
+    for offset in range(1, order):
+        windows <<= np.uint64(SYMBOL_BITS)
+        windows |= symbols[offset : offset + count]
+    return windows
+
+
+def _run_starts(values: Keys) -> NDArray[np.int64]:
+    """Return where each run of equal neighbours starts."""
+    if not len(values):
+        return np.empty(0, dtype=np.int64)
+    return np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+
+
+def _sum_runs(keys: Keys, counts: Counts, *, is_sorted: bool) -> tuple[Keys, Counts]:
+    """Return distinct ascending keys with the sum of their counts."""
+    if not is_sorted:
+        ascending = np.argsort(keys, kind="stable")
+        keys, counts = keys[ascending], counts[ascending]
+    first = _run_starts(keys)
+    if not len(first):
+        return keys, counts
+    return keys[first], np.add.reduceat(counts, first)

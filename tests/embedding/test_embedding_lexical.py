@@ -1,0 +1,81 @@
+"""The lexical embedding: how words are split, and what a row promises."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codeguard.embedding import LexicalEmbedding, open_embedding
+from codeguard.embedding.lexical import split_words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("snake_case_name", ["snake", "case", "name"]),
+        ("camelCaseName", ["camel", "case", "name"]),
+        ("parseHTTPResponse2", ["parse", "http", "response", "2"]),
+        ("HTTP", ["http"]),
+        ("__init__(self)", ["init", "self"]),
+        ("0xFF + 12", ["0", "x", "ff", "12"]),
+        ("naïve Straße", ["naïve", "straße"]),
+        ("!?", []),
+    ],
+)
+def test_identifiers_are_split(text: str, words: list[str]) -> None:
+    assert split_words(text) == words
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.text(max_size=40), max_size=4))
+def test_rows_are_unit_and_do_not_depend_on_their_neighbours(texts: list[str]) -> None:
+    together = LexicalEmbedding().embed(texts)
+    assert together.shape == (len(texts), 512)
+    assert together.dtype == np.float32
+    assert np.linalg.norm(together, axis=1) == pytest.approx(1, abs=1e-5)
+    for text, row in zip(texts, together, strict=True):
+        assert LexicalEmbedding().embed([text])[0].tolist() == row.tolist()
+
+
+def test_a_query_is_nearest_to_the_function_it_describes() -> None:
+    rows = open_embedding("lexical").embed(
+        [
+            "how to calculate a factorial",
+            "def factorial(n):\n    return 1 if n == 0 else n * factorial(n - 1)",
+            "def reverse_string(text):\n    return text[::-1]",
+            "def add(a, b):\n    return a + b",
+        ]
+    )
+    assert int((rows[1:] @ rows[0]).argmax()) == 0
+
+
+def test_a_blob_costs_no_more_than_its_words() -> None:
+    blob = "x" + "QUJD" * 200_000
+    row = LexicalEmbedding().embed([blob])[0]
+    assert np.linalg.norm(row) == pytest.approx(1, abs=1e-5)
+
+
+def test_another_process_gets_the_same_vector() -> None:
+    code = (
+        "from codeguard.embedding import LexicalEmbedding;"
+        "print(LexicalEmbedding().embed(['reverseString(x)'])[0].tolist())"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1
+
+
+def test_importing_loads_no_model_library() -> None:
+    libraries = "chromadb onnxruntime onnx tokenizers safetensors openai torch openvino"
+    code = f"import sys, codeguard.embedding; print([m for m in '{libraries}'.split() if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == "[]"

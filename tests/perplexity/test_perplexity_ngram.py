@@ -1,0 +1,67 @@
+"""The n-gram model: nltk's figures, probabilities that sum to 1, and the dearest window."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nltk.lm import WittenBellInterpolated
+from nltk.util import everygrams
+
+from codeguard.perplexity import NgramModel
+
+TRAINED = ["abracadabra", "banana band", "abba", ""]
+SCORED = ["banana", "band abba cad", "nnn dra", "c"]
+TEXTS = st.lists(st.text(alphabet="ab \nµ√😀\x00", max_size=30), max_size=4)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
+def test_agrees_with_nltk(order: int) -> None:
+    ours = NgramModel.train(TRAINED, order, floor=False)
+    theirs = WittenBellInterpolated(order)
+    theirs.fit([list(everygrams(text, max_len=order)) for text in TRAINED], sorted(set("".join(TRAINED))))
+    for text in SCORED:
+        got = np.exp2(-ours.bits([text])[0])
+        want = [theirs.score(char, tuple(text[max(0, i - order + 1) : i])) for i, char in enumerate(text)]
+        assert got == pytest.approx(want, abs=1e-9, rel=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=TEXTS, context=st.text(alphabet="ab \nµ√😀\x00z", max_size=9), order=st.integers(1, 7))
+def test_probabilities_sum_to_one_over_the_bytes(texts: list[str], context: str, order: int) -> None:
+    shares = NgramModel.train(texts, order).probabilities(context)
+    assert shares.shape == (256,)
+    assert (shares > 0).all()
+    assert shares.sum() == pytest.approx(1, abs=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(trained=TEXTS, scored=TEXTS, order=st.integers(1, 7))
+def test_a_text_costs_the_same_alone_and_among_others(
+    trained: list[str], scored: list[str], order: int
+) -> None:
+    model = NgramModel.train(trained, order)
+    for text, costs in zip(scored, model.bits(scored), strict=True):
+        assert costs.tolist() == model.bits([text])[0].tolist()
+        assert len(costs) == len(text.encode())
+
+
+def test_an_untrained_model_is_uniform() -> None:
+    assert NgramModel.train([]).bits_per_character("abc") == pytest.approx(8)
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "start", "end"),
+    [
+        ("", 4, 0, 0),
+        ("aa", 4, 0, 2),
+        ("aaaaaaaazzzzaaaa", 4, 8, 12),
+        ("ééééééQJéé", 2, 6, 8),
+    ],
+)
+def test_worst_window_is_given_in_characters(text: str, width: int, start: int, end: int) -> None:
+    model = NgramModel.train(["a" * 50, "é" * 50])
+    bits, got_start, got_end = model.worst_window(text, width)
+    assert (got_start, got_end) == (start, end)
+    assert bits >= (model.bits_per_character(text) if text else 0.0)
