@@ -84,8 +84,7 @@ class LexicalEmbedding:
         for row, text in zip(rows, texts, strict=True):
             counts = Counter(split_words(text)) or {"": 1}
             vectors = np.stack([self._vector(word) for word in counts])
-            dampened = np.sqrt(np.fromiter(counts.values(), dtype=np.float32, count=len(counts)))
-            np.dot(dampened, vectors, out=row)
+            row[:] = np.sqrt(np.fromiter(counts.values(), dtype=np.float32, count=len(counts))) @ vectors
         return unit_rows(rows)
 
     def _vector(self, word: str) -> NDArray[np.float32]:
@@ -107,9 +106,8 @@ class LexicalEmbedding:
         signs = self._signs([f"={word}", *grams])
         weights = np.ones(len(signs), dtype=np.float32)
         weights[0] = WORD_SHARE
-        scale = np.float32(word_weight(word) / math.sqrt(float(weights @ weights) * self.dimension))
-        vector: NDArray[np.float32] = (weights * scale) @ signs
-        return vector
+        weights *= word_weight(word) / math.sqrt(float(weights @ weights) * self.dimension)
+        return weights @ signs
 
     def _signs(self, features: Sequence[str]) -> NDArray[np.float32]:
         """Return one row of +1 and -1 a feature, from as many digests as the dimension needs."""

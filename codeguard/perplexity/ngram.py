@@ -22,10 +22,12 @@ uniform distribution over the alphabet.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from codeguard.perplexity.storage import read_model, write_model
 from codeguard.perplexity.table import Table
 
 ALPHABET = 256
@@ -51,8 +53,8 @@ class NgramModel:
             raise ValueError(f"order has to be 1 to {MAX_ORDER}, got {order}")
         self.order = order
         self.floor = floor
-        self._keys = keys
-        self._counts = counts
+        self.keys = keys
+        self.counts = counts
         self._levels: tuple[Table, ...] | None = None
         self._unseen = 0.0
 
@@ -79,6 +81,25 @@ class NgramModel:
                 is_sorted=not len(keys),
             )
         return cls(order, keys, counts, floor=floor)
+
+    def without(self, other: NgramModel) -> NgramModel:
+        """Return the model as if the texts of `other`, which have to be among its own, had not been there."""
+        if other.order != self.order:
+            raise ValueError(f"models of order {self.order} and {other.order} cannot be subtracted")
+        counts = self.counts.copy()
+        counts[np.searchsorted(self.keys, other.keys)] -= other.counts
+        left = counts > 0
+        return NgramModel(self.order, self.keys[left], counts[left], floor=self.floor)
+
+    def save(self, path: Path) -> None:
+        """Write the model to a file, atomically; StoreError where that fails."""
+        write_model(path, {"order": self.order}, self.keys, self.counts)
+
+    @classmethod
+    def load(cls, path: Path) -> NgramModel:
+        """Read what `save` wrote; StoreError where the file is missing, damaged or of another make."""
+        header, keys, counts = read_model(path, ["order"])
+        return cls(int(header["order"]), keys, counts)
 
     def bits(self, texts: Sequence[str]) -> list[Bits]:
         """Return, for each text, the bits that each of its UTF-8 bytes costs, in order."""
@@ -145,7 +166,7 @@ class NgramModel:
     def _tables(self) -> tuple[Table, ...]:
         """Work out the probabilities of every n-gram seen, shortest first; once a model."""
         if self._levels is None:
-            self._levels, self._unseen = _build(self.order, self._keys, self._counts, floor=self.floor)
+            self._levels, self._unseen = _build(self.order, self.keys, self.counts, floor=self.floor)
         return self._levels
 
 
