@@ -1,0 +1,154 @@
+"""A knowledge base of labelled texts: centroids, a metric learned from it, and nearest neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codeguard.embedding import Embedding
+from codeguard.text.model import Document, TextDefenseError
+
+Floats = NDArray[np.float64]
+NEIGHBOUR_BLOCK = 512  # rows compared at once: 512 x 100,000 float32 similarities are 200 MB
+
+
+class LabelledBase:
+    """Vectors and labels of documents that are taken to be right.
+
+    `vectors` has shape (n, dimension), unit rows; `labels` n entries. The
+    base is immutable: `extended` returns a new one.
+    """
+
+    def __init__(self, vectors: NDArray[np.float32], labels: Sequence[str], embedding: Embedding) -> None:
+        """Take vectors with their labels; `of` embeds documents instead.
+
+        Raises:
+            TextDefenseError: the counts differ, a label is empty or a vector is not finite.
+        """
+        if len(vectors) != len(labels):
+            raise TextDefenseError("labelled base", got=f"{len(labels)} labels", expected=f"{len(vectors)}")
+        if not all(labels):
+            raise TextDefenseError("a document of the labelled base has no label")
+        if not np.isfinite(vectors).all():
+            raise TextDefenseError("the embedding gave a value that is not finite")
+        self.embedding = embedding
+        self.vectors = vectors
+        self.names: tuple[str, ...] = tuple(sorted(set(labels)))
+        index = {name: position for position, name in enumerate(self.names)}
+        self.codes: NDArray[np.intp] = np.array([index[label] for label in labels], dtype=np.intp)
+
+    @classmethod
+    def of(cls, documents: Sequence[Document], embedding: Embedding) -> LabelledBase:
+        """Embed documents and return them as a base."""
+        vectors = embedding.embed([document.text for document in documents])
+        return cls(vectors, [document.label for document in documents], embedding)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def extended(self, vectors: NDArray[np.float32], labels: Sequence[str]) -> LabelledBase:
+        """Return a base with further documents behind these."""
+        old = [self.names[code] for code in self.codes]
+        joined = np.concatenate([self.vectors, vectors]) if len(self) else vectors
+        return LabelledBase(joined, [*old, *labels], self.embedding)
+
+    @cached_property
+    def centroids(self) -> Floats:
+        """Mean vector of each label, in the order of `names`; shape (labels, dimension)."""
+        return centroids(self.vectors.astype(np.float64), self.codes, len(self.names))
+
+    @cached_property
+    def metric(self) -> Floats:
+        """Matrix W of shape (dimension, dimension): in x @ W, a label's own spread is the same every way.
+
+        The inverse Cholesky factor of the within-label covariance, shrunk
+        as Ledoit and Wolf, "A well-conditioned estimator for
+        large-dimensional covariance matrices" (2004), so that it exists for
+        fewer documents than dimensions too.
+        """
+        residuals = self.vectors.astype(np.float64) - self.centroids[self.codes]
+        covariance = shrunk_covariance(residuals)
+        inverse: Floats = np.linalg.inv(np.linalg.cholesky(covariance)).T
+        return inverse
+
+    def centroid_similarity(self, vectors: NDArray[np.floating], *, whitened: bool) -> Floats:
+        """Return the cosine of each vector to each label's centroid; shape (n, labels).
+
+        With `whitened`, both are first moved to the mean of the centroids
+        and turned by `metric`; the nearest centroid is then the one that
+        linear discriminant analysis with equal priors would name.
+        """
+        rows, centers = vectors.astype(np.float64), self.centroids
+        if whitened:
+            middle = centers.mean(axis=0)
+            rows, centers = (rows - middle) @ self.metric, (centers - middle) @ self.metric
+            # Nearest by distance, shown as a cosine-like figure: with two labels the
+            # centroids lie opposite each other and both orders agree.
+            if len(self.names) > 2:
+                offsets = np.sum(centers * centers, axis=1) / 2
+                scale = np.linalg.norm(rows, axis=1, keepdims=True) * np.linalg.norm(centers, axis=1).mean()
+                fits: Floats = (rows @ centers.T - offsets) / np.maximum(scale, 1e-12)
+                return fits
+        cosines: Floats = _unit(rows) @ _unit(centers).T
+        return cosines
+
+    def neighbour_shares(
+        self, vectors: NDArray[np.float32], k: int, *, power: float, exclude_self: bool = False
+    ) -> Floats:
+        """Return, for each vector, every label's share of its k nearest documents; shape (n, labels).
+
+        A neighbour counts with its cosine to the power `power` (negative
+        cosines as 0); 0 is the plain majority. With `exclude_self` the
+        vectors are the base's own, and none is its own neighbour.
+        """
+        count = min(k, len(self) - int(exclude_self))
+        if count < 1:
+            raise TextDefenseError("no neighbours to ask", got=f"{len(self)} documents in the base")
+        shares = np.zeros((len(vectors), len(self.names)))
+        for start in range(0, len(vectors), NEIGHBOUR_BLOCK):
+            block = vectors[start : start + NEIGHBOUR_BLOCK] @ self.vectors.T
+            if exclude_self:
+                block[np.arange(len(block)), np.arange(start, start + len(block))] = -np.inf
+            nearest = np.argpartition(-block, count - 1, axis=1)[:, :count]
+            similarity = np.take_along_axis(block, nearest, axis=1).astype(np.float64)
+            weight = np.maximum(similarity, 1e-9) ** power
+            for code in range(len(self.names)):
+                shares[start : start + len(block), code] = np.where(
+                    self.codes[nearest] == code, weight, 0.0
+                ).sum(axis=1)
+        normalised: Floats = shares / shares.sum(axis=1, keepdims=True)
+        return normalised
+
+
+def centroids(vectors: Floats, codes: NDArray[np.intp], count: int) -> Floats:
+    """Return the mean of the vectors of each code, 0 to count - 1; a code without vectors gets zeros."""
+    sums = np.zeros((count, vectors.shape[1]))
+    np.add.at(sums, codes, vectors)
+    sizes = np.bincount(codes, minlength=count)
+    means: Floats = sums / np.maximum(sizes, 1)[:, None]
+    return means
+
+
+def shrunk_covariance(residuals: Floats) -> Floats:
+    """Return the Ledoit-Wolf estimate of the covariance of centred rows; shape (dimension, dimension)."""
+    count, dimension = residuals.shape
+    sample = residuals.T @ residuals / count
+    level = max(float(np.trace(sample)) / dimension, 1e-12)
+    identity = np.eye(dimension)
+    spread = float(np.sum((sample - level * identity) ** 2))
+    squares = residuals * residuals
+    noise = float(np.sum(squares.T @ squares / count - sample * sample)) / count
+    share = 1.0 if spread <= 0 else min(max(noise, 0.0), spread) / spread
+    # A floor keeps the Cholesky factor defined where every document of a label is the same.
+    share = max(share, 1e-6)
+    shrunk: Floats = (1 - share) * sample + share * level * identity
+    return shrunk
+
+
+def _unit(rows: Floats) -> Floats:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    scaled: Floats = rows / np.maximum(lengths, 1e-12)
+    return scaled

@@ -1,0 +1,120 @@
+from pathlib import Path
+from typing import Any
+
+import chromadb
+import pytest
+from text_samples import clean_base, clean_batch, flipped
+
+from codeguard.embedding import LexicalEmbedding
+from codeguard.text import (
+    Document,
+    LabelFlipConfig,
+    LabelFlipDefense,
+    LabelledBase,
+    TextDefenseError,
+    ingest,
+    remove_batch,
+    stored_documents,
+)
+
+EMBEDDING = LexicalEmbedding()
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Any:
+    client = chromadb.PersistentClient(
+        str(tmp_path / "store"), settings=chromadb.Settings(anonymized_telemetry=False)
+    )
+    return client.create_collection("mails", embedding_function=None)
+
+
+def defense(documents: list[Document]) -> LabelFlipDefense:
+    config = LabelFlipConfig(level="entry", neighbours=3)
+    return LabelFlipDefense(LabelledBase.of(documents, EMBEDDING), config)
+
+
+class FailsAt:
+    """A real collection whose n-th call of a method fails, before or after it has written."""
+
+    def __init__(self, inner: Any, method: str, call: int, *, after: bool = False) -> None:
+        self._inner, self._method, self._left, self._after = inner, method, call, after
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(self._inner, name)
+        if name != self._method:
+            return real
+
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            self._left -= 1
+            if self._left:
+                return real(*args, **kwargs)
+            if self._after:
+                real(*args, **kwargs)
+            raise OSError("disk full")
+
+        return wrapped
+
+
+def test_only_what_was_kept_is_stored_and_the_rest_is_reported(collection: Any) -> None:
+    batch = clean_batch()[:6] + flipped(clean_batch()[6:])
+    report = ingest(collection, batch, defense(clean_base()), embedding=EMBEDDING)
+    assert sorted(collection.get()["ids"]) == sorted(item.id for item in batch[:6])
+    assert [item["id"] for item in report.to_json()["judgments"] if not item["kept"]] == [
+        item.id for item in batch[6:]
+    ]
+    assert all(judgment.reason for judgment in report.selection.rejected)
+
+
+def test_a_collection_becomes_the_base_of_the_next_batch(collection: Any) -> None:
+    ingest(collection, clean_batch(), defense(clean_base()), embedding=EMBEDDING)
+    stored = stored_documents(collection)
+    assert {(item.id, item.label) for item in stored} == {(item.id, item.label) for item in clean_batch()}
+    assert not defense(list(stored)).select(flipped(clean_base()[:2])).kept
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("call", [1, 2, 3])
+def test_a_batch_that_fails_half_way_leaves_nothing_behind(collection: Any, call: int, after: bool) -> None:
+    ingest(collection, clean_batch()[:1], defense(clean_base()), embedding=EMBEDDING)
+    before = collection.get()
+    failing = FailsAt(collection, "add", call, after=after)
+    with pytest.raises(TextDefenseError, match="undone"):
+        ingest(failing, clean_batch()[1:], defense(clean_base()), embedding=EMBEDDING, add_limit=3)
+    assert collection.get() == before
+
+
+def test_where_undoing_fails_too_the_error_names_the_batch(collection: Any) -> None:
+    failing = FailsAt(FailsAt(collection, "add", 2), "delete", 1)
+    with pytest.raises(TextDefenseError, match="so did undoing") as caught:
+        ingest(failing, clean_batch(), defense(clean_base()), embedding=EMBEDDING, add_limit=3)
+    batch = caught.value.hint.split(" = ")[1].split()[0]
+    assert remove_batch(collection, batch) == 3
+    assert collection.count() == 0
+
+
+def test_existing_ids_are_never_overwritten(collection: Any) -> None:
+    judge = defense(clean_base())
+    ingest(collection, clean_batch()[:2], judge, embedding=EMBEDDING)
+    with pytest.raises(TextDefenseError, match="already"):
+        ingest(collection, clean_batch()[1:4], judge, embedding=EMBEDDING)
+    assert collection.count() == 2
+
+
+def test_an_id_twice_in_one_batch_is_refused(collection: Any) -> None:
+    with pytest.raises(TextDefenseError, match="twice"):
+        ingest(collection, clean_batch() + clean_batch()[:1], defense(clean_base()), embedding=EMBEDDING)
+    assert collection.count() == 0
+
+
+def test_metadata_of_a_document_cannot_pose_as_the_label_or_the_batch(collection: Any) -> None:
+    item = clean_batch()[0]
+    posing = Document(
+        item.text,
+        id="p",
+        label="ham",
+        source="list",
+        metadata={"label": "spam", "codeguard_batch": "x", "n": 3},
+    )
+    report = ingest(collection, [posing], defense(clean_base()), embedding=EMBEDDING)
+    (metadata,) = collection.get()["metadatas"]
+    assert metadata == {"label": "ham", "codeguard_batch": report.batch, "n": 3, "source": "list"}

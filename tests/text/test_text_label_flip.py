@@ -1,0 +1,212 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from text_samples import clean_base, clean_batch, flipped
+
+from codeguard.embedding import LexicalEmbedding
+from codeguard.errors import ConfigError
+from codeguard.text import Document, LabelFlipConfig, LabelFlipDefense, LabelledBase, TextDefenseError
+from codeguard.text.label_flip import DETECTORS, binomial_tail
+from codeguard.text.labels import shrunk_covariance
+
+EMBEDDING = LexicalEmbedding()
+KNN = LabelFlipConfig(level="entry", neighbours=3)
+
+
+def defense(config: LabelFlipConfig = KNN) -> LabelFlipDefense:
+    return LabelFlipDefense(LabelledBase.of(clean_base(), EMBEDDING), config)
+
+
+def config(**changes: object) -> LabelFlipConfig:
+    return replace(KNN, **changes)
+
+
+class BrokenEmbedding:
+    identity, dimension, note = "broken", 512, ""
+
+    def __init__(self, result: object) -> None:
+        self.result = result
+
+    def embed(self, texts: object) -> object:
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+def test_entry_level_keeps_the_clean_and_rejects_the_flipped(detector: str) -> None:
+    judge = defense(config(detector=detector))
+    clean, bad = clean_batch(), flipped(clean_batch())
+    assert [item.kept for item in judge.select(clean).judgments] == [True] * len(clean)
+    assert [item.rule for item in judge.select(bad).judgments] == ["flipped"] * len(bad)
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+def test_batch_level_takes_or_refuses_the_whole(detector: str) -> None:
+    judge = defense(config(detector=detector, level="batch"))
+    assert len(judge.select(clean_batch()).kept) == len(clean_batch())
+    selection = judge.select(flipped(clean_batch()))
+    assert not selection.kept
+    assert "nearer to" in selection.judgments[0].reason
+
+
+def test_a_reason_names_the_label_that_fits_better() -> None:
+    selection = defense().select([Document("claim your free cash prize, call now", label="ham")])
+    (judgment,) = selection.rejected
+    assert "'ham'" in judgment.reason
+    assert "'spam'" in judgment.reason
+    assert judgment.scores["other"] > judgment.scores["own"]
+
+
+@pytest.mark.parametrize(
+    ("batch", "level"),
+    [
+        (flipped(clean_batch() + clean_base()[:4]), "batch level: 100%"),
+        (clean_batch() + clean_base()[:4], "entry level: 0%"),
+        (clean_batch() + flipped(clean_base()[:4]), "entry level: 33%"),
+        (flipped(clean_batch()[:3]), "entry level: 100%"),  # three entries are no batch to judge as a whole
+    ],
+)
+def test_auto_chooses_the_level_and_says_why(batch: list[Document], level: str) -> None:
+    selection = defense(config(level="auto")).select(batch)
+    assert selection.notes[0].startswith(level)
+
+
+def test_mixed_looks_at_entries_only_in_a_suspicious_batch() -> None:
+    judge = defense(config(level="mixed"))
+    assert "kept whole" in judge.select(clean_batch()).notes[0]
+    selection = judge.select(clean_batch()[:2] + flipped(clean_batch()[2:]))
+    assert "suspicious" in selection.notes[0]
+    assert [item.kept for item in selection.judgments] == [True] * 2 + [False] * 6
+
+
+@pytest.mark.parametrize(
+    ("base", "batch", "rule"),
+    [
+        ([], clean_batch(), "empty_base"),
+        (clean_base()[:8], clean_batch(), "one_label"),
+        (clean_base(), [Document("what is this", label="other")], "unseen_label"),
+        (clean_base(), [Document("what is this")], "unseen_label"),
+    ],
+)
+def test_what_cannot_be_compared_is_rejected(base: list[Document], batch: list[Document], rule: str) -> None:
+    selection = LabelFlipDefense(LabelledBase.of(base, EMBEDDING), KNN).select(batch)
+    assert {item.rule for item in selection.judgments} == {rule}
+    assert not selection.kept
+
+
+def test_an_unseen_label_leaves_the_other_entries_to_be_judged_in_order() -> None:
+    batch = [clean_batch()[0], Document("hm", label="other", id="x"), *flipped(clean_batch()[:1])]
+    selection = defense().select(batch)
+    assert [item.rule for item in selection.judgments] == ["label_ok", "unseen_label", "flipped"]
+    assert "1 of 3" in selection.notes[-1]
+
+
+def test_a_batch_of_one_is_judged_and_says_so() -> None:
+    for level in ("batch", "entry", "mixed", "auto"):
+        judge = defense(config(level=level, detector="centroid"))
+        assert not judge.select(flipped(clean_batch()[:1])).kept
+        assert any("batch of one" in note for note in judge.select(clean_batch()[:1]).notes)
+
+
+def test_an_empty_batch_is_empty() -> None:
+    assert defense().select([]).judgments == ()
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        RuntimeError("model is gone"),
+        np.full((8, 512), np.nan, dtype=np.float32),
+        np.ones((3, 512), dtype=np.float32),
+        np.ones((8, 7), dtype=np.float32),
+    ],
+)
+def test_a_detector_error_rejects_everything_and_is_reported(result: object) -> None:
+    base = LabelledBase.of(clean_base(), EMBEDDING)
+    broken = LabelledBase(base.vectors, [base.names[code] for code in base.codes], BrokenEmbedding(result))
+    selection = LabelFlipDefense(broken, KNN).select(clean_batch())
+    assert not selection.kept
+    assert {item.rule for item in selection.judgments} == {"detector_error"}
+    assert selection.error
+
+
+def test_three_labels() -> None:
+    ham = [
+        Document(text, label="weather")
+        for text in (
+            "rain and wind with thunder over the coast",
+            "sunny and dry, light wind from the coast",
+            "snow showers and frost, wind from the north",
+            "thunder, rain and hail in the evening",
+        )
+    ]
+    judge = LabelFlipDefense(LabelledBase.of(clean_base() + ham, EMBEDDING), KNN)
+    for detector in DETECTORS:
+        judge.config = config(detector=detector)
+        right = Document("frost, snow and wind in the north tonight", label="weather")
+        assert judge.select([right]).kept, detector
+        assert not judge.select([replace(right, label="spam")]).kept, detector
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"detector": "magic"},
+        {"level": "some"},
+        {"neighbours": 0},
+        {"agreement": 1.5},
+        {"large_part": 0},
+        {"significance": 1},
+    ],
+)
+def test_a_configuration_that_means_nothing_is_refused(changes: dict[str, object]) -> None:
+    with pytest.raises(ConfigError):
+        config(**changes)
+
+
+def test_a_base_refuses_what_it_cannot_hold() -> None:
+    vectors = EMBEDDING.embed(["a", "b"])
+    for rows, labels in ((vectors, ["x"]), (vectors, ["x", ""]), (vectors * np.nan, ["x", "y"])):
+        with pytest.raises(TextDefenseError):
+            LabelledBase(rows, labels, EMBEDDING)
+
+
+def test_extending_a_base_keeps_every_label() -> None:
+    first = LabelledBase.of(clean_base()[:8], EMBEDDING)
+    second = clean_base()[8:]
+    joined = first.extended(EMBEDDING.embed([item.text for item in second]), [item.label for item in second])
+    whole = LabelledBase.of(clean_base(), EMBEDDING)
+    assert joined.names == whole.names
+    np.testing.assert_array_equal(joined.codes, whole.codes)
+    np.testing.assert_allclose(joined.centroids, whole.centroids)
+
+
+def test_whitening_evens_out_the_spread_within_labels() -> None:
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(4000, 6)) @ np.diag([2, 1, 1, 1, 0.8, 0.7])
+    base = LabelledBase(rows.astype(np.float32), ["a", "b"] * 2000, EMBEDDING)
+    turned = (rows - base.centroids[base.codes]) @ base.metric
+    np.testing.assert_allclose(np.cov(turned.T), np.eye(6), atol=0.05)
+
+
+def test_shrinkage_matches_scikit_learn() -> None:
+    covariance = pytest.importorskip("sklearn.covariance")
+    rows = np.random.default_rng(3).normal(size=(40, 25))
+    rows -= rows.mean(axis=0)
+    expected, _ = covariance.ledoit_wolf(rows, assume_centered=True)
+    np.testing.assert_allclose(shrunk_covariance(rows), expected, rtol=1e-6)
+
+
+@given(st.integers(0, 60), st.integers(1, 60), st.floats(0.001, 0.999))
+def test_binomial_tail_is_the_sum_of_its_terms(successes: int, trials: int, share: float) -> None:
+    import math
+
+    expected = sum(
+        math.comb(trials, hits) * share**hits * (1 - share) ** (trials - hits)
+        for hits in range(successes, trials + 1)
+    )
+    assert binomial_tail(successes, trials, share) == pytest.approx(expected, abs=1e-9)
