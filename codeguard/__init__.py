@@ -1,3 +1,53 @@
-"""codeguard: a sandboxed defense for code retrieval."""
+"""codeguard: a sandboxed defense for code retrieval.
+
+The names below are the public interface; everything else may change. They
+are imported when they are first used, so that `import codeguard` costs
+nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from codeguard.behavior import BehaviorChecker
+    from codeguard.config import DefenseConfig
+    from codeguard.defense import Candidate, DefenseManager, DefenseOutcome
+    from codeguard.errors import CodeguardError
+    from codeguard.evaluation import DefenseEvaluator
+    from codeguard.guard import CodeGuard
+    from codeguard.rerank import Ranking
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "BehaviorChecker",
+    "Candidate",
+    "CodeGuard",
+    "CodeguardError",
+    "DefenseConfig",
+    "DefenseEvaluator",
+    "DefenseManager",
+    "DefenseOutcome",
+    "Ranking",
+    "__version__",
+]
+
+_HOMES = {
+    "BehaviorChecker": "codeguard.behavior",
+    "Candidate": "codeguard.defense",
+    "CodeGuard": "codeguard.guard",
+    "CodeguardError": "codeguard.errors",
+    "DefenseConfig": "codeguard.config",
+    "DefenseEvaluator": "codeguard.evaluation",
+    "DefenseManager": "codeguard.defense",
+    "DefenseOutcome": "codeguard.defense",
+    "Ranking": "codeguard.rerank",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'codeguard' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

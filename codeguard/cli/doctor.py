@@ -1,0 +1,114 @@
+"""`codeguard doctor`."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import click
+
+from codeguard import __version__
+from codeguard.cli.output import guarded, read_settings, say, say_json
+
+PACKAGES = (
+    "chromadb",
+    "click",
+    "numpy",
+    "RestrictedPython",
+    "tree-sitter",
+    "tree-sitter-python",
+    "onnxruntime",
+)
+
+
+@click.command()
+@click.option("--store", help="Folder, or http(s)://host:port of a Chroma server.  [default: .codeguard]")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.pass_context
+@guarded
+def doctor(context: click.Context, store: str | None, format_: str) -> None:
+    """Show what works here: each sandbox layer engaged or not and why, embedding, store, versions."""
+    from codeguard.sandbox import Level, Sandbox
+
+    settings = read_settings(context, store=store)
+    required = settings.defense.required_level
+    with Sandbox(Level[required]) as sandbox:
+        level, layers = sandbox.level, sandbox.layers()
+    facts: dict[str, Any] = {
+        "schema": "codeguard.doctor/1",
+        "codeguard": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "sandbox": {
+            "level": level.name,
+            "required": required,
+            "tests_run": level >= Level[required],
+            "layers": [
+                {"name": item.name, "engaged": item.engaged, "detail": item.detail} for item in layers
+            ],
+        },
+        "embeddings": _embeddings(),
+        "store": _store(settings),
+        "packages": {name: _version(name) for name in PACKAGES},
+    }
+    if format_ == "json":
+        say_json(facts)
+    else:
+        _show(facts)
+
+
+def _embeddings() -> list[dict[str, Any]]:
+    from codeguard.embedding import available_embeddings
+
+    return [{"name": i.name, "available": i.available, "detail": i.detail} for i in available_embeddings()]
+
+
+def _store(settings: Any) -> dict[str, Any]:
+    from codeguard.errors import CodeguardError
+    from codeguard.workspace import Workspace
+
+    try:
+        workspace = Workspace(settings)
+    except CodeguardError as error:
+        return {"place": settings.store, "state": str(error)}
+    try:
+        catalog = workspace.catalog
+        return {
+            "place": settings.store,
+            "state": "readable",
+            "files": len(catalog.files()),
+            "chunks": len(catalog.ids()),
+            "embedding": catalog.meta("embedding"),
+            "chunker": catalog.meta("chunker"),
+            "unfinished_writes": bool(catalog.intents()),
+        }
+    finally:
+        workspace.close()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _show(facts: dict[str, Any]) -> None:
+    sandbox = facts["sandbox"]
+    state = "tests run" if sandbox["tests_run"] else "BELOW THE REQUIRED LEVEL: nothing is tested"
+    say(f"sandbox    {sandbox['level']} (required {sandbox['required']}): {state}")
+    for layer in sandbox["layers"]:
+        say(
+            f"  {'engaged    ' if layer['engaged'] else 'NOT ENGAGED'}  {layer['name']:<18} {layer['detail']}"
+        )
+    say("embedding")
+    for item in facts["embeddings"]:
+        say(f"  {'available  ' if item['available'] else 'missing    '}  {item['name']:<18} {item['detail']}")
+    store = dict(facts["store"])
+    say(f"store      {store.pop('place')}: {store.pop('state')}")
+    for key, value in store.items():
+        say(f"  {key}: {value}")
+    say(f"versions   codeguard {facts['codeguard']}, Python {facts['python']}, {facts['platform']}")
+    for name, number in facts["packages"].items():
+        say(f"  {name} {number or 'not installed'}")

@@ -1,0 +1,53 @@
+"""What an indexing run did, as text and JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+from codeguard.escaping import escaped
+from codeguard.formats.level import level_line
+from codeguard.indexing import IndexReport
+
+SHOWN = 10
+
+
+def index_json(report: IndexReport) -> dict[str, Any]:
+    """Return the report as plain values, schema `codeguard.index/1`."""
+    return {"schema": "codeguard.index/1", **asdict(report)}
+
+
+def index_text(report: IndexReport, required_level: str = "L2") -> str:
+    """Return the report for a person: counts first, then everything that was left out."""
+    signature = ", unsigned manifest in the state directory" if report.manifest_unsigned else ""
+    lines = [
+        f"{level_line(report.sandbox_level, required_level)}, embedding {report.embedding}",
+        f"{report.files} files, {report.chunks} chunks "
+        f"({report.added} written, {report.removed} removed, {report.unchanged} files unchanged) "
+        f"in {report.seconds:.1f} s",
+        f"trusted: {report.trusted_files} files{signature}",
+        f"specs: {report.coverage.summary}",
+        f"behavior: {report.checked} checks run, {len(report.convicted)} functions convicted"
+        + (f", {report.quarantined} chunks in quarantine" if report.quarantined else ""),
+    ]
+    for item in report.convicted[:SHOWN]:
+        lines.append(
+            f"  {escaped(item.path)}:{item.line} {escaped(item.symbol)}  {item.verdict}: {escaped(item.reason)}"
+        )
+    if len(report.convicted) > SHOWN:
+        lines.append(f"  … and {len(report.convicted) - SHOWN} more (--format json lists all)")
+    if report.by_lines:
+        lines.append(f"chunked by lines, no grammar for them: {len(report.by_lines)} files")
+        lines += _some([escaped(path) for path in report.by_lines])
+    if report.skipped:
+        counts = Counter(item.reason for item in report.skipped)
+        lines.append(f"skipped: {len(report.skipped)}")
+        lines += [f"  {count} × {escaped(reason)}" for reason, count in counts.most_common()]
+        lines += _some([f"{escaped(item.path)}: {escaped(item.reason)}" for item in report.skipped])
+    return "\n".join(lines)
+
+
+def _some(lines: list[str]) -> list[str]:
+    more = [f"  … and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
+    return [f"  {line}" for line in lines[:SHOWN]] + more

@@ -1,0 +1,369 @@
+"""From paths to an index: discover, chunk, embed, write, judge."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from codeguard.behavior import SpecCoverage
+from codeguard.catalog import FileState
+from codeguard.checks import checkable
+from codeguard.chunking import CHUNKER_ID, chunk_file
+from codeguard.discovery import FoundFile, discover
+from codeguard.embedding.base import Vectors
+from codeguard.errors import NothingToDoError
+from codeguard.models import Chunk, Skipped, SourceFile, Trust
+from codeguard.perplexity import PerplexityModel
+from codeguard.provenance import FileEntry, Manifest, save_unsigned, unlistable
+from codeguard.retrieval_text import retrieval_text
+from codeguard.signals.behavior import CONVICTING
+from codeguard.store import Row
+from codeguard.workspace import PERPLEXITY, Workspace
+
+FILES_A_BATCH = 64
+CACHED_VECTORS = 100_000
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Convicted:
+    """A function that the behavior checker convicts, with the reason."""
+
+    path: str
+    symbol: str
+    line: int
+    sha256: str
+    verdict: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What an indexing run did. Counts are of the whole index unless they say `added` or `removed`."""
+
+    files: int
+    chunks: int
+    added: int
+    removed: int
+    unchanged: int
+    skipped: tuple[Skipped, ...]
+    by_lines: tuple[str, ...]
+    trusted_files: int
+    manifest_unsigned: bool
+    coverage: SpecCoverage
+    checked: int
+    convicted: tuple[Convicted, ...]
+    quarantined: int
+    sandbox_level: str
+    embedding: str
+    seconds: float
+    warnings: tuple[str, ...]
+
+
+@dataclass
+class _Run:
+    """What one run gathers on its way."""
+
+    added: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    changed: bool = False
+    skipped: list[Skipped] = field(default_factory=list)
+    vectors: dict[str, Vectors] = field(default_factory=dict)
+
+
+class Indexer:
+    """Brings an index up to date with the given paths.
+
+    A run decides anew about what lies under its paths: what changed is
+    replaced, what vanished is removed, and trust is what this run says.
+    Files under other paths stay as they are.
+    """
+
+    def __init__(self, workspace: Workspace, progress: Progress = lambda stage, done, total: None) -> None:
+        self._workspace = workspace
+        self._catalog = workspace.catalog
+        self._progress = progress
+
+    def run(self, paths: Sequence[Path], trust: Sequence[Path], *, quarantine: bool = False) -> IndexReport:
+        """Index `paths` and `trust`; files under `trust` are the team's own.
+
+        Raises:
+            CorpusError: a path that does not exist or cannot be read.
+            NothingToDoError: not one file under the paths.
+            StoreError, EmbeddingError: see there.
+        """
+        start = time.monotonic()
+        run = _Run()
+        root = self._root()
+        discovery = discover([*paths, *trust], root=root)
+        trusted_names = {item.name for item in discover(trust, root=root).files} if trust else set()
+        run.skipped.extend(discovery.skipped)
+        if not discovery.files:
+            raise NothingToDoError(
+                "no file to index",
+                got=f"{len(discovery.skipped)} skipped",
+                hint="see what was skipped, or give other paths",
+            )
+        self._workspace.remember_make()
+        self.repair(run)
+        self._update_files(discovery.files, run)
+        self._remove_vanished([*paths, *trust], root, {item.name for item in discovery.files}, run)
+        self._update_trust(trusted_names, {item.name for item in discovery.files})
+        checked = self._judge()
+        convicted = tuple(self._convicted())
+        quarantined = self._quarantine(convicted if quarantine else (), run)
+        return self._report(run, checked, convicted, quarantined, time.monotonic() - start)
+
+    def _root(self) -> Path:
+        remembered = self._catalog.meta("root")
+        if remembered is None:
+            remembered = str(Path.cwd())
+            self._catalog.set_meta("root", remembered)
+        return Path(remembered)
+
+    def _update_files(self, files: Sequence[FoundFile], run: _Run) -> None:
+        known = self._catalog.files()
+        batch: list[tuple[SourceFile, FileState]] = []
+        for position, found in enumerate(files):
+            self._progress("files", position, len(files))
+            state = known.get(found.name)
+            if state is not None and (state.size, state.mtime_ns) == (found.size, found.mtime_ns):
+                run.unchanged += 1
+                continue
+            read = self._read(found, state, run)
+            if read is not None:
+                batch.append(read)
+            if len(batch) >= FILES_A_BATCH:
+                self._write(batch, run)
+                batch = []
+        self._write(batch, run)
+        self._progress("files", len(files), len(files))
+
+    def _read(
+        self, found: FoundFile, state: FileState | None, run: _Run
+    ) -> tuple[SourceFile, FileState] | None:
+        try:
+            data = found.path.read_bytes()
+        except OSError as error:
+            run.skipped.append(Skipped(found.name, f"cannot be read ({error.strerror})"))
+            return None
+        digest = hashlib.sha256(data).hexdigest()
+        if state is not None and state.sha256 == digest:
+            self._catalog.touch(found.name, found.mtime_ns)
+            run.unchanged += 1
+            return None
+        return chunk_file(found.name, data), FileState(len(data), found.mtime_ns, digest)
+
+    def _write(self, batch: Sequence[tuple[SourceFile, FileState]], run: _Run) -> None:
+        if not batch:
+            return
+        run.changed = True
+        with self._catalog.transaction():
+            for file, state in batch:
+                self._catalog.put_file(file, state)
+        self.repair(run)
+
+    def repair(self, run: _Run | None = None) -> None:
+        """Tell the vector store what the catalog intends; after a crash this finishes what was begun."""
+        run = run or _Run()
+        intents = self._catalog.intents()
+        if not intents:
+            return
+        kept_out = self._catalog.quarantined()
+        chunks = {
+            id_: chunk
+            for id_, chunk in self._catalog.chunks(intents.write).items()
+            if chunk.text.strip() and id_ not in kept_out
+        }
+        ids = list(chunks)
+        if ids:
+            vectors = self._embed([chunks[id_] for id_ in ids], run)
+            self._workspace.vectors.add([_row(id_, chunks[id_]) for id_ in ids], vectors)
+        if intents.delete:
+            self._workspace.vectors.delete(intents.delete)
+        self._catalog.clear_intents([*intents.write, *intents.delete])
+        run.added += len(ids)
+        run.removed += len(intents.delete)
+
+    def _embed(self, chunks: Sequence[Chunk], run: _Run) -> Vectors:
+        """Return a row for each chunk; a text that occurs twice is embedded once."""
+        texts = [retrieval_text(chunk) for chunk in chunks]
+        missing = [text for text in dict.fromkeys(texts) if text not in run.vectors]
+        if len(run.vectors) + len(missing) > CACHED_VECTORS:
+            run.vectors.clear()
+            missing = list(dict.fromkeys(texts))
+        if missing:
+            run.vectors.update(zip(missing, self._workspace.embedding.embed(missing), strict=True))
+        return np.stack([run.vectors[text] for text in texts])
+
+    def _remove_vanished(self, paths: Sequence[Path], root: Path, present: set[str], run: _Run) -> None:
+        scopes = [_scope(path, root) for path in paths]
+        vanished = [
+            name
+            for name in self._catalog.files()
+            if name not in present
+            and any(name == scope or scope == "" or name.startswith(scope + "/") for scope in scopes)
+        ]
+        if vanished:
+            run.changed = True
+            with self._catalog.transaction():
+                for name in vanished:
+                    self._catalog.remove_file(name)
+            self.repair(run)
+
+    def _update_trust(self, trusted: set[str], decided: set[str]) -> None:
+        """Write the unsigned manifest and train the character model where the trusted text changed."""
+        states = self._catalog.files()
+        before = self._workspace.manifest
+        listed = set() if before is None else {name for name in before.files if name in states}
+        names = sorted((listed - decided) | (trusted & states.keys()))
+        refused = unlistable(names)
+        self._workspace.warnings.extend(
+            f"{name} is not trusted: {reason}" for name, reason in refused.items()
+        )
+        names = [name for name in names if name not in refused]
+        entries = {
+            name: FileEntry(
+                states[name].sha256, tuple(c.sha256 for c in self._catalog.chunks_of(name).values())
+            )
+            for name in names
+        }
+        if before is not None and dict(before.files) == entries:
+            return
+        if before is None and not entries:
+            return
+        manifest = Manifest(
+            files=entries,
+            root=self._root().name or "root",
+            version=1 if before is None else before.manifest.version + 1,
+            created=datetime.now(UTC).replace(microsecond=0),
+            chunker=CHUNKER_ID,
+        )
+        save_unsigned(manifest, self._workspace.state)
+        self._workspace.forget_trust()
+        files = self._workspace.trusted_files()
+        path = self._workspace.state / PERPLEXITY
+        texts = [(file.path, file.text) for file in files if file.text.strip()]
+        if texts:
+            PerplexityModel.train(texts).save(path)
+        else:
+            path.unlink(missing_ok=True)
+        self._workspace.forget_trust()
+
+    def _judge(self) -> int:
+        """Run the behavior checks that the cache lacks; return how many ran."""
+        if not self._workspace.settings.defense.enable_behavior:
+            return 0
+        self._catalog.set_meta("sandbox_level", self._workspace.sandbox.level.name)
+        reports = self._workspace.reports()
+        subjects = [
+            (chunk, file) for file in self._untrusted() for chunk in file.chunks if self._checked(chunk)
+        ]
+        return reports.prepare(subjects, lambda done, total: self._progress("checks", done, total))
+
+    def _untrusted(self) -> Iterator[SourceFile]:
+        manifest = self._workspace.manifest
+        for path, state in self._catalog.files().items():
+            if manifest is not None and manifest.covers(path, state.sha256):
+                continue
+            file = self._catalog.file(path)
+            if file is not None:
+                yield file
+
+    def _checked(self, chunk: Chunk) -> bool:
+        manifest = self._workspace.manifest
+        trusted = manifest is not None and manifest.trust_of(chunk.path, chunk.sha256) is Trust.TRUSTED
+        return checkable(chunk) and not trusted
+
+    def _convicted(self) -> Iterator[Convicted]:
+        if not self._workspace.settings.defense.enable_behavior:
+            return
+        reports = self._workspace.reports(budget_s=0.0)
+        for file in self._untrusted():
+            for chunk in filter(self._checked, file.chunks):
+                report = reports(chunk, file)
+                if report.verdict in CONVICTING:
+                    yield Convicted(
+                        chunk.path,
+                        chunk.symbol,
+                        chunk.start_line,
+                        chunk.sha256,
+                        report.verdict.value,
+                        report.reason,
+                    )
+
+    def _quarantine(self, convicted: Sequence[Convicted], run: _Run) -> int:
+        """Keep the convicted out of the vector store, and let back in what no longer is."""
+        wanted = {
+            (item.path, item.symbol, item.sha256): f"{item.verdict}: {item.reason}" for item in convicted
+        }
+        reasons: dict[str, str] = {}
+        for path in {item.path for item in convicted}:
+            for id_, chunk in self._catalog.chunks_of(path).items():
+                reason = wanted.get((chunk.path, chunk.symbol, chunk.sha256))
+                if reason is not None:
+                    reasons[id_] = reason
+        before = self._catalog.quarantined()
+        if before.keys() != reasons.keys():
+            with self._catalog.transaction():
+                self._catalog.set_quarantine(reasons)
+                self._catalog.intend_deletes(reasons.keys() - before.keys())
+                self._catalog.intend_writes(before.keys() - reasons.keys() & self._catalog.ids())
+            self.repair(run)
+        return len(reasons)
+
+    def _report(
+        self, run: _Run, checked: int, convicted: tuple[Convicted, ...], quarantined: int, seconds: float
+    ) -> IndexReport:
+        manifest = self._workspace.manifest
+        files = self._catalog.files()
+        ids = self._catalog.ids()
+        return IndexReport(
+            files=len(files),
+            chunks=len(ids),
+            added=run.added,
+            removed=run.removed,
+            unchanged=run.unchanged,
+            skipped=tuple(run.skipped),
+            by_lines=tuple(self._catalog.unparsed()),
+            trusted_files=0 if manifest is None else len(manifest.files),
+            manifest_unsigned=manifest is not None and manifest.unsigned,
+            coverage=self._workspace.library.coverage(),
+            checked=checked,
+            convicted=convicted,
+            quarantined=quarantined,
+            sandbox_level=self._catalog.meta("sandbox_level") or "",
+            embedding=self._workspace.embedding.identity,
+            seconds=seconds,
+            warnings=tuple(self._workspace.warnings),
+        )
+
+
+def _row(id_: str, chunk: Chunk) -> Row:
+    metadata = {
+        "path": chunk.path,
+        "symbol": chunk.symbol,
+        "kind": chunk.kind.value,
+        "language": chunk.language,
+        "sha256": chunk.sha256,
+    }
+    return Row(id_, chunk.text, metadata)
+
+
+def _scope(path: Path, root: Path) -> str:
+    """Return the name that a path has in the index, empty for the root itself."""
+    resolved = path.resolve()
+    name = resolved.relative_to(root).as_posix() if resolved.is_relative_to(root) else resolved.name
+    return "" if name == "." else name
+
+
+def _under(name: str, scope: str) -> bool:
+    return scope in ("", name) or name.startswith(scope + "/")

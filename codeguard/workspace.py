@@ -1,0 +1,239 @@
+"""The parts that index and query share, each opened when it is first needed and closed together."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from functools import cached_property
+from pathlib import Path
+
+from codeguard.behavior import POLICY_VERSION, BehaviorChecker, SpecLibrary
+from codeguard.catalog import Catalog
+from codeguard.checks import BehaviorReports
+from codeguard.chunking import CHUNKER_ID
+from codeguard.config import Settings, user_config_dir
+from codeguard.embedding import Embedding, open_embedding
+from codeguard.errors import CodeguardError, EmbeddingError, StoreError
+from codeguard.models import SourceFile
+from codeguard.perplexity import PerplexityModel
+from codeguard.provenance import VerifiedManifest, load_unsigned, verify_unsigned
+from codeguard.sandbox import Level, Sandbox
+from codeguard.secret import SECRET_BYTES, kept_secret
+from codeguard.store import VectorStore
+
+CATALOG = "catalog.sqlite3"
+PERPLEXITY = "perplexity.npz"
+SEED = "seed"
+VECTORS = "chroma"
+
+
+class Workspace:
+    """A state directory with its catalog, vectors, manifest, models and sandbox.
+
+    Args:
+        settings: where everything is.
+        create: make the state directory; without it a missing index is an error.
+    """
+
+    def __init__(self, settings: Settings, *, create: bool = False) -> None:
+        self.settings = settings
+        self.state = settings.state
+        self.warnings: list[str] = []
+        self._sandbox: Sandbox | None = None
+        self._vectors: VectorStore | None = None
+        if not create and not (self.state / CATALOG).exists():
+            raise StoreError(
+                f"no index in {self.state}", hint="make one with: codeguard index PATH… --trust PATH"
+            )
+        if create:
+            try:
+                self.state.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(
+                    f"the state directory {self.state} cannot be made ({error.strerror})",
+                    hint="choose another with --store",
+                ) from None
+        self.catalog = Catalog(self.state / CATALOG, self._evidence_key())
+        try:
+            self._check_make()
+        except BaseException:
+            self.catalog.close()
+            raise
+
+    def _check_make(self) -> None:
+        """Refuse an index that was made with another chunker, embedding or store."""
+        made_with = self.catalog.meta("chunker")
+        if made_with is not None and made_with != CHUNKER_ID:
+            raise StoreError(
+                f"the index in {self.state} was made with another chunker",
+                got=CHUNKER_ID,
+                expected=made_with,
+                hint="index again into a new folder (--store)",
+            )
+        store = self.catalog.meta("store")
+        if store is not None and store != self._store_identity:
+            raise StoreError(
+                f"the catalog in {self.state} belongs to another store",
+                got=self._store_identity,
+                expected=store,
+                hint="give that store, or another state_dir in the configuration",
+            )
+
+    @property
+    def _store_identity(self) -> str:
+        return self.settings.store if self.settings.remote else "embedded"
+
+    def remember_make(self) -> None:
+        """Write down what the index is made with."""
+        with self.catalog.transaction():
+            self.catalog.set_meta("chunker", CHUNKER_ID)
+            self.catalog.set_meta("store", self._store_identity)
+            self.catalog.set_meta("embedding", self.embedding.identity)
+            self.catalog.set_meta("embedding_name", self.embedding.identity.partition("@")[0])
+
+    @cached_property
+    def embedding(self) -> Embedding:
+        """The embedding of the index; "auto" means the one the index was made with."""
+        remembered = self.catalog.meta("embedding")
+        name = self.settings.embedding
+        if name == "auto" and remembered is not None:
+            name = self.catalog.meta("embedding_name") or name
+        embedding = open_embedding(name)
+        if remembered is not None and embedding.identity != remembered:
+            raise EmbeddingError(
+                f"the index in {self.state} was made with another embedding",
+                got=embedding.identity,
+                expected=remembered,
+                hint="leave --embedding out, or index again into a new folder (--store)",
+            )
+        return embedding
+
+    @property
+    def vectors(self) -> VectorStore:
+        """The vector store."""
+        if self._vectors is None:
+            dimension = self.embedding.dimension
+            if self.settings.remote:
+                self._vectors = VectorStore.open_url(self.settings.store, dimension, self.settings.headers)
+            else:
+                self._vectors = VectorStore.open_folder(self.state / VECTORS, dimension)
+        return self._vectors
+
+    @cached_property
+    def manifest(self) -> VerifiedManifest | None:
+        """The verified manifest of the trusted paths, None where nothing is trusted."""
+        manifest = load_unsigned(self.state)
+        if manifest is None:
+            return None
+        if self.settings.require_signature:
+            self.warnings.append("a signature is required and the manifest has none: nothing is trusted")
+            return None
+        return verify_unsigned(manifest)
+
+    @cached_property
+    def perplexity(self) -> PerplexityModel | None:
+        """The character model of the trusted code, None where there is none yet."""
+        path = self.state / PERPLEXITY
+        if not path.exists():
+            return None
+        try:
+            return PerplexityModel.load(path)
+        except CodeguardError as error:
+            self.warnings.append(f"perplexity is off: {error}")
+            return None
+
+    @cached_property
+    def seed(self) -> bytes:
+        """The installation's secret seed for generated inputs, 32 bytes."""
+        if self.settings.fixed_seed is not None:
+            return self.settings.fixed_seed
+        return kept_secret(self.state / SEED)
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """The sandbox, started when it first runs something."""
+        if self._sandbox is None:
+            workers = self.settings.jobs or os.cpu_count() or 1
+            self._sandbox = Sandbox(Level[self.settings.defense.required_level], workers=workers)
+        return self._sandbox
+
+    @cached_property
+    def specs(self) -> SpecLibrary:
+        """The hand-written specs: shipped ones and the user's."""
+        return SpecLibrary.load([Path(folder) for folder in self.settings.specs])
+
+    def trusted_files(self) -> list[SourceFile]:
+        """Return the catalog's files that the manifest covers as they are."""
+        if self.manifest is None:
+            return []
+        found = []
+        for path, state in self.catalog.files().items():
+            if self.manifest.covers(path, state.sha256) and (file := self.catalog.file(path)) is not None:
+                found.append(file)
+        return found
+
+    @cached_property
+    def library(self) -> SpecLibrary:
+        """Specs together with what is derived from the trusted code."""
+        files = self.trusted_files()
+        return self.specs.with_trusted(files, [file for file in files if is_test(file.path)])
+
+    @cached_property
+    def checker(self) -> BehaviorChecker:
+        """The behavior checker."""
+        return BehaviorChecker(
+            self.library,
+            self.sandbox,
+            seed=self.seed,
+            required_level=Level[self.settings.defense.required_level],
+        )
+
+    @property
+    def epoch(self) -> str:
+        """Digest of what the behavior reports depend on beside the candidate and its file."""
+        level = self.catalog.meta("sandbox_level") or ""
+        seed_id = hashlib.sha256(b"seed" + self.seed).hexdigest()
+        trusted = hashlib.sha256()
+        for path, entry in sorted(self.manifest.files.items() if self.manifest is not None else ()):
+            trusted.update(f"{path}\0{entry.sha256}\0".encode("utf-8", "surrogatepass"))
+        parts = (
+            POLICY_VERSION,
+            self.specs.digest,
+            trusted.hexdigest(),
+            level,
+            self.settings.defense.required_level,
+            seed_id,
+        )
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def reports(self, budget_s: float | None = None) -> BehaviorReports:
+        """Return the source of behavior reports for the current epoch."""
+        return BehaviorReports(lambda: self.checker, self.epoch, self.catalog, budget_s)
+
+    def forget_trust(self) -> None:
+        """Read manifest, models and specs anew after the trusted files changed."""
+        for name in ("manifest", "perplexity", "library", "checker"):
+            self.__dict__.pop(name, None)
+
+    def _evidence_key(self) -> bytes:
+        """Return the key that authenticates cached evidence; an ephemeral one where none can be kept."""
+        try:
+            return kept_secret(user_config_dir() / "evidence.key")
+        except StoreError as error:
+            self.warnings.append(f"{error}: cached evidence is computed anew")
+            return secrets.token_bytes(SECRET_BYTES)
+
+    def close(self) -> None:
+        """Stop the sandbox and let go of catalog and store."""
+        if self._sandbox is not None:
+            self._sandbox.close()
+        if self._vectors is not None:
+            self._vectors.close()
+        self.catalog.close()
+
+
+def is_test(path: str) -> bool:
+    """Say whether a trusted path is a test by the usual conventions of pytest and unittest."""
+    *folders, name = path.split("/")
+    return name.startswith("test_") or name.endswith("_test.py") or "tests" in folders
