@@ -1,22 +1,60 @@
-"""Skeletons of names: what a reader takes for the same word gets the same skeleton (UTS #39)."""
+"""Looks of names: two names that a reader takes for the same word get the same look (UTS #39, section 4)."""
 
 from __future__ import annotations
 
 import unicodedata
 
-# Lower-case letters of Cyrillic, Greek, Armenian and Latin extensions that common fonts draw as ASCII.
-_LOOKS_LIKE = str.maketrans(
-    {
-        "а": "a", "с": "c", "ԁ": "d", "е": "e", "һ": "h", "і": "i", "ј": "j", "ӏ": "l", "о": "o",
-        "р": "p", "ԛ": "q", "ѕ": "s", "ѵ": "v", "ԝ": "w", "х": "x", "у": "y", "к": "k", "м": "m",
-        "α": "a", "ο": "o", "ρ": "p", "ν": "v", "ι": "i", "κ": "k", "υ": "u", "χ": "x", "γ": "y",
-        "ց": "g", "հ": "h", "օ": "o", "ս": "u", "ո": "n", "զ": "q",
-        "ı": "i", "ɑ": "a", "ɡ": "g", "ꞌ": "'",
-        "0": "o", "1": "l",
-    }
-)  # fmt: skip
+# Letters of other scripts (Greek, Cyrillic, Armenian, Cherokee, Coptic, Lisu, Canadian, Indic, phonetic) that
+# common fonts draw like the small or the capital form of a letter of ASCII. Written for file names, so it holds
+# what words are made of and not every symbol of Unicode's own table.
+_LOOKALIKES = {
+    "2": "ƨϩᒿꙅƧ",
+    "3": "ȝɜзʒӡⳍƷЗӠƐꝪ",
+    "4": "Ꮞ",
+    "5": "ƽƼ",
+    "6": "бᏮⳓ",
+    "8": "ȣ৪੪ଃ",
+    "9": "৭੧୨൭ⳋ",
+    "a": "аαɑᴀАΑᎪᗅꓮ⍺",
+    "b": "ьƅᏏᑲвβᖯВΒᏴᗷꓐᏼ",
+    "c": "сϲᴄⲥСϹᏟⲤꓚⅽ",
+    "d": "ԁɗᏧᑯᎠᗞᗪꓓ",
+    "e": "еҽєεℯ℮ЕΕᎬⴹꓰ",
+    "f": "ƒꞙẝϝϜᖴꓝſ",
+    "g": "ɡցᶃƍԍᏀᏳꓖɢ",
+    "h": "һհᏂНΗнηᎻᕼⲎꓧʜ",
+    "i": "іıɩιɪӏІΙӀꭵᎥⲒ",
+    "j": "јϳʝЈͿᎫᒍꓙ",
+    "k": "кκᴋКΚᏦⲔꓗ",
+    "l": "ⅼǀ|ӏӀΙІιɩіוןاᏞᒪⳐꓡⵏᛁʟ",
+    "m": "мᴍМΜϺᎷᗰⲘꓟⅿ",
+    "n": "ոռпɴΝⲚꓠ",
+    "o": "оοօσᴏᴑơОΟՕⲞꓳ૦੦०০௦೦൦๐໐〇ဝוסօەဿዐⵔ",
+    "p": "рρϱᴩРΡᏢᑭⲢꓑ",
+    "q": "ԛզգԚⵕ",
+    "r": "гᴦⲅꭇꭈʀᎡᏒᖇꓣ",
+    "s": "ѕꜱЅՏᏕᏚꓢ",
+    "t": "тτᴛТΤᎢⲦꓔ",
+    "u": "υսᴜʋꞟՍሀᑌꓴ",
+    "v": "νѵᴠѴᏙᐯꓦⴸט",
+    "w": "ԝѡաᴡɯшωԜᎳᏔꓪ",
+    "x": "хχᕁ×ХΧ᙭Ⲭꓫⵝꭓⲭ",
+    "y": "уγүʏɣყỿУΥҮᎩⲨꓬ",
+    "z": "ᴢᏃΖꓜʐ",
+}
+_STROKES = _LOOKALIKES["i"] + "1Ii|"  # i, l, 1 and | are one look: a thin stroke
+_TABLE = str.maketrans(
+    {twin: letter for letter, twins in _LOOKALIKES.items() for twin in twins}
+    | dict.fromkeys(_STROKES, "l")
+    | {"0": "o"}
+)
 
 
-def skeleton(text: str) -> str:
-    """Return the skeleton of a case-folded text: decomposed, look-alikes mapped to one form."""
-    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).translate(_LOOKS_LIKE))
+def look(name: str) -> str:
+    """Return what a name looks like: decomposed, look-alikes of every script as one ASCII letter, case folded.
+
+    Looks are for comparing, not for showing.
+    """
+    # Twice, as some look-alikes pass for a capital and some for what folding makes of one.
+    drawn = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", name)).translate(_TABLE)
+    return unicodedata.normalize("NFD", drawn.casefold()).translate(_TABLE)

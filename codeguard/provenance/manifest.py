@@ -34,7 +34,7 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class SignerRule:
-    """Who may sign which paths, in the manifest's own words: it narrows the user's policy, never widens it."""
+    """Who may sign which paths in the manifest's own words: it narrows the user's policy, never widens it."""
 
     identity: str
     paths: tuple[str, ...]

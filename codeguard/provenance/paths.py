@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from codeguard.errors import ManifestError
-from codeguard.provenance.confusables import skeleton
+from codeguard.provenance.confusables import look
 from codeguard.provenance.escape import shown
 
 MAX_PATH = 1024  # characters
@@ -53,61 +53,67 @@ def check_path(path: str, where: str = "manifest") -> str:
     return path
 
 
-def collision_keys(path: str) -> tuple[str, ...]:
-    """Return the keys under which `path` collides with others.
+class NameIndex:
+    """Names met so far, to find the one that a new name passes for.
 
-    Two paths collide where they share a key: equal after NFKC and case
-    folding (what case-insensitive and normalising file systems take for one
-    name), or, where a character outside ASCII is in play, equal in skeleton
-    (UTS #39, section 4: what a reader takes for one name).
+    Two names pass for one another where they are equal after NFKC and case
+    folding (one name to a case-insensitive or normalising file system), or
+    where one has a letter outside ASCII and both have the same look
+    (UTS #39, section 4: one name to a reader). Two names in ASCII are told
+    apart by case folding alone: `l.py` beside `1.py` is an everyday sight.
     """
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold())
-    if folded.isascii() and path.isascii():
-        return (f"folded:{folded}",)
-    return (f"folded:{folded}", f"skeleton:{skeleton(folded)}")
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._folded: dict[str, str] = {}
+        self._ascii_looks: dict[str, str] = {}
+        self._other_looks: dict[str, str] = {}
+        for name in names:
+            self.add(name)
+
+    def add(self, name: str) -> str | None:
+        """Add a name; return an earlier one, other than itself, that it passes for."""
+        twin = self.twin(name)
+        self._folded.setdefault(_folded(name), name)
+        looks = self._ascii_looks if name.isascii() else self._other_looks
+        looks.setdefault(look(name), name)
+        return twin
+
+    def twin(self, name: str) -> str | None:
+        """Return an earlier name, other than this one, that it passes for."""
+        looks_like = look(name)
+        twins = [self._folded.get(_folded(name)), self._other_looks.get(looks_like)]
+        if not name.isascii():
+            twins.append(self._ascii_looks.get(looks_like))
+        return next((twin for twin in twins if twin is not None and twin != name), None)
 
 
-def collisions(paths: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the pairs of paths that collide, each as (earlier, later)."""
-    listed = list(paths)
-    outside_ascii = {path for path in listed if not path.isascii()}
-    wanted = {key for path in outside_ascii for key in collision_keys(path) if key.startswith("skeleton:")}
-    owner: dict[str, str] = {}
-    found: list[tuple[str, str]] = []
-    for path in listed:
-        keys = set(collision_keys(path))
-        if wanted and path not in outside_ascii:
-            # Pure ASCII names meet skeletons only of names outside ASCII: 1 and l in
-            # two ASCII names are an everyday sight, a Cyrillic twin is not.
-            key = f"skeleton:{skeleton(path.casefold())}"
-            if key in wanted:
-                keys.add(f"{key}")
-        for key in sorted(keys):
-            if key in owner and owner[key] != path:
-                if not (owner[key].isascii() and path.isascii() and key.startswith("skeleton:")):
-                    found.append((owner[key], path))
-                    break
-            else:
-                owner[key] = path
-    return found
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def check_distinct(paths: Iterable[str], where: str = "manifest") -> None:
-    """Raise ManifestError where a path is listed twice or two of them collide."""
-    listed = list(paths)
-    if len(set(listed)) != len(listed):
-        seen: set[str] = set()
-        for path in listed:
-            if path in seen:
-                raise ManifestError(
-                    f"{where} lists a path twice", got=f"{shown(path)} again", expected="every path once"
-                )
-            seen.add(path)
-    for first, second in collisions(listed):
+    """Raise ManifestError where a path is listed twice, is also a folder, or passes for another."""
+    index = NameIndex()
+    listed: set[str] = set()
+    folders: set[str] = set()
+    for path in paths:
+        if path in listed:
+            raise ManifestError(
+                f"{where} lists a path twice", got=f"{shown(path)} again", expected="every path once"
+            )
+        twin = index.add(path)
+        if twin is not None:
+            raise ManifestError(
+                f"{where} lists two paths that pass for one another",
+                got=f"{shown(path)} beside {shown(twin)}",
+                expected="names that differ beyond case and look",
+            )
+        listed.add(path)
+        folders.update(path[:end] for end, letter in enumerate(path) if letter == "/")
+    both = listed & folders
+    if both:
         raise ManifestError(
-            f"{where} lists two paths that pass for one another",
-            got=f"{shown(second)} beside {shown(first)}",
-            expected="names that differ beyond case and look",
+            f"{where} lists a file that is also a folder", got=shown(min(both)), expected="a file or a folder"
         )
 
 
@@ -115,7 +121,9 @@ def unlistable(paths: Iterable[str]) -> dict[str, str]:
     """Return the paths that no manifest may list, each with the reason; colliding pairs both."""
     listed = list(paths)
     problems = {path: problem for path in listed if (problem := path_problem(path))}
-    for first, second in collisions(path for path in listed if path not in problems):
-        problems[second] = f"passes for {shown(first)}"
-        problems.setdefault(first, f"passes for {shown(second)}")
+    index = NameIndex()
+    for path in listed:
+        if path not in problems and (twin := index.add(path)) is not None:
+            problems[path] = f"passes for {shown(twin)}"
+            problems.setdefault(twin, f"passes for {shown(path)}")
     return problems

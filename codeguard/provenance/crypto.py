@@ -1,0 +1,47 @@
+"""What needs securesystemslib and cryptography; imported only when a key or a signature is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+from securesystemslib.dsse import Envelope
+from securesystemslib.exceptions import UnverifiedSignatureError
+from securesystemslib.signer import CryptoSigner, Signature, SSlibKey  # type: ignore[attr-defined]
+
+__all__ = ["CryptoSigner", "SSlibKey", "encoded", "holds", "public_key", "signed", "signer"]
+
+
+def public_key(pem: bytes) -> SSlibKey:
+    """Return the key of a PEM text; ValueError and the like where there is none."""
+    return SSlibKey.from_crypto(load_pem_public_key(pem))
+
+
+def signer(pem: bytes, passphrase: Callable[[], bytes] | None) -> CryptoSigner:
+    """Return the signer of a private key in PEM; ValueError and the like where there is none."""
+    try:
+        private = load_pem_private_key(pem, password=None)
+    except TypeError:  # cryptography's word for: encrypted, and no password given
+        if passphrase is None:
+            raise ValueError("the key is encrypted and no passphrase was given") from None
+        private = load_pem_private_key(pem, password=passphrase())
+    return CryptoSigner(private)
+
+
+def encoded(payload: bytes, payload_type: str) -> bytes:
+    """Return the bytes that DSSE signs (pre-authentication encoding)."""
+    return Envelope(payload, payload_type, {}).pae()
+
+
+def signed(payload: bytes, payload_type: str, with_signer: CryptoSigner) -> bytes:
+    """Return the signature of a DSSE payload."""
+    return bytes.fromhex(Envelope(payload, payload_type, {}).sign(with_signer).signature)
+
+
+def holds(key: SSlibKey, signature: bytes, message: bytes) -> bool:
+    """Return whether `signature` is the key's over `message`."""
+    try:
+        key.verify_signature(Signature(key.keyid, signature.hex()), message)
+    except UnverifiedSignatureError:  # VerificationError, for garbage of any kind, is one too
+        return False
+    return True
