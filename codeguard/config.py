@@ -96,7 +96,7 @@ class Settings:
     jobs: int | None = None
     require_signature: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
-    defense: DefenseConfig = DefenseConfig()
+    defense: DefenseConfig = field(default_factory=DefenseConfig)
     signing: Mapping[str, Any] = field(default_factory=dict)
     fixed_seed: bytes | None = None  # experiments only: a seed that an attacker may know
 

@@ -1,0 +1,179 @@
+"""The defense manager: candidates in, retained and dropped out; names and failures change nothing they must not."""
+
+import random
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import ClassVar
+
+import pytest
+
+from codeguard.config import DefenseConfig
+from codeguard.defense import Candidate, DefenseManager
+from codeguard.models import (
+    CheckReport,
+    Chunk,
+    ChunkKind,
+    Coverage,
+    Evidence,
+    SourceFile,
+    Span,
+    Trust,
+    Verdict,
+    text_digest,
+)
+from codeguard.provenance import build_manifest, verify_unsigned
+from codeguard.signals import Context, Moment, Rule, Subject, load_signals
+from codeguard.weights import DEFAULTS
+
+
+def candidate(path: str, text: str, distance: float) -> Candidate:
+    span = Span(1, text.count("\n"), 0, len(text))
+    chunk = Chunk(path, text[4:7], ChunkKind.FUNCTION, span, text, text_digest(text), "python")
+    return Candidate(path, chunk, SourceFile(path, text, text_digest(text), "python", (chunk,)), distance)
+
+
+OURS = candidate("ours/m.py", "def add(a, b): return a + b\n", 0.2)
+WRONG = candidate("theirs/x.py", "def add(a, b): return a - b\n", 0.1)
+CLEAN = candidate("theirs/y.py", "def add(x, y): return y + x\n", 0.3)
+COPY = candidate("theirs/z.py", OURS.chunk.text, 0.15)
+
+
+def manifest(tmp_path):  # type: ignore[no-untyped-def]
+    listed = [(OURS.chunk.path, OURS.chunk.text.encode(), [OURS.chunk.sha256])]
+    return verify_unsigned(build_manifest(tmp_path, listed))
+
+
+def reports(chunk: Chunk, file: SourceFile) -> CheckReport:
+    if "a - b" in chunk.text:
+        return CheckReport(Verdict.FAIL, "add(2, 3)", "L3", coverage=Coverage.FULL)
+    return CheckReport(Verdict.PASS, "", "L3", coverage=Coverage.FULL)
+
+
+def test_evidence_of_every_trust(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    config = DefenseConfig(enable_distance=False)
+    manager = DefenseManager(config, manifest=manifest(tmp_path), services={"behavior": reports})
+    outcome = manager.apply([WRONG, OURS, CLEAN, COPY])
+    by_path = {item.chunk.path: item for item in outcome.retained}
+    assert by_path["ours/m.py"].trust is Trust.TRUSTED
+    assert by_path["theirs/z.py"].trust is Trust.COPY
+    assert by_path["theirs/x.py"].trust is Trust.UNLISTED
+    assert by_path["ours/m.py"].verdict == ""  # what others are checked against is not checked
+    assert by_path["theirs/z.py"].verdict == "pass"
+    assert by_path["theirs/z.py"].penalty == 0  # a copy that passes gains nothing
+    assert by_path["theirs/y.py"].penalty == pytest.approx(
+        DEFAULTS["provenance.unlisted"].value + DEFAULTS["behavior.pass"].value
+    )
+    assert outcome.retained[-1].chunk.path == "theirs/x.py"
+    assert outcome.baseline[0].chunk.path == "theirs/x.py"
+
+
+def test_drop_removes_the_convicted(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    config = DefenseConfig(mode="drop")
+    outcome = DefenseManager(config, manifest=manifest(tmp_path), services={"behavior": reports}).apply(
+        [WRONG, OURS]
+    )
+    assert [item.chunk.path for item in outcome.retained] == ["ours/m.py"]
+    assert [item.chunk.path for item in outcome.dropped] == ["theirs/x.py"]
+
+
+def test_renaming_and_shuffling_untrusted_files_changes_nothing(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    manager = DefenseManager(manifest=manifest(tmp_path), services={"behavior": reports})
+    candidates = [OURS, WRONG, CLEAN, COPY]
+    expected = {
+        item.chunk.text + item.trust: (item.penalty, item.verdict)
+        for item in manager.apply(candidates).retained
+    }
+    for seed in range(10):
+        chance = random.Random(seed)
+        renamed = []
+        for item in chance.sample(candidates, len(candidates)):
+            if item is not OURS:
+                path = chance.choice(["poisoned/evil_", "trusted/safe_", "a/"]) + f"{chance.random()}.py"
+                item = replace(item, chunk=replace(item.chunk, path=path), file=replace(item.file, path=path))
+            renamed.append(item)
+        got = {
+            item.chunk.text + item.trust: (item.penalty, item.verdict)
+            for item in manager.apply(renamed).retained
+        }
+        assert got == expected
+
+
+class Broken:
+    name: ClassVar[str] = "broken"
+    summary: ClassVar[str] = "always fails"
+    moment: ClassVar[Moment] = Moment.QUERY
+    needs: ClassVar[frozenset[str]] = frozenset()
+    rules: ClassVar[tuple[Rule, ...]] = ()
+
+    def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+        raise ZeroDivisionError("inside the detector")
+
+
+@pytest.mark.parametrize(("mode", "kept"), [("rerank", 1), ("drop", 0)])
+def test_a_failing_detector_is_shown_and_fails_closed(mode: str, kept: int) -> None:
+    outcome = DefenseManager(DefenseConfig(mode=mode), signals=[Broken()]).apply([CLEAN])
+    assert len(outcome.retained) == kept
+    (evidence,) = (*outcome.retained, *outcome.dropped)[0].evidence
+    assert evidence.id == "detector_error"
+    assert "ZeroDivisionError" in evidence.reason
+
+
+def test_a_switched_off_signal_says_nothing(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    config = DefenseConfig(enable_behavior=False, enable_distance=False)
+    manager = DefenseManager(config, manifest=manifest(tmp_path), services={"behavior": reports})
+    signals = {part.signal for item in manager.apply([WRONG, CLEAN]).retained for part in item.evidence}
+    assert signals == {"provenance"}
+
+
+def test_a_signal_without_its_service_is_listed_as_inactive() -> None:
+    assert {item.name for item in DefenseManager().inactive} == {"behavior", "perplexity"}
+
+
+def test_every_registered_signal_documents_itself() -> None:
+    signals = load_signals()
+    assert {"provenance", "perplexity", "distance", "behavior"} <= {signal.name for signal in signals}
+    for signal in signals:
+        assert signal.summary
+        assert len({rule.id for rule in signal.rules}) == len(signal.rules) > 0
+        assert all(rule.summary for rule in signal.rules)
+
+
+def test_every_weight_belongs_to_a_rule() -> None:
+    rules = {f"{signal.name}.{rule.id}" for signal in load_signals() for rule in signal.rules}
+    assert set(DEFAULTS) <= rules
+
+
+@pytest.mark.parametrize(
+    ("verdict", "share", "penalty", "convicts"),
+    [
+        (Verdict.FAIL, 0.0, 3.0, True),
+        (Verdict.DIVERGES, 0.0, 2.0, True),
+        (Verdict.DIVERGES, 0.5, 2.5, True),
+        (Verdict.DIVERGES, 1.0, 3.0, True),
+        (Verdict.VIOLATION, 0.0, 3.0, True),
+        (Verdict.TIMEOUT, 0.0, 1.5, False),
+        (Verdict.MEMORY, 0.0, 1.5, False),
+        (Verdict.CRASH, 0.0, 1.5, False),
+        (Verdict.POLICY, 0.0, 0.0, False),
+        (Verdict.ERROR, 0.0, 0.0, False),
+        (Verdict.UNSUPPORTED, 0.0, 0.0, False),
+        (Verdict.NO_SIGNAL, 0.0, 0.0, False),
+    ],
+)
+def test_what_a_verdict_costs(verdict: Verdict, share: float, penalty: float, convicts: bool) -> None:
+    def service(chunk: Chunk, file: SourceFile) -> CheckReport:
+        return CheckReport(verdict, "why", "L3", share=share)
+
+    config = DefenseConfig(enable_provenance=False, enable_distance=False)
+    (item,) = DefenseManager(config, services={"behavior": service}).apply([CLEAN]).retained
+    assert (item.penalty, item.convicted) == (pytest.approx(penalty), convicts)
+
+
+@pytest.mark.parametrize(("coverage", "penalty"), [(Coverage.FULL, -0.5), (Coverage.PARTIAL, 0.0)])
+def test_only_full_coverage_earns_the_bonus(coverage: Coverage, penalty: float) -> None:
+    def service(chunk: Chunk, file: SourceFile) -> CheckReport:
+        return CheckReport(Verdict.PASS, "", "L3", coverage=coverage)
+
+    config = DefenseConfig(enable_provenance=False, enable_distance=False)
+    (item,) = DefenseManager(config, services={"behavior": service}).apply([CLEAN]).retained
+    assert item.penalty == penalty

@@ -1,0 +1,84 @@
+"""The order of DESIGN section 3, the method's own order, dropping, one chunk a file."""
+
+import random
+
+import pytest
+
+from codeguard.models import Chunk, ChunkKind, Evidence, Span, Trust, text_digest
+from codeguard.rerank import DETECTOR_ERROR, Judged, one_per_file, rank
+
+
+def judged(name: str, distance: float, penalty: float = 0.0, **options: object) -> Judged:
+    convicts = bool(options.get("convicts", False))
+    rule = str(options.get("rule", "some"))
+    trust = options.get("trust", Trust.UNLISTED)
+    assert isinstance(trust, Trust)
+    path = str(options.get("path", f"{name}.py"))
+    chunk = Chunk(
+        path, name, ChunkKind.FUNCTION, Span(1, 2, 0, 9), "x = 1\n", text_digest("x = 1\n"), "python"
+    )
+    evidence = (Evidence("test", rule, penalty, "because", convicts=convicts),)
+    return Judged(name, chunk, trust, distance, distance, evidence)
+
+
+def order(candidates: list[Judged], **options: str) -> list[str]:
+    retained, _, _ = rank(candidates, **options)  # type: ignore[arg-type]
+    return [item.id for item in retained]
+
+
+def test_score_is_standardised_distance_plus_penalty() -> None:
+    candidates = [judged("near_but_penalised", -1.0, 2.5), judged("far", 1.0), judged("middle", 0.0)]
+    assert order(candidates) == ["middle", "far", "near_but_penalised"]
+
+
+def test_a_convicted_chunk_never_ranks_above_one_that_is_not() -> None:
+    candidates = [judged("convicted", -9.0, -5.0, convicts=True), judged("clean", 9.0, 90.0)]
+    assert order(candidates) == ["clean", "convicted"]
+
+
+def test_order_penalty_lets_an_irrelevant_trusted_chunk_win() -> None:
+    candidates = [judged("relevant_unknown", -2.0, 0.5), judged("irrelevant_trusted", 2.0, -0.5)]
+    assert order(candidates, order="penalty") == ["irrelevant_trusted", "relevant_unknown"]
+    assert order(candidates, order="score") == ["relevant_unknown", "irrelevant_trusted"]
+
+
+@pytest.mark.parametrize(
+    ("candidate", "kept"),
+    [
+        (judged("clean", 0.0, 0.0), True),
+        (judged("at_threshold", 0.0, 2.0), True),
+        (judged("above_threshold", 0.0, 2.1), False),
+        (judged("convicted", 0.0, -1.0, convicts=True), False),
+        (judged("detector_failed", 0.0, 0.0, rule=DETECTOR_ERROR), False),
+        (judged("detector_failed_on_trusted", 0.0, 0.0, rule=DETECTOR_ERROR, trust=Trust.TRUSTED), True),
+    ],
+    ids=lambda value: value.id if isinstance(value, Judged) else str(value),
+)
+def test_mode_drop_removes(candidate: Judged, kept: bool) -> None:
+    retained, dropped, baseline = rank([candidate], mode="drop")
+    assert [item.id for item in retained] == ([candidate.id] if kept else [])
+    assert [item.id for item in dropped] == ([] if kept else [candidate.id])
+    assert [item.id for item in baseline] == [candidate.id]
+
+
+def test_the_order_of_the_input_does_not_matter() -> None:
+    candidates = [judged(f"c{n}", n % 3, n % 2) for n in range(12)]
+    expected = order(candidates)
+    for seed in range(5):
+        shuffled = random.Random(seed).sample(candidates, len(candidates))
+        assert order(shuffled) == expected
+
+
+def test_ranks_count_from_one_and_tell_where_a_chunk_was() -> None:
+    retained, _, baseline = rank([judged("a", 0.0, 9.0), judged("b", 1.0)])
+    assert [(item.id, item.rank, item.baseline_rank) for item in retained] == [("b", 1, 2), ("a", 2, 1)]
+    assert [(item.id, item.rank) for item in baseline] == [("a", 1), ("b", 2)]
+
+
+def test_one_chunk_a_file_in_the_top_k() -> None:
+    retained, _, _ = rank(
+        [judged("a", 0, path="x.py"), judged("b", 1, path="x.py"), judged("c", 2, path="y.py")]
+    )
+    top = one_per_file(retained, 5)
+    assert [(item.id, item.rank) for item in top] == [("a", 1), ("c", 2)]
+    assert [item.id for item in one_per_file(retained, 1)] == ["a"]

@@ -1,0 +1,120 @@
+"""A real Chroma: what is written is found, two processes do not meet in one folder, damage is one line."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codeguard.errors import StoreError
+from codeguard.store import Row, VectorStore
+
+
+def unit(*values: float) -> np.ndarray:
+    row = np.array(values, dtype=np.float32)
+    return row / np.linalg.norm(row)
+
+
+ROWS = [Row("a", "text a", {"path": "a.py"}), Row("b", "text b", {"path": "b.py"})]
+VECTORS = np.stack([unit(1, 0, 0), unit(0, 1, 0)])
+
+
+@pytest.fixture
+def store(tmp_path: Path):  # type: ignore[no-untyped-def]
+    opened = VectorStore.open_folder(tmp_path / "chroma", 3)
+    yield opened
+    opened.close()
+
+
+def test_the_nearest_come_first_with_cosine_distances(store: VectorStore) -> None:
+    store.add(ROWS, VECTORS)
+    hits = store.nearest(unit(3, 1, 0), 5)
+    assert [hit.id for hit in hits] == ["a", "b"]
+    assert hits[0].distance == pytest.approx(1 - 3 / np.sqrt(10), abs=1e-5)
+    assert hits[0].document == "text a"
+
+
+def test_an_empty_store_answers_nothing(store: VectorStore) -> None:
+    assert store.nearest(unit(1, 0, 0), 5) == []
+    assert store.ids() == set()
+
+
+def test_rows_can_be_overwritten_and_deleted(store: VectorStore) -> None:
+    store.add(ROWS, VECTORS)
+    store.add([Row("a", "other", {"path": "a.py"})], VECTORS[:1])
+    store.delete(["b", "never there"])
+    assert store.ids() == {"a"}
+    assert store.documents(["a"]) == {"a": "other"}
+
+
+def test_what_was_written_is_there_after_closing(tmp_path: Path) -> None:
+    first = VectorStore.open_folder(tmp_path / "chroma", 3)
+    first.add(ROWS, VECTORS)
+    first.close()
+    second = VectorStore.open_folder(tmp_path / "chroma", 3)
+    assert second.ids() == {"a", "b"}
+    second.close()
+
+
+def test_a_second_process_waits_and_then_says_so(tmp_path: Path, store: VectorStore) -> None:
+    code = (
+        "import sys; from pathlib import Path; from codeguard.store import VectorStore\n"
+        "VectorStore.open_folder(Path(sys.argv[1]), 3, wait_s=0.2)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "chroma")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "is in use by another process" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("url", ["http://", "http://127.0.0.1:99999", "http://127.0.0.1:1"])
+def test_no_server_is_one_clear_line(url: str) -> None:
+    with pytest.raises(StoreError) as caught:
+        VectorStore.open_url(url, 3)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", ["garbage", "empty_folder_in_the_way"])
+def test_a_damaged_store_is_one_clear_line(tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "chroma"
+    folder.mkdir()
+    database = folder / "chroma.sqlite3"
+    if damage == "garbage":
+        database.write_bytes(b"garbage " * 1000)
+    else:
+        database.mkdir()
+    with pytest.raises(StoreError) as caught:
+        VectorStore.open_folder(folder, 3).count()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_planted_env_file_neither_runs_nor_redirects(tmp_path: Path) -> None:
+    """Chroma's settings name modules to import and hosts to talk to, and read `.env` where one stands."""
+    marker = tmp_path / "ran"
+    (tmp_path / "evil.py").write_text(f"open({str(marker)!r}, 'w')\nclass Api: pass\n")
+    (tmp_path / ".env").write_text(
+        "chroma_api_impl=evil.Api\nCHROMA_API_IMPL=evil.Api\nchroma_server_host=127.0.0.1\n"
+        "chroma_server_http_port=not_a_number\npersist_directory=elsewhere\n"
+    )
+    code = (
+        "from pathlib import Path\nimport numpy as np\nfrom codeguard.store import Row, VectorStore\n"
+        "store = VectorStore.open_folder(Path('here'), 3)\n"
+        "store.add([Row('a', 'x', {'path': 'p'})], np.eye(3, dtype=np.float32)[:1])\n"
+        "print(store.ids())\nstore.close()\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "{'a'}", done.stderr
+    assert not marker.exists()
+    assert not (tmp_path / "elsewhere").exists()
+    assert (tmp_path / "here" / "chroma.sqlite3").exists()
