@@ -49,7 +49,7 @@ class LabelFlipConfig:
     level: Level = "auto"
     neighbours: int = 11
     power: float = 8.0
-    agreement: float = 0.5
+    agreement: float = 0.6
     large_part: float = 0.5
     significance: float = 0.01
 
