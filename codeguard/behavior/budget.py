@@ -1,0 +1,26 @@
+"""How much a check may cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits of one function's check: calls of the candidate, and seconds of one child.
+
+    `generated` bounds the generated inputs that every candidate of a
+    reference gets, `tailored` those made for one candidate from its own
+    literals and guards, `shrinking` the calls spent on a smaller
+    counterexample.
+    """
+
+    generated: int = 160
+    tailored: int = 80
+    shrinking: int = 60
+    wall_s: float = 2.0
+    cpu_s: float = 1.0
+
+    def fingerprint(self) -> str:
+        """Return a text that differs where a limit differs."""
+        return repr(self)

@@ -1,0 +1,127 @@
+"""Turning calls written in trusted text (docstrings, tests) into examples."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from codeguard.behavior.examples import Example, Expected
+from codeguard.behavior.source import Parameter, name_of, unparse
+
+MAX_CALL_TEXT = 20_000
+
+
+class NotPlainError(ValueError):
+    """An expression that is no plain value."""
+
+
+def plain(node: ast.AST) -> object:
+    """Return the value of a literal, also of `set()`, `-1` and `float("nan")`; NotPlainError otherwise."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+        if node.func.id in ("set", "frozenset", "list", "tuple", "dict") and len(node.args) <= 1:
+            return _container(node.func.id, node.args)
+        if node.func.id == "float" and len(node.args) == 1:
+            return _float(node.args[0])
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
+        raise NotPlainError(str(error)) from error
+
+
+def _container(name: str, args: Sequence[ast.expr]) -> object:
+    items = plain(args[0]) if args else ()
+    if not isinstance(items, list | tuple | set | str | dict):
+        raise NotPlainError(name)
+    try:
+        return {"set": set, "frozenset": frozenset, "list": list, "tuple": tuple, "dict": dict}[name](items)
+    except (TypeError, ValueError) as error:
+        raise NotPlainError(name) from error
+
+
+def _float(node: ast.expr) -> float:
+    value = plain(node)
+    if not isinstance(value, str | int | float):
+        raise NotPlainError("float")
+    try:
+        return float(value)
+    except (ValueError, OverflowError) as error:
+        raise NotPlainError("float") from error
+
+
+def read_literal(text: str) -> object:
+    """Return the value that a text writes out; NotPlainError where it writes none."""
+    if len(text) > MAX_CALL_TEXT:
+        raise NotPlainError("too long")
+    try:
+        return plain(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        raise NotPlainError(str(error)) from error
+
+
+def plain_call(
+    node: ast.Call, parameters: Sequence[Parameter], bare_words: bool = False
+) -> tuple[tuple[object, ...], dict[str, object]] | None:
+    """Return a call's arguments as plain values, keywords put into their places where they have one.
+
+    With `bare_words` a name that is no parameter stands for the text that it
+    spells: docstrings write `is_happy(abcd)`. None where an argument is no
+    plain value.
+    """
+    own = {parameter.name for parameter in parameters}
+    try:
+        args = [_argument(arg, own, bare_words) for arg in node.args]
+        kwargs = {
+            keyword.arg: _argument(keyword.value, own, bare_words) for keyword in node.keywords if keyword.arg
+        }
+    except NotPlainError:
+        return None
+    if len(kwargs) != len(node.keywords):
+        return None
+    return positional(args, kwargs, parameters)
+
+
+def _argument(node: ast.expr, own: set[str], bare_words: bool) -> object:
+    if bare_words and isinstance(node, ast.Name) and node.id not in own:
+        return node.id
+    return plain(node)
+
+
+def positional(
+    args: Sequence[object], kwargs: Mapping[str, object], parameters: Sequence[Parameter]
+) -> tuple[tuple[object, ...], dict[str, object]]:
+    """Move keyword arguments into their places, so that parameters may have other names elsewhere."""
+    placed, left = list(args), dict(kwargs)
+    names = [parameter.name for parameter in parameters if parameter.kind == "positional"]
+    while len(placed) < len(names) and names[len(placed)] in left:
+        placed.append(left.pop(names[len(placed)]))
+    return tuple(placed), left
+
+
+def example_of(
+    node: ast.expr,
+    callee: str,
+    parameters: Sequence[Parameter],
+    expected: Expected,
+    origin: str,
+    setup: str = "",
+) -> Example | None:
+    """Return the example that an expression with a call of `callee` makes; None where it has none."""
+    if isinstance(node, ast.Call) and name_of(node.func).rpartition(".")[2] == callee:
+        found = plain_call(node, parameters)
+        if found is not None:
+            return Example(found[0], found[1], expected, origin)
+    if not mentions(node, callee) and callee not in setup:
+        return None
+    text = unparse(node)
+    if not text or len(text) + len(setup) > MAX_CALL_TEXT:
+        return None
+    return Example(None, {}, expected, origin, expression=text, setup=setup, callee=callee)
+
+
+def mentions(node: ast.AST, name: str) -> bool:
+    """Say whether a tree uses a name, as itself or as an attribute."""
+    return any(
+        (isinstance(child, ast.Name) and child.id == name)
+        or (isinstance(child, ast.Attribute) and child.attr == name)
+        for child in ast.walk(node)
+    )

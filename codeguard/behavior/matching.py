@@ -1,0 +1,211 @@
+"""Which trusted function a candidate claims to be: by name, docstring, signature and body.
+
+A match accuses nobody. It says whose examples the candidate has to meet, and
+how sure that is: a `strong` match (its name, or its description) is held to
+every example, a weak one (a similar body, a similar description) only where
+it agrees with most of them and so shows that it means to be that function.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from codeguard.behavior.source import Definition, Parameter
+
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+# Words that every docstring has: they say nothing of what a function does.
+_ORDINARY_WORDS = """
+a an and are as at be by for from function given has have if in is it its of on or return returns that the
+this to when where which with write you your value values will should result def args param parameters
+create takes input
+"""
+STOP_WORDS = frozenset(_ORDINARY_WORDS.split())
+LEAST_DOC_WORDS = 3
+LEAST_BODY_TOKENS = 10
+MAX_SCORED = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What a function says of itself, reduced to what survives renaming and reformatting."""
+
+    name: tuple[str, ...]
+    doc: frozenset[str]
+    body: Counter[str]
+    least_args: int
+    most_args: int | None
+    keywords: frozenset[str]
+    required_keywords: frozenset[str]
+    takes_any_keyword: bool
+    owner: str = ""
+
+    def takes(self, positional: int, keywords: Sequence[str] = ()) -> bool:
+        """Say whether a call with so many positional arguments and these keywords binds."""
+        if self.most_args is not None and positional > self.most_args:
+            return False
+        if not self.takes_any_keyword and not self.keywords.issuperset(keywords):
+            return False
+        if not self.required_keywords.issubset(keywords):
+            return False
+        return (
+            positional + len([name for name in keywords if name not in self.required_keywords])
+            >= self.least_args
+        )
+
+
+def features(definition: Definition) -> Features:
+    """Return the features of a function."""
+    parameters = definition.parameters
+    positional = [parameter for parameter in parameters if parameter.kind == "positional"]
+    return Features(
+        name=words(definition.name),
+        doc=content_words(definition.docstring),
+        body=body_tokens(definition),
+        least_args=sum(parameter.required for parameter in positional),
+        most_args=None if any(parameter.kind == "args" for parameter in parameters) else len(positional),
+        keywords=frozenset(
+            parameter.name for parameter in parameters if parameter.kind in ("positional", "keyword")
+        ),
+        required_keywords=frozenset(_required_keywords(parameters)),
+        takes_any_keyword=any(parameter.kind == "kwargs" for parameter in parameters),
+        owner=definition.owner.name if definition.owner is not None else "",
+    )
+
+
+def _required_keywords(parameters: Sequence[Parameter]) -> Iterator[str]:
+    return (parameter.name for parameter in parameters if parameter.kind == "keyword" and parameter.required)
+
+
+def words(name: str) -> tuple[str, ...]:
+    """Split a name into lower-case words: `reverse_string`, `reverseString` and `ReverseString` are one."""
+    return tuple(word.lower() for word in WORD.findall(name))
+
+
+def content_words(text: str) -> frozenset[str]:
+    """Return the words of a description that say something, cut to their stems' first letters."""
+    found = (word.lower() for word in WORD.findall(text[:4_000]))
+    return frozenset(_stem(word) for word in found if word not in STOP_WORDS and len(word) > 1)
+
+
+def _stem(word: str) -> str:
+    for ending in ("ing", "ies", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
+
+
+def body_tokens(definition: Definition) -> Counter[str]:
+    """Return the kinds of a body's nodes, its attribute names, its calls by name and its constants."""
+    tokens: Counter[str] = Counter()
+    own = {node.arg for node in ast.walk(definition.node.args) if isinstance(node, ast.arg)}
+    for statement in definition.node.body:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            continue
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Attribute):
+                tokens[f".{node.attr}"] += 1
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in own:
+                tokens[f"{node.func.id}()"] += 1
+            elif isinstance(node, ast.Constant):
+                tokens[repr(node.value)[:40]] += 1
+            elif not isinstance(node, ast.Name | ast.expr_context | ast.arguments | ast.arg | ast.Expr):
+                tokens[type(node).__name__] += 1
+    return tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Similarity:
+    """How alike two functions are, each part from 0 to 1; None where one side says nothing."""
+
+    name: float
+    doc: float | None
+    body: float | None
+
+    @property
+    def strong(self) -> bool:
+        """The candidate claims to be this function."""
+        described = self.doc is None or self.doc >= 0.3 or (self.body or 0.0) >= 0.5
+        return (self.name == 1.0 and described) or (
+            self.doc is not None and self.doc >= 0.9 and self.name > 0.0
+        )
+
+    @property
+    def plausible(self) -> bool:
+        """The candidate may be this function: its results have to speak."""
+        if self.strong:
+            return True
+        doc, body = self.doc or 0.0, self.body or 0.0
+        if self.name >= 0.5 and (doc >= 0.5 or body >= 0.6):
+            return True
+        return doc >= 0.75 or (body >= 0.85 and (self.doc is None or doc >= 0.3))
+
+    @property
+    def score(self) -> float:
+        """One number to choose between references by."""
+        return 2.0 * self.name + 1.5 * (self.doc or 0.0) + (self.body or 0.0) + (3.0 if self.strong else 0.0)
+
+
+def compare(candidate: Features, reference: Features) -> Similarity:
+    """Return how alike two functions are."""
+    return Similarity(
+        name=_name_similarity(candidate.name, reference.name),
+        doc=_doc_similarity(candidate.doc, reference.doc),
+        body=_body_similarity(candidate.body, reference.body),
+    )
+
+
+def _name_similarity(first: tuple[str, ...], second: tuple[str, ...]) -> float:
+    if first == second:
+        return 1.0
+    shared, union = set(first) & set(second), set(first) | set(second)
+    return 0.95 * len(shared) / len(union) if union else 0.0
+
+
+def _doc_similarity(first: frozenset[str], second: frozenset[str]) -> float | None:
+    """Return the part of the shorter description's words that the longer one has, too."""
+    least = min(len(first), len(second))
+    if least < LEAST_DOC_WORDS:
+        return None
+    return len(first & second) / least
+
+
+def _body_similarity(first: Counter[str], second: Counter[str]) -> float | None:
+    if min(first.total(), second.total()) < LEAST_BODY_TOKENS:
+        return None
+    return (first & second).total() / (first | second).total()
+
+
+class ReferenceIndex:
+    """Finds the references that a candidate may be meant to be, without comparing it with all."""
+
+    def __init__(self, references: Sequence[Features]) -> None:
+        self._references = references
+        self._postings: dict[str, list[int]] = {}
+        for index, reference in enumerate(references):
+            for key in _keys(reference):
+                self._postings.setdefault(key, []).append(index)
+
+    def candidates(self, wanted: Features) -> list[tuple[int, Similarity]]:
+        """Return the plausible references, the best first."""
+        votes: dict[int, float] = {}
+        for key in sorted(_keys(wanted)):
+            holders = self._postings.get(key, ())
+            weight = math.log(1.0 + len(self._references) / (1.0 + len(holders)))
+            for index in holders:
+                votes[index] = votes.get(index, 0.0) + weight
+        nearest = sorted(votes, key=lambda index: (-votes[index], index))[:MAX_SCORED]
+        scored = [(index, compare(wanted, self._references[index])) for index in nearest]
+        found = [(index, likeness) for index, likeness in scored if likeness.plausible]
+        return sorted(found, key=lambda pair: (-pair[1].score, pair[0]))
+
+
+def _keys(wanted: Features) -> set[str]:
+    keys = {f"name:{word}" for word in wanted.name} | {f"doc:{word}" for word in wanted.doc}
+    keys.add("whole:" + "_".join(wanted.name))
+    keys.update(f"body:{token}" for token in wanted.body)
+    return keys

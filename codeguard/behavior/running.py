@@ -1,0 +1,134 @@
+"""Jobs for the sandbox, as steps that many checks can take at the same time.
+
+A check is a generator: it yields the jobs that it needs next and is sent
+their results. `drive` runs many of them abreast, so that a batch keeps every
+worker of the sandbox busy.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
+
+from codeguard.behavior.budget import Budget
+from codeguard.behavior.examples import Example
+from codeguard.behavior.source import PARSE_ERRORS, unparse
+from codeguard.behavior.surroundings import Runnable
+from codeguard.sandbox.model import Call, Job, JobResult, Level, Limits, Status, Tier, World
+
+T = TypeVar("T")
+Steps = Generator[tuple[Job, ...], tuple[JobResult, ...], T]
+SUBJECT = "codeguard_subject"  # stands for the function in expressions, whatever it is called
+
+ORDINARY = World()
+
+
+class Runs(Protocol):
+    """What a check needs of the sandbox."""
+
+    @property
+    def level(self) -> Level:
+        """The level of confinement that a real attempt showed."""
+        ...
+
+    def run_many(self, jobs: Sequence[Job]) -> Iterable[JobResult]:
+        """Run jobs, each in a fresh child; results in the order of the jobs."""
+        ...
+
+
+def drive(sandbox: Runs, checks: Sequence[Steps[T]]) -> list[T]:
+    """Run checks abreast until all have returned; results in their order."""
+    results: dict[int, T] = {}
+    waiting: dict[int, tuple[Job, ...]] = {}
+    for index, check in enumerate(checks):
+        _advance(index, check, None, waiting, results)
+    while waiting:
+        turn = list(waiting.items())
+        waiting = {}
+        answers = iter(tuple(sandbox.run_many([job for _, jobs in turn for job in jobs])))
+        for index, jobs in turn:
+            _advance(index, checks[index], tuple(next(answers) for _ in jobs), waiting, results)
+    return [results[index] for index in range(len(checks))]
+
+
+def _advance(
+    index: int,
+    check: Steps[T],
+    answer: tuple[JobResult, ...] | None,
+    waiting: dict[int, tuple[Job, ...]],
+    results: dict[int, T],
+) -> None:
+    try:
+        waiting[index] = next(check) if answer is None else check.send(answer)
+    except StopIteration as stop:
+        results[index] = stop.value
+
+
+@dataclass
+class Runner:
+    """Runs one function's calls; remembers the tier that accepts its source."""
+
+    runnable: Runnable
+    level: Level
+    budget: Budget
+    tier: Tier = Tier.RESTRICTED
+
+    def run(self, calls: Sequence[Call], world: World = ORDINARY, trace: bool = False) -> Steps[JobResult]:
+        """Make calls in one fresh child, in the restricted tier where its policy accepts the source."""
+        job = Job(
+            source=f"{self.runnable.source}\n{SUBJECT} = None\n",
+            calls=tuple(calls),
+            tier=self.tier,
+            limits=Limits(wall_s=self.budget.wall_s, cpu_s=self.budget.cpu_s),
+            world=world,
+            trace=self.runnable.name if trace else "",
+        )
+        if "()" not in self.runnable.target:
+            job = replace(job, source=f"{self.runnable.source}\n{SUBJECT} = {self.runnable.target}\n")
+        (result,) = yield (job,)
+        if result.status is Status.POLICY and self.tier is Tier.RESTRICTED and self.level >= Level.L2:
+            self.tier = Tier.NATIVE
+            (result,) = yield (replace(job, tier=Tier.NATIVE),)
+        return result
+
+
+def call_of(example: Example, runnable: Runnable) -> Call | None:
+    """Return the call that an example makes of this function; None where it cannot be written."""
+    if example.args is not None:
+        return Call(runnable.target, example.args, dict(example.kwargs))
+    target = runnable.target if "()" in runnable.target else SUBJECT
+    expression = _renamed(example.expression, example.callee, target)
+    setup = (
+        _renamed(example.setup, example.callee, target) if example.callee in example.setup else example.setup
+    )
+    if expression is None or setup is None:
+        return None
+    return Call(expression, None, {}, setup)
+
+
+def _renamed(text: str, callee: str, target: str) -> str | None:
+    try:
+        tree = ast.parse(text)
+        renamed = _Renamer(callee, ast.parse(target, mode="eval").body).visit(tree)
+        return unparse(ast.fix_missing_locations(renamed))
+    except PARSE_ERRORS:
+        return None
+
+
+class _Renamer(ast.NodeTransformer):
+    """Puts the candidate in the place of the function that an example was written for."""
+
+    def __init__(self, callee: str, target: ast.expr) -> None:
+        self.callee = callee
+        self.target = target
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        is_callee = node.id == self.callee and isinstance(node.ctx, ast.Load)
+        return self.target if is_callee else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if node.attr == self.callee and isinstance(node.value, ast.Name) and isinstance(node.ctx, ast.Load):
+            return self.target
+        return self.generic_visit(node)

@@ -1,0 +1,231 @@
+"""Reading Python source without running it: definitions, also in text that does not parse as a whole."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MAX_TEXT = 2_000_000  # characters; more than that is data, not code
+MAX_LOOKAHEAD = 40  # pieces that a statement with an open bracket or string may run over
+PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """The top-level statements of a file, with line numbers of the file.
+
+    `whole` is False where the text does not parse and the statements are
+    those pieces of it that do.
+    """
+
+    statements: tuple[ast.stmt, ...]
+    whole: bool = True
+
+
+def parse(text: str) -> ast.Module | None:
+    """Return the syntax tree, or None where there is none."""
+    if len(text) > MAX_TEXT:
+        return None
+    try:
+        return ast.parse(text)
+    except PARSE_ERRORS:
+        return None
+
+
+def read_module(text: str) -> Module:
+    """Return a file's statements; prose and broken statements are left out."""
+    text = text.removeprefix("\ufeff")
+    tree = parse(text)
+    if tree is not None:
+        return Module(tuple(tree.body))
+    if len(text) > MAX_TEXT:
+        return Module((), whole=False)
+    return Module(tuple(_salvage(text.splitlines())), whole=False)
+
+
+def _salvage(lines: list[str]) -> Iterator[ast.stmt]:
+    """Yield the statements of the pieces that parse, each piece starting at the left margin."""
+    starts = [number for number, line in enumerate(lines) if line[:1].strip()]
+    starts.append(len(lines))
+    position = 0
+    while position < len(starts) - 1:
+        begin = starts[position]
+        taken, statements = _piece(lines, starts, position)
+        for statement in statements:
+            yield ast.increment_lineno(statement, begin)
+        position += taken
+
+
+def _piece(lines: list[str], starts: list[int], position: int) -> tuple[int, list[ast.stmt]]:
+    """Parse the shortest run of pieces from `position` on; return how many were used up."""
+    last = min(position + MAX_LOOKAHEAD, len(starts) - 1)
+    for end in range(position + 1, last + 1):
+        text = "\n".join(lines[starts[position] : starts[end]]) + "\n"
+        try:
+            tree = ast.parse(text)
+        except SyntaxError as error:
+            if not _may_go_on(error, lines[starts[position]]):
+                break
+        except PARSE_ERRORS:
+            break
+        else:
+            # A bare word or sentence that happens to parse is prose, not code.
+            return end - position, [node for node in tree.body if not isinstance(node, ast.Expr)]
+    return 1, []
+
+
+def _may_go_on(error: SyntaxError, first_line: str) -> bool:
+    message = error.msg or ""
+    if "was never closed" in message or "unterminated triple" in message or "unexpected EOF" in message:
+        return True
+    # a decorator stands at the margin of its own, and so do else, except and finally
+    return first_line.startswith(("@", "try:", "if ", "for ", "while "))
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a function: `kind` is positional, keyword, args or kwargs."""
+
+    name: str
+    kind: str
+    required: bool
+    annotation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A function or method as it stands in its file.
+
+    `owner` is the class statement it belongs to, `outer` the top-level
+    statement that holds it. `nested` says that it stands inside another
+    function, where no call can reach it.
+    """
+
+    node: Function
+    name: str
+    owner: ast.ClassDef | None = None
+    nested: bool = False
+
+    @property
+    def docstring(self) -> str:
+        """The docstring, cleaned of its indentation, empty where there is none."""
+        return ast.get_docstring(self.node) or ""
+
+    @property
+    def first_line(self) -> int:
+        """First line with decorators, 1-based in the file."""
+        return min([self.node.lineno, *(decorator.lineno for decorator in self.node.decorator_list)])
+
+    @property
+    def binding(self) -> str:
+        """How a method is bound: `instance`, `class`, `static`, or `` for a function."""
+        if self.owner is None:
+            return ""
+        names = {name_of(decorator) for decorator in self.node.decorator_list}
+        if "staticmethod" in names:
+            return "static"
+        if "classmethod" in names:
+            return "class"
+        return "instance"
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters a caller fills, without self or cls."""
+        listed = tuple(_parameters(self.node.args))
+        return listed[1:] if self.binding in ("instance", "class") else listed
+
+
+def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    optional_from = len(positional) - len(arguments.defaults)
+    for index, argument in enumerate(positional):
+        yield Parameter(argument.arg, "positional", index < optional_from, _annotation(argument))
+    if arguments.vararg:
+        yield Parameter(arguments.vararg.arg, "args", False, _annotation(arguments.vararg))
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        yield Parameter(argument.arg, "keyword", default is None, _annotation(argument))
+    if arguments.kwarg:
+        yield Parameter(arguments.kwarg.arg, "kwargs", False, _annotation(arguments.kwarg))
+
+
+def _annotation(argument: ast.arg) -> str:
+    if argument.annotation is None:
+        return ""
+    if isinstance(argument.annotation, ast.Constant) and isinstance(argument.annotation.value, str):
+        return argument.annotation.value
+    return unparse(argument.annotation)
+
+
+def unparse(node: ast.AST) -> str:
+    """Return source text for a tree, empty where it is nested too deeply to be written out."""
+    try:
+        return ast.unparse(node)
+    except (RecursionError, ValueError, MemoryError):
+        return ""
+
+
+def name_of(node: ast.expr) -> str:
+    """Return the dotted name of a name, attribute or call of one; empty for anything else."""
+    if isinstance(node, ast.Call):
+        return name_of(node.func)
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([node.id, *reversed(parts)])
+
+
+def definitions(statements: tuple[ast.stmt, ...] | list[ast.stmt]) -> Iterator[Definition]:
+    """Yield every function and method, those inside compound statements and functions as well."""
+    pending: list[tuple[ast.stmt, ast.ClassDef | None, bool]] = [
+        (node, None, False) for node in reversed(statements)
+    ]
+    while pending:
+        node, owner, nested = pending.pop()
+        if isinstance(node, Function):
+            yield Definition(node, node.name, owner, nested)
+            inner: list[tuple[ast.stmt, ast.ClassDef | None, bool]] = [
+                (child, None, True) for child in node.body
+            ]
+        elif isinstance(node, ast.ClassDef):
+            # A class within a class or a function is out of a caller's plain reach.
+            inner = [(child, node, nested or owner is not None) for child in node.body]
+        else:
+            inner = [(child, owner, nested) for child in _child_statements(node)]
+        pending.extend(reversed(inner))
+
+
+def _child_statements(node: ast.stmt) -> Iterator[ast.stmt]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        elif isinstance(child, ast.ExceptHandler | ast.match_case):
+            yield from child.body
+
+
+def find(module: Module, symbol: str, first_line: int, last_line: int, text: str) -> Definition | None:
+    """Return the definition a chunk stands for.
+
+    It is the one of that name whose lines meet the chunk's. Where the file
+    around it does not parse, the chunk's own text is read alone.
+    """
+    name = symbol.rpartition(".")[2]
+    best: Definition | None = None
+    for definition in definitions(module.statements):
+        end = definition.node.end_lineno or definition.node.lineno
+        meets = definition.first_line <= last_line and end >= first_line
+        if definition.name == name and meets and (best is None or definition.first_line >= first_line):
+            best = definition
+            if definition.first_line >= first_line:
+                break
+    if best is not None:
+        return best
+    tree = parse(textwrap.dedent(text.removeprefix("\ufeff")))
+    if tree is None:
+        return None
+    return next((found for found in definitions(tree.body) if found.name == name or not name), None)

@@ -1,0 +1,250 @@
+"""The part of a file that a function needs to run: its imports, constants, helpers and class.
+
+The rest of the file is left out, so that a statement broken elsewhere does
+not prevent a check, and top-level code runs only where the function's own
+names depend on it.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import symtable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from codeguard.behavior.source import Definition, Function, Module, name_of, unparse
+
+BUILTIN_NAMES = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
+# Decorators that do not read annotations; others might.
+PLAIN_DECORATORS = frozenset(
+    {
+        "staticmethod",
+        "classmethod",
+        "property",
+        "lru_cache",
+        "cache",
+        "functools.lru_cache",
+        "functools.cache",
+    }
+)
+MAX_CHARACTERS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Runnable:
+    """Source of a module with one function in it, ready to be called.
+
+    `target` is the expression for the callable, `node` the function's tree
+    within `source` (line numbers are the source's). `unresolved` are names
+    that nothing in the file binds.
+    """
+
+    source: str
+    target: str
+    name: str
+    node: Function
+    unresolved: tuple[str, ...] = ()
+
+
+def extract(definition: Definition, module: Module) -> Runnable | None:
+    """Return the function with what it needs of its file; None where that cannot be written out."""
+    own: ast.stmt = (
+        definition.node if definition.owner is None else _pruned_class(definition.owner, definition.name)
+    )
+    own_name = definition.name if definition.owner is None else definition.owner.name
+    needed = _needed(own, own_name, module)
+    prepared = [_prepare(statement) for statement in (*needed.statements, own)]
+    source = "\n".join(unparse(statement) for statement in prepared) + "\n"
+    if len(source) > MAX_CHARACTERS or not unparse(prepared[-1]):
+        return None
+    node = _locate(source, definition, own_name)
+    if node is None:
+        return None
+    return Runnable(source, _target(definition), definition.name, node, needed.unresolved)
+
+
+def _target(definition: Definition) -> str:
+    if definition.owner is None:
+        return definition.name
+    if definition.binding == "instance":
+        return f"{definition.owner.name}().{definition.name}"
+    return f"{definition.owner.name}.{definition.name}"
+
+
+def _locate(source: str, definition: Definition, own_name: str) -> Function | None:
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    last: ast.stmt = body[-1]
+    if isinstance(last, ast.ClassDef):
+        functions = [
+            node for node in last.body if isinstance(node, Function) and node.name == definition.name
+        ]
+        return functions[-1] if functions else None
+    return last if isinstance(last, Function) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Needed:
+    statements: tuple[ast.stmt, ...]
+    unresolved: tuple[str, ...]
+
+
+def _needed(own: ast.stmt, own_name: str, module: Module) -> _Needed:
+    """Follow free names through the file's top level until nothing new is needed."""
+    binders: dict[str, list[int]] = {}
+    for index, statement in enumerate(module.statements):
+        if not _is_main_guard(statement) and not _holds(statement, own):
+            for name in bound_names(statement):
+                binders.setdefault(name, []).append(index)
+    chosen: set[int] = set()
+    wanted = list(free_names(own))
+    seen: set[str] = {own_name}
+    while wanted:
+        name = wanted.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for index in binders.get(name, ()):
+            if index not in chosen:
+                chosen.add(index)
+                wanted.extend(free_names(module.statements[index], only=name))
+    unresolved = sorted(
+        name for name in seen - {own_name} if name not in binders and name not in BUILTIN_NAMES
+    )
+    if unresolved:
+        chosen.update(binders.get("*", ()))
+    statements = tuple(
+        trimmed
+        for index in sorted(chosen)
+        if (trimmed := _trim_import(module.statements[index], seen)) is not None
+    )
+    return _Needed(statements, tuple(unresolved))
+
+
+def _holds(statement: ast.stmt, own: ast.stmt) -> bool:
+    """Say whether a statement is the function itself, another definition of its name, or around it."""
+    if isinstance(own, Function | ast.ClassDef) and isinstance(statement, Function | ast.ClassDef):
+        return statement.name == own.name
+    return any(node is own for node in ast.walk(statement))
+
+
+def _is_main_guard(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and "__name__" in unparse(statement.test)
+
+
+def bound_names(statement: ast.stmt) -> set[str]:
+    """Return the names that a top-level statement binds or changes; `*` for a star import."""
+    if isinstance(statement, Function | ast.ClassDef):
+        return {statement.name}
+    names: set[str] = set()
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Function | ast.ClassDef):
+            names.add(node.name)
+            continue
+        if isinstance(node, ast.Lambda):
+            continue
+        if isinstance(node, ast.Import):
+            names.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            names.add(_base(node))
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            # TABLE.update(...) changes TABLE; sys.path.insert(...) is two attributes away
+            function = node.value.func
+            if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+                names.add(function.value.id)
+        pending.extend(ast.iter_child_nodes(node))
+    names.discard("")
+    return names
+
+
+def _base(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _trim_import(statement: ast.stmt, seen: Iterable[str]) -> ast.stmt | None:
+    """Keep of an import what is needed, so that a missing module nobody uses does no harm."""
+    if isinstance(statement, ast.ImportFrom):
+        kept = [
+            alias for alias in statement.names if alias.name == "*" or (alias.asname or alias.name) in seen
+        ]
+        return ast.ImportFrom(statement.module, kept, statement.level) if kept else None
+    if isinstance(statement, ast.Import):
+        kept = [alias for alias in statement.names if (alias.asname or alias.name.partition(".")[0]) in seen]
+        return ast.Import(kept) if kept else None
+    return statement
+
+
+def free_names(statement: ast.stmt, only: str = "") -> set[str]:
+    """Return the names that a statement takes from the module around it, annotations left out."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return set()
+    text = unparse(_prepare(statement))
+    try:
+        table = symtable.symtable(text, "<chunk>", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    names: set[str] = set()
+    pending = [table]
+    while pending:
+        scope = pending.pop()
+        top = scope.get_type() == "module"
+        for symbol in scope.get_symbols():
+            if (top and symbol.is_referenced()) or (not top and symbol.is_global()):
+                names.add(symbol.get_name())
+        pending.extend(scope.get_children())
+    return names
+
+
+def _prepare(statement: ast.stmt) -> ast.stmt:
+    """Return a copy without the annotations of functions: they run at import and need imports of their own."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return statement
+    prepared = copy.deepcopy(statement)
+    for node in ast.walk(prepared):
+        if isinstance(node, Function) and _drops_annotations(node):
+            node.returns = None
+            for argument in _arguments(node.args):
+                argument.annotation = None
+    return prepared
+
+
+def _drops_annotations(node: Function) -> bool:
+    return all(name_of(decorator) in PLAIN_DECORATORS for decorator in node.decorator_list)
+
+
+def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
+    yield from (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    yield from (argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None)
+
+
+def _pruned_class(owner: ast.ClassDef, method: str) -> ast.ClassDef:
+    """Return the class with the methods that one of them can reach by name, and its other statements."""
+    methods = {node.name: node for node in owner.body if isinstance(node, Function)}
+    kept: set[str] = set()
+    wanted = [method, *(name for name in methods if name.startswith("__") and name.endswith("__"))]
+    while wanted:
+        name = wanted.pop()
+        if name in kept or name not in methods:
+            continue
+        kept.add(name)
+        for node in ast.walk(methods[name]):
+            if isinstance(node, ast.Attribute):
+                wanted.append(node.attr)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                wanted.append(node.value)
+    body = [node for node in owner.body if not isinstance(node, Function) or node.name in kept]
+    pruned = copy.copy(owner)
+    pruned.body = body
+    return pruned

@@ -1,0 +1,122 @@
+"""Hand-written specs: TOML files, shipped beside this module and in folders of the user's own."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from codeguard.behavior.examples import Example, Expected, Raises, Returns, Spec
+from codeguard.errors import SpecError
+
+SHIPPED = Path(__file__).parent / "specs"
+SPEC_KEYS = frozenset({"name", "aliases", "summary", "case"})
+CASE_KEYS = frozenset({"args", "call", "kwargs", "expected", "expected_literal", "raises"})
+OUTCOME_KEYS = ("expected", "expected_literal", "raises")
+
+
+def load_folder(folder: Path) -> tuple[Spec, ...]:
+    """Return the specs of all `*.toml` files of a folder, in the order of their names.
+
+    Raises SpecError where the folder or a file cannot be read or is malformed.
+    """
+    if not folder.is_dir():
+        raise SpecError("no such folder of specs", got=str(folder), expected="a folder with *.toml files")
+    return tuple(spec for path in sorted(folder.glob("*.toml")) for spec in load_file(path))
+
+
+def load_file(path: Path) -> tuple[Spec, ...]:
+    """Return the specs of one TOML file; SpecError where it is malformed."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SpecError(f"cannot read the spec file {path}: {_one_line(error)}") from error
+    unknown = set(document) - {"spec"}
+    if unknown:
+        raise SpecError(f"{path}: unknown table", got=sorted(unknown)[0], expected="[[spec]]")
+    entries = document.get("spec", [])
+    if not isinstance(entries, list):
+        raise SpecError(f"{path}: spec is not a list of tables", expected="[[spec]]")
+    return tuple(_spec(entry, path, number) for number, entry in enumerate(entries, 1))
+
+
+def _spec(entry: object, path: Path, number: int) -> Spec:
+    where = f"{path}: spec {number}"
+    table = _table(entry, SPEC_KEYS, where)
+    name = _text(table.get("name"), f"{where}: name")
+    aliases = table.get("aliases", [])
+    if not isinstance(aliases, list):
+        raise SpecError(f"{where}: aliases", got=type(aliases).__name__, expected="a list of names")
+    cases = table.get("case", [])
+    if not isinstance(cases, list) or not cases:
+        raise SpecError(f"{where} ({name}) has no case", expected="[[spec.case]]")
+    origin = f"spec {name} ({path.name})"
+    return Spec(
+        name=name,
+        aliases=tuple(_text(alias, f"{where}: alias") for alias in aliases),
+        summary=str(table.get("summary", "")),
+        cases=tuple(_case(case, f"{where} ({name})", origin) for case in cases),
+        origin=origin,
+    )
+
+
+def _case(entry: object, where: str, origin: str) -> Example:
+    table = _table(entry, CASE_KEYS, f"{where}: case")
+    if ("args" in table) == ("call" in table):
+        raise SpecError(f"{where}: a case needs one of args and call", got=sorted(table))
+    args = table["args"] if "args" in table else _literal(table["call"], f"{where}: call")
+    if not isinstance(args, list | tuple):
+        raise SpecError(f"{where}: arguments", got=type(args).__name__, expected="a list")
+    kwargs = table.get("kwargs", {})
+    if not isinstance(kwargs, dict):
+        raise SpecError(f"{where}: kwargs", got=type(kwargs).__name__, expected="a table")
+    return Example(tuple(args), dict(kwargs), _expected(table, where), origin)
+
+
+def _expected(table: Mapping[str, Any], where: str) -> Expected:
+    given = [key for key in OUTCOME_KEYS if key in table]
+    if len(given) != 1:
+        raise SpecError(
+            f"{where}: a case needs exactly one outcome", got=given, expected=" or ".join(OUTCOME_KEYS)
+        )
+    value = table[given[0]]
+    if given[0] == "raises":
+        return Raises(_text(value, f"{where}: raises"))
+    if given[0] == "expected_literal":
+        return Returns(_literal(value, f"{where}: expected_literal"))
+    return Returns(value)
+
+
+def _table(entry: object, keys: frozenset[str], where: str) -> dict[str, Any]:
+    if not isinstance(entry, dict):
+        raise SpecError(where, got=type(entry).__name__, expected="a table")
+    for key in entry:
+        if key not in keys:
+            raise SpecError(f"{where}: unknown key", got=key, expected=", ".join(sorted(keys)))
+    return entry
+
+
+def _text(value: object, where: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise SpecError(where, got=repr(value), expected="a name")
+    return value
+
+
+def _literal(text: object, where: str) -> object:
+    if not isinstance(text, str):
+        raise SpecError(where, got=type(text).__name__, expected="a Python literal as text")
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise SpecError(f"{where}: not a Python literal", got=text) from error
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
+
+
+def shipped() -> Iterator[Spec]:
+    """Yield the specs that come with codeguard."""
+    yield from load_folder(SHIPPED)

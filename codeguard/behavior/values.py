@@ -1,0 +1,235 @@
+"""Comparing what two functions gave: equal, different, or not comparable.
+
+Types are compared the way a caller would notice: numbers by value (True is
+1, 2.0 is 2), floats with a tolerance, lists and tuples by their items, an
+iterator by what it yields. Two implementations of one function differ in
+such details all the time, and none of it makes one of them wrong.
+"""
+
+from __future__ import annotations
+
+import cmath
+from collections.abc import Callable, Mapping
+from enum import Enum
+
+from codeguard.behavior.examples import Expected, Prints, Raises, Returns
+from codeguard.sandbox.model import CallResult, Iteration, Opaque, Outcome
+
+RELATIVE_TOLERANCE = 1e-6
+ABSOLUTE_TOLERANCE = 1e-9
+MAX_DEPTH = 60
+# What says more about the surroundings of a call than about the function.
+INCONCLUSIVE_EXCEPTIONS = frozenset(
+    {"ImportError", "ModuleNotFoundError", "NotImplementedError", "MemoryError"}
+)
+
+
+class Comparison(Enum):
+    """How a result relates to what was expected."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    UNKNOWN = "unknown"
+
+
+def same_value(expected: object, got: object, scale: float = 1.0) -> Comparison:
+    """Compare two decoded values.
+
+    `scale` is the magnitude of the numbers that went in: rounding errors
+    grow with it, and so does the absolute tolerance.
+    """
+    return _compare(expected, got, ABSOLUTE_TOLERANCE * max(1.0, scale), 0)
+
+
+def _compare(expected: object, got: object, tolerance: float, depth: int) -> Comparison:
+    if depth > MAX_DEPTH:
+        return Comparison.UNKNOWN
+    if isinstance(expected, Opaque) or isinstance(got, Opaque):
+        return _compare_opaque(expected, got, tolerance, depth)
+    if _is_number(expected) and _is_number(got):
+        return _verdict(_close(expected, got, tolerance))
+    expected_items, got_items = _items(expected), _items(got)
+    if expected_items is not None and got_items is not None:
+        if isinstance(expected, Iteration) and isinstance(got, Iteration):
+            return _compare_iterations(expected, got, tolerance, depth)
+        return _compare_items(expected_items, got_items, tolerance, depth)
+    if isinstance(expected, dict) and isinstance(got, dict):
+        return _compare_dicts(expected, got, tolerance, depth)
+    if isinstance(expected, set | frozenset) and isinstance(got, set | frozenset):
+        return _compare_sets(expected, got, tolerance, depth)
+    if isinstance(expected, bytes | bytearray) and isinstance(got, bytes | bytearray):
+        return _verdict(bytes(expected) == bytes(got))
+    return _verdict(type(expected) is type(got) and expected == got)
+
+
+def _verdict(same: bool) -> Comparison:
+    return Comparison.SAME if same else Comparison.DIFFERENT
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, bool | int | float | complex)
+
+
+def _close(expected: object, got: object, tolerance: float) -> bool:
+    if isinstance(expected, int) and isinstance(got, int):
+        return expected == got
+    try:
+        first, second = complex(expected), complex(got)  # type: ignore[call-overload]
+    except OverflowError:
+        return expected == got
+    if cmath.isnan(first) or cmath.isnan(second):
+        return cmath.isnan(first) and cmath.isnan(second)
+    return first == second or cmath.isclose(first, second, rel_tol=RELATIVE_TOLERANCE, abs_tol=tolerance)
+
+
+def _items(value: object) -> tuple[object, ...] | None:
+    if isinstance(value, Iteration):
+        return value.items
+    if isinstance(value, list | tuple):
+        return tuple(value)
+    return None
+
+
+def _compare_iterations(expected: Iteration, got: Iteration, tolerance: float, depth: int) -> Comparison:
+    """Compare two iterators; where a cap cut one short, only the part that both have counts."""
+    if expected.exhausted and got.exhausted:
+        return _compare_items(expected.items, got.items, tolerance, depth)
+    common = min(len(expected.items), len(got.items))
+    shorter_ended = (expected.exhausted and len(expected.items) == common) or (
+        got.exhausted and len(got.items) == common
+    )
+    if shorter_ended and len(expected.items) != len(got.items):
+        return Comparison.DIFFERENT
+    return _compare_items(expected.items[:common], got.items[:common], tolerance, depth)
+
+
+def _compare_items(
+    expected: tuple[object, ...], got: tuple[object, ...], tolerance: float, depth: int
+) -> Comparison:
+    if len(expected) != len(got):
+        return Comparison.DIFFERENT
+    return _all(_compare(*pair, tolerance, depth + 1) for pair in zip(expected, got, strict=True))
+
+
+def _compare_dicts(
+    expected: Mapping[object, object], got: Mapping[object, object], tolerance: float, depth: int
+) -> Comparison:
+    if len(expected) != len(got) or any(key not in got for key in expected):
+        return Comparison.DIFFERENT
+    return _all(_compare(value, got[key], tolerance, depth + 1) for key, value in expected.items())
+
+
+def _compare_sets(
+    expected: set[object] | frozenset[object],
+    got: set[object] | frozenset[object],
+    tolerance: float,
+    depth: int,
+) -> Comparison:
+    if expected == got:
+        return Comparison.SAME
+    if len(expected) != len(got):
+        return Comparison.DIFFERENT
+    if all(_is_number(value) and not isinstance(value, complex) for value in (*expected, *got)):
+        pairs = zip(_sorted_numbers(expected), _sorted_numbers(got), strict=True)
+        return _all(_compare(*pair, tolerance, depth + 1) for pair in pairs)
+    return Comparison.DIFFERENT
+
+
+def _sorted_numbers(values: set[object] | frozenset[object]) -> list[object]:
+    key: Callable[[object], float] = float  # type: ignore[assignment]
+    return sorted(values, key=key)
+
+
+def _compare_opaque(expected: object, got: object, tolerance: float, depth: int) -> Comparison:
+    """Compare instances by their public fields; instances of differently named types say nothing."""
+    if not isinstance(expected, Opaque) or not isinstance(got, Opaque):
+        plain = got if isinstance(expected, Opaque) else expected
+        return Comparison.DIFFERENT if plain is None else Comparison.UNKNOWN
+    if expected.type_name.rpartition(".")[2] != got.type_name.rpartition(".")[2]:
+        return Comparison.UNKNOWN
+    if not expected.fields or not got.fields:
+        return Comparison.UNKNOWN
+    mine, theirs = dict(expected.fields), dict(got.fields)
+    if mine.keys() != theirs.keys():
+        return Comparison.UNKNOWN
+    return _all(_compare(value, theirs[name], tolerance, depth + 1) for name, value in mine.items())
+
+
+def _all(parts: object) -> Comparison:
+    verdict = Comparison.SAME
+    for part in parts:  # type: ignore[attr-defined]
+        if part is Comparison.DIFFERENT:
+            return Comparison.DIFFERENT
+        if part is Comparison.UNKNOWN:
+            verdict = Comparison.UNKNOWN
+    return verdict
+
+
+def meets(expected: Expected, result: CallResult, scale: float = 1.0) -> Comparison:
+    """Compare one call's result with what an example says it has to be."""
+    if result.outcome in (Outcome.NOT_RUN, Outcome.BADTYPE) or expected is None:
+        return Comparison.UNKNOWN
+    if isinstance(expected, Raises):
+        if result.outcome is Outcome.RETURNED:
+            return Comparison.DIFFERENT
+        return _verdict(expected.exception.rpartition(".")[2] in result.exception)
+    if result.outcome is Outcome.RAISED:
+        return _raised(result)
+    if isinstance(expected, Prints):
+        return _verdict(expected.text.split() == result.stdout.split())
+    assert isinstance(expected, Returns)
+    return same_value(expected.value, result.value, scale)
+
+
+def _raised(result: CallResult) -> Comparison:
+    if INCONCLUSIVE_EXCEPTIONS.intersection(result.exception):
+        return Comparison.UNKNOWN
+    return Comparison.DIFFERENT
+
+
+def agrees(
+    reference: CallResult,
+    candidate: CallResult,
+    args: tuple[object, ...] | None = None,
+    scale: float = 1.0,
+) -> Comparison:
+    """Compare what a candidate gave with what the reference gave for the same call.
+
+    Where the reference raises, nothing is known: such an input is outside
+    what the reference is for. Arguments changed in place count where the
+    reference changes `args` and returns None, as `list.sort` does; recursion
+    that goes too deep counts as not known, for the limit is ours.
+    """
+    if reference.outcome is not Outcome.RETURNED:
+        return Comparison.UNKNOWN
+    if candidate.outcome is Outcome.RAISED:
+        return Comparison.UNKNOWN if "RecursionError" in candidate.exception else _raised(candidate)
+    if candidate.outcome is not Outcome.RETURNED:
+        return Comparison.UNKNOWN
+    returned = same_value(reference.value, candidate.value, scale)
+    if returned is not Comparison.SAME or reference.value is not None:
+        return returned
+    if reference.stdout.split() != candidate.stdout.split():
+        return Comparison.DIFFERENT
+    if args is None or reference.args_after is None or candidate.args_after is None:
+        return returned
+    if same_value(args, reference.args_after) is not Comparison.DIFFERENT:
+        return returned
+    return same_value(reference.args_after, candidate.args_after, scale)
+
+
+def magnitude(value: object, depth: int = 0) -> float:
+    """Return the largest absolute number within a value, 0 where it holds none."""
+    if isinstance(value, bool | int | float):
+        try:
+            size = abs(float(value))
+        except OverflowError:
+            return 1e308
+        return size if size < 1e308 else 0.0
+    if depth > MAX_DEPTH:
+        return 0.0
+    if isinstance(value, dict):
+        return max((magnitude(item, depth + 1) for pair in value.items() for item in pair), default=0.0)
+    if isinstance(value, list | tuple | set | frozenset):
+        return max((magnitude(item, depth + 1) for item in value), default=0.0)
+    return 0.0
