@@ -55,6 +55,8 @@ def look(name: str) -> str:
 
     Looks are for comparing, not for showing.
     """
-    # Twice, as some look-alikes pass for a capital and some for what folding makes of one.
-    drawn = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", name)).translate(_TABLE)
+    # Before NFKC, which takes some look-alikes (ϲ) for a letter that looks different (ς); after it, for those
+    # that are forms of another look-alike; and after folding, as some pass for a capital and some for a small one.
+    drawn = unicodedata.normalize("NFD", name).translate(_TABLE)
+    drawn = unicodedata.normalize("NFKD", drawn).translate(_TABLE)
     return unicodedata.normalize("NFD", drawn.casefold()).translate(_TABLE)

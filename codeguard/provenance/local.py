@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import tempfile
 from pathlib import Path
+from typing import BinaryIO
 
 from codeguard.errors import ManifestError
+from codeguard.provenance.escape import shown
 from codeguard.provenance.manifest import Manifest
 from codeguard.provenance.statement import manifest_from_json, manifest_to_json
 from codeguard.provenance.strict_json import MAX_BYTES
@@ -32,19 +36,33 @@ def load_unsigned(state_dir: Path) -> Manifest | None:
 def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:
     """Return the bytes of a regular file of at most `limit` bytes; ManifestError otherwise."""
     try:
-        # Not blocking, so that a pipe under this name cannot hold us up.
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        with open_regular(path) as file:
+            data = file.read(limit + 1)
     except OSError as error:
         raise ManifestError(
-            f"cannot read {path}", got=error.strerror or error, expected="a readable file"
+            f"cannot read {shown(str(path))}", got=error.strerror or error, expected="a readable regular file"
         ) from None
-    with os.fdopen(descriptor, "rb") as file:
-        if not Path(path).is_file():
-            raise ManifestError(f"cannot read {path}", got="no regular file", expected="a regular file")
-        data = file.read(limit + 1)
     if len(data) > limit:
-        raise ManifestError(f"{path} is too large", got=f"over {limit} bytes", expected=f"at most {limit}")
+        raise ManifestError(
+            f"{shown(str(path))} is too large", got=f"over {limit} bytes", expected=f"at most {limit}"
+        )
     return data
+
+
+def open_regular(path: Path, *, follow: bool = True) -> BinaryIO:
+    """Open a regular file to read; OSError for anything else, a folder, pipe or device among it."""
+    # Not blocking, so that a pipe under this name cannot hold us up.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+    descriptor = os.open(path, flags if follow else flags | getattr(os, "O_NOFOLLOW", 0))
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, _kind(mode), str(path))
+
+
+def _kind(mode: int) -> str:
+    return "a folder" if stat.S_ISDIR(mode) else "a pipe, socket or device"
 
 
 def write_atomically(path: Path, data: bytes) -> None:

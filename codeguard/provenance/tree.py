@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,6 +10,7 @@ from pathlib import Path
 
 from codeguard.errors import ManifestError
 from codeguard.provenance.escape import shown
+from codeguard.provenance.local import open_regular
 from codeguard.provenance.paths import NameIndex, path_problem
 from codeguard.provenance.verified import VerifiedManifest
 
@@ -27,7 +26,7 @@ class Change(StrEnum):
     ADDED = "added"
     LOOKALIKE = "lookalike"
     LINK = "link"
-    NOT_A_FILE = "not a file"
+    UNSAFE = "unsafe"
     UNREADABLE = "unreadable"
 
 
@@ -83,7 +82,7 @@ def read_inside(root: Path, path: str) -> bytes:
 def _read(root: Path, path: str) -> bytes | Difference:
     problem = path_problem(path)
     if problem:
-        return Difference(path, Change.NOT_A_FILE, problem, "a plain path relative to the root")
+        return Difference(path, Change.UNSAFE, problem, "a plain path relative to the root")
     inside = root.resolve()
     try:
         real = (root / path).resolve(strict=True)
@@ -91,19 +90,13 @@ def _read(root: Path, path: str) -> bytes | Difference:
             got = f"a link to {shown(str(real))}"
             return Difference(path, Change.LINK, got, "a file inside the root")
         # The resolved path has no links left: one that appears meanwhile is refused.
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        descriptor = os.open(real, flags)
+        with open_regular(real, follow=False) as file:
+            return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return Difference(path, Change.MISSING, "no file", "a regular file")
     except (OSError, RuntimeError) as error:  # RuntimeError: Python's word for a loop of links
         reason = (error.strerror if isinstance(error, OSError) else None) or "a loop of links"
-        return Difference(path, Change.UNREADABLE, reason.lower(), "a readable file")
-    with os.fdopen(descriptor, "rb") as file:
-        mode = os.fstat(file.fileno()).st_mode
-        if not stat.S_ISREG(mode):
-            got = "a folder" if stat.S_ISDIR(mode) else "a pipe, socket or device"
-            return Difference(path, Change.NOT_A_FILE, got, "a regular file")
-        return file.read()
+        return Difference(path, Change.UNREADABLE, reason.lower(), "a readable regular file")
 
 
 def _check_file(root: Path, path: str, sha256: str) -> Difference | None:
