@@ -30,7 +30,17 @@ _COOKIE_BYTES = 4096
 # which ASCII bytes mean ASCII are decoded: nothing that unpacks (zlib), rewrites (rot13), hides code in
 # what reads as a comment (utf-7, unicode_escape) or is installed by someone else.
 DECLARABLE: frozenset[str] = frozenset(
-    {"ascii", "utf_8", "utf_8_sig", "latin_1", "mac_roman", "mac_cyrillic", "mac_greek", "mac_latin2", "mac_turkish"}
+    {
+        "ascii",
+        "utf_8",
+        "utf_8_sig",
+        "latin_1",
+        "mac_roman",
+        "mac_cyrillic",
+        "mac_greek",
+        "mac_latin2",
+        "mac_turkish",
+    }
     | {"koi8_r", "koi8_t", "koi8_u", "kz1048", "ptcp154", "tis_620", "hp_roman8"}
     | {"gb2312", "gbk", "gb18030", "big5", "big5hkscs", "cp950", "euc_jp", "euc_jis_2004", "euc_jisx0213"}
     | {"euc_kr", "cp949", "johab", "cp932", "shift_jis", "shift_jis_2004", "shift_jisx0213"}
@@ -82,6 +92,23 @@ def read_text(data: bytes, name: str) -> DecodedText:
                 return decoded
             return _utf8(data) or _guess(data, f"not valid {declared}, which it declares, nor UTF-8")
     return _utf8(data) or _guess(data, "not valid UTF-8")
+
+
+def refusal(head: bytes, name: str) -> str:
+    """Return why a file that begins with `head` cannot be read as text, empty where it can."""
+    marked = next((encoding for mark, encoding in _MARKS[1:] if head.startswith(mark)), None)
+    if marked is not None:
+        try:
+            codecs.getincrementaldecoder(marked)("strict").decode(head)
+        except UnicodeDecodeError:
+            marked = None
+    if marked is None and b"\0" in head:
+        return "binary (a NUL byte near its start)"
+    try:
+        read_text(head, name)
+    except CorpusError as error:
+        return error.what.removeprefix(f"{name} ")
+    return ""
 
 
 def byte_offsets(data: bytes, decoded: DecodedText, characters: Sequence[int]) -> list[int]:
@@ -154,6 +181,10 @@ def _canonical(declared: str) -> str:
     name = normalize_encoding(declared).lower()
     if name == "utf_8" or name.startswith("utf_8_"):
         return "utf_8"
-    if name in ("latin_1", "iso_8859_1", "iso_latin_1") or name.startswith(("latin_1_", "iso_8859_1_", "iso_latin_1_")):
+    if name in ("latin_1", "iso_8859_1", "iso_latin_1") or name.startswith(
+        ("latin_1_", "iso_8859_1_", "iso_latin_1_")
+    ):
         return "latin_1"
-    return encodings.aliases.aliases.get(name) or encodings.aliases.aliases.get(name.replace(".", "_")) or name
+    return (
+        encodings.aliases.aliases.get(name) or encodings.aliases.aliases.get(name.replace(".", "_")) or name
+    )

@@ -118,7 +118,12 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file of the corpus with its chunks; `text` is the whole file, decoded."""
+    """A file of the corpus with its chunks; `text` is the whole file, decoded.
+
+    `parsed` is False where it was chunked by lines. `syntax_errors` says
+    that the file as a whole does not parse. `notes` are lines for a person
+    (guessed encoding, missing grammar, ...).
+    """
 
     path: str
     text: str
@@ -126,6 +131,9 @@ class SourceFile:
     language: str
     chunks: tuple[Chunk, ...]
     parsed: bool = True
+    syntax_errors: bool = False
+    encoding: str = "utf-8"
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

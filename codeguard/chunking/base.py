@@ -1,0 +1,100 @@
+"""What a language has to say for its files to be chunked, and the values that chunking works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from tree_sitter import Node
+
+from codeguard.models import ChunkKind
+
+
+class Role(Enum):
+    """What a syntax node is to the chunker."""
+
+    FUNCTION = auto()  # a chunk of its own; what is nested in it stays in it
+    CLASS = auto()  # its functions are methods; what remains is the class header
+    NAMESPACE = auto()  # lends its name to what it holds and is no chunk
+    SCOPE = auto()  # may hold functions and classes (`if`, `try`, a block); is no chunk
+    IMPORT = auto()  # brings names into scope
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a grammar says of a node: its role, its name, and the node to look into (a class's own)."""
+
+    role: Role
+    name: str = ""
+    inside: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A function or class in a file; offsets count bytes of the text in UTF-8, the end is exclusive."""
+
+    start: int
+    end: int
+    kind: ChunkKind
+    symbol: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The functions, classes and import statements of a file, in the order of the file."""
+
+    marks: tuple[Mark, ...]
+    imports: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """One language.
+
+    `wheel` is the distribution that carries the tree-sitter grammar,
+    `module` and `entry` the module and function that return it, and `extra`
+    the extra of codeguard that installs it, empty for the default ones.
+    `roles` covers the node types whose role is plain; `examine` is asked
+    first, for those where one has to look inside. `blocks` are the node
+    types whose named children are statements. `comment` holds what a
+    comment line may begin with. `recover` outlines a text that does not
+    parse; without it, the tree with its errors is used.
+    """
+
+    name: str
+    extensions: tuple[str, ...]
+    wheel: str
+    module: str
+    roles: Mapping[str, Role]
+    blocks: frozenset[str]
+    entry: str = "language"
+    extra: str = "languages"
+    interpreters: tuple[str, ...] = ()
+    filenames: tuple[str, ...] = ()
+    comment: tuple[bytes, ...] = (b"//", b"/*", b"*")
+    examine: Callable[[Node], Found | None] = field(default=lambda node: None)
+    recover: Callable[[bytes], Outline] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageInfo:
+    """A language as a user sees it: is its grammar installed, and which wheel and extra bring it."""
+
+    name: str
+    extensions: tuple[str, ...]
+    installed: bool
+    wheel: str
+    extra: str
+
+
+def name_of(node: Node) -> str:
+    """Return the text of the node's `name` field, empty where it has none."""
+    return text_of(node.child_by_field_name("name"))
+
+
+def text_of(node: Node | None) -> str:
+    """Return the node's text, empty for no node."""
+    if node is None or node.text is None:
+        return ""
+    return node.text.decode("utf-8", "replace")

@@ -1,0 +1,1 @@
+"""One file a language; each holds a `GRAMMAR`."""

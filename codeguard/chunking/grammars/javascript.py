@@ -1,0 +1,142 @@
+"""JavaScript, with the helpers that TypeScript shares."""
+
+from __future__ import annotations
+
+from tree_sitter import Node
+
+from codeguard.chunking.base import Found, Grammar, Role, name_of, text_of
+
+FUNCTION_VALUES = frozenset({"arrow_function", "function_expression", "generator_function", "function"})
+_BINDINGS = frozenset({"lexical_declaration", "variable_declaration"})
+
+ROLES = {
+    "function_declaration": Role.FUNCTION,
+    "generator_function_declaration": Role.FUNCTION,
+    "method_definition": Role.FUNCTION,
+    "class_declaration": Role.CLASS,
+    "import_statement": Role.IMPORT,
+    **dict.fromkeys(
+        (
+            "program",
+            "class_body",
+            "statement_block",
+            "if_statement",
+            "else_clause",
+            "try_statement",
+            "catch_clause",
+            "finally_clause",
+            "for_statement",
+            "for_in_statement",
+            "while_statement",
+            "do_statement",
+            "switch_statement",
+            "switch_body",
+            "switch_case",
+            "switch_default",
+            "labeled_statement",
+            "with_statement",
+        ),
+        Role.SCOPE,
+    ),
+}
+BLOCKS = frozenset({"program", "statement_block", "class_body", "switch_body", "object"})
+
+
+def examine(node: Node) -> Found | None:
+    """Find functions and classes behind `export`, a binding, an assignment or an immediate call."""
+    kind = node.type
+    if kind == "export_statement":
+        return _exported(node)
+    if kind in _BINDINGS:
+        return _bound(node)
+    if kind == "field_definition" or kind == "public_field_definition":
+        value = node.child_by_field_name("value")
+        if value is not None and value.type in FUNCTION_VALUES:
+            return Found(Role.FUNCTION, text_of(node.child_by_field_name("property")) or name_of(node), value)
+        return None
+    if kind == "expression_statement" and node.named_child_count:
+        return _expression(node)
+    return None
+
+
+def _exported(node: Node) -> Found | None:
+    if node.child_by_field_name("source") is not None:
+        return Found(Role.IMPORT)
+    inner = node.child_by_field_name("declaration") or node.child_by_field_name("value")
+    if inner is None:
+        return None
+    if inner.type in FUNCTION_VALUES:
+        return Found(Role.FUNCTION, name_of(inner) or "default", inner)
+    if inner.type == "class":
+        return Found(Role.CLASS, name_of(inner) or "default", inner)
+    found = examine(inner)
+    if found is not None:
+        return found
+    role = ROLES.get(inner.type)
+    return Found(role, name_of(inner), inner) if role in (Role.FUNCTION, Role.CLASS) else None
+
+
+def _bound(node: Node) -> Found | None:
+    """`const f = () => …`, `var C = class { … }`, `const x = require("x")`; with one name only."""
+    declarators = [child for child in node.named_children if child.type == "variable_declarator"]
+    values = [declarator.child_by_field_name("value") for declarator in declarators]
+    if any(value is not None and _is_require(value) for value in values):
+        return Found(Role.IMPORT)
+    if len(declarators) != 1 or values[0] is None:
+        return None
+    return _valued(name_of(declarators[0]), values[0])
+
+
+def _expression(node: Node) -> Found | None:
+    inner = node.named_children[0]
+    if inner.type == "assignment_expression":
+        target, value = inner.child_by_field_name("left"), inner.child_by_field_name("right")
+        return None if value is None else _valued(text_of(target), value)
+    body = _immediate(inner)
+    return None if body is None else Found(Role.SCOPE, "", body)
+
+
+def _valued(name: str, value: Node) -> Found | None:
+    if value.type in FUNCTION_VALUES:
+        return Found(Role.FUNCTION, name, value)
+    if value.type == "class":
+        return Found(Role.CLASS, name, value)
+    return None
+
+
+def _immediate(node: Node) -> Node | None:
+    """Return the body of `(function () { … })()`, `!function () { … }()` and the like."""
+    for _ in range(4):
+        if node.type in FUNCTION_VALUES:
+            body = node.child_by_field_name("body")
+            return body if body is not None and body.type == "statement_block" else None
+        if node.type == "call_expression":
+            inner = node.child_by_field_name("function")
+        elif node.type in ("unary_expression", "parenthesized_expression") and node.named_child_count:
+            inner = node.child_by_field_name("argument") or node.named_children[0]
+        else:
+            return None
+        if inner is None or inner.type == "member_expression":
+            inner = None if inner is None else inner.child_by_field_name("object")
+        if inner is None:
+            return None
+        node = inner
+    return None
+
+
+def _is_require(value: Node) -> bool:
+    function = value.child_by_field_name("function") if value.type == "call_expression" else None
+    return text_of(function) == "require" if function is not None else False
+
+
+GRAMMAR = Grammar(
+    name="javascript",
+    extensions=(".js", ".mjs", ".cjs", ".jsx"),
+    wheel="tree-sitter-javascript",
+    module="tree_sitter_javascript",
+    extra="",
+    interpreters=("node", "nodejs", "deno", "bun"),
+    roles=ROLES,
+    blocks=BLOCKS,
+    examine=examine,
+)
