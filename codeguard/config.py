@@ -91,6 +91,7 @@ class Settings:
 
     store: str = ".codeguard"
     state_dir: str | None = None
+    root: str | None = None
     embedding: str = "auto"
     specs: tuple[str, ...] = ()
     jobs: int | None = None

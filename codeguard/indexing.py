@@ -125,7 +125,7 @@ class Indexer:
     def _root(self) -> Path:
         remembered = self._catalog.meta("root")
         if remembered is None:
-            remembered = str(Path.cwd())
+            remembered = str(Path(self._workspace.settings.root or ".").resolve())
             self._catalog.set_meta("root", remembered)
         return Path(remembered)
 

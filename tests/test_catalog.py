@@ -120,8 +120,7 @@ def test_a_damaged_or_foreign_catalog_is_one_clear_error(tmp_path: Path, damage:
     else:
         with sqlite3.connect(path) as db:
             db.execute("PRAGMA user_version = 99")
-    with pytest.raises(StoreError) as caught:
-        with Catalog(path, KEY) as catalog:
-            catalog.file("m.py")
+    with pytest.raises(StoreError) as caught, Catalog(path, KEY) as catalog:
+        catalog.file("m.py")
     assert "\n" not in str(caught.value)
     assert caught.value.hint

@@ -27,7 +27,8 @@ def index_text(report: IndexReport, required_level: str = "L2") -> str:
         f"({report.added} written, {report.removed} removed, {report.unchanged} files unchanged) "
         f"in {report.seconds:.1f} s",
         f"trusted: {report.trusted_files} files{signature}",
-        f"specs: {report.coverage.summary}",
+        f"specs: {report.coverage.with_examples} of {report.coverage.functions} trusted functions have examples, "
+        f"{report.coverage.hand_written} hand-written specs",
         f"behavior: {report.checked} checks run, {len(report.convicted)} functions convicted"
         + (f", {report.quarantined} chunks in quarantine" if report.quarantined else ""),
     ]

@@ -46,9 +46,9 @@ def test_a_sec1_key_and_an_encrypted_key_sign(bench, tmp_path):
     locked = tmp_path / "locked.key"
     openssl("pkcs8", "-topk8", "-in", sec1, "-passout", "pass:open sesame", "-out", locked)
     assert load_signer(sec1).public_key == load_signer(locked, lambda: b"open sesame").public_key
-    with pytest.raises(ManifestError, match="no passphrase was given"):
+    with pytest.raises(ConfigError, match="no passphrase was given"):
         load_signer(locked)
-    with pytest.raises(ManifestError, match="cannot use the key"):
+    with pytest.raises(ConfigError, match="cannot use the key"):
         load_signer(locked, lambda: b"wrong")
 
 
@@ -196,9 +196,9 @@ def test_signing_again_replaces_the_own_signature_and_keeps_the_others(bench):
 @pytest.mark.parametrize("kind", ["rsa"])
 def test_other_kinds_of_key_are_refused(tmp_path, kind):
     private = make_key(tmp_path, "key", kind)
-    with pytest.raises(ManifestError, match="got rsa, expected an ed25519 or ECDSA key"):
+    with pytest.raises(ConfigError, match="got rsa, expected an ed25519 or ECDSA key"):
         load_signer(private)
-    with pytest.raises(ManifestError, match="got rsa"):
+    with pytest.raises(ConfigError, match="got rsa"):
         KeyRing.load(policy_of_keys(LABEL, [private.with_suffix(".pem")]))
 
 
@@ -213,13 +213,13 @@ def test_other_kinds_of_key_are_refused(tmp_path, kind):
 def test_what_is_no_key_is_refused_in_one_line(tmp_path, content, message):
     path = tmp_path / "key.pem"
     path.write_bytes(content)
-    with pytest.raises(ManifestError, match=message) as refused:
+    with pytest.raises(ConfigError, match=message) as refused:
         KeyRing.load(policy_of_keys(LABEL, [path]))
     assert "\n" not in str(refused.value)
 
 
 def test_a_private_key_in_the_place_of_a_public_one_is_pointed_out(bench):
-    with pytest.raises(ManifestError, match="got a private key, expected the public key"):
+    with pytest.raises(ConfigError, match="got a private key, expected the public key"):
         KeyRing.load(policy_of_keys(LABEL, [bench.keys["alice"]]))
 
 

@@ -1,0 +1,189 @@
+"""All four steps of the experiment in temporary stores, with a console report, JSON and one page.
+
+    python experiments/run_full_experiment.py [-k 5] [--out results] [--stdlib] [--text]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from codeguard import __version__
+from codeguard.config import DefenseConfig
+from codeguard.rerank import Ranking
+from experiments import report
+from experiments.corpus.queries import ALL, EXAMPLES
+from experiments.steps import Setting, Truth, defended, example_bench, judge, settings, sweep
+from experiments.truth import example_truth
+from experiments.workbench import DATA, POISON, Workbench
+
+NAMES = [query.text for query in EXAMPLES]
+
+
+def main() -> int:
+    """Run the experiment; 0 where it ran through."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-k", type=int, default=5, help="results a query, one a file")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for JSON and page")
+    parser.add_argument("--embedding", default="auto", help="auto, minilm or lexical")
+    parser.add_argument("--stdlib", action="store_true", help="also the 300 queries on the standard library (minutes)")
+    parser.add_argument("--text", metavar="DATA", type=Path, help="also the text-domain defenses, on this data folder")
+    options = parser.parse_args()
+    start = time.monotonic()
+    results: dict[str, Any] = {"schema": "codeguard.experiment/1", "codeguard": __version__, "k": options.k}
+    truth = example_truth()
+
+    with example_bench(poisoned=False, embedding=options.embedding) as bench:
+        baseline = step_1(bench, options.k, truth)
+        step_2(bench, options.k, truth, baseline)
+        rankings, impact = step_3(bench, options.k, truth)
+        defenses, weights = step_4(bench, options.k, truth)
+        restored = take_poison_out(bench, options.k, baseline)
+    print(f"\npoison taken out again: {'the rankings are those of step 1' if restored else 'THE RANKINGS DIFFER'}")
+    results.update(impact)
+    results["defenses"] = [item.to_json() for item in defenses]
+    results["sweep"] = [item.to_json() for item in weights]
+    results["restored"] = restored
+    sections: list[dict[str, Any]] = []
+    if options.stdlib:
+        from experiments.stdlib_set import run as run_stdlib
+
+        figures, section = run_stdlib(options.k, embedding=options.embedding)
+        results["stdlib"] = figures
+        sections.append(section)
+    if options.text:
+        from experiments.text.all import run as run_text
+
+        figures, more = run_text(options.text)
+        results["text"] = figures
+        sections += more
+    facts = {
+        "codeguard": __version__,
+        "questions": f"{len(ALL)} hand-written, k = {options.k}, one result a file",
+        "sandbox": rankings[0].sandbox_level,
+        "embedding": results["embedding"],
+    }
+    report.write_json(results, options.out / "experiment.json")
+    report.write_page(
+        options.out / "experiment.html",
+        facts=facts,
+        rankings=rankings,
+        truth=truth,
+        defenses=defenses,
+        sweep=weights,
+        sections=sections,
+    )
+    print(f"\nwritten: {options.out / 'experiment.json'} and {options.out / 'experiment.html'}")
+    print(f"took {time.monotonic() - start:.0f} s")
+    return 0 if restored else 1
+
+
+def step_1(bench: Workbench, k: int, truth: Any) -> list[Ranking]:
+    """Ask the clean corpus."""
+    print(report.title("Step 1: baseline, no poison in the corpus"))
+    rankings = bench.ask([query.text for query in ALL], k, defense=False)
+    for ranking in rankings[: len(EXAMPLES)]:
+        print(f"\n{ranking.query}")
+        print("\n".join(report.ranking_lines(ranking.results, truth)))
+    outcome = judge("baseline", ALL, rankings, truth)
+    print(f"\nquestions with a right function in the top {k}: {outcome.relevant_before} of {len(ALL)}")
+    return rankings
+
+
+def step_2(bench: Workbench, k: int, truth: Any, baseline: list[Ranking]) -> None:
+    """Put the poison in and look at what an undefended assistant would be given."""
+    print(report.title("Step 2: the attacks, no defense"))
+    bench.put(DATA / POISON)
+    indexed = bench.index()
+    print(f"poison in: {indexed.files} files, {indexed.chunks} chunks, {len(indexed.convicted)} functions convicted")
+    rankings = bench.ask(NAMES, k, defense=False)
+    for before, after in zip(baseline, rankings, strict=False):
+        moved = [item for item in after.results if truth(item.chunk).poisoned]
+        gone = {item.chunk.path for item in before.results} - {item.chunk.path for item in after.results}
+        print(f"\n{after.query}: {len(moved)} poisoned of {len(after.results)}; pushed out: {', '.join(sorted(gone)) or 'none'}")
+        print("\n".join(report.ranking_lines(after.results, truth)))
+
+
+def step_3(bench: Workbench, k: int, truth: Any) -> tuple[list[Ranking], dict[str, Any]]:
+    """Measure the impact on all questions, undefended and under the default defense."""
+    print(report.title("Step 3: impact"))
+    rankings = bench.ask([query.text for query in ALL], k, DefenseConfig())
+    outcome = judge("default", ALL, rankings, truth)
+    print("\n".join(report.attack_table(outcome)))
+    print(f"\nfull rankings after the defense of the {len(EXAMPLES)} example queries, no deduplication")
+    for ranking in rankings[: len(EXAMPLES)]:
+        print(f"\n{ranking.query}")
+        print("\n".join(report.ranking_lines(ranking.ranking, truth)))
+    examples = judge("examples", EXAMPLES, rankings[: len(EXAMPLES)], truth)
+    print(
+        f"\nthe {len(EXAMPLES)} example queries together: {examples.poison_before} poisoned in the undefended top {k}, "
+        f"{examples.poison_after} in the defended; clean implementations that pass but stand below poison: "
+        f"{len(examples.clean_below_poison)}"
+    )
+    figures = {
+        "examples": examples.to_json(),
+        "embedding": bench.embedding,
+        "rankings": [
+            {
+                "query": ranking.query,
+                "before": [_line(item, truth(item.chunk)) for item in ranking.baseline],
+                "after": [_line(item, truth(item.chunk)) for item in ranking.ranking],
+            }
+            for ranking in rankings
+        ],
+    }
+    return rankings, figures
+
+
+def step_4(bench: Workbench, k: int, truth: Any) -> tuple[list[Any], list[Any]]:
+    """Compare the defenses, switch each signal off, scale every weight."""
+    print(report.title("Step 4: defenses, ablation, sensitivity"))
+    defenses = defended(bench, ALL, truth, settings(), k)
+    print("\n".join(report.outcome_table(defenses)))
+    default = next(item for item in defenses if item.setting.startswith("default"))
+    for question in default.questions_with_poison_after:
+        print(f"  still poisoned under the default: {question}")
+    for line in default.clean_below_poison:
+        print(f"  clean and passing, but below poison: {line}")
+    weights = defended(bench, ALL, truth, sweep(), k)
+    worst = max(weights, key=lambda item: item.poison_after)
+    print(
+        f"\nevery weight × 0, ½, 1, 2: {len(weights)} settings, poison after at most {worst.poison_after} "
+        f"({worst.setting}), without defense {worst.poison_before}"
+    )
+    if worst.poison_after > worst.poison_before:
+        print("  A SETTING IS WORSE THAN NO DEFENSE")
+    return defenses, weights
+
+
+def take_poison_out(bench: Workbench, k: int, baseline: list[Ranking]) -> bool:
+    """Remove the poison and say whether the rankings are what they were."""
+    bench.take(POISON)
+    bench.index()
+    rankings = bench.ask([query.text for query in ALL], k, Setting("none", None).config, defense=False)
+    return all(
+        [item.id for item in now.baseline] == [item.id for item in then.baseline]
+        for now, then in zip(rankings, baseline, strict=True)
+    )
+
+
+def _line(item: Any, label: Truth) -> dict[str, Any]:
+    return {
+        "path": item.chunk.path,
+        "symbol": item.chunk.symbol,
+        "distance": item.distance,
+        "penalty": item.penalty,
+        "score": item.score,
+        "verdict": item.verdict,
+        "convicted": item.convicted,
+        "attack": label.attack if label.poisoned else "",
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

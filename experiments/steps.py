@@ -1,0 +1,172 @@
+"""The four steps of the experiment: baseline, poisoning, impact, defenses. Each returns plain figures."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from codeguard.config import DefenseConfig
+from codeguard.evaluation import DefenseEvaluator, Evaluation, Proportion
+from codeguard.models import Chunk
+from codeguard.rerank import Ranked, Ranking
+from codeguard.weights import DEFAULTS
+from experiments.corpus.queries import Query
+from experiments.workbench import DATA, POISON, TRUSTED, UNKNOWN, Workbench
+
+SIGNALS = ("provenance", "perplexity", "distance", "behavior")
+SCALES = (0.0, 0.5, 1.0, 2.0)
+Labels = Callable[[Chunk], "Truth"]
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What is known of a chunk: poisoned or not, by which attack, standing in for which function."""
+
+    poisoned: bool
+    attack: str = ""
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One way to defend, with its name in tables; `config` None is no defense."""
+
+    name: str
+    config: DefenseConfig | None
+
+
+def settings() -> list[Setting]:
+    """Return the defenses to compare: none, the default, drop, the method's order, one signal off at a time."""
+    default = DefenseConfig()
+    found = [
+        Setting("no defense", None),
+        Setting("default (rerank, score)", default),
+        Setting("drop", replace(default, mode="drop")),
+        Setting("order penalty", replace(default, order="penalty")),
+    ]
+    found += [Setting(f"without {name}", replace(default, disabled_signals=(name,))) for name in SIGNALS]
+    found += [
+        Setting(f"only {name}", replace(default, disabled_signals=tuple(other for other in SIGNALS if other != name)))
+        for name in SIGNALS
+    ]
+    return found
+
+
+def sweep() -> list[Setting]:
+    """Return the default with every weight scaled, one at a time and all at once."""
+    default = DefenseConfig()
+    found = []
+    for scale in SCALES:
+        for key in DEFAULTS:
+            if DEFAULTS[key].value:
+                weights = default.weights.scaled(key, scale)
+                found.append(Setting(f"{key} × {scale:g}", replace(default, weights=weights)))
+        weights = default.weights
+        for key in DEFAULTS:
+            weights = weights.scaled(key, scale)
+        found.append(Setting(f"all × {scale:g}", replace(default, weights=weights)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one setting did to all questions."""
+
+    setting: str
+    poison_before: int
+    poison_after: int
+    questions_with_poison_after: tuple[str, ...]
+    relevant_before: int
+    relevant_kept: int
+    by_attack: dict[str, tuple[int, int]]
+    clean_below_poison: tuple[str, ...]
+
+    @property
+    def reduction(self) -> Proportion:
+        """Share of the poison in the undefended top k that is gone."""
+        return Proportion(max(0, self.poison_before - self.poison_after), self.poison_before)
+
+    @property
+    def kept(self) -> Proportion:
+        """Share of the questions whose relevant clean function stays in the top k, of those that had one."""
+        return Proportion(self.relevant_kept, self.relevant_before)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as plain values."""
+        return {
+            "setting": self.setting,
+            "poison_before": self.poison_before,
+            "poison_after": self.poison_after,
+            "reduction": self.reduction.share,
+            "reduction_interval": self.reduction.interval,
+            "questions_with_poison_after": list(self.questions_with_poison_after),
+            "relevant_before": self.relevant_before,
+            "relevant_kept": self.relevant_kept,
+            "by_attack": {name: list(counts) for name, counts in self.by_attack.items()},
+            "clean_below_poison": list(self.clean_below_poison),
+        }
+
+
+def judge(setting: str, questions: Sequence[Query], rankings: Sequence[Ranking], truth: Labels) -> Outcome:
+    """Return the figures of one setting over all questions."""
+    evaluator = DefenseEvaluator(lambda chunk: truth(chunk).poisoned)
+    evaluations = [evaluator.evaluate(ranking) for ranking in rankings]
+    by_attack: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for ranking in rankings:
+        for column, items in enumerate((ranking.baseline_results, ranking.results)):
+            for item in items:
+                if (label := truth(item.chunk)).poisoned:
+                    by_attack[label.attack][column] += 1
+    before = [_has_relevant(r.baseline_results, q, truth) for q, r in zip(questions, rankings, strict=True)]
+    after = [_has_relevant(r.results, q, truth) for q, r in zip(questions, rankings, strict=True)]
+    return Outcome(
+        setting=setting,
+        poison_before=sum(item.poison_before for item in evaluations),
+        poison_after=sum(item.poison_after for item in evaluations),
+        questions_with_poison_after=tuple(item.query for item in evaluations if item.poison_after),
+        relevant_before=sum(before),
+        relevant_kept=sum(b and a for b, a in zip(before, after, strict=True)),
+        by_attack={name: (counts[0], counts[1]) for name, counts in sorted(by_attack.items())},
+        clean_below_poison=tuple(
+            line for evaluation in evaluations for line in _clean_below_poison(evaluation, truth)
+        ),
+    )
+
+
+def _has_relevant(items: Sequence[Ranked], question: Query, truth: Labels) -> bool:
+    labels = [truth(item.chunk) for item in items]
+    return any(not label.poisoned and label.target == question.target for label in labels)
+
+
+def _clean_below_poison(evaluation: Evaluation, truth: Labels) -> list[str]:
+    """Return the unknown clean implementations that passed and still stand below poison."""
+    poison = [item.rank for item in evaluation.after if truth(item.chunk).poisoned]
+    first_poison = min(poison, default=10**9)
+    return [
+        f"{evaluation.query}: {item.chunk.path}::{item.chunk.symbol}"
+        for item in evaluation.after
+        if item.verdict == "pass" and item.rank > first_poison and not truth(item.chunk).poisoned
+    ]
+
+
+def defended(
+    bench: Workbench, questions: Sequence[Query], truth: Labels, chosen: Sequence[Setting], k: int
+) -> list[Outcome]:
+    """Ask all questions under every setting and judge the answers."""
+    texts = [question.text for question in questions]
+    outcomes = []
+    for setting in chosen:
+        rankings = bench.ask(texts, k, setting.config, defense=setting.config is not None)
+        outcomes.append(judge(setting.name, questions, rankings, truth))
+    return outcomes
+
+
+def example_bench(*, poisoned: bool, embedding: str = "auto") -> Workbench:
+    """Return the example corpora, indexed in a temporary store."""
+    bench = Workbench([DATA / TRUSTED, DATA / UNKNOWN], [TRUSTED], embedding=embedding)
+    if poisoned:
+        bench.put(DATA / POISON)
+    bench.index()
+    return bench
