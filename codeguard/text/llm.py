@@ -1,0 +1,376 @@
+"""A small client for any OpenAI-compatible endpoint: OpenAI, Ollama, vLLM, llama.cpp.
+
+The server is not trusted further than its words: an answer has a total
+deadline, a largest size, no compression, no redirect, and a shape that is
+checked. A call that fails is an `LLMError` in the list of answers, in its
+place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import ipaddress
+import json
+import math
+import random
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from codeguard.errors import CodeguardError, ConfigError, MissingExtraError
+from codeguard.text.llmcache import AnswerCache, cache_key
+
+Message = Mapping[str, str]
+T = TypeVar("T")
+
+RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+LONGEST_PAUSE = 20.0  # seconds, whatever a Retry-After asks for
+
+
+class LLMError(CodeguardError):
+    """A call to the language model gave no usable answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class LLMConfig:
+    """Where the model is and how it may be used.
+
+    `timeout_s` is for one whole attempt, from connecting to the last byte.
+    `attempts` counts the first one too; between them is a pause that starts
+    at `pause_s` and doubles. `per_minute` bounds requests, 0 means no bound.
+    `cache_dir` None means no cache. `answer_bytes` is the largest body read.
+    """
+
+    base_url: str
+    model: str
+    api_key: str = ""
+    timeout_s: float = 60.0
+    attempts: int = 3
+    pause_s: float = 0.5
+    per_minute: float = 0.0
+    concurrency: int = 4
+    max_tokens: int = 256
+    temperature: float = 0.0
+    cache_dir: Path | None = None
+    answer_bytes: int = 1 << 20
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.base_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigError("base_url of the model", got=repr(self.base_url), expected="http(s)://host/…")
+        for name in ("timeout_s", "attempts", "concurrency", "max_tokens", "answer_bytes"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(name, got=getattr(self, name), expected="more than 0")
+        if self.pause_s < 0 or self.per_minute < 0:
+            raise ConfigError("pause_s and per_minute", expected="0 or more")
+
+    def __repr__(self) -> str:
+        return f"LLMConfig(base_url={self.base_url!r}, model={self.model!r})"  # never the key
+
+    @property
+    def local(self) -> bool:
+        """Whether the endpoint is this machine: no proxy is used for it."""
+        host = urlsplit(self.base_url).hostname or ""
+        try:
+            return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """An answer with what it cost; `logprobs` are natural logarithms, one a token, empty where not told."""
+
+    text: str
+    prompt_tokens: int
+    completion_tokens: int
+    logprobs: tuple[float, ...] = ()
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a client has used so far; tokens are the server's count, or words where it tells none."""
+
+    calls: int = 0
+    cached: int = 0
+    retries: int = 0
+    failed: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class LLMClient:
+    """Asks one model, several questions at a time. Threads may share an instance."""
+
+    def __init__(self, config: LLMConfig) -> None:
+        """Take the configuration; nothing is sent yet.
+
+        Raises:
+            MissingExtraError: the `openai` package is not installed.
+        """
+        try:
+            self._openai = importlib.import_module("openai")
+        except ImportError:
+            raise MissingExtraError("an LLM needs the openai package", "llm") from None
+        self.config = config
+        self._cache = AnswerCache(config.cache_dir) if config.cache_dir else None
+        self._lock = threading.Lock()
+        self._usage = Usage()
+        self._free_at = 0.0  # monotonic seconds: when the rate limit allows the next request
+
+    @property
+    def usage(self) -> Usage:
+        """What has been used so far."""
+        return self._usage
+
+    def complete(self, messages: Sequence[Message], *, logprobs: bool = False) -> Completion:
+        """Return one answer; LLMError where there is none."""
+        answer = self.complete_all([messages], logprobs=logprobs)[0]
+        if isinstance(answer, LLMError):
+            raise answer
+        return answer
+
+    def complete_all(
+        self, prompts: Sequence[Sequence[Message]], *, logprobs: bool = False
+    ) -> list[Completion | LLMError]:
+        """Return an answer or an error for every prompt, in the order of the prompts."""
+        if not prompts:
+            return []
+        return _run(lambda: self._gather(prompts, logprobs))
+
+    async def _gather(
+        self, prompts: Sequence[Sequence[Message]], logprobs: bool
+    ) -> list[Completion | LLMError]:
+        gate = asyncio.Semaphore(self.config.concurrency)
+        async with self._connect() as client:
+
+            async def one(messages: Sequence[Message]) -> Completion | LLMError:
+                async with gate:
+                    try:
+                        return await self._ask(client, messages, logprobs)
+                    except LLMError as error:
+                        self._count(failed=1)
+                        return error
+
+            return list(await asyncio.gather(*(one(messages) for messages in prompts)))
+
+    async def _ask(self, client: Any, messages: Sequence[Message], logprobs: bool) -> Completion:
+        config = self.config
+        request: dict[str, Any] = {
+            "model": config.model,
+            "messages": [dict(message) for message in messages],
+            "max_tokens": config.max_tokens,
+            "temperature": config.temperature,
+        }
+        if logprobs:
+            request["logprobs"] = True
+        key = cache_key({"base_url": config.base_url, **request})
+        stored = _stored(self._cache.get(key)) if self._cache else None
+        if stored is not None:
+            self._count(cached=1)
+            return stored
+        body = await self._attempts(client, request)
+        answer = parse_answer(body, request["messages"])
+        self._count(prompt_tokens=answer.prompt_tokens, completion_tokens=answer.completion_tokens)
+        if self._cache:
+            self._cache.put(key, asdict(answer))
+        return answer
+
+    async def _attempts(self, client: Any, request: Mapping[str, Any]) -> bytes:
+        config, openai = self.config, self._openai
+        for attempt in range(1, config.attempts + 1):
+            await self._wait_for_rate()
+            self._count(calls=1)
+            asked_pause = 0.0
+            try:
+                async with asyncio.timeout(config.timeout_s):
+                    response = await client.chat.completions.with_raw_response.create(**request)
+                    return bytes(response.http_response.content)
+            except openai.APIStatusError as error:
+                what = f"the model's server answered with status {error.status_code}"
+                retry = error.status_code in RETRIED
+                asked_pause = _retry_after(error.response.headers)
+            except (openai.APITimeoutError, TimeoutError):
+                what, retry = f"no answer within {config.timeout_s:g} s", True
+            except openai.APIConnectionError as error:
+                refused = _refusal(error)
+                what = f"the model's server cannot be talked to ({refused or error.__cause__ or error})"
+                retry = refused is None
+            except AnswerRefusedError as error:
+                what, retry = str(error), False
+            except openai.OpenAIError as error:
+                what, retry = f"the call failed ({type(error).__name__}: {error})"[:300], False
+            if not retry or attempt == config.attempts:
+                raise LLMError(what, hint=f"asked {config.base_url} {attempt} times")
+            self._count(retries=1)
+            pause = config.pause_s * 2 ** (attempt - 1) * random.uniform(0.75, 1.25)
+            await asyncio.sleep(min(max(pause, asked_pause), LONGEST_PAUSE))
+        raise AssertionError("unreachable")
+
+    async def _wait_for_rate(self) -> None:
+        if not self.config.per_minute:
+            return
+        with self._lock:
+            now = time.monotonic()
+            start = max(now, self._free_at)
+            self._free_at = start + 60 / self.config.per_minute
+        await asyncio.sleep(start - now)
+
+    @contextlib.asynccontextmanager
+    async def _connect(self) -> AsyncIterator[Any]:
+        config, openai = self.config, self._openai
+        http = openai.DefaultAsyncHttpxClient(
+            follow_redirects=False,
+            trust_env=not config.local,
+            timeout=config.timeout_s,
+            event_hooks={"response": [_bounding(_http_module(openai), config.answer_bytes)]},
+        )
+        client = openai.AsyncOpenAI(
+            base_url=config.base_url,
+            api_key=config.api_key or "none",
+            max_retries=0,
+            timeout=config.timeout_s,
+            http_client=http,
+            default_headers={"Accept-Encoding": "identity"},
+        )
+        async with client:
+            yield client
+
+    def _count(self, **more: int) -> None:
+        with self._lock:
+            old = asdict(self._usage)
+            self._usage = Usage(**{name: value + more.get(name, 0) for name, value in old.items()})
+
+
+class AnswerRefusedError(Exception):
+    """The body of an answer is larger than allowed, or compressed."""
+
+
+def parse_answer(body: bytes, messages: Sequence[Message] = ()) -> Completion:
+    """Return the first choice of a chat completion; LLMError where the body is not one."""
+    try:
+        value: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        raise LLMError("the model's answer is not JSON") from None
+    try:
+        choice = value["choices"][0]
+        text = choice["message"]["content"]
+    except (KeyError, IndexError, TypeError):
+        raise LLMError("the model's answer has no choices[0].message.content") from None
+    if not isinstance(text, str) or not text.strip():
+        raise LLMError("the model's answer has no text", got=type(text).__name__)
+    # A lone surrogate is legal in JSON and in no encoding that comes after us.
+    text = text.encode("utf-8", "replace").decode("utf-8").strip()
+    usage = value.get("usage") if isinstance(value, dict) else None
+    usage = usage if isinstance(usage, dict) else {}
+    words = sum(len(message.get("content", "").split()) for message in messages)
+    return Completion(
+        text,
+        prompt_tokens=_tokens(usage.get("prompt_tokens"), words),
+        completion_tokens=_tokens(usage.get("completion_tokens"), len(text.split())),
+        logprobs=_logprobs(choice),
+    )
+
+
+def _tokens(value: Any, otherwise: int) -> int:
+    usable = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9
+    return value if usable else otherwise
+
+
+def _logprobs(choice: Any) -> tuple[float, ...]:
+    """Return the tokens' log-probabilities, or none where any of them is not one."""
+    try:
+        values = [item["logprob"] for item in choice["logprobs"]["content"]]
+    except (KeyError, TypeError):
+        return ()
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not -1e6 < value <= 1e-6:
+            return ()
+    return tuple(float(value) for value in values)
+
+
+def _stored(value: Mapping[str, Any] | None) -> Completion | None:
+    try:
+        if value is None or not isinstance(value["text"], str):
+            return None
+        answer = Completion(
+            value["text"],
+            int(value["prompt_tokens"]),
+            int(value["completion_tokens"]),
+            tuple(float(item) for item in value["logprobs"]),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+    return replace(answer, cached=True)
+
+
+def _http_module(openai: ModuleType) -> ModuleType:
+    """Return the HTTP library that this version of openai is built on: httpx, or its successor."""
+    for kind in openai.DefaultAsyncHttpxClient.__mro__:
+        if kind.__name__ == "AsyncClient":
+            return importlib.import_module(kind.__module__.split(".")[0])
+    raise MissingExtraError("this version of the openai package is built on an unknown HTTP library", "llm")
+
+
+def _bounding(http: ModuleType, limit: int) -> Callable[[Any], Coroutine[Any, Any, None]]:
+    """Return a hook that keeps a response's body from growing beyond `limit` bytes, errors' bodies too."""
+    base: Any = http.AsyncByteStream
+
+    class BoundedStream(base):  # type: ignore[misc]
+        def __init__(self, inner: Any) -> None:
+            self._inner = inner
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            left = limit
+            async for part in self._inner:
+                left -= len(part)
+                if left < 0:
+                    raise AnswerRefusedError(f"the model's answer is larger than {limit} bytes")
+                yield part
+
+        async def aclose(self) -> None:
+            await self._inner.aclose()
+
+    async def bound(response: Any) -> None:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise AnswerRefusedError("the model's server compressed its answer, which it was asked not to do")
+        response.stream = BoundedStream(response.stream)
+
+    return bound
+
+
+def _refusal(error: BaseException) -> AnswerRefusedError | None:
+    """Find our own refusal behind the connection error that openai makes of it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, AnswerRefusedError):
+            return cause
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    try:
+        value = float(headers.get("retry-after", "0"))
+    except ValueError:
+        return 0.0
+    return value if math.isfinite(value) and value > 0 else 0.0
+
+
+def _run(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine to its end, in a thread of its own where a loop is running already (a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(make())
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        return pool.submit(lambda: asyncio.run(make())).result()

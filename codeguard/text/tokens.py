@@ -1,0 +1,73 @@
+"""Sentences and words, by nltk's tokenisers that need no download."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from nltk.tokenize import NLTKWordTokenizer, PunktSentenceTokenizer
+from nltk.tokenize.punkt import PunktParameters
+
+MAX_CHARACTERS = 200_000  # of one document: what is beyond is not read
+MAX_SENTENCE = 600  # characters; a longer run without a full stop is cut at spaces
+
+_ABBREVIATIONS = """
+    al approx apr aug ave b.c bros c ca capt cf co col corp dec dept dr e.g ed esp est etc feb fig
+    ft gen gov hon i.e inc jan jr jul jun lt ltd maj mar mr mrs ms mt no nov oct p.m a.m pp ph.d prof
+    rep rev sen sep sept sgt sr st u.k u.n u.s u.s.a vol vs
+"""
+_SHORT = """
+    a about an and any are as at be been but by can could did do does for from had has have he her
+    him his how i if in into is it its me my no not of on or our she so than that the their them then
+    there these they this those to was we were what when where which who whom whose why will with would
+    you your
+"""
+_SHORT_WORDS = frozenset(_SHORT.split())
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
+
+
+@cache
+def _splitter() -> PunktSentenceTokenizer:
+    parameters = PunktParameters()
+    parameters.abbrev_types = set(_ABBREVIATIONS.split())
+    return PunktSentenceTokenizer(parameters)
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text in order, line breaks ending a sentence too; none of them empty."""
+    found: list[str] = []
+    for line in text[:MAX_CHARACTERS].splitlines():
+        for sentence in _splitter().tokenize(line.strip()) if line.strip() else ():
+            found += _bounded(sentence.strip())
+    return found
+
+
+def words(text: str) -> list[str]:
+    """Return the words and numbers of a text, lower-cased, punctuation left out.
+
+    >>> words("Who's the CEO of OpenAI? (2023)")
+    ["who's", 'the', 'ceo', 'of', 'openai', '2023']
+    """
+    return [match.group().lower().replace("’", "'") for match in _WORD.finditer(text[:MAX_CHARACTERS])]
+
+
+def content_words(text: str) -> list[str]:
+    """Return `words` without articles, pronouns, auxiliaries and question words."""
+    return [word for word in words(text) if word not in _SHORT_WORDS]
+
+
+def pieces(text: str) -> list[str]:
+    """Return the text's tokens as nltk's Treebank-style tokeniser cuts them, punctuation included."""
+    tokens: list[str] = NLTKWordTokenizer().tokenize(text[:MAX_CHARACTERS])
+    return tokens
+
+
+def _bounded(sentence: str) -> list[str]:
+    """Cut an overlong sentence at spaces, so that one without full stops stays several units."""
+    parts = []
+    while len(sentence) > MAX_SENTENCE:
+        cut = sentence.rfind(" ", 1, MAX_SENTENCE)
+        cut = cut if cut > 0 else MAX_SENTENCE
+        parts.append(sentence[:cut].strip())
+        sentence = sentence[cut:].strip()
+    return [part for part in [*parts, sentence] if part]
