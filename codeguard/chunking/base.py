@@ -15,6 +15,7 @@ class Role(Enum):
     """What a syntax node is to the chunker."""
 
     FUNCTION = auto()  # a chunk of its own; what is nested in it stays in it
+    METHOD = auto()  # a function of a class that stands outside it; its name holds both
     CLASS = auto()  # its functions are methods; what remains is the class header
     NAMESPACE = auto()  # lends its name to what it holds and is no chunk
     SCOPE = auto()  # may hold functions and classes (`if`, `try`, a block); is no chunk
@@ -57,8 +58,10 @@ class Grammar:
     the extra of codeguard that installs it, empty for the default ones.
     `roles` covers the node types whose role is plain; `examine` is asked
     first, for those where one has to look inside. `blocks` are the node
-    types whose named children are statements. `comment` holds what a
-    comment line may begin with. `recover` outlines a text that does not
+    types whose named children are statements. `bodiless` are the function
+    types that may be mere declarations, which are no chunks; `leading` the
+    types of decorations that stand before a function as nodes of their own.
+    `comment` holds what a comment line may begin with. `recover` outlines a text that does not
     parse; without it, the tree with its errors is used.
     """
 
@@ -72,6 +75,8 @@ class Grammar:
     extra: str = "languages"
     interpreters: tuple[str, ...] = ()
     filenames: tuple[str, ...] = ()
+    bodiless: frozenset[str] = frozenset()
+    leading: frozenset[str] = frozenset()
     comment: tuple[bytes, ...] = (b"//", b"/*", b"*")
     examine: Callable[[Node], Found | None] = field(default=lambda node: None)
     recover: Callable[[bytes], Outline] | None = None

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from codeguard.chunking.base import Mark, Outline
 from codeguard.models import ChunkKind
 
+MAX_HEADER = 4_000  # bytes of a `def` line, over all its physical lines, within which its colon has to come
+
 _TOKEN = re.compile(
     rb"(?P<comment>\#[^\n]*)"
     rb"|(?P<triple>'''|\"\"\")"
@@ -28,6 +30,8 @@ _HEAD = re.compile(
     rb"(?:async[ \t]+)?(?P<word>def|class)[ \t]+(?P<name>[^\W\d][\w\x80-\xff]*)[ \t]*(?P<next>[(\[:]?)"
 )
 _IMPORT = re.compile(rb"(?:import[ \t]+[\w.]+(?:[ \t]*[,;#]|[ \t]+as\b|\s*$)|from[ \t]+[\w.]+[ \t]+import\b)")
+_COMPLETE = re.compile(rb"\A(?:class[ \t]+[\w\x80-\xff]+[ \t]*:|[\s\S]*?[)\]]\s*+(?:->[^:]*+)?:)")
+_TRAILING = re.compile(rb"[ \t]*\#[^\n]*\Z")
 _DECORATOR = re.compile(rb"@[ \t]*[^\W\d]")
 _START = re.compile(rb"[ \t\f]*")
 # A line that begins like this ends whatever bracket was left open above it: no valid code has it inside one.
@@ -88,10 +92,12 @@ def outline(source: bytes) -> Outline:
         if head and head["next"] and not in_function:
             name = head["name"].decode("utf-8", "replace")
             start = line.start if decorated is None else decorated
-            stack.append(_Open(start, line.indent, line.end, head["word"], name, line.code, len(marks)))
+            stack.append(
+                _Open(start, line.indent, line.end, head["word"], name, line.code[:MAX_HEADER], len(marks))
+            )
             marks.append(None)
-        elif not in_function and _IMPORT.match(line.code):
-            imports.append(line.code.decode("utf-8", "replace"))
+        elif not stack and _IMPORT.match(line.code):
+            imports.append(_TRAILING.sub(b"", line.code).decode("utf-8", "replace"))
         decorated = None
     while stack:
         _close(stack, marks)
@@ -100,8 +106,7 @@ def outline(source: bytes) -> Outline:
 
 def _close(stack: list[_Open], marks: list[Mark | None]) -> None:
     block = stack.pop()
-    # `def f(x) takes a number` in prose is no function: it has neither a colon nor anything below it.
-    if b":" not in block.header and not block.end > block.start + len(block.header) + 2:
+    if not _COMPLETE.search(block.header):  # `def f(x) takes a number` in prose is no function
         return
     scope = [outer.name for outer in stack]
     kind = ChunkKind.CLASS if block.word == b"class" else ChunkKind.METHOD if stack else ChunkKind.FUNCTION

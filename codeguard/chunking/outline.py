@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tree_sitter import Node
 
@@ -16,37 +17,55 @@ MAX_NAME = 200  # characters of one name
 _SPACE = re.compile(r"\s+")
 
 
+@dataclass(slots=True)
+class _Level:
+    """What is left to visit at one depth, the names around it, and whether a class is the innermost of them."""
+
+    nodes: Iterator[Node]
+    scope: tuple[str, ...]
+    in_class: bool
+    leading: int | None = None  # where the decorations directly before the next node begin
+
+
 def outline_of(root: Node, grammar: Grammar) -> Outline:
     """Return what the tree holds; marks do not overlap except by nesting, outer ones first."""
     marks: list[Mark] = []
     imports: list[str] = []
-    # One entry a level: what is left to visit, the names around it, and whether a class is the innermost.
-    stack: list[tuple[Iterator[Node], tuple[str, ...], bool]] = [(iter(root.children), (), False)]
+    stack = [_Level(iter(root.children), (), False)]
     while stack:
-        nodes, scope, in_class = stack[-1]
-        node = next(nodes, None)
+        level = stack[-1]
+        node = next(level.nodes, None)
         if node is None:
             stack.pop()
             continue
+        if node.type in grammar.leading:
+            level.leading = node.start_byte if level.leading is None else level.leading
+            continue
+        start = node.start_byte if level.leading is None else level.leading
+        if not node.is_extra:
+            level.leading = None
         found = _role(node, grammar)
         if found is None:
             continue
         inside = found.inside or node
         name = _SPACE.sub(" ", found.name)[:MAX_NAME]
+        inner = (*level.scope, name) if name else level.scope
+        symbol = ".".join(inner)
         if found.role is Role.IMPORT:
-            if not in_class and node.text is not None:
-                imports.append(node.text.decode("utf-8", "replace"))
-        elif found.role is Role.FUNCTION:
-            kind = ChunkKind.METHOD if in_class else ChunkKind.FUNCTION
-            marks.append(Mark(node.start_byte, node.end_byte, kind, ".".join((*scope, name))))
+            if not level.in_class and node.text is not None:
+                imports.append(node.text.decode("utf-8", "replace").strip())
+        elif found.role is Role.FUNCTION or found.role is Role.METHOD:
+            method = level.in_class or found.role is Role.METHOD
+            marks.append(
+                Mark(start, node.end_byte, ChunkKind.METHOD if method else ChunkKind.FUNCTION, symbol)
+            )
         elif found.role is Role.SCOPE:
-            stack.append((iter(inside.children), scope, in_class))
-        elif len(scope) < MAX_NESTING:
-            inner = (*scope, name) if name else scope
+            stack.append(_Level(iter(inside.children), level.scope, level.in_class))
+        elif len(level.scope) < MAX_NESTING:
             if found.role is Role.CLASS:
-                marks.append(Mark(node.start_byte, node.end_byte, ChunkKind.CLASS, ".".join(inner)))
+                marks.append(Mark(start, node.end_byte, ChunkKind.CLASS, symbol))
             body = inside.child_by_field_name("body") or inside
-            stack.append((iter(body.children), inner, found.role is Role.CLASS))
+            stack.append(_Level(iter(body.children), inner, found.role is Role.CLASS))
     return Outline(tuple(marks), tuple(imports))
 
 
@@ -57,7 +76,9 @@ def _role(node: Node, grammar: Grammar) -> Found | None:
     if node.is_error:
         return Found(Role.SCOPE)
     role = grammar.roles.get(node.type)
-    return None if role is None else Found(role, name_of(node))
+    if role is None or (node.type in grammar.bodiless and node.child_by_field_name("body") is None):
+        return None
+    return Found(role, name_of(node))
 
 
 def statement_starts(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tree_sitter import Node
 
 from codeguard.chunking.base import Found, Grammar, Role, name_of, text_of
 
 FUNCTION_VALUES = frozenset({"arrow_function", "function_expression", "generator_function", "function"})
 _BINDINGS = frozenset({"lexical_declaration", "variable_declaration"})
+_MEMBERS = frozenset({"field_definition", "public_field_definition", "pair"})
+_EXPORTS = frozenset({"module.exports", "exports", "this"})
 
 ROLES = {
     "function_declaration": Role.FUNCTION,
@@ -42,24 +46,25 @@ ROLES = {
 BLOCKS = frozenset({"program", "statement_block", "class_body", "switch_body", "object"})
 
 
-def examine(node: Node) -> Found | None:
+def examine(node: Node, roles: Mapping[str, Role] = ROLES) -> Found | None:
     """Find functions and classes behind `export`, a binding, an assignment or an immediate call."""
     kind = node.type
     if kind == "export_statement":
-        return _exported(node)
+        return _exported(node, roles)
     if kind in _BINDINGS:
         return _bound(node)
-    if kind == "field_definition" or kind == "public_field_definition":
+    if kind in _MEMBERS:
         value = node.child_by_field_name("value")
-        if value is not None and value.type in FUNCTION_VALUES:
-            return Found(Role.FUNCTION, text_of(node.child_by_field_name("property")) or name_of(node), value)
-        return None
+        if value is None or value.type not in FUNCTION_VALUES:
+            return None
+        name = text_of(node.child_by_field_name("property") or node.child_by_field_name("key"))
+        return Found(Role.FUNCTION, name or name_of(node), value)
     if kind == "expression_statement" and node.named_child_count:
         return _expression(node)
     return None
 
 
-def _exported(node: Node) -> Found | None:
+def _exported(node: Node, roles: Mapping[str, Role]) -> Found | None:
     if node.child_by_field_name("source") is not None:
         return Found(Role.IMPORT)
     inner = node.child_by_field_name("declaration") or node.child_by_field_name("value")
@@ -72,8 +77,8 @@ def _exported(node: Node) -> Found | None:
     found = examine(inner)
     if found is not None:
         return found
-    role = ROLES.get(inner.type)
-    return Found(role, name_of(inner), inner) if role in (Role.FUNCTION, Role.CLASS) else None
+    role = roles.get(inner.type)
+    return Found(role, name_of(inner), inner) if role in (Role.FUNCTION, Role.CLASS, Role.NAMESPACE) else None
 
 
 def _bound(node: Node) -> Found | None:
@@ -92,7 +97,7 @@ def _expression(node: Node) -> Found | None:
     if inner.type == "assignment_expression":
         target, value = inner.child_by_field_name("left"), inner.child_by_field_name("right")
         return None if value is None else _valued(text_of(target), value)
-    body = _immediate(inner)
+    body = _called(inner)
     return None if body is None else Found(Role.SCOPE, "", body)
 
 
@@ -101,15 +106,33 @@ def _valued(name: str, value: Node) -> Found | None:
         return Found(Role.FUNCTION, name, value)
     if value.type == "class":
         return Found(Role.CLASS, name, value)
+    if value.type == "object":
+        return Found(Role.NAMESPACE, "" if name in _EXPORTS else name, value)
     return None
+
+
+def _called(node: Node) -> Node | None:
+    """Return the body of the function that a call wraps around a module: its callee's, or an argument's."""
+    body = _immediate(node)
+    if body is not None or node.type != "call_expression":
+        return body
+    arguments = node.child_by_field_name("arguments")
+    for argument in reversed(arguments.named_children if arguments is not None else []):
+        if argument.type in FUNCTION_VALUES:
+            return _block_of(argument)
+    return None
+
+
+def _block_of(function: Node) -> Node | None:
+    body = function.child_by_field_name("body")
+    return body if body is not None and body.type == "statement_block" else None
 
 
 def _immediate(node: Node) -> Node | None:
     """Return the body of `(function () { … })()`, `!function () { … }()` and the like."""
     for _ in range(4):
         if node.type in FUNCTION_VALUES:
-            body = node.child_by_field_name("body")
-            return body if body is not None and body.type == "statement_block" else None
+            return _block_of(node)
         if node.type == "call_expression":
             inner = node.child_by_field_name("function")
         elif node.type in ("unary_expression", "parenthesized_expression") and node.named_child_count:
@@ -138,5 +161,6 @@ GRAMMAR = Grammar(
     interpreters=("node", "nodejs", "deno", "bun"),
     roles=ROLES,
     blocks=BLOCKS,
+    leading=frozenset({"decorator"}),
     examine=examine,
 )
