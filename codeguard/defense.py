@@ -55,7 +55,8 @@ class DefenseManager:
         self.config = config or DefenseConfig()
         self._manifest = manifest
         self._context = Context(dict(services or {}), self.config.weights)
-        enabled = [item for item in (signals or load_signals()) if self.config.enabled(item.name)]
+        registered = load_signals() if signals is None else signals
+        enabled = [item for item in registered if self.config.enabled(item.name)]
         self.active = tuple(item for item in enabled if item.needs <= self._context.services.keys())
         self.inactive = tuple(item for item in enabled if item not in self.active)
 

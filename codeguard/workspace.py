@@ -7,13 +7,13 @@ import os
 import secrets
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codeguard.behavior import POLICY_VERSION, BehaviorChecker, SpecLibrary
 from codeguard.catalog import Catalog
 from codeguard.checks import BehaviorReports
 from codeguard.chunking import CHUNKER_ID
 from codeguard.config import Settings, user_config_dir
-from codeguard.embedding import Embedding, open_embedding
 from codeguard.errors import CodeguardError, EmbeddingError, StoreError
 from codeguard.models import SourceFile
 from codeguard.perplexity import PerplexityModel
@@ -21,6 +21,9 @@ from codeguard.provenance import VerifiedManifest, load_unsigned, verify_unsigne
 from codeguard.sandbox import Level, Sandbox
 from codeguard.secret import SECRET_BYTES, kept_secret
 from codeguard.store import VectorStore
+
+if TYPE_CHECKING:
+    from codeguard.embedding import Embedding
 
 CATALOG = "catalog.sqlite3"
 PERPLEXITY = "perplexity.npz"
@@ -95,6 +98,8 @@ class Workspace:
     @cached_property
     def embedding(self) -> Embedding:
         """The embedding of the index; "auto" means the one the index was made with."""
+        from codeguard.embedding import open_embedding  # `check` and `audit` must not load it
+
         remembered = self.catalog.meta("embedding")
         name = self.settings.embedding
         if name == "auto" and remembered is not None:

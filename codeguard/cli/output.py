@@ -67,6 +67,13 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
         except OSError as error:
             place = f" {error.filename}" if error.filename else ""
             fail(CodeguardError(f"the system refuses{place} ({error.strerror or error})"))
+        except (click.exceptions.Exit, click.ClickException, click.Abort):
+            raise
+        except Exception as error:
+            if os.environ.get("CODEGUARD_DEBUG"):
+                raise
+            cause = f"{type(error).__name__}: {error}".splitlines()[0]
+            fail(CodeguardError(f"internal error ({cause})", hint="CODEGUARD_DEBUG=1 shows where; please report it"))
         except KeyboardInterrupt:
             warn("interrupted; what was written is consistent, the same command goes on from here")
             sys.exit(130)

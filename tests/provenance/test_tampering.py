@@ -196,8 +196,12 @@ ENVELOPE = [
     ("a stranger under the signer's key id", stranger_as_alice, NO_SIGNATURE),
     ("a signature repeated to reach the threshold", repeated, r"got 1 \('alice'\), expected 2"),
     ("a signature dropped", dropped, r"got 1 \('alice'\), expected 2"),
-    ("all signatures dropped", envelope_with(lambda e: {**e, "signatures": []}), "got no signature"),
-    ("a bare statement", bare_statement, "lacks a member, got none, expected payloadType"),
+    (
+        "all signatures dropped",
+        envelope_with(lambda e: {**e, "signatures": []}),
+        "got an envelope without signatures",
+    ),
+    ("a bare statement", bare_statement, "got a statement without an envelope"),
     (
         "another type of payload",
         envelope_with(lambda e: {**e, "payloadType": "text/plain"}),

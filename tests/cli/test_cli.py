@@ -1,0 +1,256 @@
+"""The command line as a user meets it: real processes, exit codes, one clear line for what goes wrong."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+GOOD = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
+WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
+
+
+def run(*words: str, cwd: Path, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "codeguard", *words],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    for name, text in {"ours/m.py": GOOD, "theirs/x.py": WRONG}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def indexed(project: Path) -> Path:
+    done = run("index", "ours", "theirs", "--trust", "ours", "--embedding", "lexical", cwd=project)
+    assert done.returncode == 0, done.stderr
+    return project
+
+
+def one_line(done: subprocess.CompletedProcess[str], *words: str, code: int = 2) -> None:
+    assert done.returncode == code, done.stderr + done.stdout
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in lines[0]
+
+
+def test_index_then_query(indexed: Path) -> None:
+    done = run("query", "add two numbers", "--explain", cwd=indexed)
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert "sandbox L" in lines[0]
+    assert "before (by distance alone)" in lines
+    assert "CONVICTED" in done.stdout
+    assert "ours/m.py:1" in done.stdout
+
+
+def test_query_as_json_has_the_stable_form(indexed: Path) -> None:
+    answer = json.loads(run("query", "add two numbers", "-k", "1", "--format", "json", cwd=indexed).stdout)
+    assert answer["schema"] == "codeguard.query/1"
+    assert {"query", "k", "store", "sandbox_level", "mode", "results", "ranking", "dropped"} <= answer.keys()
+    (first,) = answer["results"]
+    assert {
+        "rank", "baseline_rank", "path", "symbol", "kind", "start_line", "end_line", "sha256", "text", "distance",
+        "penalty", "score", "trust", "verdict", "coverage", "convicted", "evidence",
+    } <= first.keys()  # fmt: skip
+    assert {"signal", "id", "penalty", "convicts", "reason"} <= first["evidence"][0].keys()
+    assert first["path"] == "ours/m.py"
+
+
+def test_batch_from_stdin_writes_one_object_a_line(indexed: Path) -> None:
+    done = run("query", "--batch", "-", cwd=indexed, stdin="add numbers\n\nsubtract\n")
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["query"] for answer in answers] == ["add numbers", "subtract"]
+
+
+def test_no_defense_ranks_by_distance_alone(indexed: Path) -> None:
+    answer = json.loads(run("query", "add", "--no-defense", "--format", "json", cwd=indexed).stdout)
+    distances = [item["distance"] for item in answer["ranking"]]
+    assert distances == sorted(distances)
+    assert all(not item["evidence"] for item in answer["ranking"])
+
+
+def test_check_tells_where_the_expectation_comes_from(project: Path) -> None:
+    bad = run("check", "theirs/x.py::add", "--against", "ours/m.py", cwd=project)
+    assert bad.returncode == 1
+    assert "CONVICTED" in bad.stdout
+    assert "ours/m.py" in bad.stdout or "spec" in bad.stdout
+    good = run("check", "ours/m.py", "--against", "ours/m.py", cwd=project)
+    assert good.returncode == 0, good.stdout
+
+
+def test_check_as_json(project: Path) -> None:
+    answer = json.loads(run("check", "theirs/x.py", "--format", "json", cwd=project).stdout)
+    assert answer["schema"] == "codeguard.check/1"
+    assert answer["functions"][0]["verdict"] == "fail"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected", "code"),
+    [
+        (["query", "x"], ["no index in .codeguard", "codeguard index"], 2),
+        (["index", "nowhere"], ["nowhere"], 2),
+        (["index", "empty"], ["no file to index"], 3),
+        (["check", "nowhere.py"], ["nowhere.py", "nothing there"], 2),
+        (["check", "ours"], ["a folder"], 2),
+        (["check", "ours/m.py::missing"], ["no such function", "add"], 3),
+        (["--config", "none.toml", "signals"], ["none.toml", "not found"], 2),
+        (["index", "ours", "--store", "http://127.0.0.1:1", "--embedding", "lexical"], ["no Chroma server"], 2),
+        (["index", "ours", "--embedding", "nonsense"], ["nonsense"], 2),
+        (["index", "ours", "--store", "ours/m.py"], ["ours/m.py"], 2),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(project: Path, words: list[str], expected: list[str], code: int) -> None:
+    (project / "empty").mkdir()
+    one_line(run(*words, cwd=project), *expected, code=code)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["query", ""], "empty text"),
+        (["query", "x" * 20_000], "20000 characters"),
+        (["query", "x", "-k", "0"], "1 or more"),
+        (["query"], "neither"),
+        (["query", "x", "--embedding", "sentence-transformers:none"], "embedding"),
+    ],
+)
+def test_a_query_that_makes_no_sense_is_one_line(indexed: Path, words: list[str], expected: str) -> None:
+    one_line(run(*words, cwd=indexed), expected)
+
+
+@pytest.mark.parametrize("part", ["catalog.sqlite3", "chroma/chroma.sqlite3", "manifest.unsigned.json", "seed"])
+def test_a_corrupt_store_is_one_line_and_is_left_as_it_is(indexed: Path, part: str) -> None:
+    path = indexed / ".codeguard" / part
+    path.write_bytes(b"garbage")
+    one_line(run("query", "add numbers", cwd=indexed))
+    assert path.read_bytes() == b"garbage"
+
+
+def test_difficult_files_are_indexed_or_listed(project: Path) -> None:
+    theirs = project / "theirs"
+    (theirs / "broken.py").write_text("def broken(:\n  x = (1\n" + WRONG)
+    (theirs / "latin.py").write_bytes(b"# -*- coding: latin-1 -*-\nname = '\xe9'\n")
+    (theirs / "binary.py").write_bytes(b"\x00\x01\x02" * 100)
+    (theirs / "empty.py").write_bytes(b"")
+    os.mkfifo(theirs / "pipe.py")
+    (theirs / "loop").symlink_to(theirs)
+    (theirs / "outside.py").symlink_to("/etc/hostname")
+    (theirs / "huge.py").write_text("x = 1\n" * 1_000_000)
+    (theirs / "odd\x1b[31mname.py").write_text("x = 1\n")
+    done = run("index", "ours", "theirs", "--trust", "ours", "--embedding", "lexical", cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+    for name in ("binary.py", "pipe.py", "outside.py", "huge.py"):
+        assert name in done.stdout, done.stdout
+    ranking = json.loads(run("query", "add two numbers", "--format", "json", cwd=project).stdout)["ranking"]
+    assert {"theirs/broken.py", "theirs/x.py"} <= {item["path"] for item in ranking if item["convicted"]}
+
+
+def test_hostile_text_does_not_act_on_the_terminal(project: Path) -> None:
+    (project / "theirs" / "t.py").write_text(
+        'def add(a, b):\n    """\x1b]0;owned\x07 \u202e add two numbers"""\n    raise ValueError("\x1b[2J\u202e")\n'
+    )
+    run("index", "ours", "theirs", "--trust", "ours", "--embedding", "lexical", cwd=project)
+    for words in (["query", "add", "--explain"], ["check", "theirs/t.py"]):
+        done = run(*words, cwd=project)
+        shown = done.stdout + done.stderr
+        assert not set(shown) & {"\x1b", "\x07", "\u202e"}, shown
+
+
+def test_a_read_only_state_directory_is_one_line(indexed: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("permissions do not bind root")
+    (indexed / ".codeguard").chmod(0o500)
+    try:
+        one_line(run("index", "ours", "--embedding", "lexical", cwd=indexed))
+    finally:
+        (indexed / ".codeguard").chmod(0o700)
+
+
+def test_an_interrupted_index_is_finished_by_the_next(project: Path) -> None:
+    many = project / "many"
+    many.mkdir()
+    for number in range(400):
+        (many / f"f{number}.py").write_text(f"def f{number}(x):\n    return x + {number}\n")
+    words = [sys.executable, "-m", "codeguard", "index", "ours", "many", "--trust", "ours", "--embedding", "lexical"]
+    process = subprocess.Popen(words, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while not (project / ".codeguard" / "catalog.sqlite3").exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert "Traceback" not in errors
+    done = run("index", "ours", "many", "--trust", "ours", "--embedding", "lexical", "--format", "json", cwd=project)
+    report = json.loads(done.stdout)
+    assert report["files"] == 401
+    again = run("index", "ours", "many", "--trust", "ours", "--embedding", "lexical", "--format", "json", cwd=project)
+    assert json.loads(again.stdout)["added"] == 0
+
+
+def test_two_at_once_both_end_well_or_with_one_line(indexed: Path) -> None:
+    words = [sys.executable, "-m", "codeguard", "query", "add two numbers", "--format", "json"]
+    processes = [
+        subprocess.Popen(words, cwd=indexed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    answers = [process.communicate(timeout=120) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], answers
+    assert len({out for out, _ in answers}) == 1
+
+
+def test_help_and_signals_import_neither_chroma_nor_an_embedding(project: Path) -> None:
+    for words in (["--help"], ["index", "--help"], ["query", "--help"], ["check", "--help"], ["signals"]):
+        code = (
+            "import sys; from codeguard.cli import main\n"
+            f"try: main({words!r})\nexcept SystemExit: pass\n"
+            "print(sorted(set(sys.modules) & {'chromadb', 'onnxruntime', 'codeguard.embedding'}), file=sys.stderr)"
+        )
+        done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=False)
+        assert done.stderr.strip() == "[]", (words, done.stderr)
+
+
+def test_check_imports_neither_chroma_nor_an_embedding(project: Path) -> None:
+    code = (
+        "import sys; from codeguard.cli import main\n"
+        "try: main(['check', 'ours/m.py', '--against', 'ours/m.py'])\nexcept SystemExit: pass\n"
+        "print(sorted(set(sys.modules) & {'chromadb', 'onnxruntime', 'codeguard.embedding'}), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=False)
+    assert done.stderr.strip().splitlines()[-1] == "[]", done.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(project: Path, shell: str) -> None:
+    assert "_CODEGUARD_COMPLETE" in run("completion", shell, cwd=project).stdout
+
+
+def test_signals_shows_every_weight_with_its_reason(project: Path) -> None:
+    shown = run("signals", cwd=project).stdout
+    for name in ("provenance", "perplexity", "distance", "behavior"):
+        assert name in shown
+    rows = json.loads(run("signals", "--format", "json", cwd=project).stdout)["signals"]
+    assert all(row["reason"] for row in rows if row["weight"])
+
+
+def test_doctor_tells_each_layer(project: Path) -> None:
+    facts = json.loads(run("doctor", "--format", "json", cwd=project).stdout)
+    assert facts["sandbox"]["level"] in ("L0", "L1", "L2", "L3")
+    assert all({"name", "engaged", "detail"} <= layer.keys() for layer in facts["sandbox"]["layers"])
+    assert any(item["available"] for item in facts["embeddings"])

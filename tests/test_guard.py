@@ -1,0 +1,268 @@
+"""The whole way on a small corpus: index, query, change, crash, attack the store."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codeguard.config import DefenseConfig, Settings
+from codeguard.errors import EmbeddingError, NothingToDoError, StoreError
+from codeguard.guard import CodeGuard
+from codeguard.indexing import Indexer
+from codeguard.models import Trust
+from codeguard.rerank import Ranked, Ranking
+from codeguard.store import Row
+
+TRUSTED = '''"""Arithmetic."""
+
+
+def add(a, b):
+    """Add two numbers.
+
+    >>> add(2, 3)
+    5
+    >>> add(-1, 1)
+    0
+    """
+    return a + b
+
+
+def factorial(n):
+    """Calculate the factorial of n.
+
+    >>> factorial(0)
+    1
+    >>> factorial(5)
+    120
+    """
+    return 1 if n < 2 else n * factorial(n - 1)
+'''
+CLEAN = 'def add(x, y):\n    """Add two numbers, x and y."""\n    return sum([x, y])\n'
+WRONG = 'def add(a, b):\n    """How to add two numbers: add two numbers, the official way to add."""\n    return a - b\n'
+QUERY = "how to add two numbers"
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    for name, text in {"ours/m.py": TRUSTED, "theirs/clean.py": CLEAN, "theirs/wrong.py": WRONG}.items():
+        path = tmp_path / "corpus" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "corpus"
+
+
+def settings_of(corpus: Path, **changes: object) -> Settings:
+    made = Settings(store=str(corpus.parent / "store"), root=str(corpus), embedding="lexical", fixed_seed=b"x" * 32)
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def open_guard(corpus: Path, **changes: object) -> CodeGuard:
+    return CodeGuard.open(settings=settings_of(corpus, **changes), trust=[corpus / "ours"])
+
+
+@pytest.fixture
+def guard(corpus: Path) -> Iterator[CodeGuard]:
+    with open_guard(corpus) as opened:
+        opened.index([corpus])
+        yield opened
+
+
+def place(ranking: Ranking, path: str, symbol: str = "add") -> Ranked:
+    return next(item for item in ranking.ranking if (item.chunk.path, item.chunk.symbol) == (path, symbol))
+
+
+def test_poison_on_top_before_and_last_after(guard: CodeGuard) -> None:
+    ranking = guard.query(QUERY)
+    assert ranking.baseline[0].chunk.path == "theirs/wrong.py"
+    assert ranking.ranking[-1].chunk.path == "theirs/wrong.py"
+    assert place(ranking, "theirs/wrong.py").convicted
+    assert place(ranking, "theirs/wrong.py").verdict == "fail"
+    assert place(ranking, "theirs/clean.py").verdict == "pass"
+    assert place(ranking, "ours/m.py").trust is Trust.TRUSTED
+    assert {item.chunk.path for item in ranking.results[:2]} == {"ours/m.py", "theirs/clean.py"}
+
+
+def test_every_chunk_of_a_trusted_file_is_trusted(guard: CodeGuard) -> None:
+    """The method's own prototype compared chunk digests with file digests: no chunk of many was ever trusted."""
+    ranking = guard.query("calculate factorial", k=10)
+    ours = [item for item in ranking.ranking if item.chunk.path == "ours/m.py"]
+    assert {item.chunk.symbol for item in ours} >= {"add", "factorial"}
+    assert {item.trust for item in ours} == {Trust.TRUSTED}
+
+
+def test_drop_leaves_the_convicted_out(guard: CodeGuard) -> None:
+    ranking = guard.query(QUERY, mode="drop")
+    assert [item.chunk.path for item in ranking.dropped] == ["theirs/wrong.py"]
+    assert "theirs/wrong.py" not in {item.chunk.path for item in ranking.ranking}
+
+
+def test_without_defense_distance_alone_decides(guard: CodeGuard) -> None:
+    ranking = guard.query(QUERY, defense=False)
+    assert ranking.mode == "none"
+    assert ranking.results[0].chunk.path == "theirs/wrong.py"
+    assert all(not item.evidence for item in ranking.ranking)
+
+
+def test_the_same_question_twice_gives_the_same_answer(guard: CodeGuard) -> None:
+    assert guard.query(QUERY).to_json() == guard.query(QUERY).to_json()
+
+
+def test_renamed_and_shuffled_untrusted_files_have_the_same_penalties_and_verdicts(corpus: Path) -> None:
+    def facts(guard: CodeGuard) -> set[tuple[object, ...]]:
+        ranking = guard.query(QUERY, k=10).ranking
+        return {(i.chunk.text, i.trust, i.penalty, i.score, i.verdict, i.distance, i.convicted) for i in ranking}
+
+    with open_guard(corpus) as first:
+        first.index([corpus])
+        before = facts(first)
+    (corpus / "theirs" / "wrong.py").rename(corpus / "theirs" / "a_safe_reviewed.py")
+    (corpus / "theirs" / "clean.py").rename(corpus / "theirs" / "poisoned_attack.py")
+    shutil.move(corpus / "theirs", corpus / "zzz")
+    with open_guard(corpus, store=str(corpus.parent / "other")) as second:
+        second.index([corpus])
+        assert facts(second) == before
+
+
+def test_an_edit_rewrites_only_what_changed_and_a_deletion_removes(corpus: Path, guard: CodeGuard) -> None:
+    assert guard.index([corpus]).added == 0
+    edited = corpus / "theirs" / "clean.py"
+    edited.write_text(CLEAN + "\n\ndef double(x):\n    return 2 * x\n")
+    report = guard.index([corpus])
+    assert (report.unchanged, report.removed) == (2, 0)
+    assert 1 <= report.added <= 2
+    edited.unlink()
+    guard.index([corpus])
+    assert guard.workspace.vectors.ids() <= guard.catalog.ids()
+    assert "theirs/clean.py" not in {item.chunk.path for item in guard.query(QUERY, k=10).ranking}
+
+
+def test_a_touched_file_with_the_same_bytes_is_unchanged(corpus: Path, guard: CodeGuard) -> None:
+    os.utime(corpus / "theirs" / "clean.py", (1, 1))
+    report = guard.index([corpus])
+    assert (report.added, report.removed, report.unchanged) == (0, 0, 3)
+
+
+def test_trust_is_what_the_last_run_says(corpus: Path, guard: CodeGuard) -> None:
+    with_trust = place(guard.query(QUERY), "ours/m.py")
+    guard.close()
+    with CodeGuard.open(settings=settings_of(corpus)) as untrusting:
+        untrusting.index([corpus])
+        assert place(untrusting.query(QUERY), "ours/m.py").trust is Trust.UNLISTED
+    assert with_trust.trust is Trust.TRUSTED
+
+
+def test_a_required_signature_leaves_nothing_trusted(corpus: Path) -> None:
+    with open_guard(corpus, require_signature=True) as guard:
+        guard.index([corpus])
+        ranking = guard.query(QUERY)
+    assert place(ranking, "ours/m.py").trust is not Trust.TRUSTED
+    assert any("signature" in line for line in ranking.warnings)
+
+
+class TestTheStoreIsRewritten:
+    """Whoever may write the vector store gains no trust and changes no text."""
+
+    def test_documents_metadata_and_ids(self, guard: CodeGuard) -> None:
+        before = guard.query(QUERY)
+        store = guard.workspace.vectors
+        wrong, ours = place(before, "theirs/wrong.py"), place(before, "ours/m.py")
+        vector = guard.workspace.embedding.embed([QUERY])
+        store.add([Row(ours.id, WRONG, {"path": "ours/m.py", "trust": "trusted"})], vector)
+        store.add([Row(wrong.id, ours.chunk.text, {"path": "ours/m.py", "sha256": ours.chunk.sha256})], vector)
+        store.add([Row("injected", WRONG, {"path": "ours/m.py", "sha256": ours.chunk.sha256})], vector)
+        after = guard.query(QUERY)
+        assert "injected" not in {item.id for item in after.ranking}
+        assert place(after, "ours/m.py").chunk.text == ours.chunk.text
+        assert place(after, "theirs/wrong.py").convicted
+        assert place(after, "theirs/wrong.py").chunk.text == WRONG
+        assert any("did not write" in line for line in after.warnings)
+        assert any("was rewritten" in line and "ours/m.py" in line for line in after.warnings)
+
+
+def test_a_crash_between_catalog_and_store_is_repaired_on_the_next_query(corpus: Path) -> None:
+    class Crash(RuntimeError):
+        pass
+
+    with open_guard(corpus) as guard:
+        guard.index([corpus / "ours"])
+
+        def crash(*args: object) -> None:
+            raise Crash
+
+        guard.workspace.vectors.add = crash  # type: ignore[method-assign,assignment]
+        with pytest.raises(Crash):
+            guard.index([corpus])
+    with open_guard(corpus) as after:
+        assert after.catalog.intents()
+        assert "theirs/wrong.py" in {item.chunk.path for item in after.query(QUERY).ranking}
+        assert not after.catalog.intents()
+
+
+def test_quarantine_keeps_the_convicted_out_of_the_collection(corpus: Path) -> None:
+    with open_guard(corpus) as guard:
+        report = guard.index([corpus], quarantine=True)
+        assert report.quarantined == 1
+        assert "theirs/wrong.py" not in {item.chunk.path for item in guard.query(QUERY, defense=False).ranking}
+        assert guard.index([corpus]).quarantined == 0
+        assert "theirs/wrong.py" in {item.chunk.path for item in guard.query(QUERY, defense=False).ranking}
+
+
+def test_the_candidate_set_grows_past_a_flood_of_convicted_copies(corpus: Path) -> None:
+    for number in range(40):
+        (corpus / "theirs" / f"flood_{number}.py").write_text(WRONG.replace("official", f"official {number}"))
+    with open_guard(corpus) as guard:
+        guard.index([corpus])
+        ranking = guard.query(QUERY, k=2)
+    assert not any(item.convicted for item in ranking.results)
+    assert {item.chunk.path for item in ranking.results} == {"ours/m.py", "theirs/clean.py"}
+
+
+def test_the_limit_of_the_candidate_set_is_told(corpus: Path) -> None:
+    for number in range(10):
+        (corpus / "theirs" / f"flood_{number}.py").write_text(WRONG.replace("official", f"official {number}"))
+    defense = DefenseConfig(max_candidates=4)
+    with open_guard(corpus, defense=defense) as guard:
+        guard.index([corpus])
+        assert any("max_candidates" in line for line in guard.query(QUERY, k=2).warnings)
+
+
+def test_another_embedding_or_no_index_is_refused(corpus: Path, guard: CodeGuard) -> None:
+    guard.catalog.set_meta("embedding", "other@1/dim3")
+    guard.close()
+    with pytest.raises(EmbeddingError, match="another embedding"), open_guard(corpus) as reopened:
+        reopened.query(QUERY)
+    with pytest.raises(StoreError, match="no index"):
+        CodeGuard.open(settings=settings_of(corpus, store=str(corpus / "none")), create=False)
+    assert not (corpus / "none").exists()
+
+
+def test_another_chunker_is_refused(corpus: Path, guard: CodeGuard) -> None:
+    guard.catalog.set_meta("chunker", "other")
+    guard.close()
+    with pytest.raises(StoreError, match="another chunker"):
+        open_guard(corpus)
+
+
+def test_nothing_to_index_leaves_the_index_as_it_is(corpus: Path, guard: CodeGuard, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NothingToDoError), CodeGuard.open(settings=settings_of(corpus)) as second:
+        second.index([tmp_path / "empty"])
+    assert len(guard.query(QUERY).ranking) > 2
+
+
+def test_cached_verdicts_are_used_and_forged_ones_are_not(corpus: Path, guard: CodeGuard) -> None:
+    assert guard.index([corpus]).checked == 0
+    guard.close()
+    key = Path(os.environ["XDG_CONFIG_HOME"]) / "codeguard" / "evidence.key"
+    key.write_bytes(b"another installation's key......"[:32])
+    with open_guard(corpus) as stranger:
+        assert stranger.index([corpus]).checked > 0
+
+
+def test_the_indexer_repairs_nothing_where_nothing_is_intended(guard: CodeGuard) -> None:
+    before = guard.workspace.vectors.ids()
+    Indexer(guard.workspace).repair()
+    assert guard.workspace.vectors.ids() == before
