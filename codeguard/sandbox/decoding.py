@@ -1,0 +1,213 @@
+"""Reads what a child wrote: every byte of it may be hostile.
+
+Only exact builtin types, `Opaque` and `Iteration` come out; whatever does not
+follow the protocol to the letter is a MalformedError.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from codeguard.sandbox.inside import wire
+from codeguard.sandbox.model import CallResult, Iteration, LineCoverage, Opaque, Outcome
+
+_MAX_INT_DIGITS = 20  # longer ones travel as hexadecimal
+_MAX_LINES = 100_000
+_MAX_ARGUMENT_PARTS = 1_000_000  # also ends the walk through a value that contains itself
+
+
+class MalformedError(Exception):
+    """The bytes break the protocol."""
+
+
+def frames(output: bytes) -> list[bytes]:
+    """Cut the output into the bodies of whole frames; an incomplete last one is left out."""
+    bodies = []
+    at = 0
+    while at + wire.LENGTH.size <= len(output):
+        (length,) = wire.LENGTH.unpack_from(output, at)
+        at += wire.LENGTH.size
+        if at + length > len(output):
+            break
+        bodies.append(output[at : at + length])
+        at += length
+    return bodies
+
+
+def _int(digits: str) -> int:
+    if len(digits) > _MAX_INT_DIGITS:
+        raise MalformedError("an integer too long for its form")
+    return int(digits)
+
+
+def _refuse(word: str) -> None:
+    raise MalformedError(f"{word} is not JSON")
+
+
+_decoder = json.JSONDecoder(parse_int=_int, parse_constant=_refuse)
+
+
+def body(frame: bytes) -> list[Any]:
+    """Parse one frame's JSON array; MalformedError where it is none."""
+    try:
+        found = _decoder.decode(frame.decode("ascii"))
+    except (ValueError, RecursionError) as error:
+        raise MalformedError(str(error)) from None
+    if not isinstance(found, list) or not found:
+        raise MalformedError("a frame has to be an array")
+    return found
+
+
+def value(found: Any, depth: int = 0) -> object:
+    """Return the value that a tagged form stands for."""
+    if found is None or isinstance(found, bool | int | str):
+        return found
+    if isinstance(found, float):
+        if found - found != 0.0:
+            raise MalformedError("a float that is not finite")
+        return found
+    if depth > 2 * wire.MAX_DEPTH or not isinstance(found, list) or not found:
+        raise MalformedError("not a tagged value")
+    tag, *rest = found
+    try:
+        if tag in _MANY:
+            return _MANY[tag](value(item, depth + 1) for item in rest)
+        if tag == "d":
+            parts = [value(item, depth + 1) for item in rest]
+            made = dict(zip(parts[::2], parts[1::2], strict=True))
+            if 2 * len(made) != len(parts):
+                raise MalformedError("a dict with a key twice")
+            return made
+        return _tagged(tag, rest, depth)
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:
+        raise MalformedError(f"tag {str(tag)[:20]!r}: {error}") from None
+
+
+_MANY: dict[Any, Any] = {"l": list, "t": tuple, "s": set, "z": frozenset}
+_ODD_FLOATS = {"nan", "inf", "-inf"}
+
+
+def _tagged(tag: object, rest: list[Any], depth: int) -> object:
+    if tag == "o":
+        name, *parts = rest
+        names, values = parts[::2], [value(item, depth + 1) for item in parts[1::2]]
+        return Opaque(_text(name), tuple(zip(map(_text, names), values, strict=True)))
+    if tag == "g":
+        name, exhausted, *items = rest
+        if not isinstance(exhausted, bool) or len(items) > wire.MAX_ITEMS:
+            raise MalformedError("not an iterator's items")
+        return Iteration(_text(name), tuple(value(item, depth + 1) for item in items), exhausted)
+    if tag == "c":
+        real, imaginary = (value(item, depth + 1) for item in rest)
+        if not isinstance(real, float) or not isinstance(imaginary, float):
+            raise MalformedError("not a complex number")
+        return complex(real, imaginary)
+    (text,) = rest
+    text = _text(text)
+    if tag == "i":
+        return int(text, 16)
+    if tag == "f" and text in _ODD_FLOATS:
+        return float(text)
+    if tag == "b":
+        return bytes.fromhex(text)
+    if tag == "u":
+        return bytes.fromhex(text).decode("utf-8", "surrogatepass")
+    raise MalformedError("unknown tag")
+
+
+def _text(found: object) -> str:
+    if isinstance(found, list) and len(found) == 2 and found[0] == "u":
+        found = value(found)
+    if not isinstance(found, str):
+        raise MalformedError("not a text")
+    return found
+
+
+def call_result(found: list[Any], given: tuple[object, ...] | None) -> CallResult:
+    """Return the result in a call's frame; `given` are the arguments as they went in."""
+    try:
+        _, outcome, returned, after, names, message, stdout = found
+        kind = Outcome(outcome)
+        if kind is Outcome.NOT_RUN or not isinstance(names, list):
+            raise MalformedError("not an outcome of a child")
+        arguments = given if after is None else value(after)
+        if arguments is not None and not isinstance(arguments, tuple):
+            raise MalformedError("arguments have to be a tuple")
+        return CallResult(
+            outcome=kind,
+            value=value(returned),
+            args_after=arguments,
+            exception=tuple(map(_text, names)),
+            message=_text(message)[: wire.MAX_TEXT],
+            stdout=_text(stdout)[: wire.MAX_STDOUT],
+        )
+    except (ValueError, TypeError) as error:
+        raise MalformedError(str(error)) from None
+
+
+def end_frame(found: list[Any]) -> tuple[str, str, tuple[str, ...], LineCoverage | None]:
+    """Return status, detail, effects and coverage of the last frame."""
+    try:
+        _, status, detail, effects, coverage = found
+        shown = tuple(_text(effect)[: wire.MAX_EFFECT] for effect in effects[: wire.MAX_EFFECTS])
+        return _text(status), _text(detail)[: wire.MAX_TEXT], shown, _coverage(coverage)
+    except (ValueError, TypeError) as error:
+        raise MalformedError(str(error)) from None
+
+
+def _coverage(found: Any) -> LineCoverage | None:
+    if found is None:
+        return None
+    executable, reached, arcs = found
+    if max(len(executable), len(reached), len(arcs)) > _MAX_LINES:
+        raise MalformedError("too many lines")
+    return LineCoverage(
+        frozenset(map(_line, executable)),
+        frozenset(map(_line, reached)),
+        frozenset((_line(start), _line(end)) for start, end in arcs),
+    )
+
+
+def _line(found: Any) -> int:
+    if type(found) is not int:
+        raise MalformedError("not a line number")
+    return found
+
+
+def plain(found: object) -> bool:
+    """Whether a value is of the types that a call's arguments may have, all the way down."""
+    stack: list[object] = [found]
+    seen = 0
+    while stack:
+        one = stack.pop()
+        seen += 1
+        if seen > _MAX_ARGUMENT_PARTS:
+            return False
+        kind = type(one)
+        if one is None or kind in (bool, int, float, complex, str, bytes):
+            continue
+        if kind in (list, tuple, set, frozenset):
+            stack.extend(one)  # type: ignore[call-overload]
+        elif kind is dict:
+            for pair in one.items():  # type: ignore[attr-defined]
+                stack.extend(pair)
+        else:
+            return False
+    return True
+
+
+def calls_and_end(
+    bodies: Sequence[bytes], given: Sequence[tuple[object, ...] | None]
+) -> tuple[list[CallResult], Any]:
+    """Return the calls' results in order, and the end frame's content or None where there is none."""
+    results: list[CallResult] = []
+    for index, frame in enumerate(bodies):
+        found = body(frame)
+        if found[0] == "end" and index == len(bodies) - 1:
+            return results, end_frame(found)
+        if found[0] != "call" or len(results) >= len(given):
+            raise MalformedError("a frame out of its place")
+        results.append(call_result(found, given[len(results)]))
+    return results, None

@@ -1,0 +1,152 @@
+"""Puts the layers on, one after another, and tells which hold."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import probe, syscalls, wire
+
+if sys.platform == "linux":
+    from . import bpf, kernel, limits, namespaces
+
+LAYERS = ("namespaces", "capabilities", "no_new_privs", "landlock", "seccomp", "child_filter", "rlimits")
+_PROBE_MEMORY = 256 * 1024 * 1024
+_MAX_DESCRIPTORS = 1 << 16
+
+
+class LayerError(Exception):
+    """A layer was put on without an error and does not hold."""
+
+
+@dataclass
+class Confinement:
+    """The layers of this zygote: name to (engaged, detail)."""
+
+    without: frozenset[str]
+    layers: dict[str, tuple[bool, str]] = field(default_factory=dict)
+    filter: Any = None
+
+    def attempt(self, name: str, act: Callable[[], object]) -> None:
+        """Put one layer on, or try it, and note how it went."""
+        if name in self.without:
+            self.layers[name] = (False, "left out on request")
+            return
+        try:
+            self.layers[name] = (True, str(act() or ""))
+        except (OSError, LayerError) as error:
+            self.layers[name] = (False, str(error))
+
+    def holds(self, name: str) -> bool:
+        """Whether a layer is engaged."""
+        return self.layers.get(name, (False, ""))[0]
+
+    def enter_child(self, writing: int, cpu_s: float, memory_bytes: int, filtered: bool = True) -> None:
+        """Confine a freshly forked child, leaving it the descriptor `wire.RESULT` only."""
+        os.dup2(writing, wire.RESULT)
+        os.closerange(0, wire.RESULT)
+        os.closerange(wire.RESULT + 1, _MAX_DESCRIPTORS)
+        if "rlimits" not in self.without:
+            limits.limit_child(cpu_s, memory_bytes)
+        if filtered and self.filter is not None:
+            self.filter.install()
+
+    def level(self) -> int:
+        """Return the level that the engaged layers make, as `Level`'s number."""
+        if not all(map(self.holds, ("no_new_privs", "seccomp", "child_filter", "rlimits"))):
+            return 0
+        if not all(map(self.holds, ("landlock", "capabilities"))):
+            return 1
+        return 3 if self.holds("namespaces") else 2
+
+    def report(self) -> dict[str, Any]:
+        """Return level and layers as plain values."""
+        return {"level": self.level(), "layers": [[name, *found] for name, found in self.layers.items()]}
+
+
+def confine(without: frozenset[str], control: socket.socket) -> Confinement:
+    """Put every layer on that this system has, then try in a child what they forbid."""
+    confinement = Confinement(without)
+    machine = syscalls.column(os.uname().machine)
+    if sys.platform != "linux" or machine is None:
+        for name in LAYERS:
+            confinement.layers[name] = (False, f"not made for {sys.platform} on {os.uname().machine}")
+        return confinement
+
+    def install() -> str:
+        kernel.Filter(bpf.zygote_filter(machine)).install()
+        found = kernel.raw(_number("socket", machine), 2, 1, 0)
+        return _expect("socket", found, errno.EPERM)
+
+    def ready() -> str:
+        confinement.filter = kernel.Filter(bpf.child_filter(machine, wire.RESULT))
+        found = probe.ask(
+            lambda writing: confinement.enter_child(writing, 1.0, _PROBE_MEMORY),
+            lambda: probe.acts(machine, kernel.raw),
+        )
+        if not found or not probe.refused(found):
+            raise LayerError(f"went through: {[name for name, how in found.items() if how == 'done']}")
+        return ", ".join(f"{name} {how}" for name, how in found.items())
+
+    def limit() -> str:
+        found = probe.ask(
+            lambda writing: confinement.enter_child(writing, 1.0, _PROBE_MEMORY, filtered=False),
+            lambda: {"": ""} | probe.limited(machine, kernel.raw, _PROBE_MEMORY),
+        )
+        if found != {"": ""}:
+            raise LayerError(f"went through: {found}")
+        return "descriptors EMFILE, processes EAGAIN, memory ENOMEM"
+
+    if "capabilities" not in without:
+        namespaces.leave_root()
+    confinement.attempt("namespaces", lambda: namespaces.enter(machine, control))
+    confinement.attempt("capabilities", _drop)
+    confinement.attempt("no_new_privs", _no_new_privs)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    confinement.attempt("landlock", _landlock)
+    confinement.attempt("seccomp", install)
+    confinement.attempt("rlimits", limit)
+    confinement.attempt("child_filter", ready)
+    return confinement
+
+
+def _number(name: str, machine: int) -> int:
+    number = syscalls.NUMBERS[name][machine]
+    if number is None:
+        raise LayerError(f"no system call {name} here")
+    return number
+
+
+def _expect(act: str, found: int, code: int) -> str:
+    if found != -code:
+        raise LayerError(f"{act} gave {found}, expected {errno.errorcode[code]}")
+    return f"{act} {errno.errorcode[code]}"
+
+
+def _drop() -> str:
+    kernel.drop_capabilities()
+    left = kernel.capabilities()
+    if left or os.geteuid() == 0:
+        raise LayerError(f"capabilities {left:#x} left, user {os.geteuid()}")
+    return f"none left, user {os.geteuid()}"
+
+
+def _no_new_privs() -> str:
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    if kernel.prctl(kernel.PR_GET_NO_NEW_PRIVS) != 1:
+        raise LayerError("not set")
+    return ""
+
+
+def _landlock() -> str:
+    version = kernel.landlock_deny_all()
+    try:
+        os.close(os.open("/", os.O_RDONLY | os.O_DIRECTORY))
+    except PermissionError as error:
+        return f"version {version}, open {errno.errorcode[error.errno or 0]}"
+    raise LayerError("open went through")

@@ -1,0 +1,131 @@
+"""What the code attempted: an audit hook that notes, dedupes and caps.
+
+A child's own word: code that takes the trouble can keep things from it, or
+invent them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from .wire import MAX_EFFECT, MAX_EFFECTS
+
+
+def _address(arguments: tuple[object, ...]) -> object:
+    address = arguments[1] if len(arguments) > 1 else ""
+    if isinstance(address, tuple) and len(address) >= 2:
+        return f"{address[0]}:{address[1]}"
+    return address
+
+
+def _command(arguments: tuple[object, ...]) -> object:
+    words = arguments[1] if len(arguments) > 1 else arguments[0]
+    if isinstance(words, list | tuple):
+        return " ".join(map(str, words))
+    return words
+
+
+def _first(arguments: tuple[object, ...]) -> object:
+    return arguments[0] if arguments else ""
+
+
+# audit event: (kind of effect, what to show of the arguments)
+_EVENTS: dict[str, tuple[str, Callable[[tuple[object, ...]], object] | None]] = {
+    "import": ("import", _first),
+    "open": ("open", _first),
+    "os.listdir": ("list", _first),
+    "os.scandir": ("list", _first),
+    "os.walk": ("list", _first),
+    "glob.glob": ("list", _first),
+    "os.remove": ("delete", _first),
+    "os.rmdir": ("delete", _first),
+    "shutil.rmtree": ("delete", _first),
+    "os.rename": ("write", _first),
+    "os.mkdir": ("write", _first),
+    "os.link": ("write", _first),
+    "os.symlink": ("write", _first),
+    "os.chmod": ("write", _first),
+    "os.chown": ("write", _first),
+    "os.truncate": ("write", _first),
+    "os.utime": ("write", _first),
+    "os.chdir": ("chdir", _first),
+    "os.putenv": ("setenv", _first),
+    "os.unsetenv": ("setenv", _first),
+    "os.system": ("exec", _first),
+    "os.exec": ("exec", _command),
+    "os.posix_spawn": ("exec", _command),
+    "os.spawn": ("exec", _command),
+    "os.startfile": ("exec", _first),
+    "subprocess.Popen": ("exec", _command),
+    "pty.spawn": ("exec", _first),
+    "os.fork": ("fork", None),
+    "os.forkpty": ("fork", None),
+    "_thread.start_new_thread": ("thread", None),
+    "_thread.start_joinable_thread": ("thread", None),
+    "os.kill": ("kill", _first),
+    "os.killpg": ("kill", _first),
+    "signal.pthread_kill": ("kill", _first),
+    "socket.__new__": ("socket", None),
+    "socket.connect": ("connect", _address),
+    "socket.bind": ("bind", _address),
+    "socket.sendto": ("connect", _address),
+    "socket.sendmsg": ("connect", _address),
+    "socket.getaddrinfo": ("resolve", _first),
+    "socket.gethostbyname": ("resolve", _first),
+    "socket.gethostbyaddr": ("resolve", _first),
+    "urllib.Request": ("connect", _first),
+    "http.client.connect": ("connect", _address),
+    "ctypes.dlopen": ("native", _first),
+    "ctypes.dlsym": ("native", None),
+    "ctypes.call_function": ("native", None),
+    "mmap.__new__": ("native", None),
+    "marshal.loads": ("bytecode", None),
+    "code.__new__": ("bytecode", None),
+    "function.__new__": ("bytecode", None),
+    "pickle.find_class": ("unpickle", _command),
+    "exec": ("exec-code", None),
+    "compile": ("compile-code", None),
+    "builtins.input": ("stdin", None),
+    "sys._getframe": ("introspect", None),
+    "sys.settrace": ("introspect", None),
+    "sys.setprofile": ("introspect", None),
+    "sys.addaudithook": ("introspect", None),
+    "gc.get_objects": ("introspect", None),
+    "gc.get_referrers": ("introspect", None),
+    "gc.get_referents": ("introspect", None),
+    "resource.setrlimit": ("setrlimit", None),
+    "resource.prlimit": ("setrlimit", None),
+}
+
+
+class Effects:
+    """The attempts noted so far, in order, each once."""
+
+    def __init__(self) -> None:
+        self.active = False
+        self.seen: dict[str, None] = {}
+
+    def note(self, kind: str, what: object = "") -> None:
+        """Note one attempt, `kind` or `kind:what`."""
+        if not self.active or len(self.seen) >= MAX_EFFECTS:
+            return
+        try:
+            if isinstance(what, bytes):
+                what = what.decode("utf-8", "replace")
+            text = f"{kind}:{what}" if what != "" else kind
+            self.seen[text.encode("utf-8", "replace").decode()[:MAX_EFFECT]] = None
+        except Exception:  # an argument's own __str__ may raise anything
+            self.seen[kind] = None
+
+    def _hook(self, event: str, arguments: tuple[object, ...]) -> None:
+        if not self.active:
+            return
+        known = _EVENTS.get(event)
+        if known is not None:
+            kind, show = known
+            self.note(kind, "" if show is None else show(arguments))
+
+    def listen(self) -> None:
+        """Install the audit hook for good, once, in the zygote."""
+        sys.addaudithook(self._hook)

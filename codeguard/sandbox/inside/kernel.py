@@ -1,0 +1,154 @@
+"""The kernel's confinement calls through ctypes: Linux only, no library beyond libc.
+
+Imported by the zygote alone, never by the host. Every function raises
+OSError where the kernel refuses.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_syscall = _libc.syscall
+_syscall.restype = ctypes.c_long
+_prctl = _libc.prctl
+_prctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong]
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWCGROUP = 0x02000000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
+MS_BIND, MS_MOVE, MS_REC, MS_PRIVATE = 4096, 8192, 16384, 1 << 18
+MNT_DETACH = 2
+
+PR_SET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE = 1, 3, 4
+PR_GET_SECCOMP, PR_SET_SECCOMP, PR_CAPBSET_DROP = 21, 22, 24
+PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS = 38, 39
+PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
+
+_SECCOMP_MODE_FILTER = 2
+_LANDLOCK_CREATE, _LANDLOCK_RESTRICT = 444, 446
+_LANDLOCK_VERSION = 1
+_CAPABILITY_V3 = 0x20080522
+
+
+def _check(result: int, what: str) -> int:
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{what}: {os.strerror(code)}")
+    return result
+
+
+def raw(number: int, *arguments: int | bytes | None) -> int:
+    """Make a system call by number and return its result, or minus the errno; for the probes."""
+    result = int(_syscall(ctypes.c_long(number), *(_word(argument) for argument in arguments)))
+    return -ctypes.get_errno() if result < 0 else result
+
+
+def _word(argument: int | bytes | None) -> object:
+    return ctypes.c_long(argument) if isinstance(argument, int) else argument
+
+
+def prctl(option: int, first: int = 0, second: int = 0) -> int:
+    """Call prctl(2)."""
+    return _check(int(_prctl(option, first, second, 0, 0)), f"prctl({option})")
+
+
+def unshare(flags: int) -> None:
+    """Move into new namespaces."""
+    _check(_libc.unshare(ctypes.c_int(flags)), "unshare")
+
+
+def mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
+    """Call mount(2)."""
+    arguments = [None if text is None else text.encode() for text in (source, target, kind, options)]
+    _check(
+        _libc.mount(arguments[0], arguments[1], arguments[2], ctypes.c_ulong(flags), arguments[3]),
+        f"mount {target}",
+    )
+
+
+def pivot_root(machine_number: int) -> None:
+    """Make the current directory the root and detach the old one; the number is the machine's own."""
+    _check(int(_syscall(ctypes.c_long(machine_number), b".", b".")), "pivot_root")
+    _check(_libc.umount2(b".", MNT_DETACH), "umount2")
+
+
+def sethostname(name: bytes) -> None:
+    """Set the host name of this UTS namespace."""
+    _check(_libc.sethostname(name, ctypes.c_size_t(len(name))), "sethostname")
+
+
+def capabilities() -> int:
+    """Return the bits of effective, permitted and inheritable capabilities, or-ed together."""
+    header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_V3, 0), 8)
+    data = ctypes.create_string_buffer(24)
+    _check(_libc.capget(header, data), "capget")
+    words = struct.unpack("=6I", data.raw)
+    return (words[0] | words[1] | words[2]) | (words[3] | words[4] | words[5]) << 32
+
+
+def drop_capabilities() -> None:
+    """Empty every capability set, the bounding set first, which needs one of them."""
+    for capability in range(64):
+        if _prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:
+            break  # EINVAL past the last one, EPERM where there is nothing to lose
+    _prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_V3, 0), 8)
+    _check(_libc.capset(header, ctypes.create_string_buffer(24)), "capset")
+
+
+def landlock_abi() -> int:
+    """Return the Landlock version of this kernel; OSError where it has none."""
+    return _check(
+        int(_syscall(ctypes.c_long(_LANDLOCK_CREATE), None, ctypes.c_size_t(0), _LANDLOCK_VERSION)),
+        "landlock",
+    )
+
+
+def landlock_deny_all() -> int:
+    """Refuse every right that this kernel's Landlock can refuse, and return its version.
+
+    Version 1 knows 13 file rights, 2 adds refer, 3 truncate, 4 TCP bind and
+    connect, 5 ioctl on devices, 6 the scopes (abstract sockets, signals to
+    outside). Without a rule nothing is allowed. Needs no_new_privs.
+    """
+    abi = landlock_abi()
+    rights = 13 + (abi >= 2) + (abi >= 3) + (abi >= 5)
+    attributes = struct.pack("=Q", (1 << rights) - 1)
+    if abi >= 4:
+        attributes += struct.pack("=Q", 0b11)
+    if abi >= 6:
+        attributes += struct.pack("=Q", 0b11)
+    ruleset = _check(
+        int(_syscall(ctypes.c_long(_LANDLOCK_CREATE), attributes, ctypes.c_size_t(len(attributes)), 0)),
+        "landlock_create_ruleset",
+    )
+    try:
+        _check(int(_syscall(ctypes.c_long(_LANDLOCK_RESTRICT), ruleset, 0)), "landlock_restrict_self")
+    finally:
+        os.close(ruleset)
+    return abi
+
+
+class Filter:
+    """An assembled seccomp filter, kept ready: installing it is one prctl."""
+
+    def __init__(self, program: bytes) -> None:
+        self._program = ctypes.create_string_buffer(program, len(program))
+        count = len(program) // 8
+        self._header = ctypes.create_string_buffer(
+            struct.pack("@H0P", count) + struct.pack("@P", ctypes.addressof(self._program))
+        )
+        self._address = ctypes.addressof(self._header)
+
+    def install(self) -> None:
+        """Put the filter on this process for good; needs no_new_privs."""
+        prctl(PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, self._address)

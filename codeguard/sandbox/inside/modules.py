@@ -1,0 +1,144 @@
+"""Which standard modules the code can import, and how the restricted tier sees them.
+
+All of them are loaded in the zygote: in a confined child nothing can be read
+from disk. The native tier gets the modules themselves. The restricted tier
+gets frozen facades that show chosen names and no module underneath.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from . import policy
+from .allowed import ALL, COMPUTING
+
+# withheld from the facades: they lead to modules, frames or arbitrary attributes
+_HIDDEN: dict[str, frozenset[str]] = {
+    "operator": frozenset({"attrgetter", "methodcaller"}),
+    "types": frozenset(
+        {"CodeType", "FunctionType", "FrameType", "TracebackType", "ModuleType", "LambdaType"}
+    ),
+    "typing": frozenset({"get_type_hints", "ForwardRef"}),
+    "dataclasses": frozenset({"make_dataclass"}),
+    "string": frozenset({"Formatter"}),
+    "collections": frozenset(),
+    "copyreg": frozenset({"pickle"}),
+    "timeit": frozenset({"main"}),
+}
+_EXTRA: dict[str, tuple[str, ...]] = {
+    "re": ("Pattern", "Match"),
+    "types": ("UnionType", "GenericAlias", "NoneType"),
+    "decimal": (),
+}
+
+
+def preload() -> None:
+    """Load everything that code may import; what this interpreter does not have is left out."""
+    for name in ALL:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            continue
+
+
+class Facade:
+    """A frozen view of a module: chosen names, read only."""
+
+    __slots__ = ("__all__", "__name__", "_hidden", "_names")
+
+    def __init__(self, name: str, names: dict[str, Any], hidden: frozenset[str]) -> None:
+        object.__setattr__(self, "__name__", name)
+        object.__setattr__(self, "_names", types.MappingProxyType(names))
+        object.__setattr__(self, "_hidden", hidden)
+        object.__setattr__(self, "__all__", tuple(name for name in names if not name.startswith("_")))
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return object.__getattribute__(self, "_names")[name]
+        except KeyError:
+            own = object.__getattribute__(self, "__name__")
+            if name in object.__getattribute__(self, "_hidden"):
+                policy.refuse(f"{own}.{name}")
+            raise AttributeError(f"module {own!r} has no attribute {name!r}") from None
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a module's names are read only here")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a module's names are read only here")
+
+    def __dir__(self) -> list[str]:
+        return sorted(object.__getattribute__(self, "_names"))
+
+    def __repr__(self) -> str:
+        return f"<module {object.__getattribute__(self, '__name__')!r}>"
+
+
+def _attrgetter(*paths: str) -> Callable[[Any], Any]:
+    def fetch(target: Any, path: str) -> Any:
+        for name in path.split("."):
+            target = policy.guarded_getattr(target, name)
+        return target
+
+    if len(paths) == 1:
+        return lambda target: fetch(target, paths[0])
+    return lambda target: tuple(fetch(target, path) for path in paths)
+
+
+def _methodcaller(name: str, /, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+    return lambda target: policy.guarded_getattr(target, name)(*args, **kwargs)
+
+
+def _public(name: str, module: types.ModuleType) -> dict[str, Any]:
+    hidden = _HIDDEN.get(name, frozenset())
+    listed = getattr(module, "__all__", None) or [one for one in vars(module) if not one.startswith("_")]
+    shown = {}
+    for one in [*listed, *_EXTRA.get(name, ())]:
+        value = getattr(module, one, None)
+        if one in hidden or not hasattr(module, one) or isinstance(value, types.ModuleType):
+            continue
+        shown[one] = value
+    if name == "operator":
+        shown.update(attrgetter=_attrgetter, methodcaller=_methodcaller)
+    if module.__doc__:
+        shown["__doc__"] = module.__doc__
+    return shown
+
+
+class Facades:
+    """Makes the facades of one child, each on its first import."""
+
+    def __init__(self, note: Callable[[str, object], None]) -> None:
+        self._note = note
+        self._made: dict[str, Facade] = {}
+
+    def _facade(self, name: str) -> Facade:
+        made = self._made.get(name)
+        if made is None:
+            if name not in COMPUTING or name not in sys.modules:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+            names = _public(name, sys.modules[name])
+            prefix = name + "."
+            for other in COMPUTING:
+                if other.startswith(prefix) and "." not in other[len(prefix) :] and other in sys.modules:
+                    names[other[len(prefix) :]] = self._facade(other)
+            made = self._made[name] = Facade(
+                name, names, frozenset(vars(sys.modules[name])) - frozenset(names)
+            )
+        return made
+
+    def import_(
+        self, name: str, globals: object = None, locals: object = None, fromlist: Any = (), level: int = 0
+    ) -> Any:
+        """Stand for `__import__` in the restricted tier."""
+        self._note("import", name)
+        if type(name) is not str or level != 0:
+            raise ImportError("attempted relative import with no known parent package")
+        if fromlist:
+            return self._facade(name)
+        self._facade(name)
+        return self._facade(name.partition(".")[0])

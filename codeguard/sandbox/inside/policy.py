@@ -1,0 +1,451 @@
+"""What the restricted tier accepts: ordinary Python without the doors of introspection.
+
+RestrictedPython is the hygiene layer, never the boundary: what it lets
+through meets the operating system's layers. Its own defaults refuse ordinary
+code (augmented assignment to items, nonlocal, match, names with an
+underscore), so this policy keeps its closed list of syntax and replaces its
+per-access guards by a check of the names in the source. Names that no
+ordinary code needs and that lead to the interpreter's insides are refused
+when compiled; the few whose danger depends on the object (`format`, `obj`,
+`__dict__`) go through a guard when run, and so do getattr and its like.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import string
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from RestrictedPython.transformer import INSPECT_ATTRIBUTES, RestrictingNodeTransformer
+
+from .allowed import SYSTEM
+
+VERSION = 1  # of the policy, for caches of compiled code
+
+# double underscore attributes that only say what an object is called or are operators by name
+_OPEN_DUNDERS = frozenset(
+    f"__{name}__"
+    for name in [
+        "name",
+        "qualname",
+        "doc",
+        "module",
+        "annotations",
+        "wrapped",
+        "version",
+        "author",
+        "init",
+        "new",
+        "post_init",
+        "str",
+        "repr",
+        "bytes",
+        "format",
+        "hash",
+        "bool",
+        "sizeof",
+        "len",
+        "length_hint",
+        "getitem",
+        "setitem",
+        "delitem",
+        "missing",
+        "contains",
+        "reversed",
+        "iter",
+        "next",
+        "call",
+        "enter",
+        "exit",
+        "aenter",
+        "aexit",
+        "aiter",
+        "anext",
+        "await",
+        "add",
+        "sub",
+        "mul",
+        "matmul",
+        "truediv",
+        "floordiv",
+        "mod",
+        "divmod",
+        "pow",
+        "lshift",
+        "rshift",
+        "and",
+        "xor",
+        "or",
+        "radd",
+        "rsub",
+        "rmul",
+        "rmatmul",
+        "rtruediv",
+        "rfloordiv",
+        "rmod",
+        "rdivmod",
+        "rpow",
+        "rlshift",
+        "rrshift",
+        "rand",
+        "rxor",
+        "ror",
+        "iadd",
+        "isub",
+        "imul",
+        "imatmul",
+        "itruediv",
+        "ifloordiv",
+        "imod",
+        "ipow",
+        "ilshift",
+        "irshift",
+        "iand",
+        "ixor",
+        "ior",
+        "neg",
+        "pos",
+        "abs",
+        "invert",
+        "complex",
+        "int",
+        "float",
+        "index",
+        "round",
+        "trunc",
+        "floor",
+        "ceil",
+        "lt",
+        "le",
+        "eq",
+        "ne",
+        "gt",
+        "ge",
+        "instancecheck",
+        "subclasscheck",
+        "subclasshook",
+        "init_subclass",
+        "class_getitem",
+        "set_name",
+        "get",
+        "set",
+        "delete",
+        "setattr",
+        "delattr",
+        "slots",
+        "match_args",
+        "copy",
+        "deepcopy",
+        "getstate",
+        "setstate",
+        "getnewargs",
+        "getnewargs_ex",
+        "class",
+        "dict",
+        "all",
+        "cause",
+        "context",
+        "suppress_context",
+        "notes",
+        "dataclass_fields",
+        "dataclass_params",
+        "fspath",
+        "abstractmethods",
+        "isabstractmethod",
+        "members",
+        "bound",
+        "constraints",
+        "origin",
+        "args",
+        "parameters",
+        "total",
+        "required_keys",
+        "optional_keys",
+        "orig_bases",
+        "orig_class",
+        "type_params",
+        "objclass",
+        "debug",
+    ]
+)
+# may be defined in a class, not fetched from an object
+_DEFINED_ONLY = frozenset(
+    {"__getattr__", "__getattribute__", "__del__", "__dir__", "__reduce__", "__reduce_ex__"}
+)
+_MODULE_NAMES = frozenset(
+    {"__name__", "__doc__", "__all__", "__version__", "__author__", "__debug__", "__class__"}
+)
+_GUARDED = frozenset({"format", "format_map", "vformat", "get_field", "obj", "__dict__"})
+_REFUSED_ATTRIBUTES = INSPECT_ATTRIBUTES | {"mro", "f_trace_lines", "gi_suspended", "cr_suspended"}
+_REFUSED_NAMES = frozenset({"eval", "exec", "compile", "globals", "locals", "breakpoint", "__import__"})
+
+
+def attribute_allowed(name: str) -> bool:
+    """Whether the policy lets code fetch an attribute of this name."""
+    if name.startswith("__"):
+        return not name.endswith("__") or name in _OPEN_DUNDERS
+    return name not in _REFUSED_ATTRIBUTES and not name.endswith("__roles__")
+
+
+class CodePolicy(RestrictingNodeTransformer):
+    """RestrictedPython's transformer with a wider, still closed, list of accepted Python."""
+
+    # Nodes that are checked by what they contain, or not at all.
+    def _accept(self, node: ast.AST) -> ast.AST:
+        return self.generic_children(node)
+
+    def generic_children(self, node: ast.AST) -> ast.AST:
+        """Visit what a node contains."""
+        result: ast.AST = self.node_contents_visit(node)
+        return result
+
+    visit_AugAssign = _accept
+    visit_AnnAssign = _accept
+    visit_Assign = _accept
+    visit_Nonlocal = _accept
+    visit_For = _accept
+    visit_comprehension = _accept
+    visit_With = _accept
+    visit_Module = _accept
+    visit_Call = _accept
+    visit_Subscript = _accept
+    visit_NamedExpr = _accept
+    visit_Match = _accept
+    visit_match_case = _accept
+    visit_MatchValue = _accept
+    visit_MatchSingleton = _accept
+    visit_MatchSequence = _accept
+    visit_MatchOr = _accept
+    visit_AsyncFor = _accept
+    visit_AsyncWith = _accept
+    visit_Await = _accept
+    visit_Interpolation = _accept
+    visit_TemplateStr = _accept
+    visit_JoinedStr = _accept
+    visit_FormattedValue = _accept
+    visit_TypeIgnore = _accept
+    visit_Set = _accept
+    visit_Ellipsis = _accept
+
+    def check_name(self, node: Any, name: str | None, allow_magic_methods: bool = False) -> None:
+        """Refuse names that stand for the interpreter's insides."""
+        if name is None:
+            return
+        if name in _REFUSED_NAMES:
+            self.error(node, f'"{name}" is refused')
+        elif name.startswith("__") and name.endswith("__") and len(name) > 4:
+            known = name in _OPEN_DUNDERS or name in _DEFINED_ONLY or name in _MODULE_NAMES
+            if not known:
+                self.error(node, f'"{name}" is refused')
+        elif name.endswith("__roles__"):
+            self.error(node, f'"{name}" is refused')
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """Check a name; print is the ordinary print."""
+        self.check_name(node, node.id)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """Check an attribute's name, and guard the few whose danger depends on the object."""
+        if not attribute_allowed(node.attr):
+            self.error(node, f'attribute "{node.attr}" is refused')
+        value = self.visit(node.value)
+        if node.attr in _GUARDED and isinstance(node.ctx, ast.Load):
+            guard = ast.Name("_getattr_", ast.Load())
+            call = ast.Call(guard, [value, ast.Constant(node.attr)], [])
+            ast.copy_location(call, node)
+            ast.fix_missing_locations(call)
+            return call
+        if node.attr in ("__class__", "__dict__", "__code__") and not isinstance(node.ctx, ast.Load):
+            self.error(node, f'attribute "{node.attr}" is not to be set')
+        node.value = value
+        return node
+
+    def visit_FunctionDef(self, node: Any) -> ast.AST:
+        """Check the names of a function and its arguments."""
+        self.check_name(node, node.name)
+        self.check_function_argument_names(node)
+        return self.generic_children(node)
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """Check the name of a class; metaclasses are ordinary Python."""
+        self.check_name(node, node.name)
+        return self.generic_children(node)
+
+    def visit_MatchAs(self, node: Any) -> ast.AST:
+        """Check the name a pattern binds."""
+        self.check_name(node, node.name)
+        return self.generic_children(node)
+
+    def visit_MatchStar(self, node: Any) -> ast.AST:
+        """Check the name a pattern binds."""
+        self.check_name(node, node.name)
+        return self.generic_children(node)
+
+    def visit_MatchMapping(self, node: Any) -> ast.AST:
+        """Check the name a pattern binds."""
+        self.check_name(node, node.rest)
+        return self.generic_children(node)
+
+    def visit_MatchClass(self, node: Any) -> ast.AST:
+        """Check the attributes that a class pattern fetches: `case object(__class__=x)`."""
+        for name in node.kwd_attrs:
+            if not attribute_allowed(name) or name in _GUARDED:
+                self.error(node, f'attribute "{name}" is refused in a pattern')
+        return self.generic_children(node)
+
+    def check_import_names(self, node: Any) -> ast.AST:
+        """Check what an import binds; which modules there are is the import function's business."""
+        if getattr(node, "is_lazy", 0):
+            self.error(node, "lazy imports are refused")
+        names = (
+            [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+        )
+        for name in names:
+            if name in SYSTEM or name.partition(".")[0] in SYSTEM:
+                self.error(node, f'importing "{name}" is refused')
+        for alias in node.names:
+            self.check_name(node, alias.asname or alias.name.partition(".")[0])
+            if isinstance(node, ast.ImportFrom) and alias.name != "*" and not attribute_allowed(alias.name):
+                self.error(node, f'"{alias.name}" is refused')
+        return node  # type: ignore[no-any-return]
+
+
+def compile_restricted(source: str, filename: str) -> tuple[Any, list[str]]:
+    """Return the code of a module and no reasons, or None and the reasons for refusing it.
+
+    Raises what `ast.parse` and `compile` raise.
+    """
+    tree = ast.parse(source, filename)
+    errors: list[str] = []
+    tree = CodePolicy(errors).visit(tree)
+    if errors:
+        return None, errors
+    return compile(tree, filename, "exec", dont_inherit=True), []
+
+
+refusals: list[str] = []  # of the running child: what the guards refused
+
+
+def refuse(what: str) -> None:
+    """Note that the policy, and not the code, is why what follows fails."""
+    refusals.append(what)
+
+
+def _refused(what: str) -> AttributeError:
+    refuse(what)
+    return AttributeError(f"{what} is refused")
+
+
+def _checked(name: object) -> None:
+    if type(name) is str and not attribute_allowed(name):
+        raise _refused(f"attribute {name!r}")
+    if isinstance(name, str) and type(name) is not str:
+        raise TypeError("attribute name must be an exact str")
+
+
+class _Formatter(string.Formatter):
+    """str.format that checks the attributes named in the template."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        first, rest = string._string.formatter_field_name_split(field_name)  # type: ignore[attr-defined]
+        found = self.get_value(first, args, kwargs)
+        for is_attribute, name in rest:
+            found = guarded_getattr(found, name) if is_attribute else found[name]
+        return found, first
+
+
+_formatter = _Formatter()
+_missing = object()
+
+
+def guarded_getattr(target: Any, name: str, default: Any = _missing) -> Any:
+    """Fetch an attribute under the policy."""
+    _checked(name)
+    if name in _GUARDED:
+        if name in ("format", "format_map") and isinstance(target, str):
+            if name == "format":
+                return lambda *args, **kwargs: _formatter.vformat(target, args, kwargs)
+            return lambda mapping: _formatter.vformat(target, (), mapping)
+        if name in ("format", "format_map") and isinstance(target, type) and issubclass(target, str):
+            if name == "format":
+                return lambda template, *args, **kwargs: _formatter.vformat(template, args, kwargs)
+            return lambda template, mapping: _formatter.vformat(template, (), mapping)
+        if name in ("vformat", "get_field") and _is_formatter(target):
+            raise _refused(f"attribute {name!r}")
+        if name == "format" and _is_formatter(target):
+            return lambda template, *args, **kwargs: _formatter.vformat(template, args, kwargs)
+        if name == "obj" and isinstance(target, BaseException):
+            raise _refused("attribute 'obj'")
+        if name == "__dict__" and not _has_plain_dict(target):
+            raise _refused("attribute '__dict__'")
+    return getattr(target, name) if default is _missing else getattr(target, name, default)
+
+
+def _is_formatter(target: object) -> bool:
+    return isinstance(target, string.Formatter) or (
+        isinstance(target, type) and issubclass(target, string.Formatter)
+    )
+
+
+def _has_plain_dict(target: object) -> bool:
+    """Whether an object is an ordinary instance, whose dict holds only its own fields."""
+    kind = type(target)
+    return (
+        not isinstance(target, type)
+        and hasattr(kind, "__dict__")
+        and kind.__name__ not in ("module", "function")
+    )
+
+
+def _guarded_hasattr(target: Any, name: str) -> bool:
+    try:
+        guarded_getattr(target, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def _guarded_setattr(target: Any, name: str, value: Any) -> None:
+    _checked(name)
+    if name in ("__class__", "__dict__", "__code__"):
+        raise _refused(f"attribute {name!r}")
+    setattr(target, name, value)
+
+
+def _guarded_delattr(target: Any, name: str) -> None:
+    _checked(name)
+    delattr(target, name)
+
+
+def _guarded_vars(target: Any = _missing) -> Any:
+    if target is _missing:
+        raise TypeError("vars() without an argument is refused")
+    return guarded_getattr(target, "__dict__")
+
+
+_WITHHELD = _REFUSED_NAMES | {"open", "input", "help", "quit", "exit", "copyright", "credits", "license"}
+
+
+def restricted_builtins(replacements: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
+    """Return the builtins of the restricted tier, with `replacements` (open, input, __import__)."""
+    kept = {
+        name: value
+        for name, value in vars(builtins).items()
+        if name not in _WITHHELD and (not name.startswith("_") or name == "__build_class__")
+    }
+    kept.update(
+        __name__="builtins",
+        getattr=guarded_getattr,
+        hasattr=_guarded_hasattr,
+        setattr=_guarded_setattr,
+        delattr=_guarded_delattr,
+        vars=_guarded_vars,
+        _getattr_=guarded_getattr,
+        **replacements,
+    )
+    return kept

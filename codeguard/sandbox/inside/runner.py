@@ -1,0 +1,242 @@
+"""Runs one job in its child: compile, execute, call, encode, write.
+
+Everything this process says is the word of a process that ran hostile code:
+the host believes none of it beyond "this is what came back".
+"""
+
+from __future__ import annotations
+
+import builtins
+import io
+import json
+import marshal
+import os
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from . import policy, wire
+from .codec import Encoder, TooLargeError
+from .effects import Effects
+from .modules import Facades
+from .tracing import Tracer, find
+from .world import World
+
+FILENAME = "<candidate>"
+MODULE = "candidate"
+
+_dumps = json.JSONEncoder(
+    ensure_ascii=True, allow_nan=False, check_circular=False, separators=(",", ":")
+).encode
+
+
+class _Capture(io.StringIO):
+    """Standard output up to a cap; what is beyond it is dropped."""
+
+    left = wire.MAX_STDOUT
+
+    def write(self, text: str, /) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"string argument expected, got {type(text).__name__!r}")
+        kept = text[: self.left]
+        self.left -= len(kept)
+        super().write(kept)
+        return len(text)
+
+    def take(self) -> str:
+        """Return what was written since the last time."""
+        text = self.getvalue()
+        self.seek(0)
+        self.truncate()
+        return text
+
+
+class _Scope(dict[str, Any]):
+    """A call's own names on top of the module's."""
+
+    def __init__(self, below: dict[str, Any], **names: Any) -> None:
+        super().__init__(**names)
+        self._below = below
+
+    def __missing__(self, name: str) -> Any:
+        return self._below[name]
+
+
+class _StopError(Exception):
+    """The job ends before its calls: status and detail."""
+
+    def __init__(self, status: str, detail: str) -> None:
+        super().__init__(status, detail)
+        self.status = status
+        self.detail = detail
+
+
+class Runner:
+    """Holds what a child inherits from the zygote; `run` is the child's whole life."""
+
+    def __init__(self) -> None:
+        self.effects = Effects()
+        self.world = World(self.effects)
+
+    def prepare(self) -> None:
+        """Install hooks and replacements, once, in the zygote."""
+        self.world.install()
+        self.effects.listen()
+
+    def run(self, payload: bytes, write: Callable[[bytes], object]) -> None:
+        """Run a job and write its frames."""
+        source, code, restricted, calls, world, trace, budget, keep = marshal.loads(payload)
+        encoder = Encoder(budget)
+        tracer: Tracer | None = None
+        status, detail = "completed", ""
+        try:
+            if code:
+                compiled = marshal.loads(code)
+            else:
+                compiled = _compiled(source, restricted)
+                if keep:
+                    write(wire.frame(wire.CODE + marshal.dumps(compiled)))
+            prepared = [_prepared(call) for call in calls]
+            self.world.enter(*world)
+            out = _redirect()
+            scope = self._module(restricted)
+            if trace:
+                tracer = Tracer(find(compiled, trace))
+                tracer.start()
+            self._execute(types.FunctionType(compiled, scope))
+            out.take()
+            for call in prepared:
+                write(wire.frame(_json(self._call(call, scope, out, encoder))))
+        except _StopError as stop:
+            status, detail = stop.status, stop.detail
+        if tracer is not None:
+            tracer.stop()
+        if policy.refusals and status in ("completed", "error"):
+            status, detail = "policy", f"refused when run: {policy.refusals[0]}"
+        end = ["end", status, detail, list(self.effects.seen), None if tracer is None else tracer.report()]
+        write(wire.frame(_json(end)))
+
+    def _module(self, restricted: bool) -> dict[str, Any]:
+        module = types.ModuleType(MODULE)
+        sys.modules[MODULE] = module
+        scope = vars(module)
+        if restricted:
+            facades = Facades(self.effects.note)
+            scope["__builtins__"] = policy.restricted_builtins(
+                {"open": self._open, "input": self._input, "__import__": facades.import_}
+            )
+        else:
+            scope["__builtins__"] = builtins
+        return scope
+
+    def _open(self, file: object, *args: object, **kwargs: object) -> object:
+        self.effects.note("open", file)
+        raise PermissionError(13, "Permission denied", file)
+
+    def _input(self, prompt: object = "") -> str:
+        self.effects.note("stdin")
+        raise EOFError("EOF when reading a line")
+
+    def _execute(self, function: types.FunctionType) -> None:
+        self.effects.active = True
+        try:
+            function()
+        except BaseException as error:
+            self.effects.active = False
+            status = "memory" if type(error) is MemoryError else "error"
+            raise _StopError(status, f"{type(error).__name__}: {_text(error)}") from None
+        finally:
+            self.effects.active = False
+
+    def _call(self, call: Any, scope: dict[str, Any], out: _Capture, encoder: Encoder) -> list[Any]:
+        setup, target, arguments = call
+        names = _Scope(scope, __builtins__=scope["__builtins__"], __name__=MODULE)
+        args, kwargs = (None, {}) if arguments is None else marshal.loads(arguments)
+        try:
+            self.effects.active = True
+            try:
+                if setup is not None:
+                    types.FunctionType(setup, names)()
+                value = types.FunctionType(target, names)()
+                if args is not None:
+                    value = value(*args, **kwargs)
+                # an iterator's body is the code's own and runs here
+                shown = encoder.encode(value)
+            finally:
+                self.effects.active = False
+            after = None if args is None or all(map(_immutable, args)) else encoder.encode(args)
+        except TooLargeError as error:
+            return ["call", "badtype", None, None, [], str(error), out.take()]
+        except BaseException as error:
+            bases = [base.__name__ for base in type(error).__mro__[:-1]][:20]
+            return ["call", "raised", None, _after(args, encoder), bases, _text(error), out.take()]
+        return ["call", "returned", shown, after, [], "", out.take()]
+
+
+def _after(args: Any, encoder: Encoder) -> Any:
+    try:
+        return None if args is None or all(map(_immutable, args)) else encoder.encode(args)
+    except BaseException:
+        return None
+
+
+def _immutable(value: object) -> bool:
+    return value is None or type(value) in (bool, int, float, complex, str, bytes)
+
+
+def _compiled(source: str, restricted: bool) -> types.CodeType:
+    try:
+        if restricted:
+            code, reasons = policy.compile_restricted(source, FILENAME)
+            if code is None:
+                raise _StopError("policy", "; ".join(reasons[:5])[: wire.MAX_TEXT])
+            return code  # type: ignore[no-any-return]
+        return compile(source, FILENAME, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise _StopError("unsupported", f"does not parse: {error.msg} (line {error.lineno})") from None
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        raise _StopError("unsupported", f"does not parse: {type(error).__name__} {_text(error)}") from None
+
+
+def _prepared(call: Any) -> tuple[Any, Any, Any]:
+    setup, target, arguments = call
+    try:
+        return (
+            compile(setup, "<setup>", "exec", dont_inherit=True) if setup else None,
+            compile(target.strip(), "<call>", "eval", dont_inherit=True),
+            arguments,
+        )
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise _StopError("unsupported", f"the call does not parse: {_text(error)}") from None
+
+
+def _redirect() -> _Capture:
+    out = _Capture()
+    sys.stdout = out
+    sys.stderr = _Capture()
+    sys.stdin = io.StringIO()
+    sys.__stdout__ = sys.__stderr__ = sys.__stdin__ = None  # type: ignore[assignment, misc]
+    return out
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)[: wire.MAX_TEXT]
+    except BaseException as other:
+        return f"<{type(other).__name__} in str()>"
+
+
+def _json(value: Any) -> bytes:
+    return _dumps(value).encode("ascii")
+
+
+def writer(descriptor: int) -> Callable[[bytes], object]:
+    """Return a function that writes all of its argument to a descriptor."""
+
+    def write(data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+
+    return write

@@ -1,0 +1,235 @@
+"""The clock, the randomness and the environment that the code sees.
+
+Prepared once in the zygote, set for each job in its child. Nothing here is a
+boundary: it makes runs repeatable, and the differences between two worlds
+show what depends on them. Every read of a clock moves it on by a little, and
+sleeping moves it on without waiting, so loops that wait for time end.
+"""
+
+from __future__ import annotations
+
+import builtins
+import datetime as _datetime
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from typing import Any
+
+from .effects import Effects
+
+_TICK = 10_000  # nanoseconds a look at the clock takes
+
+
+class Clock:
+    """A clock that runs only when it is read or slept on; nanoseconds since the epoch."""
+
+    def __init__(self, effects: Effects) -> None:
+        self._effects = effects
+        self._now = 1_600_000_000 * 10**9
+        self._start = self._now
+
+    def set(self, now: float) -> None:
+        """Start the clock at `now`, seconds since the epoch."""
+        self._now = self._start = round(now * 1e9)
+
+    def read(self) -> int:
+        """Return nanoseconds since the epoch and let the clock tick."""
+        self._effects.note("clock")
+        self._now += _TICK
+        return self._now
+
+    def elapsed(self) -> int:
+        """Return nanoseconds since the child started and let the clock tick."""
+        return self.read() - self._start
+
+    def sleep(self, seconds: float) -> None:
+        """Move the clock on instead of waiting."""
+        self._effects.note("sleep")
+        if seconds < 0:
+            raise ValueError("sleep length must be non-negative")
+        self._now += round(seconds * 1e9)
+
+
+class Environment(MutableMapping[str, str]):
+    """Stands for os.environ: what the job gave, and every look is noted."""
+
+    def __init__(self, effects: Effects) -> None:
+        self._effects = effects
+        self._values: dict[str, str] = {}
+
+    def set(self, values: Mapping[str, str]) -> None:
+        """Replace the contents."""
+        self._values = dict(values)
+
+    def __getitem__(self, key: str) -> str:
+        self._effects.note("env", key)
+        if not isinstance(key, str):
+            raise TypeError(f"str expected, not {type(key).__name__}")
+        return self._values[key]
+
+    def __setitem__(self, key: str, value: str) -> None:
+        self._effects.note("setenv", key)
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError("str expected")
+        self._values[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        self._effects.note("setenv", key)
+        del self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        self._effects.note("env", "*")
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def copy(self) -> dict[str, str]:
+        """Return the contents as a dict."""
+        return dict(self)
+
+
+def _clocked(clock: Clock) -> dict[str, Callable[..., Any]]:
+    """Return the replacements for functions of the time module."""
+    real_localtime, real_gmtime = time.localtime, time.gmtime
+    real_strftime, real_asctime, real_ctime = time.strftime, time.asctime, time.ctime
+
+    def seconds() -> float:
+        return clock.read() / 1e9
+
+    def elapsed() -> float:
+        return clock.elapsed() / 1e9
+
+    return {
+        "time": seconds,
+        "time_ns": clock.read,
+        "monotonic": elapsed,
+        "monotonic_ns": clock.elapsed,
+        "perf_counter": elapsed,
+        "perf_counter_ns": clock.elapsed,
+        "process_time": elapsed,
+        "process_time_ns": clock.elapsed,
+        "thread_time": elapsed,
+        "thread_time_ns": clock.elapsed,
+        "clock_gettime": lambda which: seconds() if which == 0 else elapsed(),
+        "clock_gettime_ns": lambda which: clock.read() if which == 0 else clock.elapsed(),
+        "sleep": clock.sleep,
+        "localtime": lambda when=None: real_localtime(seconds() if when is None else when),
+        "gmtime": lambda when=None: real_gmtime(seconds() if when is None else when),
+        "ctime": lambda when=None: real_ctime(seconds() if when is None else when),
+        "asctime": lambda when=None: real_asctime(real_localtime(seconds()) if when is None else when),
+        "strftime": lambda form, when=None: real_strftime(
+            form, real_localtime(seconds()) if when is None else when
+        ),
+    }
+
+
+class _LikeDatetime(type(_datetime.datetime)):  # type: ignore[misc]
+    """Lets instances of the real class count as instances of the clocked one."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.__mro__[1] if cls.__name__ == "datetime" else cls)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.__mro__[1]) if cls.__name__ == "datetime" else False
+
+
+def _clock_datetime(clock: Clock) -> None:
+    """Put a datetime class with this clock into the datetime module.
+
+    Only `now` and `utcnow` look at the system's clock themselves; `today`
+    and `date.today` ask the time module.
+    """
+    real, utc = _datetime.datetime, _datetime.UTC
+
+    def now(cls: Any, tz: Any = None) -> Any:
+        seconds, nanoseconds = divmod(clock.read(), 10**9)
+        made = cls.fromtimestamp(seconds, tz or utc).replace(microsecond=nanoseconds // 1000)
+        return made if tz is not None else made.replace(tzinfo=None)
+
+    def utcnow(cls: Any) -> Any:
+        return now(cls)
+
+    def show(self: Any) -> str:
+        return "datetime." + real.__repr__(self)
+
+    class Clocked(real, metaclass=_LikeDatetime):  # type: ignore[misc, valid-type]
+        __slots__ = ()
+
+    Clocked.__module__, Clocked.__name__, Clocked.__qualname__ = "datetime", "datetime", "datetime"
+    Clocked.now, Clocked.utcnow = classmethod(now), classmethod(utcnow)
+    Clocked.__repr__ = show  # type: ignore[method-assign]
+    _datetime.datetime = Clocked  # type: ignore[misc]
+
+
+class World:
+    """Clock, randomness and environment of one child."""
+
+    def __init__(self, effects: Effects) -> None:
+        self._effects = effects
+        self.clock = Clock(effects)
+        self.environment = Environment(effects)
+        self._source = random.Random(0)
+
+    def install(self) -> None:
+        """Replace the doors to the outside in the standard modules; once, in the zygote."""
+        for name, function in _clocked(self.clock).items():
+            if hasattr(time, name):
+                setattr(time, name, function)
+        _clock_datetime(self.clock)
+        os.environ = self.environment  # type: ignore[assignment]
+        os.getenv = self.environment.get  # type: ignore[assignment]
+        os.putenv = self.environment.__setitem__  # type: ignore[assignment]
+        os.unsetenv = self.environment.__delitem__
+        os.urandom = self._bytes
+        if hasattr(os, "getrandom"):
+            os.getrandom = lambda size, flags=0: self._bytes(size)
+        random._urandom = self._bytes  # type: ignore[attr-defined]
+        self._seed_plainly()
+        real_import = builtins.__import__
+
+        def noting_import(
+            name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+        ) -> Any:
+            # the audit event comes only for modules that are not loaded yet
+            if self._effects.active:
+                self._effects.note("import", name)
+                self._effects.active = False
+                try:
+                    return real_import(name, globals, locals, fromlist, level)
+                finally:
+                    self._effects.active = True
+            return real_import(name, globals, locals, fromlist, level)
+
+        builtins.__import__ = noting_import
+
+    def _bytes(self, size: int) -> bytes:
+        self._effects.note("random")
+        return self._source.randbytes(size)
+
+    def _seed_plainly(self) -> None:
+        """Seed `random.Random()` from the job's seed instead of from the system."""
+        real_seed = random.Random.seed
+        source = self._source
+
+        def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+            real_seed(self, source.getrandbits(64) if a is None and self is not source else a, version)
+
+        random.Random.seed = seed  # type: ignore[method-assign]
+
+    def enter(self, now: float, environment: Mapping[str, str], random_seed: int) -> None:
+        """Set the world of this child."""
+        self.clock.set(now)
+        self.environment.set(environment)
+        self._source.seed(random_seed)
+        random.seed(random_seed)
+
+
+def forget_paths() -> None:
+    """Leave nothing to look files up with: what is not loaded by now cannot be imported."""
+    sys.path[:] = []
+    sys.path_hooks[:] = []
+    sys.path_importer_cache.clear()
+    sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, "__name__", "") != "PathFinder"]
