@@ -88,12 +88,22 @@ class Workspace:
         return self.settings.store if self.settings.remote else "embedded"
 
     def remember_make(self) -> None:
-        """Write down what the index is made with."""
+        """Write down what the index is made with, once."""
+        if self.embedding.note:
+            self.warnings.append(self.embedding.note)
+        if self.catalog.meta("embedding") is not None:
+            return
         with self.catalog.transaction():
             self.catalog.set_meta("chunker", CHUNKER_ID)
             self.catalog.set_meta("store", self._store_identity)
             self.catalog.set_meta("embedding", self.embedding.identity)
-            self.catalog.set_meta("embedding_name", self.embedding.identity.partition("@")[0])
+            self.catalog.set_meta("embedding_name", self._embedding_name())
+
+    def _embedding_name(self) -> str:
+        """Return the name that opens this embedding again, whatever "auto" will mean by then."""
+        if self.settings.embedding != "auto":
+            return self.settings.embedding
+        return "lexical" if self.embedding.identity.startswith("lexical") else "minilm"
 
     @cached_property
     def embedding(self) -> Embedding:
