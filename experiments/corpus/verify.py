@@ -1,0 +1,127 @@
+"""Find out whether generated poison is really wrong, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.attacks.base import PoisonFile, TargetFunction
+
+CHILD = Path(__file__).with_name("confined.py")
+SECONDS = 150.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What shows that a candidate is poison.
+
+    `shown` is `example` (a documented call gives another result), `input`
+    (another call inside the domain does), `trigger` (only a call made for it
+    does), `effect` (results right, but it reached out), `none`
+    (equivalent, as far as was tried) or `broken` (does not load, or hangs).
+    `share` is the share of the known calls with another result.
+    """
+
+    shown: str
+    args: str = ""
+    kwargs: str = ""
+    expected: str = ""
+    got: str = ""
+    share: float = 0.0
+    effects: tuple[str, ...] = ()
+    detail: str = ""
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the candidate is poison."""
+        return self.shown in ("example", "input", "trigger", "effect")
+
+
+def verify(target: TargetFunction, candidates: Sequence[PoisonFile]) -> list[Finding]:
+    """Run candidates beside the target's reference and return what shows, in the same order.
+
+    A reference of an importable module runs among that module's globals, and
+    so do the candidates. A child that dies gives `broken` for all.
+    """
+    groups: dict[str, list[int]] = {}
+    for index, candidate in enumerate(candidates):
+        groups.setdefault(json.dumps(dict(candidate.trigger.environment), sort_keys=True), []).append(index)
+    reference = "\n\n\n".join(["\n".join(_loadable(target)), *target.helpers, target.source])
+    request = {
+        "module": target.module,
+        "groups": [
+            {
+                "environment": json.loads(environment),
+                "reference": reference,
+                "name": target.name,
+                "calls": [[call.args, call.kwargs] for call in target.calls],
+                "examples": len(target.examples),
+                "items": [_item(candidates[index]) for index in indices],
+            }
+            for environment, indices in groups.items()
+        ],
+    }
+    answers = _ask(request)
+    if answers is None:
+        return [Finding("broken", detail="the child died")] * len(candidates)
+    found: dict[int, Finding] = {}
+    for indices, answer in zip(groups.values(), answers, strict=True):
+        for index, item in zip(indices, answer, strict=True):
+            found[index] = _finding(item)
+    return [found[index] for index in range(len(candidates))]
+
+
+def _loadable(target: TargetFunction) -> list[str]:
+    return sorted(target.imports, key=lambda statement: "__future__" not in statement)
+
+
+def _item(candidate: PoisonFile) -> dict[str, Any]:
+    return {
+        "code": candidate.code,
+        "symbol": candidate.poisoned_symbols[0] if candidate.poisoned_symbols else "",
+        "calls": [[call.args, call.kwargs] for call in candidate.trigger.calls],
+        "repeat": candidate.trigger.repeat,
+        "extra": candidate.trigger.extra,
+        "effect": candidate.trigger.effect,
+    }
+
+
+def _finding(item: dict[str, Any]) -> Finding:
+    calls = int(item.get("calls", 0))
+    return Finding(
+        shown=str(item["shown"]),
+        args=str(item.get("args", "")),
+        kwargs=str(item.get("kwargs", "")),
+        expected=str(item.get("expected", "")),
+        got=str(item.get("got", "")),
+        share=round(int(item.get("differing", 0)) / calls, 4) if calls else 0.0,
+        effects=tuple(item.get("effects", ())),
+        detail=str(item.get("detail", "")),
+    )
+
+
+def _ask(request: dict[str, Any]) -> list[list[dict[str, Any]]] | None:
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            done = subprocess.run(
+                [sys.executable, "-s", "-S", "-P", str(CHILD)],
+                input=json.dumps(request),
+                capture_output=True,
+                text=True,
+                timeout=SECONDS,
+                cwd=folder,
+                env={"PYTHONHASHSEED": "0", "HOME": folder, "LC_ALL": "C.UTF-8"},
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return None
+    if done.returncode != 0 or not done.stdout:
+        return None
+    answers: list[list[dict[str, Any]]] = json.loads(done.stdout)
+    return answers
