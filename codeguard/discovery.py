@@ -163,7 +163,6 @@ class _Walk:
             if folder in self._folders:
                 continue
             self._folders.add(folder)
-            self._read_rules(rules, folder / ".gitignore", inside, prefix)
             pending.extend(reversed(list(self._entries(folder, inside, top, prefix, rules))))
 
     def _read_rules(self, rules: IgnoreRules, path: Path, inside: str, prefix: str) -> None:
@@ -172,7 +171,7 @@ class _Walk:
         except FileNotFoundError:
             return
         except (_UnsuitableError, OSError) as error:
-            if not (isinstance(error, OSError) and error.errno == errno.ENOTDIR):
+            if not (isinstance(error, OSError) and error.errno in (errno.ENOTDIR, errno.ENAMETOOLONG)):
                 self.skip(_join(prefix, inside, path.name), f"its rules do not count: {_say(error)}")
             return
         shown = _join(prefix, inside, path.name)
@@ -189,6 +188,8 @@ class _Walk:
         except OSError as error:
             self.skip(_join(prefix, inside) + "/", f"cannot be read: {_say(error)}")
             return
+        if any(entry.name == ".gitignore" for entry in entries):
+            self._read_rules(rules, folder / ".gitignore", inside, prefix)
         for entry in entries:
             relative = f"{inside}/{entry.name}" if inside else entry.name
             name = _join(prefix, relative)

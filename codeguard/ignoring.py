@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from pathspec import GitIgnoreSpec
 
-# A pattern becomes a regular expression that backtracks: with k stars, matching a name of n characters
-# may take n**k steps. Real patterns have one or two.
-MAX_STARS = 4
-MAX_PATTERNS = 2_000  # of one file
+# A pattern becomes a regular expression that backtracks: with k stars, matching a name of n characters may
+# take n**k steps, and a hostile tree has names of 255. Real patterns have one or two.
+MAX_STARS = 2
 MAX_PATTERN_CHARS = 500
+# What the rules that a path has to pass may cost together; a pattern costs 1, one with two stars 20.
+MAX_COST = 5_000
+TWO_STARS_COST = 20
 
 _STARS = re.compile(r"\*+")
+_HARMLESS = re.compile(r"^!?(?:\*\*/)?|/\*\*$")  # these are answered without a search
 
 
 class IgnoreRules:
@@ -25,6 +28,7 @@ class IgnoreRules:
     def __init__(self, own: Sequence[str]) -> None:
         self._own = GitIgnoreSpec.from_lines(own)
         self._specs: dict[str, list[tuple[GitIgnoreSpec, str]]] = {}
+        self._costs: dict[str, int] = {}
 
     def add(self, folder: str, data: bytes, shown: str) -> list[str]:
         """Add the rules of a file that count in `folder` (relative, empty for the top); return what does not count."""
@@ -32,28 +36,38 @@ class IgnoreRules:
         if len(data) > self.MAX_BYTES:
             complaints.append(f"only its first {self.MAX_BYTES} bytes count as rules")
             data = data[: self.MAX_BYTES].rpartition(b"\n")[0]
-        lines = data.decode("utf-8", "replace").splitlines()
-        simple = [line for line in lines if not _is_costly(line)]
-        if len(simple) > MAX_PATTERNS:
-            complaints.append(f"only its first {MAX_PATTERNS} rules count")
-            simple = simple[:MAX_PATTERNS]
-        if len(simple) < len(lines) and any(map(_is_costly, lines)):
-            complaints.append(
-                f"rules with more than {MAX_STARS} stars or {MAX_PATTERN_CHARS} characters do not count"
-            )
-        usable, refused = _compile(simple)
-        if refused:
-            complaints.append(f"{refused} of its rules are malformed and do not count")
-        self._specs.setdefault(folder, []).append((usable, shown))
+        room = MAX_COST - sum(self._costs.get(above, 0) for above in (folder, *_above(folder)))
+        patterns = []
+        cost = hard = many = malformed = 0
+        for line in data.decode("utf-8", "replace").splitlines():
+            stars = len(_STARS.findall(_HARMLESS.sub("", line.rstrip())))
+            if not line.strip() or line.startswith("#"):
+                continue
+            price = TWO_STARS_COST if stars > 1 else 1
+            if stars > MAX_STARS or len(line) > MAX_PATTERN_CHARS:
+                hard += 1
+            elif cost + price > room:
+                many += 1
+            elif not _is_valid(line):
+                malformed += 1
+            else:
+                cost += price
+                patterns.append(line)
+        if hard:
+            complaints.append(f"{hard} of its rules do not count: more than {MAX_STARS} stars, or too long")
+        if many:
+            complaints.append(f"{many} of its rules do not count: too many of them")
+        if malformed:
+            complaints.append(f"{malformed} of its rules do not count: malformed")
+        self._costs[folder] = self._costs.get(folder, 0) + cost
+        self._specs.setdefault(folder, []).append((GitIgnoreSpec.from_lines(patterns), shown))
         return complaints
 
     def ignored_by(self, relative: str, is_folder: bool) -> str | None:
         """Return what ignores a path (relative to the top), None where nothing does."""
         if self._own.check_file(relative + "/" if is_folder else relative).include:
             return "the configuration"
-        folder = relative
-        while folder:
-            folder = folder.rpartition("/")[0]
+        for folder in _above(relative):
             for spec, shown in reversed(self._specs.get(folder, ())):
                 inside = relative[len(folder) + 1 :] if folder else relative
                 verdict = spec.check_file(inside + "/" if is_folder else inside).include
@@ -62,19 +76,16 @@ class IgnoreRules:
         return None
 
 
-def _is_costly(line: str) -> bool:
-    return len(line) > MAX_PATTERN_CHARS or len(_STARS.findall(line)) > MAX_STARS
+def _above(relative: str) -> Iterator[str]:
+    """Yield the folders that hold a path, the nearest first, the top (empty) last."""
+    while relative:
+        relative = relative.rpartition("/")[0]
+        yield relative
 
 
-def _compile(lines: Sequence[str]) -> tuple[GitIgnoreSpec, int]:
+def _is_valid(line: str) -> bool:
     try:
-        return GitIgnoreSpec.from_lines(lines), 0
+        GitIgnoreSpec.from_lines([line])
     except ValueError:
-        good = []
-        for line in lines:
-            try:
-                GitIgnoreSpec.from_lines([line])
-            except ValueError:
-                continue
-            good.append(line)
-        return GitIgnoreSpec.from_lines(good), len(lines) - len(good)
+        return False
+    return True
