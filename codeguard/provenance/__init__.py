@@ -1,23 +1,29 @@
-"""Manifests of trusted code: build, sign, verify, and ask them for trust."""
+"""Manifests of trusted code: build, sign, verify, and ask them for trust.
+
+`verify_envelope` and `verify_unsigned` alone make a VerifiedManifest. What
+needs cryptography, git or sigstore is imported when it is used.
+"""
 
 from codeguard.provenance.dsse import Envelope, read_envelope, sign_payload
-from codeguard.provenance.keys import KeyRing, load_signer, policy_of_keys
-from codeguard.provenance.local import load_unsigned, save_unsigned
+from codeguard.provenance.keys import KeyRing, load_signer, policy_of_keys, refuse_inside
+from codeguard.provenance.local import load_unsigned, read_limited, save_unsigned, write_atomically
 from codeguard.provenance.manifest import FileEntry, Manifest, SignerRule, build_manifest
 from codeguard.provenance.paths import unlistable
-from codeguard.provenance.policy import PathRule, SignerPolicy, SigningPolicy
+from codeguard.provenance.policy import PathRule, SignerPolicy, SigningPolicy, policies_from_toml
 from codeguard.provenance.seen import VersionsSeen
 from codeguard.provenance.statement import manifest_from_json, manifest_to_json
-from codeguard.provenance.tree import Change, Difference, check_tree
+from codeguard.provenance.tree import MANIFEST_NAME, Change, Difference, check_tree, edits, read_inside
 from codeguard.provenance.verified import VerifiedManifest, verify_unsigned
-from codeguard.provenance.verify import verify_envelope
+from codeguard.provenance.verify import KeylessProof, verify_envelope, verify_keyless
 
 __all__ = [
+    "MANIFEST_NAME",
     "Change",
     "Difference",
     "Envelope",
     "FileEntry",
     "KeyRing",
+    "KeylessProof",
     "Manifest",
     "PathRule",
     "SignerPolicy",
@@ -27,15 +33,22 @@ __all__ = [
     "VersionsSeen",
     "build_manifest",
     "check_tree",
+    "edits",
     "load_signer",
     "load_unsigned",
     "manifest_from_json",
     "manifest_to_json",
+    "policies_from_toml",
     "policy_of_keys",
     "read_envelope",
+    "read_inside",
+    "read_limited",
+    "refuse_inside",
     "save_unsigned",
     "sign_payload",
     "unlistable",
     "verify_envelope",
+    "verify_keyless",
     "verify_unsigned",
+    "write_atomically",
 ]

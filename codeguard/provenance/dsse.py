@@ -61,6 +61,8 @@ def read_envelope(data: bytes) -> Envelope:
     that is not an envelope around an in-toto statement.
     """
     reader = Reader(parse(data, "envelope"), "the envelope")
+    if "_type" in reader and "payloadType" not in reader:
+        raise _not_signed("a statement without an envelope")
     payload_type = reader.text("payloadType")
     if payload_type != PAYLOAD_TYPE:
         raise ManifestError(
@@ -75,12 +77,7 @@ def read_envelope(data: bytes) -> Envelope:
         for item in reader.objects("signatures", most=MAX_SIGNATURES)
     )
     if not signatures:
-        raise ManifestError(
-            "envelope is not signed",
-            got="no signature",
-            expected="at least one",
-            hint="sign it with: codeguard trust sign",
-        )
+        raise _not_signed("an envelope without signatures")
     return Envelope(payload, signatures)
 
 
@@ -121,6 +118,15 @@ def holding_keys(envelope: Envelope, keys: KeyRing) -> tuple[TrustedKey, ...]:
                 found[key.keyid] = key
                 break
     return tuple(found.values())
+
+
+def _not_signed(got: str) -> ManifestError:
+    return ManifestError(
+        "manifest is not signed",
+        got=got,
+        expected="a DSSE envelope with a signature",
+        hint="sign it with: codeguard trust sign",
+    )
 
 
 def _base64(text: str, where: str) -> bytes:

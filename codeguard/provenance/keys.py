@@ -56,8 +56,8 @@ class KeyRing:
         one that a link leads into it, is refused, as whoever writes the tree
         could have put it there.
 
-        Raises ConfigError for such files, ManifestError for unreadable ones
-        and for what is no public key of a kind that is accepted.
+        Raises ConfigError for such files, for unreadable ones, and for what is
+        no public key of a kind that is accepted.
         """
         return cls(
             TrustedKey(key.keyid, signer.identity, key)
@@ -103,9 +103,9 @@ def load_public_key(path: Path, *, tree: Path | None = None) -> SSlibKey:
     """Return the public key of a PEM file (`openssl pkey -pubout` writes one)."""
     if tree is not None:
         refuse_inside(path, tree, "key")
-    data = read_limited(path, _MAX_KEY_BYTES)
+    data = _read_key(path)
     if b"PRIVATE KEY-----" in data:
-        raise ManifestError(
+        raise ConfigError(
             f"{shown(str(path))} holds a private key",
             got="a private key",
             expected="the public key",
@@ -124,7 +124,7 @@ def load_signer(path: Path, passphrase: Callable[[], bytes] | None = None) -> Cr
 
     `passphrase` is asked only where the file is encrypted.
     """
-    data = read_limited(path, _MAX_KEY_BYTES)
+    data = _read_key(path)
     crypto = cryptography()
     try:
         signer: CryptoSigner = crypto.signer(data, passphrase)
@@ -143,9 +143,16 @@ def cryptography() -> ModuleType:
     return crypto
 
 
+def _read_key(path: Path) -> bytes:
+    try:
+        return read_limited(path, _MAX_KEY_BYTES)
+    except ManifestError as error:
+        raise ConfigError(f"key: {error.what}", got=error.got, expected=error.expected) from None
+
+
 def _accepted(key: SSlibKey, path: Path) -> SSlibKey:
     if key.keytype not in ("ed25519", "ecdsa"):
-        raise ManifestError(
+        raise ConfigError(
             f"{shown(str(path))} is of a kind not accepted",
             got=key.keytype,
             expected="an ed25519 or ECDSA key (P-256, P-384, P-521)",
@@ -153,6 +160,6 @@ def _accepted(key: SSlibKey, path: Path) -> SSlibKey:
     return key
 
 
-def _unusable(path: Path, error: Exception, expected: str) -> ManifestError:
+def _unusable(path: Path, error: Exception, expected: str) -> ConfigError:
     reason = " ".join(str(error).split())[:120] or type(error).__name__
-    return ManifestError(f"cannot use the key {shown(str(path))}", got=shown(reason), expected=expected)
+    return ConfigError(f"cannot use the key {shown(str(path))}", got=shown(reason), expected=expected)

@@ -13,7 +13,7 @@ import codeguard
 from codeguard.errors import ManifestError
 from codeguard.provenance.escape import shown
 from codeguard.provenance.paths import check_distinct, check_path
-from codeguard.provenance.strict_json import checked_sha256, checked_text
+from codeguard.provenance.strict_json import MAX_INTEGER, checked_sha256, checked_text
 
 MAX_FILES = 1_000_000
 MAX_CHUNKS = 100_000  # of one file
@@ -112,9 +112,9 @@ def _check(manifest: Manifest) -> None:
     """Hold the invariants, whoever makes the manifest."""
     if not checked_text(manifest.root, "root of the manifest", 512):
         raise ManifestError("manifest names no root", got="an empty label", expected="a label")
-    if manifest.version < 1:
+    if not 1 <= manifest.version <= MAX_INTEGER:
         raise ManifestError(
-            "version of the manifest is too small", got=manifest.version, expected="at least 1"
+            "version of the manifest is out of range", got=manifest.version, expected=f"1 to {MAX_INTEGER}"
         )
     for name in ("created", "expires"):
         moment = getattr(manifest, name)

@@ -127,6 +127,26 @@ class SigningPolicy:
         )
 
 
+def policies_from_toml(table: Mapping[str, Any], base: Path) -> dict[str, SigningPolicy]:
+    """Return the policies of a `[signing]` table by label.
+
+    The table is one policy, or holds a table with a policy for each tree
+    (`[signing.pay]`). Raises ConfigError.
+    """
+    tables = [table] if "root" in table else list(table.values())
+    policies: dict[str, SigningPolicy] = {}
+    for item in tables:
+        if not isinstance(item, dict):
+            raise ConfigError(
+                "[signing]", got=type(item).__name__, expected="a policy with root, or tables of them"
+            )
+        policy = SigningPolicy.from_toml(item, base)
+        if policy.root in policies:
+            raise ConfigError("two signing policies for one root", got=shown(policy.root), expected="one")
+        policies[policy.root] = policy
+    return policies
+
+
 def _signer(table: object, base: Path) -> SignerPolicy:
     known = {"identity": str, "keys": list, "paths": list, "until": (datetime, date), "issuer": str}
     values = _typed(table, known, "[[signers]]")

@@ -11,6 +11,7 @@ from pathlib import Path
 from codeguard.errors import ManifestError
 from codeguard.provenance.escape import shown
 from codeguard.provenance.local import open_regular
+from codeguard.provenance.manifest import Manifest
 from codeguard.provenance.paths import NameIndex, path_problem
 from codeguard.provenance.verified import VerifiedManifest
 
@@ -65,6 +66,17 @@ def check_tree(verified: VerifiedManifest, root: Path, present: Iterable[str]) -
             found.append(difference)
     found.extend(_added(verified, present))
     return tuple(found)
+
+
+def edits(old: Manifest, new: Manifest) -> dict[str, str | None]:
+    """Return the paths in which two manifests differ, with the sha256 in the new one, None where it is gone."""
+    paths = sorted(old.files.keys() | new.files.keys())
+    digests = {path: new.files[path].sha256 if path in new.files else None for path in paths}
+    return {
+        path: digest
+        for path, digest in digests.items()
+        if path not in old.files or old.files[path].sha256 != digest
+    }
 
 
 def read_inside(root: Path, path: str) -> bytes:

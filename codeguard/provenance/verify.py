@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from codeguard.errors import ManifestError
-from codeguard.provenance.dsse import Envelope, holding_keys, read_envelope
+from codeguard.provenance.dsse import holding_keys, read_envelope
 from codeguard.provenance.escape import shown
 from codeguard.provenance.keys import KeyRing
 from codeguard.provenance.manifest import Manifest
@@ -21,6 +22,14 @@ from codeguard.provenance.verified import VerifiedManifest, _admit
 CLOCK_SKEW = timedelta(minutes=5)
 
 
+@dataclass(frozen=True, slots=True)
+class KeylessProof:
+    """What `codeguard.provenance.keyless` found: this identity signed this payload."""
+
+    identity: str
+    payload: bytes
+
+
 def verify_envelope(
     envelope: bytes,
     keys: KeyRing,
@@ -28,7 +37,8 @@ def verify_envelope(
     *,
     state: VersionsSeen,
     now: datetime,
-    keyless: Sequence[str] = (),
+    keyless: Sequence[KeylessProof] = (),
+    renewing: bool = False,
 ) -> VerifiedManifest:
     """Return the manifest of a DSSE envelope after everything about it was checked.
 
@@ -39,33 +49,54 @@ def verify_envelope(
     who may sign it did; times; the version against the policy and against
     what was last seen, which is then recorded in `state`.
 
-    `now` is an aware time, the verifier's own. `keyless` are identities that
-    `codeguard.provenance.keyless` has verified for this very payload.
+    `now` is an aware time, the verifier's own. `renewing` accepts a manifest
+    that has grown old or expired, as one does that is about to be replaced.
 
     Raises ManifestError with got, expected and a hint.
     """
     opened = read_envelope(envelope)
-    return verify_payload(
-        opened.payload, _signers(opened, keys, policy, now, keyless), policy, state=state, now=now
-    )
+    refused: list[str] = []
+    identities: set[str] = set()
+    for key in holding_keys(opened, keys):
+        if key.keyid in policy.revoked:
+            refused.append(f"the revoked key {key.keyid} of {shown(key.identity)}")
+        else:
+            identities.add(key.identity)
+    identities.update(proof.identity for proof in keyless if proof.payload == opened.payload)
+    if not identities and not refused:
+        refused.append(f"{len(opened.signatures)} by no key of the policy over this payload")
+    return _verify(opened.payload, identities, refused, policy, state, now, renewing=renewing)
 
 
-def verify_payload(
+def verify_keyless(
+    proofs: Sequence[KeylessProof], policy: SigningPolicy, *, state: VersionsSeen, now: datetime
+) -> VerifiedManifest:
+    """Return the manifest that keyless signers alone have signed, checked like `verify_envelope` does."""
+    payloads = {proof.payload for proof in proofs}
+    if len(payloads) != 1:
+        raise ManifestError("bundles carry several manifests", got=len(payloads), expected=1)
+    return _verify(payloads.pop(), {proof.identity for proof in proofs}, [], policy, state, now)
+
+
+def _verify(
     payload: bytes,
-    signers: Sequence[SignerPolicy],
+    identities: Set[str],
+    refused: list[str],
     policy: SigningPolicy,
-    *,
     state: VersionsSeen,
     now: datetime,
+    *,
+    renewing: bool = False,
 ) -> VerifiedManifest:
-    """Do what follows once it is known which of the policy's signers have signed the payload."""
+    """Do what follows once it is known whose signatures hold."""
+    signers = _counting(identities, refused, policy, now)
     manifest = manifest_from_json(payload)
     if manifest.root != policy.root:
         raise ManifestError(
             "manifest is for another root", got=shown(manifest.root), expected=shown(policy.root)
         )
     _check_rights(manifest, signers, policy)
-    _check_times(manifest, policy, now)
+    _check_times(manifest, policy, min(now, manifest.created) if renewing else now)
     if manifest.version < policy.least_version:
         raise ManifestError(
             "manifest is older than the signing policy allows",
@@ -78,19 +109,12 @@ def verify_payload(
     return _admit(manifest, tuple(signer.identity for signer in signers), unsigned=False)
 
 
-def _signers(
-    envelope: Envelope, keys: KeyRing, policy: SigningPolicy, now: datetime, keyless: Sequence[str]
+def _counting(
+    identities: Set[str], refused: list[str], policy: SigningPolicy, now: datetime
 ) -> list[SignerPolicy]:
-    """Return the signers whose signatures hold and count, in the policy's order."""
+    """Return those of the policy's signers who count now; ManifestError where none does."""
     if now.tzinfo is None:
         raise ValueError("now has to be an aware time")
-    refused: list[str] = []
-    identities: set[str] = set(keyless)
-    for key in holding_keys(envelope, keys):
-        if key.keyid in policy.revoked:
-            refused.append(f"the revoked key {key.keyid} of {shown(key.identity)}")
-        else:
-            identities.add(key.identity)
     counting = []
     for signer in policy.signers:
         if signer.identity not in identities:
@@ -102,8 +126,7 @@ def _signers(
     if not counting:
         raise ManifestError(
             "no signature of the manifest counts",
-            got=" and ".join(refused)
-            or f"{len(envelope.signatures)} by no key of the policy over this payload",
+            got=" and ".join(refused) or "none by a signer of the policy",
             expected=_one_of(signer.identity for signer in policy.signers),
             hint="either the manifest was changed after signing, or the key is not in your configuration",
         )

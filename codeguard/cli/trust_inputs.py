@@ -1,0 +1,248 @@
+"""What the commands of `codeguard trust` work on: policy, keys, files of the tree, the manifest in force."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from codeguard.cli.output import read_settings, warn
+from codeguard.config import user_config_dir
+from codeguard.errors import ConfigError, ManifestError, NothingToDoError
+
+if TYPE_CHECKING:
+    from codeguard.discovery import FoundFile
+    from codeguard.provenance import (
+        Difference,
+        Envelope,
+        KeylessProof,
+        KeyRing,
+        Manifest,
+        SigningPolicy,
+        VerifiedManifest,
+    )
+
+
+@dataclass(frozen=True)
+class TrustInputs:
+    """What a verification needs, gathered from the command line and the user's configuration."""
+
+    root: Path
+    manifest_path: Path
+    policy: SigningPolicy
+    state: Path
+    bundles: tuple[Path, ...]
+    trusted_root: Path | None
+    allowed_signers: Path | None
+
+    @classmethod
+    def of(
+        cls, context: click.Context, root: Path, manifest: Path | None, options: dict[str, Any]
+    ) -> TrustInputs:
+        """Gather them; ConfigError where a file that has to be the user's lies in the tree."""
+        import platformdirs
+
+        from codeguard.provenance import MANIFEST_NAME, policy_of_keys, refuse_inside
+
+        if options["trusted_keys"]:
+            label = options["label"] or default_label(context, root)
+            policy = policy_of_keys(label, options["trusted_keys"], options["threshold"] or 1)
+        else:
+            policy = _chosen_policy(context, options["label"], root)
+        for what in ("trusted_root", "allowed_signers"):
+            if options[what] is not None:
+                refuse_inside(options[what], root, f"--{what.replace('_', '-')}")
+        return cls(
+            root=root,
+            manifest_path=manifest or root / MANIFEST_NAME,
+            policy=policy,
+            state=options["state"] or Path(platformdirs.user_state_dir("codeguard")),
+            bundles=options["bundles"],
+            trusted_root=options["trusted_root"],
+            allowed_signers=options["allowed_signers"],
+        )
+
+    def keys(self) -> KeyRing:
+        """Return the public keys of the policy."""
+        from codeguard.provenance import KeyRing
+
+        return KeyRing.load(self.policy, tree=self.root)
+
+    def verify(self, *, renewing: bool = False) -> VerifiedManifest:
+        """Verify the manifest, not yet the tree; ManifestError where it is refused."""
+        from codeguard.provenance import VersionsSeen, read_limited, verify_envelope, verify_keyless
+
+        proofs: tuple[KeylessProof, ...] = ()
+        if self.bundles:
+            from codeguard.provenance.keyless import keyless_proofs
+
+            proofs = tuple(
+                proof
+                for bundle in self.bundles
+                for proof in keyless_proofs(read_limited(bundle), self.policy, self.trusted_root)
+            )
+        state, now = VersionsSeen(self.state), datetime.now(UTC)
+        if proofs and not self.manifest_path.exists():
+            return verify_keyless(proofs, self.policy, state=state, now=now)
+        return verify_envelope(
+            read_limited(self.manifest_path),
+            self.keys(),
+            self.policy,
+            state=state,
+            now=now,
+            keyless=proofs,
+            renewing=renewing,
+        )
+
+    def vouched(self, verified: VerifiedManifest, changed: Mapping[str, str | None]) -> tuple[str, ...]:
+        """Return one line a signed commit that vouches; ManifestError where they do not vouch for all."""
+        from codeguard.provenance.git import vouch
+
+        assert self.allowed_signers is not None
+        commits = vouch(self.root, changed, verified.manifest.git_commit, self.allowed_signers)
+        return tuple(f"commit {item.commit} signed by {item.signer} with {item.key}" for item in commits)
+
+    def last_version(self) -> int:
+        """Return the version last seen of this tree, 0 where none was."""
+        from codeguard.provenance import VersionsSeen
+
+        last = VersionsSeen(self.state).last(self.policy.root)
+        return last.version if last else 0
+
+
+def _chosen_policy(context: click.Context, label: str | None, root: Path) -> SigningPolicy:
+    from codeguard.provenance import refuse_inside
+
+    place = _config_path(context)
+    refuse_inside(place, root, "configuration")
+    policies = _policies(context)
+    if label is None and len(policies) == 1:
+        (label,) = policies
+    if label is None or label not in policies:
+        raise ConfigError(
+            "no signing policy for this tree",
+            got=f"--label {label}" if label else "no label",
+            expected=" or ".join(policies) or "a [signing] table",
+            hint=f"write one into {place}, or give --trusted-key and --label",
+        )
+    return policies[label]
+
+
+def _config_path(context: click.Context) -> Path:
+    given = context.find_root().params.get("config")
+    return Path(given) if given else user_config_dir() / "config.toml"
+
+
+def _policies(context: click.Context) -> dict[str, SigningPolicy]:
+    from codeguard.provenance import policies_from_toml
+
+    return policies_from_toml(read_settings(context).signing, _config_path(context).parent)
+
+
+def default_label(context: click.Context, root: Path) -> str:
+    """Return the label of the configuration's only policy, else the name of the folder."""
+    policies = _policies(context)
+    return next(iter(policies)) if len(policies) == 1 else root.resolve().name
+
+
+def build_from(root: Path, *, scope: tuple[str, ...], **fields: Any) -> Manifest:
+    """Return the manifest of what discovery finds in the scope; what cannot be listed is told."""
+    from codeguard.chunking import CHUNKER_ID, chunk_file
+    from codeguard.discovery import read_file
+    from codeguard.provenance import build_manifest, unlistable
+    from codeguard.provenance.git import head_commit
+
+    found = _discovered(root, scope)
+    refused = unlistable(item.name for item in found)
+    files = []
+    for item in found:
+        if item.name in refused:
+            warn(f"not listed: {item.name}: {refused[item.name]}")
+            continue
+        data = read_file(item)
+        files.append((item.name, data, [chunk.sha256 for chunk in chunk_file(item.name, data).chunks]))
+    if not files:
+        raise NothingToDoError(f"nothing to trust under {root}", got="no file", expected="at least one")
+    return build_manifest(
+        root, files, scope=scope, chunker=CHUNKER_ID, git_commit=head_commit(root), **fields
+    )
+
+
+def _discovered(root: Path, scope: Sequence[str]) -> list[FoundFile]:
+    from codeguard.discovery import discover
+    from codeguard.provenance import MANIFEST_NAME
+
+    places = [root / part for part in scope if (root / part).exists()]
+    if not places:
+        return []
+    result = discover(places, root=root)
+    for skipped in result.skipped:
+        warn(f"not part of the corpus: {skipped.path}: {skipped.reason}")
+    return [item for item in result.files if item.name != MANIFEST_NAME]
+
+
+def tree_differences(verified: VerifiedManifest, root: Path) -> tuple[Difference, ...]:
+    """Return what is different under `root` from what the manifest says."""
+    from codeguard.provenance import check_tree
+
+    present = [item.name for item in _discovered(root, verified.manifest.scope)]
+    return check_tree(verified, root, present)
+
+
+def changed_files(root: Path, differences: Sequence[Difference]) -> dict[str, str | None]:
+    """Return the files that differ with their sha256 now; raise where a commit cannot vouch for the kind."""
+    from codeguard.provenance import Change, read_inside
+
+    changed: dict[str, str | None] = {}
+    for difference in differences:
+        if difference.change not in (Change.CHANGED, Change.ADDED, Change.MISSING):
+            raise difference.error()
+        gone = difference.change is Change.MISSING
+        changed[difference.path] = None if gone else sha256(read_inside(root, difference.path)).hexdigest()
+    return changed
+
+
+def opened(data: bytes) -> tuple[bytes, Envelope | None]:
+    """Return the payload of an envelope with the envelope, or a bare statement and None."""
+    from codeguard.provenance import manifest_from_json, read_envelope
+
+    try:
+        envelope = read_envelope(data)
+    except ManifestError as no_envelope:
+        try:
+            manifest_from_json(data)
+        except ManifestError:
+            raise no_envelope from None
+        return data, None
+    return envelope.payload, envelope
+
+
+def next_version(output: Path) -> int:
+    """Return one more than the version of the manifest that is to be replaced, 1 where there is none."""
+    from codeguard.provenance import manifest_from_json, read_limited
+
+    if not output.exists():
+        return 1
+    payload, _ = opened(read_limited(output))
+    return manifest_from_json(payload).version + 1
+
+
+def manifest_at(file: Path) -> Path:
+    """Return the manifest that a file or the folder of a tree means."""
+    from codeguard.provenance import MANIFEST_NAME
+
+    place = file / MANIFEST_NAME if file.is_dir() else file
+    if not place.exists():
+        raise NothingToDoError(f"no such file: {place}")
+    return place
+
+
+def existing_folder(root: Path) -> None:
+    """Raise NothingToDoError where there is no such folder."""
+    if not root.is_dir():
+        raise NothingToDoError(f"no such folder: {root}")
