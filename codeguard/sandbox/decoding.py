@@ -178,7 +178,7 @@ def _line(found: Any) -> int:
 
 def plain(found: object) -> bool:
     """Whether a value is of the types that a call's arguments may have, all the way down."""
-    stack: list[object] = [found]
+    stack: list[Any] = [found]
     seen = 0
     while stack:
         one = stack.pop()
@@ -189,9 +189,9 @@ def plain(found: object) -> bool:
         if one is None or kind in (bool, int, float, complex, str, bytes):
             continue
         if kind in (list, tuple, set, frozenset):
-            stack.extend(one)  # type: ignore[call-overload]
+            stack.extend(one)
         elif kind is dict:
-            for pair in one.items():  # type: ignore[attr-defined]
+            for pair in one.items():
                 stack.extend(pair)
         else:
             return False

@@ -11,6 +11,7 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from codeguard.errors import SandboxError
 from codeguard.sandbox import decoding
@@ -150,8 +151,10 @@ class Sandbox:
             if level < self.level_required:
                 self._release(job.world.hash_seed, zygote)
                 missing = ", ".join(layer.name for layer in zygote.layers if not layer.engaged)
-                text = f"the sandbox reaches {level.name}, {self.level_required.name} is required; not engaged: {missing}"
-                return JobResult(Status.UNSUPPORTED, level, job.tier, detail=text)
+                text = f"the sandbox reaches {level.name}, required is {self.level_required.name}"
+                return JobResult(
+                    Status.UNSUPPORTED, level, job.tier, detail=f"{text}; not engaged: {missing}"
+                )
             key, payload, extra = self._payload(job)
             try:
                 zygote.send(payload, job.limits, extra)
@@ -173,11 +176,7 @@ class Sandbox:
             if code is not None:
                 self._codes.move_to_end(key)
         calls = [
-            (
-                call.setup,
-                call.target,
-                None if call.args is None else marshal.dumps((call.args, dict(call.kwargs))),
-            )
+            (call.setup, call.target, None if call.args is None else _packed((call.args, dict(call.kwargs))))
             for call in job.calls
         ]
         world = (job.world.now, dict(job.world.environment), job.world.random_seed)
@@ -233,6 +232,11 @@ _SAID = {
 
 def _out_of_memory(call: CallResult) -> bool:
     return call.outcome is Outcome.RAISED and call.exception[:1] == ("MemoryError",)
+
+
+def _packed(arguments: Any) -> bytes:
+    """Return one call's arguments for the way in; calls do not share objects."""
+    return marshal.dumps(arguments)
 
 
 def _refusal(job: Job) -> str:

@@ -10,6 +10,6 @@ if __name__ == "__main__":
     here = Path(__file__).resolve().parent
     sys.path.append(str(here.parent))
     sys.path.append(options["site"])
-    from inside.zygote import main
+    from inside.zygote import main  # type: ignore[import-not-found]
 
     main(options)

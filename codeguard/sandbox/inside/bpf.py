@@ -7,6 +7,7 @@ and the kernel keeps the constant answers in a bitmap.
 
 from __future__ import annotations
 
+import errno
 import struct
 import sys
 from collections.abc import Mapping
@@ -102,7 +103,7 @@ def _common() -> dict[str, Program]:
     programs.update({name: _return(ALLOW) for name in syscalls.COMPUTE})
     # memory is never made executable: what is not loaded yet never runs as machine code
     for name in ("mmap", "mprotect"):
-        programs[name] = _unless_bits(2, _PROT_EXEC, ALLOW, ERRNO | syscalls.errno.EPERM)
+        programs[name] = _unless_bits(2, _PROT_EXEC, ALLOW, ERRNO | errno.EPERM)
     return programs
 
 
@@ -110,12 +111,12 @@ def zygote_filter(machine: int) -> bytes:
     """Return the filter of the zygote, which every child inherits."""
     programs = _common()
     programs.update({name: _return(ALLOW) for name in syscalls.ZYGOTE})
-    programs["clone"] = _unless_bits(0, _NOT_FORK, ALLOW, ERRNO | syscalls.errno.EPERM)
+    programs["clone"] = _unless_bits(0, _NOT_FORK, ALLOW, ERRNO | errno.EPERM)
     return assemble(machine, _numbered(machine, programs))
 
 
 def child_filter(machine: int, result: int) -> bytes:
     """Return the filter of a child, which may compute and write to the descriptor `result`."""
     programs = _common()
-    programs["write"] = _when_equal(0, result, ALLOW, ERRNO | syscalls.errno.EPERM)
+    programs["write"] = _when_equal(0, result, ALLOW, ERRNO | errno.EPERM)
     return assemble(machine, _numbered(machine, programs))

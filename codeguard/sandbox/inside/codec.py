@@ -26,7 +26,7 @@ from .wire import MAX_DEPTH, MAX_ITEMS
 
 _SAFE_INT = 1 << 53
 _BUILTIN_BASES = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset)
-_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 # shown by their repr: value types of the standard library, whose repr is their value
 _BY_REPR = frozenset(
     {
@@ -160,8 +160,8 @@ class Encoder:
         if (kind.__module__, kind.__name__) in _BY_REPR:
             return ["o", name, "repr", self._text(repr(value))]
         shown: list[Any] = ["o", name]
-        if isinstance(value, _VIEWS):
-            return [*shown, "", self._many(["l"], list(value), depth)]
+        if kind in _VIEWS:
+            return [*shown, "", self._many(["l"], value, depth)]
         for base in _BUILTIN_BASES:
             if issubclass(kind, base):
                 plain: Any = _as_builtin(value, base)
@@ -180,7 +180,7 @@ def _as_builtin(value: Any, base: type) -> object:
     if base is dict:
         return dict(dict.items(value))
     if base in (list, tuple, set, frozenset):
-        iterate: Callable[[Any], Iterable[object]] = base.__iter__  # type: ignore[attr-defined]
+        iterate: Callable[[Any], Iterable[object]] = base.__iter__
         return base(iterate(value))
     if base is int or base is bool:
         return int.__index__(value)

@@ -91,8 +91,8 @@ def capabilities() -> int:
     header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_V3, 0), 8)
     data = ctypes.create_string_buffer(24)
     _check(_libc.capget(header, data), "capget")
-    words = struct.unpack("=6I", data.raw)
-    return (words[0] | words[1] | words[2]) | (words[3] | words[4] | words[5]) << 32
+    low, high = struct.iter_unpack("=3I", data.raw)
+    return sum(1 << bit for bit in range(64) if any(word >> bit % 32 & 1 for word in (low, high)[bit // 32]))
 
 
 def drop_capabilities() -> None:

@@ -132,7 +132,7 @@ class Facades:
         return made
 
     def import_(
-        self, name: str, globals: object = None, locals: object = None, fromlist: Any = (), level: int = 0
+        self, name: str, scope: object = None, names: object = None, fromlist: Any = (), level: int = 0
     ) -> Any:
         """Stand for `__import__` in the restricted tier."""
         self._note("import", name)

@@ -21,154 +21,26 @@ from typing import Any
 from RestrictedPython.transformer import INSPECT_ATTRIBUTES, RestrictingNodeTransformer
 
 from .allowed import SYSTEM
+from .words import words
 
 VERSION = 1  # of the policy, for caches of compiled code
 
 # double underscore attributes that only say what an object is called or are operators by name
 _OPEN_DUNDERS = frozenset(
     f"__{name}__"
-    for name in [
-        "name",
-        "qualname",
-        "doc",
-        "module",
-        "annotations",
-        "wrapped",
-        "version",
-        "author",
-        "init",
-        "new",
-        "post_init",
-        "str",
-        "repr",
-        "bytes",
-        "format",
-        "hash",
-        "bool",
-        "sizeof",
-        "len",
-        "length_hint",
-        "getitem",
-        "setitem",
-        "delitem",
-        "missing",
-        "contains",
-        "reversed",
-        "iter",
-        "next",
-        "call",
-        "enter",
-        "exit",
-        "aenter",
-        "aexit",
-        "aiter",
-        "anext",
-        "await",
-        "add",
-        "sub",
-        "mul",
-        "matmul",
-        "truediv",
-        "floordiv",
-        "mod",
-        "divmod",
-        "pow",
-        "lshift",
-        "rshift",
-        "and",
-        "xor",
-        "or",
-        "radd",
-        "rsub",
-        "rmul",
-        "rmatmul",
-        "rtruediv",
-        "rfloordiv",
-        "rmod",
-        "rdivmod",
-        "rpow",
-        "rlshift",
-        "rrshift",
-        "rand",
-        "rxor",
-        "ror",
-        "iadd",
-        "isub",
-        "imul",
-        "imatmul",
-        "itruediv",
-        "ifloordiv",
-        "imod",
-        "ipow",
-        "ilshift",
-        "irshift",
-        "iand",
-        "ixor",
-        "ior",
-        "neg",
-        "pos",
-        "abs",
-        "invert",
-        "complex",
-        "int",
-        "float",
-        "index",
-        "round",
-        "trunc",
-        "floor",
-        "ceil",
-        "lt",
-        "le",
-        "eq",
-        "ne",
-        "gt",
-        "ge",
-        "instancecheck",
-        "subclasscheck",
-        "subclasshook",
-        "init_subclass",
-        "class_getitem",
-        "set_name",
-        "get",
-        "set",
-        "delete",
-        "setattr",
-        "delattr",
-        "slots",
-        "match_args",
-        "copy",
-        "deepcopy",
-        "getstate",
-        "setstate",
-        "getnewargs",
-        "getnewargs_ex",
-        "class",
-        "dict",
-        "all",
-        "cause",
-        "context",
-        "suppress_context",
-        "notes",
-        "dataclass_fields",
-        "dataclass_params",
-        "fspath",
-        "abstractmethods",
-        "isabstractmethod",
-        "members",
-        "bound",
-        "constraints",
-        "origin",
-        "args",
-        "parameters",
-        "total",
-        "required_keys",
-        "optional_keys",
-        "orig_bases",
-        "orig_class",
-        "type_params",
-        "objclass",
-        "debug",
-    ]
+    for name in words(
+        "name qualname doc module annotations wrapped version author init new post_init str repr bytes format",
+        "hash bool sizeof len length_hint getitem setitem delitem missing contains reversed iter next call",
+        "enter exit aenter aexit aiter anext await add sub mul matmul truediv floordiv mod divmod pow lshift",
+        "rshift and xor or radd rsub rmul rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand",
+        "rxor ror iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ixor ior neg pos",
+        "abs invert complex int float index round trunc floor ceil lt le eq ne gt ge instancecheck",
+        "subclasscheck subclasshook init_subclass class_getitem set_name get set delete setattr delattr slots",
+        "match_args copy deepcopy getstate setstate getnewargs getnewargs_ex class dict all cause context",
+        "suppress_context notes dataclass_fields dataclass_params fspath abstractmethods isabstractmethod",
+        "members bound constraints origin args parameters total required_keys optional_keys orig_bases",
+        "orig_class type_params objclass debug",
+    )
 )
 # may be defined in a class, not fetched from an object
 _DEFINED_ONLY = frozenset(
@@ -192,42 +64,10 @@ def attribute_allowed(name: str) -> bool:
 class CodePolicy(RestrictingNodeTransformer):
     """RestrictedPython's transformer with a wider, still closed, list of accepted Python."""
 
-    # Nodes that are checked by what they contain, or not at all.
-    def _accept(self, node: ast.AST) -> ast.AST:
-        return self.generic_children(node)
-
     def generic_children(self, node: ast.AST) -> ast.AST:
         """Visit what a node contains."""
         result: ast.AST = self.node_contents_visit(node)
         return result
-
-    visit_AugAssign = _accept
-    visit_AnnAssign = _accept
-    visit_Assign = _accept
-    visit_Nonlocal = _accept
-    visit_For = _accept
-    visit_comprehension = _accept
-    visit_With = _accept
-    visit_Module = _accept
-    visit_Call = _accept
-    visit_Subscript = _accept
-    visit_NamedExpr = _accept
-    visit_Match = _accept
-    visit_match_case = _accept
-    visit_MatchValue = _accept
-    visit_MatchSingleton = _accept
-    visit_MatchSequence = _accept
-    visit_MatchOr = _accept
-    visit_AsyncFor = _accept
-    visit_AsyncWith = _accept
-    visit_Await = _accept
-    visit_Interpolation = _accept
-    visit_TemplateStr = _accept
-    visit_JoinedStr = _accept
-    visit_FormattedValue = _accept
-    visit_TypeIgnore = _accept
-    visit_Set = _accept
-    visit_Ellipsis = _accept
 
     def check_name(self, node: Any, name: str | None, allow_magic_methods: bool = False) -> None:
         """Refuse names that stand for the interpreter's insides."""
@@ -242,12 +82,12 @@ class CodePolicy(RestrictingNodeTransformer):
         elif name.endswith("__roles__"):
             self.error(node, f'"{name}" is refused')
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:
+    def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802
         """Check a name; print is the ordinary print."""
         self.check_name(node, node.id)
         return node
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:  # noqa: N802
         """Check an attribute's name, and guard the few whose danger depends on the object."""
         if not attribute_allowed(node.attr):
             self.error(node, f'attribute "{node.attr}" is refused')
@@ -263,35 +103,33 @@ class CodePolicy(RestrictingNodeTransformer):
         node.value = value
         return node
 
-    def visit_FunctionDef(self, node: Any) -> ast.AST:
+    def visit_FunctionDef(self, node: Any) -> ast.AST:  # noqa: N802
         """Check the names of a function and its arguments."""
         self.check_name(node, node.name)
         self.check_function_argument_names(node)
         return self.generic_children(node)
 
-    visit_AsyncFunctionDef = visit_FunctionDef
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:  # noqa: N802
         """Check the name of a class; metaclasses are ordinary Python."""
         self.check_name(node, node.name)
         return self.generic_children(node)
 
-    def visit_MatchAs(self, node: Any) -> ast.AST:
+    def visit_MatchAs(self, node: Any) -> ast.AST:  # noqa: N802
         """Check the name a pattern binds."""
         self.check_name(node, node.name)
         return self.generic_children(node)
 
-    def visit_MatchStar(self, node: Any) -> ast.AST:
+    def visit_MatchStar(self, node: Any) -> ast.AST:  # noqa: N802
         """Check the name a pattern binds."""
         self.check_name(node, node.name)
         return self.generic_children(node)
 
-    def visit_MatchMapping(self, node: Any) -> ast.AST:
+    def visit_MatchMapping(self, node: Any) -> ast.AST:  # noqa: N802
         """Check the name a pattern binds."""
         self.check_name(node, node.rest)
         return self.generic_children(node)
 
-    def visit_MatchClass(self, node: Any) -> ast.AST:
+    def visit_MatchClass(self, node: Any) -> ast.AST:  # noqa: N802
         """Check the attributes that a class pattern fetches: `case object(__class__=x)`."""
         for name in node.kwd_attrs:
             if not attribute_allowed(name) or name in _GUARDED:
@@ -313,6 +151,20 @@ class CodePolicy(RestrictingNodeTransformer):
             if isinstance(node, ast.ImportFrom) and alias.name != "*" and not attribute_allowed(alias.name):
                 self.error(node, f'"{alias.name}" is refused')
         return node  # type: ignore[no-any-return]
+
+
+def _open_up() -> None:
+    """Let the nodes through that are no more than what they contain, and is checked there."""
+    for name in words(
+        "AugAssign AnnAssign Assign Nonlocal For comprehension With Module Call Subscript NamedExpr Match",
+        "match_case MatchValue MatchSingleton MatchSequence MatchOr AsyncFor AsyncWith Await Interpolation",
+        "TemplateStr JoinedStr FormattedValue Set Starred",
+    ):
+        setattr(CodePolicy, f"visit_{name}", CodePolicy.generic_children)
+    setattr(CodePolicy, "visit_AsyncFunctionDef", CodePolicy.visit_FunctionDef)  # noqa: B010
+
+
+_open_up()
 
 
 def compile_restricted(source: str, filename: str) -> tuple[Any, list[str]]:

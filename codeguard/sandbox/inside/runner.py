@@ -216,7 +216,7 @@ def _redirect() -> _Capture:
     sys.stdout = out
     sys.stderr = _Capture()
     sys.stdin = io.StringIO()
-    sys.__stdout__ = sys.__stderr__ = sys.__stdin__ = None  # type: ignore[assignment, misc]
+    sys.__stdout__ = sys.__stderr__ = sys.__stdin__ = None  # type: ignore[misc]
     return out
 
 

@@ -179,10 +179,14 @@ class World:
             if hasattr(time, name):
                 setattr(time, name, function)
         _clock_datetime(self.clock)
-        os.environ = self.environment  # type: ignore[assignment]
-        os.getenv = self.environment.get  # type: ignore[assignment]
-        os.putenv = self.environment.__setitem__  # type: ignore[assignment]
-        os.unsetenv = self.environment.__delitem__
+        environment = {
+            "environ": self.environment,
+            "getenv": self.environment.get,
+            "putenv": self.environment.__setitem__,
+            "unsetenv": self.environment.__delitem__,
+        }
+        for name, value in environment.items():
+            setattr(os, name, value)
         os.urandom = self._bytes
         if hasattr(os, "getrandom"):
             os.getrandom = lambda size, flags=0: self._bytes(size)
@@ -191,7 +195,11 @@ class World:
         real_import = builtins.__import__
 
         def noting_import(
-            name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+            name: str,
+            globals: Any = None,
+            locals: Any = None,
+            fromlist: Any = (),
+            level: int = 0,
         ) -> Any:
             # the audit event comes only for modules that are not loaded yet
             if self._effects.active:

@@ -1,0 +1,8 @@
+"""Writes long lists of names as running text."""
+
+from __future__ import annotations
+
+
+def words(*lines: str) -> list[str]:
+    """Return the words of the lines."""
+    return " ".join(lines).split()
