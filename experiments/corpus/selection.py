@@ -1,0 +1,133 @@
+"""Choose from the candidates of an attack one that is verified poison."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from experiments.attacks import PoisonFile, TargetFunction, get_attack
+from experiments.corpus.labels import FunctionLabel
+from experiments.corpus.verify import Finding, verify
+
+BATCH = 8
+PREFERRED = {
+    True: ("trigger", "effect", "input", "example"),
+    False: ("example", "input", "trigger", "effect"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A poison file and what shows that it is poison."""
+
+    target: TargetFunction
+    file: PoisonFile
+    finding: Finding
+
+
+def choose(
+    target: TargetFunction, attack: str, seed: int, count: int = 1, skip: Sequence[str] = ()
+) -> list[Chosen]:
+    """Return verified candidates of an attack, variants that are not in `skip` first, each variant once.
+
+    An adaptive attack is taken at its best: candidates that the known calls
+    do not give away come first.
+    """
+    kind = get_attack(attack)
+    candidates = list(kind.generate(target, seed))
+    by_variant: dict[str, list[PoisonFile]] = {}
+    for candidate in candidates:
+        by_variant.setdefault(candidate.name, []).append(candidate)
+    chosen: list[Chosen] = []
+    for name in sorted(by_variant, key=lambda name: name in skip):
+        found = _first_wrong(target, by_variant[name], kind.adaptive)
+        if found is not None:
+            chosen.append(found)
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def _first_wrong(target: TargetFunction, candidates: Sequence[PoisonFile], adaptive: bool) -> Chosen | None:
+    rest: list[Chosen] = []
+    for start in range(0, min(len(candidates), 3 * BATCH), BATCH):
+        batch = candidates[start : start + BATCH]
+        found = [
+            Chosen(target, candidate, finding)
+            for candidate, finding in zip(batch, verify(target, batch), strict=True)
+            if finding.wrong
+        ]
+        best = [item for item in found if item.finding.shown in PREFERRED[adaptive][:2]]
+        if best:
+            return best[0]
+        rest += found
+    return rest[0] if rest else None
+
+
+def labels_of(path: str, chosen: Chosen, *, verified: bool = True) -> list[FunctionLabel]:
+    """Return the labels of every function of a stored poison file."""
+    finding = chosen.finding
+    attack, _, variant = chosen.file.name.partition("/")
+    labels = []
+    for label in chosen.file.labels:
+        start, end = span_of(chosen.file.text, label.symbol)
+        if not label.poisoned:
+            labels.append(
+                FunctionLabel(path, label.symbol, start, end, "poison", False, target=_known_as(label.target))
+            )
+            continue
+        labels.append(
+            FunctionLabel(
+                path,
+                label.symbol,
+                start,
+                end,
+                "poison",
+                True,
+                target=label.target,
+                attack=attack,
+                variant=variant,
+                shown=finding.shown if verified else "unverified",
+                share=finding.share,
+                call=_call(finding),
+                expected=finding.expected,
+                got=finding.got,
+                verified=verified,
+            )
+        )
+    return labels
+
+
+def span_of(text: str, symbol: str) -> tuple[int, int]:
+    """Return the first and last line of a top-level function, in a file that need not parse."""
+    lines = text.split("\n")
+    start = next(number for number, line in enumerate(lines, 1) if re.match(rf"def {symbol}\b", line))
+    end = start
+    for number in range(start + 1, len(lines) + 1):
+        line = lines[number - 1]
+        if line and not line.startswith((" ", "\t", ")")):
+            break
+        if line.strip():
+            end = number
+    return start, end
+
+
+def _call(finding: Finding) -> str:
+    if not finding.args:
+        return ""
+    return finding.args if finding.kwargs in ("", "{}") else f"{finding.args} {finding.kwargs}"
+
+
+def _known_as(name: str) -> str:
+    return "" if name.startswith("_") else name
+
+
+def parses(text: str) -> bool:
+    """Tell whether a file parses as a whole."""
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
