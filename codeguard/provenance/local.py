@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hmac
 import os
 import stat
 import tempfile
@@ -16,21 +17,48 @@ from codeguard.provenance.statement import manifest_from_json, manifest_to_json
 from codeguard.provenance.strict_json import MAX_BYTES
 
 UNSIGNED_NAME = "manifest.unsigned.json"
+_SEALED = b"# codeguard unsigned manifest, sealed: "
+_SEAL_BYTES = len(_SEALED) + 64 + 1
 
 
-def save_unsigned(manifest: Manifest, state_dir: Path) -> Path:
-    """Write the manifest into the state directory, whole or not at all; return its path."""
+def save_unsigned(manifest: Manifest, state_dir: Path, *, seal_key: bytes | None = None) -> Path:
+    """Write the manifest into the state directory, whole or not at all; return its path.
+
+    With `seal_key`, a secret of this installation from outside the state
+    directory, the file carries an HMAC-SHA256: a state directory that came
+    with a cloned repository then makes nothing trusted.
+    """
     path = state_dir / UNSIGNED_NAME
-    write_atomically(path, manifest_to_json(manifest))
+    statement = manifest_to_json(manifest)
+    write_atomically(path, statement if seal_key is None else _seal(statement, seal_key) + statement)
     return path
 
 
-def load_unsigned(state_dir: Path) -> Manifest | None:
-    """Return the manifest of the state directory, None where there is none; ManifestError if damaged."""
+def load_unsigned(state_dir: Path, *, seal_key: bytes | None = None) -> Manifest | None:
+    """Return the manifest of the state directory, None where there is none.
+
+    Raises ManifestError where it is damaged, or was not sealed with
+    `seal_key` where that is given.
+    """
     path = state_dir / UNSIGNED_NAME
     if not path.exists():
         return None
-    return manifest_from_json(read_limited(path))
+    data = read_limited(path)
+    if seal_key is None:
+        return manifest_from_json(data.partition(b"\n")[2] if data.startswith(_SEALED) else data)
+    seal, statement = data[:_SEAL_BYTES], data[_SEAL_BYTES:]
+    if not hmac.compare_digest(seal, _seal(statement, seal_key)):
+        raise ManifestError(
+            "the unsigned manifest in the state directory is not of this installation",
+            got=f"no seal, or another's, in {shown(str(path))}",
+            expected="the seal of this user",
+            hint="build it again with: codeguard index PATH… --trust PATH",
+        )
+    return manifest_from_json(statement)
+
+
+def _seal(statement: bytes, key: bytes) -> bytes:
+    return _SEALED + hmac.new(key, _SEALED + statement, "sha256").hexdigest().encode("ascii") + b"\n"
 
 
 def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:

@@ -124,6 +124,26 @@ def test_the_state_directory_keeps_the_unsigned_manifest(manifest, tmp_path):
         load_unsigned(tmp_path / "state")
 
 
+def test_a_state_directory_that_came_with_a_clone_makes_nothing_trusted(manifest, tmp_path):
+    """Whoever commits a .codeguard/ with a manifest of their own does not have this user's key."""
+    key, stranger = b"k" * 32, b"s" * 32
+    path = save_unsigned(manifest, tmp_path, seal_key=key)
+    assert load_unsigned(tmp_path, seal_key=key) == manifest
+    sealed = path.read_bytes()
+    for forged in (
+        sealed.replace(b'"version": 3', b'"version": 4'),
+        sealed[1:],
+        b"",
+        manifest_to_json(manifest),
+    ):
+        path.write_bytes(forged)
+        with pytest.raises(ManifestError, match="is not of this installation, got no seal"):
+            load_unsigned(tmp_path, seal_key=key)
+    save_unsigned(manifest, tmp_path, seal_key=stranger)
+    with pytest.raises(ManifestError, match="is not of this installation"):
+        load_unsigned(tmp_path, seal_key=key)
+
+
 @pytest.mark.parametrize(
     ("names", "refused"),
     [
