@@ -1,0 +1,186 @@
+"""MiniLM: the vectors of sentence-transformers, weights that are verified, graphs that are well formed."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import io
+import json
+import shutil
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codeguard.embedding import available_embeddings, open_embedding, weights
+from codeguard.embedding.bert import build_graph
+from codeguard.embedding.minilm import MiniLMEmbedding, first_loaded
+from codeguard.errors import EmbeddingError
+
+DATA = Path(__file__).parent / "data"
+
+
+def missing() -> str:
+    """Say why MiniLM cannot be tested here; empty where it can."""
+    for library in ("onnxruntime", "tokenizers"):
+        if importlib.util.find_spec(library) is None:
+            return f"{library} is not installed"
+    try:
+        first_loaded()
+    except EmbeddingError as error:
+        return str(error)
+    return ""
+
+
+REASON = missing()
+needs_weights = pytest.mark.skipif(bool(REASON), reason=f"MiniLM: {REASON}")
+
+
+@pytest.fixture(scope="module")
+def minilm() -> MiniLMEmbedding:
+    return MiniLMEmbedding.open(threads=1)
+
+
+@needs_weights
+def test_vectors_are_those_of_sentence_transformers(minilm: MiniLMEmbedding) -> None:
+    """The references were made by sentence-transformers 6.2.0 and torch 2.13.0 on a CPU."""
+    texts = json.loads((DATA / "minilm_texts.json").read_text("utf-8"))
+    with np.load(DATA / "minilm_reference.npz", allow_pickle=False) as stored:
+        reference = stored["vectors"]
+    got = minilm.embed(texts)
+    assert got.shape == reference.shape == (len(texts), 384)
+    assert ((got * reference).sum(axis=1) >= 0.9999).all()
+    assert np.abs(got - reference).max() < 1e-5
+
+
+@needs_weights
+def test_a_row_does_not_depend_on_its_neighbours(minilm: MiniLMEmbedding) -> None:
+    texts = json.loads((DATA / "minilm_texts.json").read_text("utf-8"))[:12]
+    together = minilm.embed([*texts, *reversed(texts)])
+    alone = np.concatenate([minilm.embed([text]) for text in texts])
+    assert np.abs(together[:12] - alone).max() < 1e-6
+    assert np.abs(together[12:][::-1] - alone).max() < 1e-6
+
+
+@needs_weights
+@pytest.mark.parametrize(
+    ("text", "same_as"),
+    [
+        ("word " * 300, "word " * 300_000),
+        ("x" * 200, "x" * 500_000),
+        ("gap", " " * 100_000 + "gap"),
+        ("?", "\ud800"),
+    ],
+    ids=["cut at 256 tokens", "a blob is one unknown word", "blanks are no tokens", "lone surrogate"],
+)
+def test_texts_with_the_same_tokens(minilm: MiniLMEmbedding, text: str, same_as: str) -> None:
+    assert np.abs(minilm.embed([text]) - minilm.embed([same_as])).max() < 1e-6
+
+
+@needs_weights
+def test_no_text_gives_no_row(minilm: MiniLMEmbedding) -> None:
+    assert minilm.embed([]).shape == (0, 384)
+
+
+@needs_weights
+def test_auto_takes_minilm_where_it_can() -> None:
+    assert open_embedding().identity == "minilm-l6-v2@53aa51172d14/graph1"
+    assert {info.name: info.available for info in available_embeddings()}["minilm"]
+
+
+@needs_weights
+def test_the_graph_is_valid_onnx() -> None:
+    onnx = pytest.importorskip("onnx")
+    graph, tensors = build_graph(first_loaded().tensors)
+    parsed = onnx.load_model_from_string(graph)
+    for tensor in parsed.graph.initializer:
+        if tensor.name in tensors:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(np.array(tensors[tensor.name]), tensor.name))
+    onnx.checker.check_model(parsed, full_check=True)
+    assert len(graph) < 50_000
+
+
+def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text("{}")
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
+    with pytest.raises(EmbeddingError, match="is not the published file") as caught:
+        open_embedding("minilm", model_dir=tmp_path)
+    assert hashlib.sha256(b"{}").hexdigest() in str(caught.value)
+    assert weights.INSTALL in str(caught.value)
+
+
+@needs_weights
+def test_one_changed_byte_of_the_weights_is_refused(tmp_path: Path) -> None:
+    found = next(weights.places())
+    if found.is_archive:
+        pytest.skip("only Chroma's archive is here")
+    shutil.copy(found.path / "tokenizer.json", tmp_path)
+    shutil.copy(found.path / "model.safetensors", tmp_path)
+    with (tmp_path / "model.safetensors").open("r+b") as file:
+        file.seek(-1, io.SEEK_END)
+        last = file.read(1)
+        file.seek(-1, io.SEEK_END)
+        file.write(bytes([last[0] ^ 1]))
+    with pytest.raises(EmbeddingError, match="is not the published file"):
+        open_embedding("minilm", model_dir=tmp_path)
+
+
+def test_a_folder_given_is_the_only_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODEGUARD_MODEL_DIR", str(tmp_path / "none"))
+    assert [found.path for found in weights.places()] == [tmp_path / "none"]
+    assert [found.path for found in weights.places(tmp_path)] == [tmp_path]
+    with pytest.raises(EmbeddingError, match="cannot read the MiniLM weights"):
+        open_embedding("minilm")
+    assert open_embedding("auto").identity.startswith("lexical@")
+    assert weights.INSTALL in open_embedding("auto").note
+
+
+def test_places_are_searched_in_the_stated_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CODEGUARD_MODEL_DIR", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    snapshot = tmp_path / "hub" / "models--sentence-transformers--all-MiniLM-L6-v2" / "snapshots" / "0"
+    chroma = tmp_path / ".cache" / "chroma" / "onnx_models" / "all-MiniLM-L6-v2"
+    for folder in (snapshot, chroma):
+        folder.mkdir(parents=True)
+    for file in (snapshot / "model.safetensors", snapshot / "tokenizer.json", chroma / "onnx.tar.gz"):
+        file.touch()
+    assert [found.path for found in weights.places()][-2:] == [snapshot, chroma / "onnx.tar.gz"]
+
+
+@pytest.mark.parametrize(
+    ("members", "line"),
+    [
+        ({}, "lacks onnx/model.onnx"),
+        ({"onnx/model.onnx": b"graph"}, "lacks onnx/tokenizer.json"),
+        ({"onnx/model.onnx": b"graph", "onnx/tokenizer.json": b"{}"}, ""),
+    ],
+    ids=["empty", "no tokenizer", "whole"],
+)
+def test_chromas_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, members: dict[str, bytes], line: str
+) -> None:
+    path = tmp_path / "onnx.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    found = weights.Found("Chroma's download", path)
+    with pytest.raises(EmbeddingError, match="is not the published file"):
+        weights.load(found)
+    monkeypatch.setattr(weights, "ARCHIVE_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
+    if line:
+        with pytest.raises(EmbeddingError, match=line):
+            weights.load(found)
+    else:
+        assert weights.load(found).graph == b"graph"
+
+
+@given(st.binary(max_size=200))
+def test_a_malformed_safetensors_file_raises_no_other_error(raw: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011
+        weights.read_safetensors(np.frombuffer(raw, dtype=np.uint8))

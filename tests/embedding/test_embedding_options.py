@@ -1,0 +1,223 @@
+"""The other embeddings: a service on loopback, Chroma's function, sentence-transformers, OpenVINO."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from codeguard.embedding import available_embeddings, open_embedding, weights
+from codeguard.embedding.minilm import first_loaded
+from codeguard.errors import EmbeddingError
+
+Answer = Callable[[dict[str, Any]], tuple[int, object]]
+TEXTS = ["calculate factorial", "def add(a, b):\n    return a + b", "", "\ud800"]
+
+
+def _has_weights() -> bool:
+    try:
+        return first_loaded().graph is None
+    except EmbeddingError:
+        return False
+
+
+needs_weights = pytest.mark.skipif(not _has_weights(), reason="the weights of MiniLM are not on this machine")
+
+
+def vector(text: str) -> list[float]:
+    return [float(len(text) + 1), 2.0, 2.0]
+
+
+def usual(request: dict[str, Any]) -> tuple[int, object]:
+    data = [
+        {"object": "embedding", "index": index, "embedding": vector(text)}
+        for index, text in enumerate(request["input"])
+    ]
+    return 200, {"object": "list", "data": data[::-1], "model": "m", "usage": {}}
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Answer], tuple[str, list[dict[str, Any]]]]]:
+    """Start an embedding service on loopback; the requests it gets are kept."""
+    servers: list[ThreadingHTTPServer] = []
+
+    def start(answer: Answer) -> tuple[str, list[dict[str, Any]]]:
+        seen: list[dict[str, Any]] = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                seen.append({**request, "path": self.path, "key": self.headers["Authorization"]})
+                status, body = answer(request)
+                raw = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("x-should-retry", "false")
+                self.send_header("Content-Length", str(len(raw)))
+                self.end_headers()
+                self.wfile.write(raw)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{server.server_port}/v1", seen
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_service_is_asked_in_batches_and_its_order_is_not_trusted(serve: Any) -> None:
+    pytest.importorskip("openai")
+    url, seen = serve(usual)
+    embedding = open_embedding("openai:some-model", base_url=url, api_key="secret")
+    texts = [*TEXTS, *("x" * length for length in range(200))]
+    rows = embedding.embed(texts)
+    sent = [text.encode("utf-8", "replace").decode() or " " for text in texts]
+    expected = np.array([vector(text) for text in sent])
+    assert rows == pytest.approx(expected / np.linalg.norm(expected, axis=1, keepdims=True), abs=1e-6)
+    assert embedding.dimension == 3
+    assert embedding.identity == f"openai:some-model@{url[7:-3]}/dim3"
+    assert {request["path"] for request in seen} == {"/v1/embeddings"}
+    assert {request["key"] for request in seen} == {"Bearer secret"}
+    assert max(len(request["input"]) for request in seen) <= 64
+
+
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [
+        (lambda _: (401, {"error": {"message": "no such key"}}), "failed: .*no such key"),
+        (lambda _: (200, {"data": []}), "one vector a text"),
+        (lambda _: (200, {"data": [{"index": 0, "embedding": [1.0, float("nan")]}]}), "one vector a text"),
+        (lambda _: (200, {"data": [{"index": 0, "embedding": ["x"]}]}), "failed"),
+        (lambda _: (200, ["nothing", "of", "the", "kind"]), "failed"),
+    ],
+    ids=["refused", "no vectors", "not finite", "not numbers", "another format"],
+)
+def test_a_service_that_does_not_answer_well_gives_one_line(serve: Any, answer: Answer, line: str) -> None:
+    pytest.importorskip("openai")
+    url, _ = serve(answer)
+    with pytest.raises(EmbeddingError, match=line) as caught:
+        open_embedding("openai:m", base_url=url)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_service_that_changes_its_dimension_is_refused(serve: Any) -> None:
+    pytest.importorskip("openai")
+    calls = iter(([1.0, 0.0], [1.0, 0.0, 0.0]))
+    url, _ = serve(lambda _: (200, {"data": [{"index": 0, "embedding": next(calls)}]}))
+    embedding = open_embedding("openai:m", base_url=url)
+    with pytest.raises(EmbeddingError, match="changed the length of its vectors, got 3, expected 2"):
+        embedding.embed(["x"])
+
+
+def test_openai_itself_wants_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openai")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(EmbeddingError, match="OPENAI_API_KEY"):
+        open_embedding("openai:m")
+
+
+@pytest.mark.parametrize("name", ["", "minilm2", "openai", "openai:", "sentence-transformers", "lexical:3"])
+def test_an_unknown_name_is_refused_with_the_known_ones(name: str) -> None:
+    with pytest.raises(
+        EmbeddingError, match=r"unknown embedding, got .*expected one of auto, minilm, lexical"
+    ):
+        open_embedding(name)
+
+
+def test_every_kind_is_listed_with_a_reason_or_a_place() -> None:
+    infos = available_embeddings()
+    assert [info.name.partition(":")[0] for info in infos] == [
+        "minilm",
+        "lexical",
+        "openvino",
+        "chroma",
+        "sentence-transformers",
+        "openai",
+    ]
+    assert all(info.detail for info in infos)
+
+
+@needs_weights
+def test_openvino_is_near_to_minilm() -> None:
+    pytest.importorskip("openvino")
+    ours = open_embedding("openvino")
+    assert ours.identity != open_embedding("minilm").identity
+    assert ((ours.embed(TEXTS) * open_embedding("minilm").embed(TEXTS)).sum(axis=1) > 0.999).all()
+
+
+@needs_weights
+def test_sentence_transformers_gives_minilms_vectors() -> None:
+    pytest.importorskip("sentence_transformers")
+    folder = next(weights.places()).path
+    theirs = open_embedding(f"sentence-transformers:{folder}")
+    assert ((theirs.embed(TEXTS) * open_embedding("minilm").embed(TEXTS)).sum(axis=1) > 0.9999).all()
+
+
+@needs_weights
+def test_chromas_function_gives_minilms_vectors_and_reads_no_env_file(tmp_path: Path) -> None:
+    """In a process of its own, because Chroma takes its cache from the home it finds when imported."""
+    pytest.importorskip("onnx")
+    from experiments.benchmarks.chroma_files import place
+
+    place(first_loaded(), tmp_path)
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / ".env").write_text(
+        "CHROMA_PRODUCT_TELEMETRY_IMPL=no.such.module\nANONYMIZED_TELEMETRY=not-a-bool\n"
+    )
+    code = (
+        "import sys; from codeguard.embedding import open_embedding;"
+        f"rows = open_embedding('chroma').embed({TEXTS!r}); sys.stdout.buffer.write(rows.tobytes())"
+    )
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=work, env=environment, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    theirs = np.frombuffer(done.stdout, dtype=np.float32).reshape(len(TEXTS), 384)
+    assert ((theirs * open_embedding("minilm").embed(TEXTS)).sum(axis=1) > 0.9999).all()
+
+
+@needs_weights
+def test_chromas_archive_serves_minilm_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnx")
+    from experiments.benchmarks.chroma_files import padded_graph
+
+    expected = open_embedding("minilm").embed(TEXTS)
+    loaded = first_loaded()
+    folder = tmp_path / ".cache" / "chroma" / "onnx_models" / "all-MiniLM-L6-v2"
+    folder.mkdir(parents=True)
+    with tarfile.open(folder / "onnx.tar.gz", "w:gz", compresslevel=0) as archive:
+        members = {"onnx/model.onnx": padded_graph(loaded), "onnx/tokenizer.json": loaded.tokenizer}
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    digest = hashlib.sha256((folder / "onnx.tar.gz").read_bytes()).hexdigest()
+    monkeypatch.setattr(weights, "ARCHIVE_SHA256", digest)
+    monkeypatch.setattr(weights, "PACKAGE", "no_such_package")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.delenv("CODEGUARD_MODEL_DIR", raising=False)
+    embedding = open_embedding("minilm")
+    assert embedding.identity == f"minilm-l6-v2@{digest[:12]}/graph1"
+    assert ((embedding.embed(TEXTS) * expected).sum(axis=1) > 0.9999).all()
