@@ -20,6 +20,7 @@ class Budget:
     shrinking: int = 60
     wall_s: float = 2.0
     cpu_s: float = 1.0
+    frame_bytes: int = 2 * 1024 * 1024
 
     def fingerprint(self) -> str:
         """Return a text that differs where a limit differs."""

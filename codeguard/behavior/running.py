@@ -16,13 +16,25 @@ from codeguard.behavior.budget import Budget
 from codeguard.behavior.examples import Example
 from codeguard.behavior.source import PARSE_ERRORS, unparse
 from codeguard.behavior.surroundings import Runnable
-from codeguard.sandbox.model import Call, Job, JobResult, Level, Limits, Status, Tier, World
+from codeguard.behavior.worlds import ORDINARY_WORLD
+from codeguard.sandbox.model import (
+    Call,
+    CallResult,
+    Job,
+    JobResult,
+    Level,
+    Limits,
+    Outcome,
+    Status,
+    Tier,
+    World,
+)
 
 T = TypeVar("T")
 Steps = Generator[tuple[Job, ...], tuple[JobResult, ...], T]
 SUBJECT = "codeguard_subject"  # stands for the function in expressions, whatever it is called
-
-ORDINARY = World()
+STUCK = (Status.TIMEOUT, Status.MEMORY, Status.CRASH)
+MAX_STUCK = 3
 
 
 class Runs(Protocol):
@@ -66,6 +78,15 @@ def _advance(
         results[index] = stop.value
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Calls to make in one fresh child."""
+
+    calls: tuple[Call, ...]
+    world: World = ORDINARY_WORLD
+    trace: bool = False
+
+
 @dataclass
 class Runner:
     """Runs one function's calls; remembers the tier that accepts its source."""
@@ -75,23 +96,68 @@ class Runner:
     budget: Budget
     tier: Tier = Tier.RESTRICTED
 
-    def run(self, calls: Sequence[Call], world: World = ORDINARY, trace: bool = False) -> Steps[JobResult]:
-        """Make calls in one fresh child, in the restricted tier where its policy accepts the source."""
-        job = Job(
-            source=f"{self.runnable.source}\n{SUBJECT} = None\n",
-            calls=tuple(calls),
-            tier=self.tier,
-            limits=Limits(wall_s=self.budget.wall_s, cpu_s=self.budget.cpu_s),
-            world=world,
-            trace=self.runnable.name if trace else "",
-        )
-        if "()" not in self.runnable.target:
-            job = replace(job, source=f"{self.runnable.source}\n{SUBJECT} = {self.runnable.target}\n")
-        (result,) = yield (job,)
-        if result.status is Status.POLICY and self.tier is Tier.RESTRICTED and self.level >= Level.L2:
+    def run(self, *batches: Batch) -> Steps[tuple[JobResult, ...]]:
+        """Run batches, in the restricted tier where its policy accepts the source, and go on after a stuck call."""
+        jobs = tuple(self._job(batch) for batch in batches)
+        results = yield jobs
+        refused = any(result.status is Status.POLICY for result in results)
+        if refused and self.tier is Tier.RESTRICTED and self.level >= Level.L2:
             self.tier = Tier.NATIVE
-            (result,) = yield (replace(job, tier=Tier.NATIVE),)
-        return result
+            jobs = tuple(replace(job, tier=Tier.NATIVE) for job in jobs)
+            results = yield jobs
+        settled = list(results)
+        for index, job in enumerate(jobs):
+            settled[index] = yield from _past_stuck_calls(job, settled[index])
+        return tuple(settled)
+
+    def _job(self, batch: Batch) -> Job:
+        # An instance is made anew for every call; anything else gets a name that no example hides.
+        bound = "None" if "()" in self.runnable.target else self.runnable.target
+        return Job(
+            source=f"{self.runnable.source}\n{SUBJECT} = {bound}\n",
+            calls=batch.calls,
+            tier=self.tier,
+            limits=Limits(
+                wall_s=self.budget.wall_s, cpu_s=self.budget.cpu_s, frame_bytes=self.budget.frame_bytes
+            ),
+            world=batch.world,
+            trace=self.runnable.name if batch.trace else "",
+        )
+
+
+def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
+    """Where one call used a limit up, run those after it in a new child, a few times.
+
+    The status stays that of the first stuck child; the calls that stuck are
+    `not_run`.
+    """
+    calls, latest = list(result.calls), result
+    for _ in range(MAX_STUCK):
+        stuck = _first_not_run(calls)
+        if latest.status not in STUCK or stuck is None or stuck + 1 >= len(calls):
+            break
+        (latest,) = yield (replace(job, calls=job.calls[stuck + 1 :]),)
+        calls[stuck] = CallResult(Outcome.NOT_RUN, message=latest.status.value)
+        calls[stuck + 1 :] = latest.calls
+        calls[: stuck + 1] = [_settled(call) for call in calls[: stuck + 1]]
+    restored = [replace(call, exception=()) if call.exception == _SETTLED else call for call in calls]
+    return replace(
+        result, calls=tuple(restored), effects=tuple(dict.fromkeys((*result.effects, *latest.effects)))
+    )
+
+
+_SETTLED = ("stuck",)
+
+
+def _settled(call: CallResult) -> CallResult:
+    return replace(call, exception=_SETTLED) if call.outcome is Outcome.NOT_RUN else call
+
+
+def _first_not_run(calls: Sequence[CallResult]) -> int | None:
+    pending = (
+        i for i, call in enumerate(calls) if call.outcome is Outcome.NOT_RUN and call.exception != _SETTLED
+    )
+    return next(pending, None)
 
 
 def call_of(example: Example, runnable: Runnable) -> Call | None:

@@ -1,0 +1,60 @@
+"""The function under examination, read from its chunk and its file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from codeguard.behavior.effects import Capability, capabilities
+from codeguard.behavior.examples import Example
+from codeguard.behavior.matching import Features, features
+from codeguard.behavior.source import Definition, find, read_module
+from codeguard.behavior.surroundings import Runnable, extract
+from codeguard.models import Chunk, ChunkKind, SourceFile
+
+CHECKED = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A function that can be called, with what it says of itself."""
+
+    definition: Definition
+    runnable: Runnable
+    features: Features
+
+    @cached_property
+    def capabilities(self) -> frozenset[Capability]:
+        """What its syntax says it can do to the world."""
+        return capabilities(self.runnable.source)
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """Its capabilities, as text."""
+        return tuple(sorted(str(capability) for capability in self.capabilities))
+
+    def takes(self, examples: Sequence[Example]) -> bool:
+        """Say whether the candidate can be called the way the examples call."""
+        plain = [example for example in examples if example.args is not None]
+        return not plain or any(
+            self.features.takes(len(example.args or ()), list(example.kwargs)) for example in plain
+        )
+
+
+def read_candidate(chunk: Chunk, file: SourceFile) -> Candidate | str:
+    """Return the function that a chunk stands for, or why it cannot be called."""
+    if chunk.kind not in CHECKED:
+        return "not a function"
+    if chunk.language != "python":
+        return f"no checks for {chunk.language}"
+    module = read_module(file.text)
+    definition = find(module, chunk.symbol, chunk.start_line, chunk.end_line, chunk.text)
+    if definition is None:
+        return "the function does not parse"
+    if definition.nested:
+        return "defined inside another function, out of a caller's reach"
+    runnable = extract(definition, module)
+    if runnable is None:
+        return "too large or nested too deeply to be run"
+    return Candidate(definition, runnable, features(definition))

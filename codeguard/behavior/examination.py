@@ -1,0 +1,261 @@
+"""One candidate put on trial: its examples, its generated inputs, its effects, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from codeguard.behavior.budget import Budget
+from codeguard.behavior.candidate import Candidate
+from codeguard.behavior.coverage import merged, unreached
+from codeguard.behavior.effects import Capability, beyond, observed
+from codeguard.behavior.effecttables import CONVICTING
+from codeguard.behavior.examples import Spec
+from codeguard.behavior.generate import Arguments
+from codeguard.behavior.matching import Similarity
+from codeguard.behavior.profiles import Profile, answers, random_for
+from codeguard.behavior.running import Batch, Runner, Steps, call_of
+from codeguard.behavior.shrink import size, smaller
+from codeguard.behavior.trial import Answered, Question, compare, different, known, of_example, of_observed
+from codeguard.behavior.values import Comparison
+from codeguard.behavior.worlds import OTHER_WORLD
+from codeguard.models import CheckReport, Coverage, Verdict
+from codeguard.sandbox.model import JobResult, Level, Outcome, Status, Tier
+
+LEAST_AGREEMENT = 0.5  # a weak match has to agree with so much before its differences count
+MAX_ROUNDS = 4
+SHRINK_WIDTH = 24
+NOT_TAKEN = frozenset({"TypeError", "AttributeError"})
+ENDINGS = {
+    Status.ERROR: Verdict.ERROR,
+    Status.TIMEOUT: Verdict.TIMEOUT,
+    Status.MEMORY: Verdict.MEMORY,
+    Status.VIOLATION: Verdict.VIOLATION,
+    Status.POLICY: Verdict.POLICY,
+    Status.CRASH: Verdict.CRASH,
+    Status.MALFORMED: Verdict.MALFORMED,
+    Status.NO_SIGNAL: Verdict.NO_SIGNAL,
+    Status.UNSUPPORTED: Verdict.UNSUPPORTED,
+}
+
+
+@dataclass
+class Examination:
+    """Everything that is asked of one candidate; `runner` remembers the tier that takes it."""
+
+    candidate: Candidate
+    level: Level
+    budget: Budget
+    seed: bytes
+    runner: Runner = field(init=False)
+    calls: int = 0
+
+    def __post_init__(self) -> None:
+        self.runner = Runner(self.candidate.runnable, self.level, self.budget)
+
+    def against_spec(self, spec: Spec) -> Steps[CheckReport]:
+        """Hold the candidate to a hand-written spec."""
+        pairs = [(case, call_of(case, self.candidate.runnable)) for case in spec.cases]
+        questions = [of_example(case, call) for case, call in pairs if call is not None]
+        (result,) = yield from self._ask(questions)
+        answered = compare(questions, result.calls)
+        if not known(answered) or _not_taken(answered):
+            return self._ended(result, spec.origin)
+        wrong = different(answered)
+        if wrong:
+            return self._wrong(Verdict.FAIL, wrong, len(known(answered)), spec.origin, result)
+        if result.status is not Status.COMPLETED:
+            return self._ended(result, spec.origin)
+        return self._report(Verdict.PASS, f"{len(known(answered))} cases agree", result, origin=spec.origin)
+
+    def against_reference(self, profile: Profile, likeness: Similarity) -> Steps[CheckReport]:
+        """Hold the candidate to a trusted function: its examples, and its results on generated inputs."""
+        origin = profile.reference.origin
+        extra = beyond(self.candidate.capabilities, profile.capabilities)
+        questions = self._questions(profile)
+        if not questions:
+            return self._untested(profile, likeness, extra)
+        random_for(self.seed, "order", profile.reference.digest, self.candidate.runnable.source).shuffle(
+            questions
+        )
+        ordinary, other = yield from self._ask(questions, twice=True)
+        effects = (*ordinary.effects, *other.effects)
+        extra = beyond((*self.candidate.capabilities, *observed(effects)), profile.capabilities)
+        answered = compare(questions, ordinary.calls)
+        if not known(answered) or _not_taken(answered):
+            return self._violated(extra, likeness, ordinary, origin) or self._ended(ordinary, origin)
+        if not likeness.strong and not _agrees_mostly(answered):
+            return self._report(
+                Verdict.NO_SIGNAL, f"like {profile.reference.name} in words, not in what it does", ordinary
+            )
+        violated = self._violated(extra, likeness, ordinary, origin)
+        if violated is not None:
+            return violated
+        if different(answered) and self.runner.tier is Tier.RESTRICTED and self.level >= Level.L2:
+            # The restricted tier's own rules must not convict anybody.
+            self.runner.tier = Tier.NATIVE
+            ordinary, other = yield from self._ask(questions, twice=True)
+            answered = compare(questions, ordinary.calls)
+        verdict = yield from self._differs(profile, answered, ordinary)
+        if verdict is not None:
+            return verdict
+        if ordinary.status is not Status.COMPLETED:
+            return self._ended(ordinary, origin)
+        moved = self._moved(questions, answered, other, origin)
+        if moved is not None:
+            return moved
+        return self._passed(profile, answered, ordinary, extra)
+
+    def _questions(self, profile: Profile) -> list[Question]:
+        runnable = self.candidate.runnable
+        pairs = [(example, call_of(example, runnable)) for example in profile.examples]
+        questions = [of_example(example, call) for example, call in pairs if call is not None]
+        return questions + [of_observed(item, runnable.target) for item in profile.generated]
+
+    def _ask(self, questions: Sequence[Question], twice: bool = False) -> Steps[tuple[JobResult, ...]]:
+        calls = tuple(question.call for question in questions)
+        self.calls += len(calls)
+        first = Batch(calls, trace=True)
+        batches = (first, Batch(calls[::-1], OTHER_WORLD)) if twice else (first,)
+        return (yield from self.runner.run(*batches))
+
+    def _differs(
+        self, profile: Profile, answered: Sequence[Answered], result: JobResult
+    ) -> Steps[CheckReport | None]:
+        wrong = different(answered)
+        if not wrong:
+            return None
+        origin = profile.reference.origin
+        on_examples = [item for item in wrong if item.question.example is not None]
+        if on_examples:
+            examples = [item for item in known(answered) if item.question.example is not None]
+            return self._wrong(Verdict.FAIL, on_examples, len(examples), origin, result)
+        generated = [item for item in known(answered) if item.question.example is None]
+        smallest = yield from self._shrunk(profile, wrong[0])
+        return self._wrong(Verdict.DIVERGES, [smallest, *wrong[1:]], len(generated), origin, result)
+
+    def _shrunk(self, profile: Profile, found: Answered) -> Steps[Answered]:
+        """Return a smaller call inside the domain on which the candidate still differs."""
+        best = found
+        left = self.budget.shrinking
+        runner = Runner(profile.reference.runnable, self.level, self.budget)
+        for _ in range(MAX_ROUNDS):
+            if profile.domain is None or best.question.call.args is None or left <= 0:
+                break
+            current: Arguments = (best.question.call.args, best.question.call.kwargs)
+            steps = [call for call in smaller(current) if profile.domain.admits(*call)]
+            steps = sorted(steps, key=size)[: min(SHRINK_WIDTH, left)]
+            left -= len(steps)
+            seen, _ = yield from answers(runner, profile.reference, steps, profile.examples)
+            questions = [of_observed(item, self.candidate.runnable.target) for item in seen]
+            if not questions:
+                break
+            (result,) = yield from self._ask(questions)
+            wrong = different(compare(questions, result.calls))
+            if not wrong or wrong[0].size >= best.size:
+                break
+            best = wrong[0]
+        return best
+
+    def _moved(
+        self, questions: Sequence[Question], answered: Sequence[Answered], other: JobResult, origin: str
+    ) -> CheckReport | None:
+        """Report results that are right in one world and wrong in another, as the reference's are not."""
+        again = compare(questions, other.calls[::-1])
+        moved = [
+            second
+            for first, second in zip(answered, again, strict=False)
+            if first.comparison is Comparison.SAME and second.comparison is Comparison.DIFFERENT
+        ]
+        if not moved:
+            return None
+        report = self._wrong(
+            Verdict.DIVERGES, sorted(moved, key=lambda item: item.size), len(again), origin, other
+        )
+        return replace(
+            report, reason=f"depends on clock, environment, hash seed or order of calls: {report.reason}"
+        )
+
+    def _violated(
+        self, extra: Sequence[Capability], likeness: Similarity, result: JobResult, origin: str
+    ) -> CheckReport | None:
+        worst = [capability for capability in extra if capability.kind in CONVICTING]
+        if not worst or not likeness.strong:
+            return None
+        kinds = ", ".join(dict.fromkeys(capability.kind for capability in worst))
+        reason = f"reaches for {kinds}, its trusted twin does not ({worst[0].detail})"
+        return self._report(Verdict.VIOLATION, reason, result, origin=origin, extra=extra)
+
+    def _passed(
+        self, profile: Profile, answered: Sequence[Answered], result: JobResult, extra: Sequence[Capability]
+    ) -> CheckReport:
+        missing = unreached(self.candidate.runnable.node, merged([result.coverage]))
+        agreed = [item for item in answered if item.comparison is Comparison.SAME]
+        report = self._report(
+            Verdict.PASS, f"{len(agreed)} calls agree", result, origin=profile.reference.origin, extra=extra
+        )
+        notes = tuple(f"not reached: {line}" for line in missing[:5])
+        return replace(
+            report,
+            coverage=Coverage.PARTIAL if missing else Coverage.FULL,
+            notes=(*report.notes, *notes),
+        )
+
+    def _untested(self, profile: Profile, likeness: Similarity, extra: Sequence[Capability]) -> CheckReport:
+        idle = JobResult(Status.NO_SIGNAL, self.level, self.runner.tier)
+        violated = self._violated(extra, likeness, idle, profile.reference.origin)
+        reason = profile.problem or "the trusted function has no usable example"
+        return violated or self._report(Verdict.NO_SIGNAL, reason, idle, extra=extra)
+
+    def _wrong(
+        self, verdict: Verdict, wrong: Sequence[Answered], asked: int, origin: str, result: JobResult
+    ) -> CheckReport:
+        smallest = wrong[0]
+        example = smallest.question.example
+        kind = "examples" if verdict is Verdict.FAIL else "inputs"
+        return replace(
+            self._report(verdict, f"wrong on {len(wrong)} of {asked} {kind}", result),
+            origin=(example.origin if example is not None else "") or origin,
+            counterexample=smallest.text,
+            share=min(1.0, len(wrong) / max(1, asked)),
+        )
+
+    def _ended(self, result: JobResult, origin: str) -> CheckReport:
+        verdict = ENDINGS.get(result.status, Verdict.NO_SIGNAL)
+        reason = result.detail or "no result that could be compared"
+        return self._report(verdict, reason, result, origin=origin)
+
+    def _report(
+        self,
+        verdict: Verdict,
+        reason: str,
+        result: JobResult,
+        origin: str = "",
+        extra: Sequence[Capability] = (),
+    ) -> CheckReport:
+        effects = tuple(dict.fromkeys((*self.candidate.effects, *result.effects)))
+        notes = tuple(f"beyond its twin: {capability}" for capability in extra)
+        return CheckReport(
+            verdict,
+            reason,
+            self.level.name,
+            self.runner.tier.value,
+            origin=origin,
+            calls=self.calls,
+            effects=effects,
+            notes=notes,
+        )
+
+
+def _not_taken(answered: Sequence[Answered]) -> bool:
+    """Say whether the candidate refuses every call as one not made for it."""
+    return all(
+        item.answer.outcome is Outcome.RAISED and NOT_TAKEN.intersection(item.answer.exception)
+        for item in known(answered)
+    )
+
+
+def _agrees_mostly(answered: Sequence[Answered]) -> bool:
+    compared = known(answered)
+    same = sum(item.comparison is Comparison.SAME for item in compared)
+    return same >= LEAST_AGREEMENT * len(compared)

@@ -1,0 +1,399 @@
+"""Inputs made from examples: mixed, mutated, at the boundaries, and fresh ones of the learned shape.
+
+Deterministic for a given random source: sets are put in order before
+anything is chosen from them, and Python's hashes play no part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from codeguard.behavior.domain import BRACKETS, Domain, Items, Numbers, Shape, Texts, ordered
+
+MAX_ITEMS = 40
+MAX_TRIES = 12
+Arguments = tuple[tuple[object, ...], Mapping[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Values that may stand at one place: those seen there, and literals worth trying."""
+
+    seen: tuple[object, ...]
+    literals: tuple[object, ...] = ()
+
+    def pick(self, random: Random) -> object:
+        """Return one of them."""
+        return random.choice(self.literals if self.literals and random.random() < 0.3 else self.seen)
+
+
+def generate(
+    examples: Sequence[Arguments], domain: Domain, random: Random, count: int, literals: Sequence[object] = ()
+) -> Iterator[Arguments]:
+    """Yield up to `count` different calls inside the domain, small ones first where they can be listed.
+
+    `examples` must not be empty. Examples themselves are not repeated.
+    """
+    known = {_key(call) for call in examples}
+    made = 0
+    sources = _listed(examples, domain), _random(examples, domain, random, count * MAX_TRIES, literals)
+    for number, source in enumerate(sources):
+        share = count * (number + 1) // 2
+        for call in source:
+            key = _key(call)
+            if key in known or not domain.admits(*call):
+                continue
+            known.add(key)
+            yield call
+            made += 1
+            if made >= share:
+                break
+
+
+def _key(call: Arguments) -> str:
+    return repr((call[0], sorted(call[1].items())))
+
+
+def _listed(examples: Sequence[Arguments], domain: Domain) -> Iterator[Arguments]:
+    """List small numbers and short texts in full: off-by-one shows there first."""
+    base_args, base_kwargs = examples[0]
+    choices = [_small_values(shape, len(domain.shapes)) for shape in domain.shapes[: len(base_args)]]
+    if choices and all(choices):
+        sizes = [len(values) for values in choices]
+        total = math.prod(sizes)
+        if total <= 4_000:
+            for index in range(total):
+                placed: list[object] = []
+                rest = index
+                for values in choices:
+                    rest, place = divmod(rest, len(values))
+                    placed.append(values[place])
+                yield tuple(placed), base_kwargs
+            return
+    for args, kwargs in examples:
+        for position, values in enumerate(choices[: len(args)]):
+            for value in values:
+                yield (*args[:position], value, *args[position + 1 :]), kwargs
+
+
+def _small_values(shape: Shape, arity: int) -> list[object]:
+    """Return the small numbers and booleans that a shape admits; nothing for larger structures."""
+    most = {1: 60, 2: 12}.get(arity, 6)
+    found: list[object] = []
+    if "bool" in shape.kinds:
+        found += [False, True]
+    if "int" in shape.kinds and shape.numbers is not None:
+        numbers = [number for size in range(most) for number in ((size, -size) if size else (0,))]
+        found += [number for number in numbers if shape.numbers.admits(number)][:most]
+    if shape.kinds - {"bool", "int"} and found:
+        return []
+    return found
+
+
+def _random(
+    examples: Sequence[Arguments], domain: Domain, random: Random, tries: int, literals: Sequence[object]
+) -> Iterator[Arguments]:
+    pools = _pools(examples, literals)
+    for _ in range(tries):
+        args, kwargs = random.choice(examples)
+        choice = random.random()
+        if choice < 0.25:
+            args = tuple(fresh(shape, random) for shape in domain.shapes[: len(args)])
+        elif choice < 0.35 and len(examples) > 1:
+            args = tuple(random.choice(pools[index].seen) for index in range(len(args)))
+        else:
+            changes = 1 if random.random() < 0.6 else random.randint(2, 3)
+            for _ in range(changes):
+                args = _changed(args, domain, pools, random)
+        yield args, kwargs
+
+
+def _pools(examples: Sequence[Arguments], literals: Sequence[object]) -> list[Pool]:
+    width = max(len(args) for args, _ in examples)
+    return [
+        Pool(tuple(args[index] for args, _ in examples if index < len(args)), tuple(literals))
+        for index in range(width)
+    ]
+
+
+def _changed(
+    args: tuple[object, ...], domain: Domain, pools: Sequence[Pool], random: Random
+) -> tuple[object, ...]:
+    if not args:
+        return args
+    position = random.randrange(len(args))
+    shape, pool = domain.shapes[position], pools[position]
+    value = pool.pick(random) if random.random() < 0.1 else mutate(args[position], shape, pool, random)
+    changed = [*args[:position], value, *args[position + 1 :]]
+    for relation in domain.relations:
+        if relation.kind == "equal_lengths" and position in (relation.first, relation.second):
+            other = relation.second if relation.first == position else relation.first
+            changed[other] = _resized(changed[other], value, domain.shapes[other], random)
+    return tuple(changed)
+
+
+def _resized(value: object, model: object, shape: Shape, random: Random) -> object:
+    """Give a sequence the length of another one."""
+    if isinstance(value, str) and isinstance(model, str | list | tuple):
+        return (value * (len(model) // max(1, len(value)) + 1))[: len(model)] if value else value
+    if isinstance(value, list | tuple) and isinstance(model, str | list | tuple):
+        items = list(value)[: len(model)]
+        while len(items) < len(model):
+            items.append(random.choice(items) if items else _item(shape, random))
+        return type(value)(items)
+    return value
+
+
+def _item(shape: Shape, random: Random) -> object:
+    return fresh(shape.items.item, random) if shape.items is not None else 0
+
+
+def mutate(value: object, shape: Shape, pool: Pool, random: Random, depth: int = 0) -> object:
+    """Return a value a small step away from another one."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return _mutate_int(value, shape.numbers, pool, random)
+    if isinstance(value, float):
+        return _mutate_float(value, shape.numbers, random)
+    if isinstance(value, str):
+        return _mutate_text(value, shape.texts, pool, random)
+    if isinstance(value, list | tuple):
+        changed = _mutate_items(list(value), shape, random, depth)
+        return changed if isinstance(value, list) else tuple(changed)
+    if isinstance(value, set | frozenset):
+        return _rebuilt_set(value, _mutate_items(ordered(value), shape, random, depth))
+    if isinstance(value, dict):
+        return _mutate_dict(value, shape, random, depth)
+    return pool.pick(random)
+
+
+def _mutate_int(value: int, numbers: Numbers | None, pool: Pool, random: Random) -> int:
+    others = [item for item in (*pool.seen, *pool.literals) if type(item) is int]
+    high = int(min(numbers.high, 1e15)) if numbers is not None else 100
+    low = -high if numbers is not None and numbers.negative else 0
+    steps = [
+        value + random.choice((-1, 1, -2, 2)),
+        value + random.randint(-10, 10),
+        random.randint(low, high),
+        random.randint(low, max(low, min(high, 20))),
+        -value if low < 0 else value // 2,
+        random.choice(others) + random.choice((-1, 0, 1)) if others else value + 1,
+    ]
+    return random.choice(steps)
+
+
+def _mutate_float(value: float, numbers: Numbers | None, random: Random) -> float:
+    """Change a float in steps of an eighth, so that no rounding decides a comparison."""
+    grid = 8.0 if abs(value) >= 0.25 or value == 0 else 2.0 ** (3 - math.floor(math.log2(abs(value))))
+    high = min(numbers.high, 1e12) if numbers is not None else 100.0
+    steps = [
+        value + random.choice((-1, 1)),
+        value + random.randint(-16, 16) / grid,
+        random.randint(0, int(min(high, 1e6) * 8)) / 8.0,
+        random.randint(0, 80) / grid,
+        -value if numbers is not None and numbers.negative else value / 2,
+    ]
+    return round(random.choice(steps) * grid) / grid
+
+
+def _mutate_text(value: str, texts: Texts | None, pool: Pool, random: Random) -> str:
+    characters = (
+        sorted(texts.characters) if texts is not None and texts.characters else sorted(set(value)) or ["a"]
+    )
+    near = sorted(set(value)) or characters
+    if texts is not None and texts.choices is not None:
+        return random.choice(sorted(texts.choices))
+    if texts is not None and (texts.template is not None and random.random() < 0.8):
+        return _same_template(value, characters, random)
+    if texts is not None and texts.balanced and random.random() < 0.7:
+        return _mutate_balanced(value, sorted(texts.balanced), random)
+    place = random.randint(0, len(value))
+    other = random.choice([text for text in (*pool.seen, *pool.literals) if isinstance(text, str)] or [value])
+    one = random.choice(near if random.random() < 0.5 else characters)
+    start, end = sorted((random.randint(0, len(value)), random.randint(0, len(value))))
+    steps = [
+        value[:place] + one + value[place:],
+        value[: max(0, place - 1)] + value[place:],
+        value[: max(0, place - 1)] + one + value[place:],
+        value[:end] + value[start:],
+        value[:start] + value[end:],
+        value + other,
+        value[place:] + value[:place],
+        value[::-1],
+        value.swapcase(),
+        value + value[::-1],
+        value[:place] + one * random.randint(1, 4) + value[place:],
+    ]
+    if " " in value:
+        parts = value.split(" ")
+        random.shuffle(parts)
+        steps += [" ".join(parts), " ".join(parts[:-1]), " ".join((*parts, random.choice(parts)))]
+    return random.choice(steps)
+
+
+def _same_template(value: str, characters: Sequence[str], random: Random) -> str:
+    digits = [char for char in characters if char.isdigit()] or ["0", "1"]
+    letters = [char for char in characters if char.isalpha()] or ["a", "b"]
+    changed = []
+    for char in value:
+        if random.random() < 0.5:
+            changed.append(char)
+        elif char.isdigit():
+            changed.append(random.choice(digits))
+        elif char.isalpha():
+            changed.append(random.choice(letters))
+        else:
+            changed.append(char)
+        if char.isalnum() and random.random() < 0.08:
+            changed.append(changed[-1])
+    return "".join(changed)
+
+
+def _mutate_balanced(value: str, openings: Sequence[str], random: Random) -> str:
+    opening = random.choice(openings)
+    start, end = sorted((random.randint(0, len(value)), random.randint(0, len(value))))
+    steps = [
+        value[:start] + opening + BRACKETS[opening] + value[start:],
+        opening + value + BRACKETS[opening],
+        value[:start] + opening + value[start:end] + BRACKETS[opening] + value[end:],
+        value.replace(opening + BRACKETS[opening], "", 1),
+        value + value,
+        " ".join(reversed(value.split(" "))),
+    ]
+    return random.choice(steps)
+
+
+def _mutate_items(items: list[object], shape: Shape, random: Random, depth: int) -> list[object]:
+    inside = shape.items
+    item_shape = inside.item if inside is not None else shape
+    if shape.columns is not None and items:
+        place = random.randrange(len(items))
+        column = shape.columns[place] if place < len(shape.columns) else item_shape
+        items[place] = mutate(items[place], column, Pool((items[place],)), random, depth + 1)
+        return items
+    place = random.randint(0, len(items))
+    pool = Pool(tuple(items) + (item_shape.seen or (0,)))
+    step = random.randrange(10)
+    if step <= 1 and items:
+        place = min(place, len(items) - 1)
+        items[place] = mutate(items[place], item_shape, pool, random, depth + 1)
+    elif step == 2 and items:
+        del items[min(place, len(items) - 1)]
+    elif step == 3:
+        items.insert(place, pool.pick(random))
+    elif step == 4:
+        items.insert(place, fresh(item_shape, random, depth + 1))
+    elif step == 5:
+        random.shuffle(items)
+    elif step == 6 and items:
+        items.insert(place, random.choice(items))
+    elif step == 7:
+        items = [mutate(item, item_shape, pool, random, depth + 1) for item in items]
+    elif step == 8:
+        items.reverse()
+    else:
+        items = items[: max(1, place)]
+    if inside is not None and inside.ascending:
+        items.sort(key=_sort_key)
+    return items[:MAX_ITEMS]
+
+
+def _sort_key(value: object) -> tuple[str, float, str]:
+    if isinstance(value, bool | int | float):
+        return "number", float(value), ""
+    return type(value).__name__, 0.0, str(value)
+
+
+def _rebuilt_set(model: object, items: Sequence[object]) -> object:
+    try:
+        return frozenset(items) if isinstance(model, frozenset) else set(items)
+    except TypeError:
+        return model
+
+
+def _mutate_dict(
+    value: dict[object, object], shape: Shape, random: Random, depth: int
+) -> dict[object, object]:
+    changed = dict(value)
+    keys = list(changed)
+    keys_shape = shape.items.item if shape.items is not None else shape
+    values_shape = shape.values.item if shape.values is not None else shape
+    step = random.randrange(4)
+    if step == 0 and keys:
+        del changed[random.choice(keys)]
+    elif step == 1 and keys:
+        key = random.choice(keys)
+        changed[key] = mutate(changed[key], values_shape, Pool(tuple(changed.values())), random, depth + 1)
+    elif step == 2 and keys:
+        key = random.choice(keys)
+        renamed = mutate(key, keys_shape, Pool(tuple(keys)), random, depth + 1)
+        changed = {(renamed if name == key else name): item for name, item in changed.items()}
+    else:
+        changed[fresh(keys_shape, random, depth + 1)] = fresh(values_shape, random, depth + 1)
+    return changed
+
+
+def fresh(shape: Shape, random: Random, depth: int = 0) -> object:
+    """Return a new value of a shape."""
+    kind = random.choice(sorted(shape.kinds)) if shape.kinds else "int"
+    if kind == "bool":
+        return random.random() < 0.5
+    if kind in ("int", "float") and shape.numbers is not None:
+        return _fresh_number(shape.numbers, kind, random)
+    if kind == "str" and shape.texts is not None:
+        return _fresh_text(shape.texts, shape, random)
+    if kind in ("list", "tuple", "set", "frozenset") and shape.items is not None and depth < 6:
+        return _fresh_items(kind, shape, random, depth)
+    if kind == "dict" and shape.items is not None and shape.values is not None and depth < 6:
+        count = random.randint(shape.items.shortest, max(shape.items.shortest, min(shape.items.longest, 6)))
+        return {
+            fresh(shape.items.item, random, depth + 1): fresh(shape.values.item, random, depth + 1)
+            for _ in range(count)
+        }
+    return random.choice(shape.seen) if shape.seen else None
+
+
+def _fresh_number(numbers: Numbers, kind: str, random: Random) -> int | float:
+    """Return a number: small ones are as likely as the whole range, so that ties and zeros occur."""
+    high = min(numbers.high, 1e12)
+    top = high if random.random() < 0.3 else min(high, 10.0)
+    low = -top if numbers.negative else max(0.0, min(numbers.low, top))
+    if kind == "int":
+        return random.randint(math.ceil(low), max(math.ceil(low), math.floor(top)))
+    return random.randint(math.ceil(low * 8), max(math.ceil(low * 8), math.floor(top * 8))) / 8.0
+
+
+def _fresh_text(texts: Texts, shape: Shape, random: Random) -> str:
+    if texts.choices is not None:
+        return random.choice(sorted(texts.choices))
+    if texts.template is not None or texts.balanced:
+        model = random.choice([value for value in shape.seen if isinstance(value, str)] or [""])
+        for _ in range(4):
+            model = _mutate_text(model, texts, Pool((model,)), random)
+        return model
+    characters = sorted(texts.characters) or ["a"]
+    few = [random.choice(characters) for _ in range(random.randint(1, 4))]
+    length = random.randint(texts.shortest, max(texts.shortest, min(texts.longest, 10)))
+    chosen = few if random.random() < 0.6 else characters
+    return "".join(random.choice(chosen) for _ in range(length))
+
+
+def _fresh_items(kind: str, shape: Shape, random: Random, depth: int) -> object:
+    inside: Items | None = shape.items
+    assert inside is not None
+    if shape.columns is not None:
+        return tuple(fresh(column, random, depth + 1) for column in shape.columns)
+    longest = min(inside.longest, 12 if depth == 0 else 5)
+    length = random.randint(inside.shortest, max(inside.shortest, longest))
+    items: list[object] = [fresh(inside.item, random, depth + 1) for _ in range(length)]
+    if inside.distinct:
+        items = list({repr(item): item for item in items}.values())
+    if inside.ascending:
+        items.sort(key=_sort_key)
+    if kind in ("set", "frozenset"):
+        return _rebuilt_set(frozenset() if kind == "frozenset" else set(), items)
+    return items if kind == "list" else tuple(items)

@@ -1,0 +1,136 @@
+"""What a trusted function was seen to do: confirmed examples, its domain, and many more calls of it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from codeguard.behavior.budget import Budget
+from codeguard.behavior.domain import Domain, learn_domain
+from codeguard.behavior.effects import Capability, capabilities, observed
+from codeguard.behavior.examples import Example, Prints, Returns
+from codeguard.behavior.generate import Arguments, generate
+from codeguard.behavior.references import Reference
+from codeguard.behavior.running import Batch, Runner, Steps, call_of
+from codeguard.behavior.values import Comparison, agrees, magnitude, meets, same_value
+from codeguard.behavior.worlds import OTHER_WORLD
+from codeguard.sandbox.model import Call, CallResult, Level, Outcome, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One call of the reference and what it gave."""
+
+    call: Call
+    answer: CallResult
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A reference, run: what it confirmed of its examples, and its results on generated inputs.
+
+    `domain` is None where no example shows plain values. `problem` says why
+    the reference could not be run, empty where it could.
+    """
+
+    reference: Reference
+    examples: tuple[Example, ...]
+    generated: tuple[Observed, ...]
+    domain: Domain | None
+    capabilities: frozenset[Capability]
+    problem: str = ""
+
+    @property
+    def plain_calls(self) -> tuple[Arguments, ...]:
+        """The arguments of the examples that are plain values."""
+        return tuple((example.args, example.kwargs) for example in self.examples if example.args is not None)
+
+
+def random_for(seed: bytes, *purpose: str) -> Random:
+    """Return a random source that depends on the installation's seed and a purpose alone."""
+    text = "\0".join(purpose).encode("utf-8", "surrogatepass")
+    return Random(int.from_bytes(hmac.new(seed, text, hashlib.sha256).digest(), "big"))
+
+
+def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> Steps[Profile]:
+    """Run a reference on its examples, learn its domain, and run it on generated inputs, twice."""
+    runner = Runner(reference.runnable, level, budget)
+    able = capabilities(reference.runnable.source)
+    examples, problem, effects = yield from _confirmed(reference, runner)
+    profile = Profile(reference, examples, (), None, able | observed(effects), problem)
+    calls = profile.plain_calls
+    if problem or not calls:
+        return profile
+    domain = learn_domain(calls)
+    random = random_for(seed, "inputs", reference.digest)
+    inputs = list(generate(calls, domain, random, budget.generated))
+    seen, more = yield from answers(runner, reference, inputs, examples)
+    return replace(
+        profile, domain=domain, generated=tuple(seen), capabilities=profile.capabilities | observed(more)
+    )
+
+
+def answers(
+    runner: Runner, reference: Reference, inputs: Sequence[Arguments], examples: Sequence[Example]
+) -> Steps[tuple[list[Observed], tuple[str, ...]]]:
+    """Run the reference on inputs; keep those on which it returns what it may return, in every world."""
+    calls = tuple(Call(reference.runnable.target, tuple(args), dict(kwargs)) for args, kwargs in inputs)
+    if not calls:
+        return [], ()
+    first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], OTHER_WORLD))
+    usual = result_kinds(examples)
+    kept = [
+        Observed(call, answer)
+        for call, answer, again in zip(calls, first.calls, second.calls[::-1], strict=False)
+        if answer.outcome is Outcome.RETURNED
+        and agrees(answer, again, call.args) is Comparison.SAME
+        and (not usual or result_kind(answer.value) in usual)
+    ]
+    return kept, first.effects
+
+
+def result_kinds(examples: Sequence[Example]) -> frozenset[str]:
+    """Return the kinds of results that examples show; empty where they show none."""
+    return frozenset(
+        result_kind(item.expected.value) for item in examples if isinstance(item.expected, Returns)
+    )
+
+
+def result_kind(value: object) -> str:
+    """Return a result's kind; all numbers are one kind."""
+    if isinstance(value, bool):
+        return "bool"
+    return "number" if isinstance(value, int | float | complex) else type(value).__name__
+
+
+def _confirmed(
+    reference: Reference, runner: Runner
+) -> Steps[tuple[tuple[Example, ...], str, tuple[str, ...]]]:
+    """Keep the examples that the trusted function itself meets: documentation may be wrong, too."""
+    pairs = [
+        (example, call) for example in reference.examples if (call := call_of(example, reference.runnable))
+    ]
+    if not pairs:
+        return (), "", ()
+    (result,) = yield from runner.run(Batch(tuple(call for _, call in pairs)))
+    if result.status is not Status.COMPLETED:
+        written = tuple(item for item, _ in pairs if item.args is not None and item.expected is not None)
+        return written, result.detail or result.status.value, result.effects
+    confirmed = [_confirm(example, answer) for (example, _), answer in zip(pairs, result.calls, strict=False)]
+    return tuple(example for example in confirmed if example is not None), "", result.effects
+
+
+def _confirm(example: Example, answer: CallResult) -> Example | None:
+    if example.expected is None:
+        if (
+            answer.outcome is not Outcome.RETURNED
+            or same_value(answer.value, answer.value) is not Comparison.SAME
+        ):
+            return None
+        printed = answer.value is None and answer.stdout
+        return replace(example, expected=Prints(answer.stdout) if printed else Returns(answer.value))
+    scale = magnitude(example.args) if example.args is not None else 1.0
+    return example if meets(example.expected, answer, scale) is Comparison.SAME else None
