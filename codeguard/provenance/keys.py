@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING
 
-from codeguard.errors import ConfigError, ManifestError, MissingExtraError
+from codeguard.errors import CodeguardError, ConfigError, ManifestError
 from codeguard.provenance.escape import shown
 from codeguard.provenance.local import read_limited
 from codeguard.provenance.policy import SignerPolicy, SigningPolicy
@@ -135,11 +135,14 @@ def load_signer(path: Path, passphrase: Callable[[], bytes] | None = None) -> Cr
 
 
 def cryptography() -> ModuleType:
-    """Return `codeguard.provenance.crypto`; MissingExtraError where its libraries are not installed."""
+    """Return `codeguard.provenance.crypto`; CodeguardError where its libraries are not installed."""
     try:
         from codeguard.provenance import crypto
     except ImportError:
-        raise MissingExtraError("signatures need securesystemslib and cryptography", "signing") from None
+        raise CodeguardError(
+            "signatures need securesystemslib and cryptography, which are not installed",
+            hint="install them with: pip install 'securesystemslib[crypto]'",
+        ) from None
     return crypto
 
 
