@@ -1,0 +1,1 @@
+"""Attacks on the sandbox: one table a category, proven to work before they are turned on it."""

@@ -1,0 +1,157 @@
+"""Runs an attack inside the sandbox and lists every effect that it had."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from types import TracebackType
+
+from attacks.arena import SECRET_NAME, Arena, become_subreaper, descendants
+from attacks.case import ADD_VALUES, Attack, Proof
+from codeguard.sandbox import Call, Job, JobResult, Level, Limits, Outcome, Sandbox, Status, Tier, World
+
+LIMITS = Limits(wall_s=0.25)
+CALM = Limits()  # for what has to be right, not to be cut
+OVERTIME_S = 0.5
+NEXT = Job("def twice(x):\n    return [x, x + x]\n", (Call("twice", (21,)),))
+NEXT_VALUE = [21, 42]
+
+
+class Range:
+    """A sandbox with an arena around it; attacks run one after another."""
+
+    def __init__(self, without: frozenset[str] = frozenset(), limits: Limits = LIMITS) -> None:
+        self.without = without
+        self.limits = limits
+        become_subreaper()
+        self.arena = Arena()
+        os.environ[SECRET_NAME] = self.arena.secret
+        self.sandbox = Sandbox(level_required=Level.L0 if without else Level.L2, without=without)
+        self.others = descendants(os.getpid())
+        self.probes: dict[tuple[str, Tier], object] = {}
+        # The host's memory and compiled code are warm before anything hostile runs.
+        self._next_is_right()
+
+    def __enter__(self) -> Range:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.sandbox.close()
+        self.arena.close()
+        os.environ.pop(SECRET_NAME, None)
+
+    def effects(self, attack: Attack, tier: Tier) -> list[str]:
+        """Run one attack and return the effects that it must not have had; none is what one hopes for."""
+        if self.arena.changed() or self.arena.victim_change():
+            self._renew()
+        clean = self._probe(attack, tier) if attack.proof is Proof.STATE else None
+        results = [self._attack(attack, tier)]
+        if attack.proof is Proof.FLAP:
+            results.append(self._fresh_attack(attack, tier))
+        found = [effect for result in results for effect in self._seen(attack, result)]
+        if attack.proof is Proof.STATE and repr(self._probe(attack, tier, again=True)) != repr(clean):
+            found.append(
+                f"the next check gives {self._probe(attack, tier, again=True)!r} instead of {clean!r}"
+            )
+        if attack.proof is Proof.FLAP and repr(results[0].calls) != repr(results[1].calls):
+            found.append("two runs differ")
+        return found + self._outside()
+
+    def run(self, attack: Attack, tier: Tier) -> JobResult:
+        """Run the attack's job alone and return what the host sees."""
+        return self._attack(attack, tier)
+
+    def _job(self, attack: Attack, source: str, calls: tuple[str, ...], tier: Tier) -> Job:
+        made = tuple(Call(call, args=None) for call in calls)
+        limits = CALM if attack.proof is Proof.STATE else self.limits
+        return Job(self.arena.fill(source), made, tier, limits, World())
+
+    def _attack(self, attack: Attack, tier: Tier) -> JobResult:
+        return self.sandbox.run(self._job(attack, attack.source, attack.calls, tier))
+
+    def _fresh_attack(self, attack: Attack, tier: Tier) -> JobResult:
+        with Sandbox(level_required=self.sandbox.level_required, without=self.without) as other:
+            other.run(NEXT)  # starting takes time that is not the attack's
+            return other.run(self._job(attack, attack.source, attack.calls, tier))
+
+    def _probe(self, attack: Attack, tier: Tier, again: bool = False) -> object:
+        key = (attack.id, tier)
+        if again or key not in self.probes:
+            result = self.sandbox.run(self._job(attack, attack.after, ("probe()",), tier))
+            shown = [(call.outcome.value, call.value, call.exception) for call in result.calls]
+            self.probes[key] = (result.status.value, shown)
+        return self.probes[key]
+
+    def _seen(self, attack: Attack, result: JobResult) -> list[str]:
+        found = []
+        text = repr([(call.value, call.stdout, call.message) for call in result.calls]) + result.detail
+        if self.arena.secret in text:
+            found.append("the secret came out")
+        elif attack.proof is Proof.LEAK and _came_out(self.arena.fill(attack.sought), result):
+            found.append(f"came out: {self.arena.fill(attack.sought)}")
+        values = tuple(call.value for call in result.calls if call.outcome is Outcome.RETURNED)
+        right = values == ADD_VALUES and all(type(value) is int for value in values)
+        if attack.proof is Proof.SPOOF and result.status is Status.COMPLETED and right:
+            found.append("a wrong function passes")
+        if attack.proof is Proof.DETECT and result.status is Status.COMPLETED and right:
+            found.append("behaves where it is tested")
+        if attack.proof is Proof.CRASH and result.status is Status.COMPLETED and _returned(result):
+            found.append("completed")
+        limits = CALM if attack.proof is Proof.STATE else self.limits
+        if result.wall_s > limits.wall_s + OVERTIME_S:
+            found.append(f"cut after {result.wall_s:.2f} s")
+        if result.status is Status.UNSUPPORTED and "not engaged" in result.detail:
+            found.append("was not tested: " + result.detail)
+        return found
+
+    def _outside(self) -> list[str]:
+        found = [f"changed: {name}" for name in self.arena.changed()]
+        if self.arena.heard():
+            found.append("a listener was contacted")
+        if change := self.arena.victim_change():
+            found.append(f"victim: {change}")
+        if not self._next_is_right():
+            found.append("the next check is harmed")
+        if extra := self._survivors():
+            found.append(f"{extra} processes survive")
+        return found
+
+    def _next_is_right(self) -> bool:
+        result = self.sandbox.run(NEXT)
+        return result.status is Status.COMPLETED and result.calls[0].value == NEXT_VALUE
+
+    def _survivors(self) -> int:
+        """Count processes beyond the started interpreter and its pid 1, after a moment to be buried."""
+        for _ in range(50):
+            extra = len(descendants(os.getpid()) - self.others) - self._expected()
+            if extra <= 0:
+                return 0
+            time.sleep(0.01)
+        return extra
+
+    def _expected(self) -> int:
+        engaged = {layer.name for layer in self.sandbox.layers() if layer.engaged}
+        zygotes = sum(map(len, self.sandbox._idle.values()))
+        return zygotes * (2 if "namespaces" in engaged else 1)
+
+    def _renew(self) -> None:
+        """Start again after an attack got through, so that its traces are not counted twice."""
+        self.sandbox.close()
+        self.arena.close()
+        self.__init__(self.without, self.limits)  # type: ignore[misc]
+
+
+def _returned(result: JobResult) -> bool:
+    return all(call.outcome is Outcome.RETURNED for call in result.calls)
+
+
+def _came_out(sought: str, result: JobResult) -> bool:
+    try:
+        value = json.dumps([call.value for call in result.calls])
+    except TypeError:
+        value = repr([call.value for call in result.calls])
+    shown = value + "".join(call.stdout for call in result.calls)
+    return sought in shown

@@ -1,0 +1,184 @@
+"""Marshal, code objects and memory: Python that crashes its own interpreter."""
+
+from __future__ import annotations
+
+from attacks.case import FRESH, POLICY, Attack, Proof
+from attacks.raw import RAW
+
+ONE = (POLICY, FRESH)
+
+
+def _crash(id: str, mechanism: str, source: str, needs: str = "") -> Attack:  # noqa: A002
+    return Attack(id, mechanism, Proof.CRASH, source, ONE, needs=needs)
+
+
+ATTACKS = (
+    _crash(
+        "garbage-bytecode",
+        "code.replace(co_code=...) with bytes that no compiler makes",
+        """
+def victim(x):
+    return x
+def attack():
+    victim.__code__ = victim.__code__.replace(co_code=bytes(range(256)) * 8)
+    return victim(1)
+""",
+    ),
+    _crash(
+        "constant-index",
+        "LOAD_CONST beyond the end of co_consts",
+        """
+def victim():
+    return "constant"
+def attack():
+    import opcode
+    code = bytes([opcode.opmap["RESUME"], 0, opcode.opmap["EXTENDED_ARG"], 255, opcode.opmap["EXTENDED_ARG"], 255,
+                  opcode.opmap["LOAD_CONST"], 255, opcode.opmap["RETURN_VALUE"], 0])
+    victim.__code__ = victim.__code__.replace(co_code=code, co_consts=())
+    return victim()
+""",
+    ),
+    _crash(
+        "local-index",
+        "LOAD_FAST beyond the frame's variables",
+        """
+def victim(x):
+    return x
+def attack():
+    import opcode
+    load, ext = opcode.opmap["LOAD_FAST"], opcode.opmap["EXTENDED_ARG"]
+    code = bytes([opcode.opmap["RESUME"], 0, ext, 127, ext, 255, ext, 255, load, 255, opcode.opmap["RETURN_VALUE"], 0])
+    victim.__code__ = victim.__code__.replace(co_code=code)
+    return victim(1)
+""",
+    ),
+    _crash(
+        "stack-underflow",
+        "bytecode that pops more than it pushed",
+        """
+def victim():
+    return 1
+def attack():
+    import opcode
+    code = bytes([opcode.opmap["RESUME"], 0]) + bytes([opcode.opmap["POP_TOP"], 0]) * 4000
+    victim.__code__ = victim.__code__.replace(co_code=code + bytes([opcode.opmap["RETURN_VALUE"], 0]))
+    return victim()
+""",
+    ),
+    _crash(
+        "marshal-code",
+        "marshal.loads of a code object made of random parts",
+        """
+import marshal
+def attack():
+    good = bytearray(marshal.dumps(compile("def f(x):\\n return [x]\\nf(1)", "x", "exec")))
+    body = good.find(b"\\x97\\x00")
+    good[body + 2:body + 12] = b"\\xff" * 10
+    exec(marshal.loads(bytes(good)))
+""",
+    ),
+    _crash(
+        "null-pointer",
+        "ctypes reads address zero",
+        "import ctypes\ndef attack():\n    return ctypes.string_at(0)\n",
+    ),
+    _crash(
+        "function-pointer",
+        "ctypes calls an address that is no function",
+        "import ctypes\ndef attack():\n    return ctypes.CFUNCTYPE(None)(16)()\n",
+    ),
+    _crash("abort", "os.abort", "import os\ndef attack():\n    os.abort()\n"),
+    _crash(
+        "own-signal",
+        "the process sends itself a fatal signal",
+        "import signal\ndef attack():\n    signal.raise_signal(signal.SIGSEGV)\n",
+    ),
+    _crash(
+        "fatal-error-hook",
+        "faulthandler's own crash functions",
+        "import faulthandler\ndef attack():\n    faulthandler._sigabrt()\n",
+    ),
+    _crash(
+        "stack-overflow",
+        "C recursion without a check, here in repr with the limit raised",
+        """
+import sys
+def attack():
+    sys.setrecursionlimit(2 ** 30)
+    x = {}
+    for _ in range(400000):
+        x = {1: x}
+    return repr(x)
+""",
+        needs="sys.version_info < (3, 12)",
+    ),
+    _crash(
+        "recursive-getattr",
+        "C recursion through an attribute hook with the limit raised",
+        """
+import sys
+class Deep:
+    def __getattr__(self, name):
+        return max(self.x for _ in (1,))
+def attack():
+    sys.setrecursionlimit(2 ** 30)
+    return Deep().x
+""",
+        needs="sys.version_info < (3, 14)",
+    ),
+    _crash(
+        "object-overwrite",
+        "an object's type pointer is overwritten",
+        RAW
+        + """
+def attack():
+    thing = object()
+    C.memset(id(thing) + 8, 0x41, 8)
+    return thing
+""",
+    ),
+    _crash(
+        "over-released",
+        "an object's reference count is set to zero while it is used",
+        RAW
+        + """
+def attack():
+    thing = [object() for _ in range(9)]
+    C.memset(id(thing), 0, 8)
+    C.pythonapi._Py_Dealloc(C.c_void_p(id(thing)))
+    C.pythonapi._Py_Dealloc(C.c_void_p(id(thing)))
+    C.memset(id(thing), 0x41, 64)
+    return repr(thing)
+""",
+    ),
+    _crash(
+        "buffer-after-free",
+        "BufferedReader hands a raw reader a view of memory that it later frees",
+        """
+import io
+views = []
+class Raw(io.RawIOBase):
+    def readable(self):
+        return True
+    def readinto(self, buffer):
+        views.append(buffer)
+        return 1
+def attack():
+    reader = io.BufferedReader(Raw(), 4096 * 1024)
+    reader.read(1)
+    del reader
+    views[0][:] = b"\\x41" * len(views[0])
+""",
+    ),
+    _crash(
+        "frame-jump",
+        "setting f_lineno in a trace function jumps into the middle of a loop",
+        """
+import sys, ctypes
+def attack():
+    frame = sys._getframe()
+    ctypes.memset(id(frame) + 24, 0x41, 8)
+    return frame.f_code
+""",
+    ),
+)

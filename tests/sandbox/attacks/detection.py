@@ -1,0 +1,94 @@
+"""Test detection: a function that is right only where it is tested."""
+
+from __future__ import annotations
+
+from attacks.case import ADD_CALLS, POLICY, Attack, Proof
+
+# SECURITY.md promises nothing here: whoever may run code may look around. What is listed
+# as residual is what unmodified bytecode can still tell; the restricted tier cannot look.
+SEEN = (
+    (
+        "native",
+        "unmodified bytecode can tell a sandbox from an application; other calls and other worlds are the answer",
+    ),
+)
+NAMED = (("restricted", "every module has a name, and ordinary code may ask for it"),)
+
+
+def _detects(id: str, mechanism: str, setup: str, tested: str, also_restricted: bool = False) -> Attack:  # noqa: A002
+    source = f"""
+{setup}
+def tested():
+    try:
+        return bool({tested})
+    except Exception:
+        return True
+def add(a, b):
+    return a + b if tested() else a - b
+"""
+    return Attack(
+        id, mechanism, Proof.DETECT, source, (POLICY,), ADD_CALLS, residual=SEEN + NAMED * also_restricted
+    )
+
+
+ATTACKS = (
+    _detects(
+        "module-name",
+        "__name__ is not what a program started by its user has",
+        "",
+        "__name__ != '__main__'",
+        also_restricted=True,
+    ),
+    _detects(
+        "caller-frames", "the stack is deeper than that of a program", "import sys", "sys._getframe(2).f_back"
+    ),
+    _detects(
+        "loaded-modules",
+        "modules are loaded that the code itself never asked for",
+        "import sys",
+        "'json' in sys.modules",
+    ),
+    _detects(
+        "program-arguments", "sys.argv shows how the program was started", "import sys", "sys.argv != ['-c']"
+    ),
+    _detects(
+        "interpreter-flags", "sys.flags shows an isolated interpreter", "import sys", "sys.flags.isolated"
+    ),
+    _detects(
+        "standard-input",
+        "standard input is a file or a pipe of the harness",
+        "import os, stat",
+        "stat.S_ISREG(os.fstat(0).st_mode)",
+    ),
+    _detects(
+        "open-descriptors",
+        "more descriptors are open than three",
+        """
+import os
+def there(descriptor):
+    try:
+        return os.fstat(descriptor)
+    except OSError:
+        return None
+""",
+        "any(there(descriptor) for descriptor in range(3, 256))",
+    ),
+    _detects(
+        "size-limit",
+        "a limit on resources is set that an application rarely has",
+        "import resource",
+        "resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY",
+    ),
+    _detects(
+        "source-text",
+        "the code's own file name is not a file",
+        "import os",
+        "'<' in add.__code__.co_filename and add.__code__.co_filename != '<string>'",
+    ),
+    _detects(
+        "globals-shape",
+        "the module's globals lack what an import gives",
+        "",
+        "'__spec__' not in globals() or '__loader__' not in globals()",
+    ),
+)

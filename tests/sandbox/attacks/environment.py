@@ -1,0 +1,179 @@
+"""Time and environment: what makes the same code do something else elsewhere."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import time
+
+from attacks.case import FACADE, POLICY, WORLD, Attack, Proof
+
+NOW = time.time()
+# A clock that shows the real time lets a time bomb sleep for as long as it is tested.
+REAL_CLOCK = f"abs(%s - {NOW}) < 30 * 86400"
+GIVEN = (POLICY, FACADE, WORLD)
+KERNEL_SAYS = (("native", "the kernel answers unmodified bytecode directly; clocks cannot be denied to it"),)
+HARMLESS = (("native", "a fact of the machine that no layer hides, and from which nothing follows"),)
+
+
+def _clock(
+    id: str,  # noqa: A002
+    mechanism: str,
+    imports: str,
+    seconds: str,
+    residual: tuple[tuple[str, str], ...] = (),
+) -> Attack:
+    source = f"{imports}\ndef attack():\n    return ['real', {REAL_CLOCK % ('(' + seconds + ')')}]\n"
+    return Attack(id, mechanism, Proof.LEAK, source, GIVEN, sought='["real", true]', residual=residual)
+
+
+def _varies(id: str, mechanism: str, source: str, residual: tuple[tuple[str, str], ...] = ()) -> Attack:  # noqa: A002
+    return Attack(id, mechanism, Proof.FLAP, source, GIVEN, residual=residual)
+
+
+def _tells(
+    id: str,  # noqa: A002
+    mechanism: str,
+    source: str,
+    sought: str,
+    residual: tuple[tuple[str, str], ...] = (),
+) -> Attack:
+    return Attack(id, mechanism, Proof.LEAK, source, GIVEN, sought=sought, residual=residual)
+
+
+ATTACKS = (
+    _clock("time-time", "time.time", "import time", "time.time()"),
+    _clock(
+        "localtime",
+        "time.localtime and mktime read the C clock",
+        "import time",
+        "time.mktime(time.localtime())",
+    ),
+    _clock("clock-gettime", "time.clock_gettime(CLOCK_REALTIME)", "import time", "time.clock_gettime(0)"),
+    _clock(
+        "datetime-now",
+        "datetime.now reads the clock in its own C code",
+        "import datetime",
+        "datetime.datetime.now().timestamp()",
+    ),
+    _clock(
+        "formatted-date",
+        "a formatted date of email.utils",
+        "import email.utils, datetime",
+        "email.utils.parsedate_to_datetime(email.utils.formatdate()).timestamp()",
+    ),
+    _clock(
+        "uuid-time",
+        "a version 1 UUID contains the time",
+        "import uuid",
+        "(uuid.uuid1().time - 0x01b21dd213814000) / 1e7",
+    ),
+    _clock(
+        "log-record",
+        "a log record carries its time of creation",
+        "import logging",
+        "logging.LogRecord('', 0, '', 0, '', (), None).created",
+    ),
+    _clock("file-date", "the date of a new file or of /proc", "import os", "os.stat('/proc/self').st_mtime"),
+    _clock(
+        "sql-now",
+        "SQL's strftime('now')",
+        "import sqlite3",
+        "int(sqlite3.connect(':memory:').execute(\"select strftime('%s','now')\").fetchone()[0])",
+    ),
+    _tells(
+        "environment-variable",
+        "a variable of the host's environment",
+        """
+import os
+def attack():
+    return os.environ.get('@SECRET_NAME@')
+""",
+        "@SECRET@",
+    ),
+    _tells(
+        "c-environment",
+        "getenv of libc and its environ array, past os.environ",
+        """
+import ctypes
+def attack():
+    f = ctypes.CDLL(None).getenv
+    f.restype = ctypes.c_char_p
+"""
+        "    return f(b'@SECRET_NAME@').decode()\n",
+        "@SECRET@",
+    ),
+    _tells(
+        "host-name",
+        "the host's name",
+        """
+import socket
+def attack():
+    return ['name', socket.gethostname()]
+""",
+        '["name", "@HOSTNAME@"]',
+    ),
+    _tells(
+        "host-name-uname",
+        "uname(2) tells the host's name without a socket module",
+        "import os\ndef attack():\n    return ['name', os.uname().nodename]\n",
+        '["name", "@HOSTNAME@"]',
+    ),
+    _tells(
+        "user-name",
+        "the account database names the user",
+        """
+import pwd
+def attack():
+    return ['user', pwd.getpwuid(0).pw_name]
+""",
+        f'["user", "{getpass.getuser()}"]' if os.getuid() == 0 else '["user", "root"]',
+    ),
+    _tells(
+        "processor-count",
+        "the number of processors",
+        "import os\ndef attack():\n    return ['cpus', os.cpu_count()]\n",
+        f'["cpus", {os.cpu_count()}]',
+        residual=HARMLESS,
+    ),
+    _tells(
+        "boot-time",
+        "the monotonic clock counts from the machine's start",
+        f"import time\ndef attack():\n    return ['up', 0 <= time.monotonic() - {time.monotonic()} < 3600]\n",
+        '["up", true]',
+        residual=KERNEL_SAYS,
+    ),
+    _varies(
+        "string-hash",
+        "the hash of a string differs from process to process",
+        "def attack():\n    return hash('attack')\n",
+    ),
+    _varies(
+        "random-module",
+        "the shared generator is seeded by the system",
+        "import random\ndef attack():\n    return random.random()\n",
+    ),
+    _varies(
+        "system-random",
+        "os.urandom and getrandom(2) are never the same twice",
+        "import os\ndef attack():\n    return os.urandom(8).hex()\n",
+        residual=(("native", "getrandom(2) cannot be seeded"),),
+    ),
+    _varies(
+        "object-address",
+        "the address of an object",
+        "def attack():\n    return id(object())\n",
+        residual=(
+            ("native", "addresses are randomised per zygote, and unmodified code may look at them"),
+            ("restricted", "id() is ordinary Python; two zygotes give two addresses"),
+        ),
+    ),
+    _varies(
+        "set-order",
+        "the order of a set of strings",
+        """
+def attack():
+    return [str(x) for x in {str(i) * 3 for i in range(50)}]
+""",
+    ),
+)

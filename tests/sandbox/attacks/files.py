@@ -1,0 +1,290 @@
+"""Files: every way to read, make, change or find one outside."""
+
+from __future__ import annotations
+
+from attacks.case import LANDLOCK, NAMESPACES, POLICY, SECCOMP, Attack, Proof
+
+FILES = (POLICY, SECCOMP, LANDLOCK, NAMESPACES)
+
+
+def _writes(id: str, mechanism: str, statement: str, needs: str = "") -> Attack:  # noqa: A002
+    source = f"import os\ndef attack():\n    {statement}\n" if "\n" not in statement else statement
+    return Attack(id, mechanism, Proof.MARKER, source, FILES, needs=needs)
+
+
+def _reads(id: str, mechanism: str, source: str, sought: str = "@SECRET@", needs: str = "") -> Attack:  # noqa: A002
+    return Attack(id, mechanism, Proof.LEAK, source, FILES, sought=sought, needs=needs)
+
+
+ATTACKS = (
+    _writes("open-write", "open for writing", "open('@MARKER@', 'w').close()"),
+    _writes("os-open", "openat(2) directly", "os.open('@MARKER@', os.O_CREAT | os.O_WRONLY)"),
+    _writes("mkdir", "mkdir(2)", "os.mkdir('@MARKER@')"),
+    _writes("unlink", "unlink(2) of a file that matters", "os.unlink('@DIR@/precious')"),
+    _writes("rename", "rename(2) over a file that matters", "os.rename('@DIR@/log', '@DIR@/precious')"),
+    _writes("hard-link", "link(2)", "os.link('@DIR@/precious', '@MARKER@')"),
+    _writes("symbolic-link", "symlink(2)", "os.symlink('/', '@MARKER@')"),
+    _writes("truncate", "truncate(2) by path, without opening", "os.truncate('@DIR@/precious', 0)"),
+    _writes("chmod", "chmod(2)", "os.chmod('@DIR@/precious', 0o600)"),
+    _writes("utime", "utimensat(2): a changed date", "os.utime('@DIR@/precious', (1, 1))"),
+    _writes("mkfifo", "mknod(2) of a fifo", "os.mkfifo('@MARKER@')"),
+    _writes(
+        "socket-file",
+        "bind(2) of a Unix socket makes a file",
+        """
+import socket
+def attack():
+    socket.socket(socket.AF_UNIX).bind('@MARKER@')
+""",
+    ),
+    _writes("extended-attribute", "setxattr(2)", "os.setxattr('@DIR@/precious', 'user.mark', b'1')"),
+    _writes("rmdir", "rmdir(2)", "os.rmdir('@DIR@/room')"),
+    _writes(
+        "sqlite-file",
+        "sqlite3 opens files in its own C code",
+        """
+import sqlite3
+def attack():
+    sqlite3.connect('@MARKER@').execute('create table t (x)')
+""",
+        needs="__import__('importlib.util').util.find_spec('_sqlite3') is not None",
+    ),
+    _writes(
+        "tls-key-log",
+        "an SSL context's keylog file is opened by OpenSSL",
+        """
+import ssl
+def attack():
+    ssl.create_default_context().keylog_filename = '@MARKER@'
+""",
+        needs="__import__('importlib.util').util.find_spec('_ssl') is not None",
+    ),
+    _writes(
+        "logging-handler",
+        "a logging handler opens its file",
+        """
+import logging
+def attack():
+    logging.FileHandler('@MARKER@').close()
+""",
+    ),
+    _writes(
+        "mapped-file",
+        "a shared mapping changes a file without write(2)",
+        """
+import mmap, os
+def attack():
+    descriptor = os.open("@DIR@/precious", os.O_RDWR)
+    with mmap.mmap(descriptor, 0) as mapping:
+        mapping[0:1] = b"X"
+        mapping.flush()
+    os.utime(descriptor)
+""",
+    ),
+    _writes(
+        "inherited-write",
+        "writing to every descriptor finds a log file that the application left inheritable",
+        """
+import os
+def attack():
+    for descriptor in range(3, 256):
+        try:
+            if "/log" in os.readlink(f"/proc/self/fd/{descriptor}"):
+                os.write(descriptor, b"@TOKEN@")
+        except OSError:
+            pass
+""",
+    ),
+    _writes(
+        "inherited-directory",
+        "a directory descriptor that was left open is a root for openat(2)",
+        """
+import os
+def attack():
+    for descriptor in range(3, 256):
+        try:
+            os.open("marker", os.O_CREAT | os.O_WRONLY, dir_fd=descriptor)
+        except OSError:
+            pass
+""",
+    ),
+    _writes(
+        "fchdir",
+        "fchdir(2) into an inherited directory, then relative names",
+        """
+import os
+def attack():
+    for descriptor in range(3, 256):
+        try:
+            os.fchdir(descriptor)
+            open("marker", "w").close()
+        except OSError:
+            pass
+""",
+    ),
+    _writes(
+        "dot-dot",
+        "climbing out of the working directory with ..",
+        "open('../' * 30 + '@MARKER@', 'w').close()",
+    ),
+    _writes(
+        "copy-file-range",
+        "copy_file_range(2) moves bytes between descriptors in the kernel",
+        """
+import os
+def attack():
+    source = os.open("@DIR@/precious", os.O_RDONLY)
+    target = os.open("@DIR@/room/copy", os.O_CREAT | os.O_WRONLY)
+    os.copy_file_range(source, target, 5)
+""",
+    ),
+    _writes(
+        "faulthandler-file",
+        "faulthandler writes a dump to any descriptor, from C",
+        """
+import faulthandler
+def attack():
+    with open("@MARKER@", "w") as file:
+        faulthandler.dump_traceback(file)
+""",
+    ),
+    _writes(
+        "posix-shared-memory",
+        "shm_open makes a segment under /dev/shm that outlives the process",
+        """
+import _posixshmem, os
+def attack():
+    _posixshmem.shm_open("/attack-@TOKEN@", os.O_CREAT | os.O_RDWR, mode=0o600)
+""",
+    ),
+    _writes(
+        "posix-semaphore",
+        "a named semaphore is a file under /dev/shm",
+        """
+import _multiprocessing
+def attack():
+    _multiprocessing.SemLock(0, 1, 1, "/attack-@TOKEN@", False)
+""",
+    ),
+    _writes(
+        "temporary-file",
+        "tempfile picks a directory from the environment or a list",
+        "import tempfile\ndef attack():\n    tempfile.mkstemp(dir='@DIR@')\n",
+    ),
+    _reads("open-read", "open for reading", "def attack():\n    return open('@SECRET_FILE@').read()\n"),
+    _reads(
+        "list-directory",
+        "getdents64(2)",
+        "import os\ndef attack():\n    return os.listdir('@DIR@')\n",
+        sought="precious",
+    ),
+    _reads(
+        "stat-oracle",
+        "stat(2) tells size and existence",
+        """
+import os
+def attack():
+    return ['size', os.stat('@SECRET_FILE@').st_size]
+""",
+        sought='["size", 33]',
+    ),
+    _reads(
+        "access-oracle",
+        "access(2) tells whether a file exists",
+        """
+import os
+def attack():
+    return ['there', os.access('@SECRET_FILE@', os.F_OK)]
+""",
+        sought='["there", true]',
+    ),
+    _reads(
+        "readlink",
+        "readlink(2)",
+        "import os\ndef attack():\n    return os.readlink('/proc/self/exe')\n",
+        sought="python",
+    ),
+    _reads(
+        "working-directory",
+        "getcwd(2) tells a path of the host",
+        "import os\ndef attack():\n    return os.getcwd()\n",
+        sought=__import__("os").getcwd(),
+    ),
+    _reads(
+        "traceback-source-line",
+        "a traceback shows a line of whatever file a code object claims to come from",
+        """
+import traceback
+def attack():
+    try:
+        exec(compile("1/0", "@SECRET_FILE@", "exec"))
+    except ZeroDivisionError:
+        return traceback.format_exc()
+""",
+    ),
+    _reads(
+        "import-as-read",
+        "importing a file from a path is reading it",
+        """
+import sys
+def attack():
+    sys.path.insert(0, "@DIR@")
+    import arena_secret_module
+    return arena_secret_module.VALUE
+""",
+    ),
+    _reads(
+        "license-printer",
+        "site's license object reads the files that it is told",
+        """
+def attack():
+    license._Printer__filenames = ["@SECRET_FILE@"]
+    license._Printer__lines = None
+    license._Printer__setup()
+    return license._Printer__lines
+""",
+    ),
+    _reads(
+        "descriptor-path",
+        "/dev/fd reopens an inherited descriptor",
+        """
+import os
+def attack():
+    for descriptor in range(3, 256):
+        try:
+            return open(f"/dev/fd/{descriptor}/secret").read()
+        except OSError:
+            pass
+""",
+    ),
+    _reads(
+        "linecache",
+        "linecache reads lines of any file",
+        """
+import linecache
+def attack():
+    return linecache.getline('@SECRET_FILE@', 1)
+""",
+    ),
+    _reads(
+        "config-parser",
+        "a parser of the standard library opens a path and quotes it in its error",
+        """
+import configparser
+def attack():
+    try:
+        configparser.ConfigParser().read("@SECRET_FILE@")
+    except configparser.Error as error:
+        return str(error)
+""",
+    ),
+    _reads(
+        "io-open-code",
+        "io.open_code opens without the open hook",
+        """
+import io
+def attack():
+    return io.open_code('@SECRET_FILE@').read().decode()
+""",
+    ),
+)

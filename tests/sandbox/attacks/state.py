@@ -1,0 +1,371 @@
+"""State that one check leaves to the next."""
+
+from __future__ import annotations
+
+import random
+
+from attacks.case import FACADE, FRESH, LANDLOCK, NAMESPACES, POLICY, SECCOMP, Attack, Proof
+
+GENERATOR = random.Random(7)
+GENERATOR.random()
+AFTER_SEED = GENERATOR.getrandbits(32)
+ONCE = (POLICY, FRESH)
+ATTACK = "\ndef attack():\n    pass\n"
+
+
+def _stays(id: str, mechanism: str, source: str, after: str, stopped_by: tuple[str, ...] = ONCE) -> Attack:  # noqa: A002
+    if "def attack" not in source:
+        source += ATTACK
+    return Attack(id, mechanism, Proof.STATE, source, stopped_by, after=after)
+
+
+ATTACKS = (
+    _stays(
+        "patched-builtin",
+        "a builtin function is replaced",
+        "import builtins\nbuiltins.len = lambda x: 0",
+        "def probe():\n    return len('abc')\n",
+    ),
+    _stays(
+        "poisoned-module",
+        "an entry of sys.modules is replaced",
+        """
+import sys, types
+fake = types.ModuleType('math')
+fake.sqrt = lambda x: 0.0
+sys.modules['math'] = fake""",
+        "import math\ndef probe():\n    return math.sqrt(4.0)\n",
+        (POLICY, FACADE, FRESH),
+    ),
+    _stays(
+        "patched-module",
+        "an attribute of a shared module is replaced",
+        "import math\nmath.sqrt = lambda x: 0.0",
+        "import math\ndef probe():\n    return math.sqrt(4.0)\n",
+        (POLICY, FACADE, FRESH),
+    ),
+    _stays(
+        "patched-class",
+        "a method of a shared class is replaced",
+        "import fractions\nfractions.Fraction.__add__ = lambda a, b: 0",
+        """
+import fractions
+def probe():
+    return str(fractions.Fraction(1, 2) + fractions.Fraction(1, 2))
+""",
+    ),
+    _stays(
+        "patched-function-code",
+        "the code of a library function is replaced through __code__",
+        """
+import textwrap
+textwrap.dedent.__code__ = (lambda text: 'poisoned').__code__""",
+        "import textwrap\ndef probe():\n    return textwrap.dedent(' a')\n",
+    ),
+    _stays(
+        "changed-defaults",
+        "a library function's defaults are changed through __defaults__",
+        """
+import bisect, textwrap
+textwrap.shorten.__defaults__ = None
+textwrap.indent.__defaults__ = (lambda l: False,)""",
+        """
+import textwrap
+def probe():
+    return textwrap.indent('a', '>')
+""",
+    ),
+    _stays(
+        "regex-cache",
+        "the cache of compiled patterns is poisoned",
+        """
+import re
+re.compile('a+')
+for key in list(re._cache):
+    re._cache[key] = re.compile('zzz')
+""",
+        "import re\ndef probe():\n    return bool(re.match('a+', 'aaa'))\n",
+    ),
+    _stays(
+        "random-state",
+        "the shared random generator is seeded",
+        "import random\nrandom.seed(7)\nrandom.random()",
+        f"import random\ndef probe():\n    return random.getrandbits(32) == {AFTER_SEED}\n",
+    ),
+    _stays(
+        "decimal-context",
+        "the decimal context's precision is changed",
+        """
+import decimal
+decimal.getcontext().prec = 2
+decimal.DefaultContext.prec = 2""",
+        """
+import decimal
+def probe():
+    return str(decimal.Decimal(1) / decimal.Decimal(3))
+""",
+    ),
+    _stays(
+        "recursion-limit",
+        "the recursion limit is lowered",
+        "import sys\nsys.setrecursionlimit(60)",
+        "def down(n):\n    return 0 if n == 0 else 1 + down(n - 1)\n"
+        """def probe():
+    try:
+        return down(300)
+    except RecursionError:
+        return 'short'
+""",
+    ),
+    _stays(
+        "environment",
+        "an environment variable is set",
+        "import os\nos.environ['ATTACKED'] = '1'",
+        "import os\ndef probe():\n    return os.environ.get('ATTACKED')\n",
+    ),
+    _stays(
+        "working-directory",
+        "the working directory is changed",
+        "import os\nos.chdir('/usr')",
+        "import os\ndef probe():\n    return os.getcwd() == '/usr'\n",
+        (POLICY, FRESH, SECCOMP, LANDLOCK),
+    ),
+    _stays(
+        "file-mask",
+        "the file mode mask is changed",
+        "import os\nos.umask(0o777)",
+        "import os\ndef probe():\n    return os.umask(0) == 0o777\n",
+        (POLICY, FRESH, SECCOMP),
+    ),
+    _stays(
+        "meta-path-finder",
+        "an import hook stays",
+        """
+import sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "no_such_module_here":
+            import types
+            sys.modules[name] = types.ModuleType(name)
+            return None
+sys.meta_path.insert(0, Finder())
+""",
+        """
+import sys
+def probe():
+    return any(type(f).__module__ == 'candidate' for f in sys.meta_path)
+""",
+    ),
+    _stays(
+        "collector-off",
+        "the garbage collector is switched off",
+        "import gc\ngc.disable()\ngc.set_threshold(0)",
+        """
+import gc
+def probe():
+    return gc.get_threshold() == (0, 0, 0) or gc.get_threshold()[0] == 0
+""",
+    ),
+    _stays(
+        "codec-error-handler",
+        "the handler for text that cannot be encoded is replaced",
+        """
+import codecs
+codecs.register_error('namereplace', lambda e: ('evil', e.end))""",
+        """
+def probe():
+    return 'ä'.encode('ascii', 'namereplace').decode()
+""",
+    ),
+    _stays(
+        "codec-search-function",
+        "a codec search function stays",
+        """
+import codecs
+codecs.register(lambda name: codecs.lookup('utf-8') if name == 'attacked' else None)""",
+        """
+def probe():
+    try:
+        return 'x'.encode('attacked').decode()
+    except LookupError:
+        return 'unknown'
+""",
+    ),
+    _stays(
+        "signal-handler",
+        "a signal handler stays",
+        "import signal\nsignal.signal(signal.SIGUSR1, signal.SIG_IGN)",
+        """
+import signal
+def probe():
+    return int(signal.getsignal(signal.SIGUSR1))
+""",
+    ),
+    _stays(
+        "trace-function",
+        "a profile function stays and sees the next check's frames",
+        "import sys\nsys.setprofile(lambda *_: None)",
+        "import sys\ndef probe():\n    return sys.getprofile() is None\n",
+    ),
+    _stays(
+        "audit-hook",
+        "an audit hook cannot be removed and refuses what the next check does",
+        """
+import sys
+def hook(event, arguments):
+    if event == "object.__getattr__" or event == "compile":
+        raise RuntimeError("attacked")
+sys.addaudithook(hook)
+""",
+        """
+def probe():
+    try:
+        return eval('1+1')
+    except RuntimeError:
+        return 'attacked'
+""",
+    ),
+    _stays(
+        "warning-filter",
+        "warnings become errors",
+        "import warnings\nwarnings.simplefilter('error')",
+        """
+import warnings
+def probe():
+    try:
+        warnings.warn('x')
+        return 'warned'
+"""
+        "    except UserWarning:\n        return 'raised'\n",
+    ),
+    _stays(
+        "copyreg-table",
+        "copyreg's table changes how a type is copied",
+        """
+import copyreg
+copyreg.pickle(complex, lambda c: (complex, (0, 0)))
+import copy
+copy._copy_dispatch.pop(complex, 0)
+copy._deepcopy_dispatch.pop(complex, 0)""",
+        "import copy\ndef probe():\n    return str(copy.deepcopy(1 + 2j))\n",
+    ),
+    _stays(
+        "abstract-registry",
+        "a type is registered with an abstract class",
+        "import collections.abc\ncollections.abc.Mapping.register(int)",
+        """
+import collections.abc
+def probe():
+    return isinstance(1, collections.abc.Mapping)
+""",
+    ),
+    _stays(
+        "digit-limit",
+        "the limit on the digits of an integer's text is lowered",
+        "import sys\nsys.set_int_max_str_digits(640)",
+        """
+def probe():
+    try:
+        return len(str(10 ** 2000))
+    except ValueError:
+        return 'refused'
+""",
+    ),
+    _stays(
+        "open-descriptor",
+        "descriptors stay open and are inherited by the next check",
+        """
+import os
+r, w = os.pipe()
+os.write(w, b'attacked')
+os.dup2(r, 60)""",
+        """
+import os
+def probe():
+    try:
+        return os.read(60, 8).decode()
+    except OSError:
+        return 'closed'
+""",
+    ),
+    _stays(
+        "disk-note",
+        "a file in a temporary directory passes a note to the next check",
+        """
+import tempfile, os
+with open(tempfile.gettempdir() + '/attack-note', 'w') as f:
+    f.write('note')""",
+        """
+import os, tempfile
+def probe():
+    path = tempfile.gettempdir() + '/attack-note'
+"""
+        """    try:
+        text = open(path).read()
+        os.unlink(path)
+        return text
+    except OSError:
+        return 'nothing'
+""",
+        (POLICY, SECCOMP, LANDLOCK, NAMESPACES),
+    ),
+    _stays(
+        "lowered-limit",
+        "resource limits are lowered for good",
+        "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (9, 9))",
+        """
+import resource
+def probe():
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[1] == 9
+""",
+    ),
+    _stays(
+        "function-globals",
+        "a private helper is replaced through a function's __globals__",
+        """
+import fnmatch
+fnmatch.translate.__globals__['_compile_pattern'] = lambda p: (lambda s: None)""",
+        """
+import fnmatch
+def probe():
+    return fnmatch.fnmatchcase('abc', 'a*')
+""",
+    ),
+    _stays(
+        "switch-interval",
+        "the interval between thread switches is changed",
+        "import sys\nsys.setswitchinterval(100)",
+        "import sys\ndef probe():\n    return sys.getswitchinterval()\n",
+    ),
+    _stays(
+        "module-path",
+        "the path that modules are found by is emptied",
+        "import sys\nsys.path[:] = ['/attacked']",
+        "import sys\ndef probe():\n    return '/attacked' in sys.path\n",
+    ),
+    _stays(
+        "display-hook",
+        "sys.stdout is replaced by an object of the attack",
+        """
+import sys
+class Out:
+    def write(self, text):
+        return 0
+    def flush(self):
+        pass
+sys.stdout = Out()""",
+        """
+import sys
+def probe():
+    return type(sys.stdout).__name__ == 'Out'
+""",
+    ),
+    _stays(
+        "shared-constant",
+        "the interpreter's one object for a small integer is changed through ctypes",
+        """
+import ctypes
+ctypes.memmove(id(201) + 24, (9).to_bytes(4, 'little'), 4)""",
+        "def probe():\n    return str(sum([100, 101]))\n",
+    ),
+)

@@ -1,0 +1,123 @@
+"""The attack suite: each attack works without confinement, and has no effect within it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from attacks import unconfined
+from attacks.case import ADD_VALUES, Attack, Proof, spoof
+from attacks.catalogue import ALL, CATEGORIES
+from attacks.confined import Range
+
+from codeguard.sandbox import Job, Level, Sandbox, Status, Tier
+
+# A proof starts two interpreters in namespaces; the quick subset takes one attack of each kind a category.
+QUICK = {
+    (attack.category, attack.proof): attack.id for attack in reversed(ALL) if attack.proof is not Proof.CUT
+}
+
+
+def _name(value: object) -> str:
+    return value.id if isinstance(value, Attack) else str(value)
+
+
+def _proofs() -> list[object]:
+    return [
+        pytest.param(attack, marks=() if attack.id in QUICK.values() else pytest.mark.slow) for attack in ALL
+    ]
+
+
+def _cases() -> list[object]:
+    cases = []
+    for attack in ALL:
+        for tier in Tier:
+            reason = dict(attack.residual).get(tier.value)
+            marks = [pytest.mark.xfail(reason=f"residual risk: {reason}", strict=True)] if reason else []
+            if attack.slow:
+                marks.append(pytest.mark.slow)
+            cases.append(pytest.param(attack, tier, marks=marks))
+    return cases
+
+
+@pytest.fixture(scope="module")
+def range_() -> Iterator[Range]:
+    with Range() as made:
+        if made.sandbox.level < Level.L2:
+            pytest.skip(f"this machine's sandbox reaches {made.sandbox.level.name} only")
+        yield made
+
+
+def test_suite_has_at_least_150_mechanisms_with_names_of_their_own() -> None:
+    assert len({attack.id for attack in ALL}) == len(ALL)
+    assert len({attack.mechanism for attack in ALL}) == len(ALL) >= 150
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_every_attack_names_what_stops_it(category: str) -> None:
+    assert all(attack.stopped_by and attack.source for attack in CATEGORIES[category])
+
+
+@pytest.mark.skipif(not unconfined.available(), reason="no unprivileged namespaces to be harmless in")
+@pytest.mark.parametrize("attack", _proofs(), ids=_name)
+def test_works_without_confinement(attack: Attack) -> None:
+    if not unconfined.applicable(attack):
+        pytest.skip(f"not for this interpreter or machine: {attack.needs}")
+    assert unconfined.works(attack)
+
+
+@pytest.mark.parametrize(("attack", "tier"), _cases(), ids=_name)
+def test_has_no_effect_within_the_sandbox(attack: Attack, tier: Tier, range_: Range) -> None:
+    assert range_.effects(attack, tier) == []
+
+
+# The measuring itself can fail: harmless code in the place of an attack.
+
+INNOCENT = (
+    "import os\ndef attack():\n    return 1\ndef probe():\n    return 1\ndef add(a, b):\n    return 0\n"
+)
+
+
+@pytest.mark.skipif(not unconfined.available(), reason="no unprivileged namespaces to be harmless in")
+@pytest.mark.parametrize("proof", list(Proof), ids=str)
+def test_innocent_code_proves_nothing(proof: Proof) -> None:
+    calls = ("add(2, 3)", "add(10, -4)") if proof in {Proof.SPOOF, Proof.DETECT} else ("attack()",)
+    assert not unconfined.works(Attack("innocent", "none", proof, INNOCENT, (), calls, after=INNOCENT))
+
+
+CONTROLS = {
+    "leak": (
+        Attack("x", "x", Proof.LEAK, "def attack():\n    return '@SECRET@'\n", ()),
+        "the secret came out",
+    ),
+    "spoof": (spoof("x", "x", "def add(a, b):\n    return a + b\n"), "a wrong function passes"),
+    "crash": (Attack("x", "x", Proof.CRASH, "def attack():\n    return 1\n", ()), "completed"),
+}
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_effect_inside_is_noticed(control: str, range_: Range) -> None:
+    attack, effect = CONTROLS[control]
+    assert effect in range_.effects(attack, Tier.NATIVE)
+
+
+def test_effects_outside_are_noticed() -> None:
+    with Range() as made:
+        arena = made.arena
+        (arena.directory / "marker").write_text("")
+        assert arena.victim is not None
+        arena.victim.kill()
+        arena.victim.wait()
+        assert [effect.split(":")[0] for effect in made._outside()] == ["changed", "victim"]
+
+
+def test_wrong_function_fails_and_right_one_passes(range_: Range) -> None:
+    right = range_.run(spoof("x", "x", "def add(a, b):\n    return a + b\n"), Tier.RESTRICTED)
+    wrong = range_.run(spoof("x", "x", "def add(a, b):\n    return a - b\n"), Tier.RESTRICTED)
+    assert tuple(call.value for call in right.calls) == ADD_VALUES
+    assert tuple(call.value for call in wrong.calls) != ADD_VALUES
+
+
+def test_native_tier_is_refused_below_level_two() -> None:
+    with Sandbox(level_required=Level.L2, without=frozenset({"landlock"})) as sandbox:
+        assert sandbox.run(Job("x = 1\n", (), Tier.NATIVE)).status is Status.UNSUPPORTED
