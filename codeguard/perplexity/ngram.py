@@ -34,6 +34,7 @@ ALPHABET = 256
 SYMBOL_BITS = 9  # a byte plus one, so that 0 can mean "beyond the text"
 MAX_ORDER = 64 // SYMBOL_BITS
 BLOCK_BYTES = 1 << 23  # text counted or scored at a time: bounds the memory
+SLICE = 1 << 17  # n-grams looked up at a time: what is worked on stays in the processor's cache
 
 Bits = NDArray[np.float64]
 Keys = NDArray[np.uint64]
@@ -143,24 +144,25 @@ class NgramModel:
         visiting the orders below. A window that ends between two texts gets a
         figure without meaning.
         """
+        costs = np.empty(len(windows))
+        for start in range(0, len(windows), SLICE):
+            costs[start : start + SLICE] = self._score_slice(windows[start : start + SLICE])
+        return costs
+
+    def _score_slice(self, windows: Keys) -> Bits:
         levels = self._tables()
         costs = np.zeros(len(windows))
-        backoff = np.zeros(len(windows))
-        missed = np.ones(len(windows), dtype=bool)
+        places, spent = np.arange(len(windows)), np.zeros(len(windows))
         for size in range(self.order, 0, -1):
             level, mask = levels[size - 1], np.uint64((1 << SYMBOL_BITS * size) - 1)
-            # The context of position i is the n-gram that ends at i - 1.
-            needed = missed.copy()
-            needed[:-1] |= missed[1:]
-            asked = np.flatnonzero(needed)
-            slots = level.find(windows[asked] & mask)
             if size < self.order:
-                backoff[asked] = level.backoff_of[slots]
-                dearer = np.flatnonzero(missed)
-                costs[dearer] += backoff[dearer - 1]
-            costs[asked] += np.where(missed[asked], level.bits_of[slots], 0.0)
-            missed[asked[slots != level.missing]] = False
-        costs[missed] += self._unseen
+                spent += level.backoff_of.take(level.find(windows >> np.uint64(SYMBOL_BITS) & mask))
+            slots = level.find(windows & mask)
+            missed = slots == level.missing
+            seen, left = np.flatnonzero(~missed), np.flatnonzero(missed)
+            costs[places.take(seen)] = spent.take(seen) + level.bits_of.take(slots.take(seen))
+            windows, places, spent = windows.take(left), places.take(left), spent.take(left)
+        costs[places] = spent + self._unseen
         return costs
 
     def _tables(self) -> tuple[Table, ...]:

@@ -28,17 +28,17 @@ class Table:
         """Return the slot of each key, `missing` where it has none."""
         slots = self._home(keys)
         held = self._keys.take(slots)
-        result = np.where(held == keys, slots, self.missing)
-        pending = np.flatnonzero((held != keys) & (held != EMPTY))
+        elsewhere = np.flatnonzero(held != keys)
+        pending = elsewhere[held.take(elsewhere) != EMPTY]
+        here = slots.take(pending)
+        slots[elsewhere] = self.missing
         while len(pending):
-            wanted = keys[pending]
-            here = (slots[pending] + 1) & self._mask
-            slots[pending] = here
-            held = self._keys[here]
-            match = held == wanted
-            result[pending[match]] = here[match]
-            pending = pending[~match & (held != EMPTY)]
-        return result
+            here = (here + 1) & self._mask
+            held, wanted = self._keys.take(here), keys.take(pending)
+            slots[pending[held == wanted]] = here[held == wanted]
+            on = (held != wanted) & (held != EMPTY)
+            pending, here = pending[on], here[on]
+        return slots
 
     def _home(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         home: NDArray[np.int64] = ((keys * _MULTIPLIER) >> self._shift).view(np.int64)
