@@ -175,7 +175,7 @@ def build_from(root: Path, *, scope: tuple[str, ...], **fields: Any) -> Manifest
 
 def _discovered(root: Path, scope: Sequence[str]) -> list[FoundFile]:
     from codeguard.discovery import discover
-    from codeguard.provenance import MANIFEST_NAME
+    from codeguard.provenance import BUNDLE_NAME, MANIFEST_NAME
 
     places = [root / part for part in scope if (root / part).exists()]
     if not places:
@@ -183,7 +183,7 @@ def _discovered(root: Path, scope: Sequence[str]) -> list[FoundFile]:
     result = discover(places, root=root)
     for skipped in result.skipped:
         warn(f"not part of the corpus: {skipped.path}: {skipped.reason}")
-    return [item for item in result.files if item.name != MANIFEST_NAME]
+    return [item for item in result.files if item.name not in (MANIFEST_NAME, BUNDLE_NAME)]
 
 
 def tree_differences(verified: VerifiedManifest, root: Path) -> tuple[Difference, ...]:

@@ -4,6 +4,7 @@
 needs cryptography, git or sigstore is imported when it is used.
 """
 
+from codeguard.provenance.compose import combined, rechunked
 from codeguard.provenance.dsse import Envelope, read_envelope, sign_payload
 from codeguard.provenance.keys import KeyRing, load_signer, policy_of_keys, refuse_inside
 from codeguard.provenance.local import load_unsigned, read_limited, save_unsigned, write_atomically
@@ -12,11 +13,20 @@ from codeguard.provenance.paths import unlistable
 from codeguard.provenance.policy import PathRule, SignerPolicy, SigningPolicy, policies_from_toml
 from codeguard.provenance.seen import VersionsSeen
 from codeguard.provenance.statement import manifest_from_json, manifest_to_json
-from codeguard.provenance.tree import MANIFEST_NAME, Change, Difference, check_tree, edits, read_inside
+from codeguard.provenance.tree import (
+    BUNDLE_NAME,
+    MANIFEST_NAME,
+    Change,
+    Difference,
+    check_tree,
+    edits,
+    read_inside,
+)
 from codeguard.provenance.verified import VerifiedManifest, verify_unsigned
 from codeguard.provenance.verify import KeylessProof, verify_envelope, verify_keyless
 
 __all__ = [
+    "BUNDLE_NAME",
     "MANIFEST_NAME",
     "Change",
     "Difference",
@@ -33,6 +43,7 @@ __all__ = [
     "VersionsSeen",
     "build_manifest",
     "check_tree",
+    "combined",
     "edits",
     "load_signer",
     "load_unsigned",
@@ -43,6 +54,7 @@ __all__ = [
     "read_envelope",
     "read_inside",
     "read_limited",
+    "rechunked",
     "refuse_inside",
     "save_unsigned",
     "sign_payload",

@@ -16,6 +16,8 @@ from codeguard.provenance.paths import NameIndex, path_problem
 from codeguard.provenance.verified import VerifiedManifest
 
 MANIFEST_NAME = "codeguard.manifest.json"  # where the signed manifest lies, in the root of the tree
+BUNDLE_NAME = "codeguard.manifest.sigstore.json"  # and a keyless signer's bundle
+_OWN = frozenset({MANIFEST_NAME, BUNDLE_NAME})
 
 
 class Change(StrEnum):
@@ -56,7 +58,8 @@ def check_tree(verified: VerifiedManifest, root: Path, present: Iterable[str]) -
 
     `present` are the paths, relative to `root`, of the files that are there
     as the caller's discovery sees them; those that the manifest's scope
-    includes and its list does not are reported as added. Every listed file
+    includes and its list does not are reported as added, all but the
+    manifest itself and its bundle. Every listed file
     is read here, whatever discovery says of it, and hashed as it is.
     """
     found: list[Difference] = []
@@ -140,7 +143,7 @@ def _added(verified: VerifiedManifest, present: Iterable[str]) -> list[Differenc
     index = NameIndex(verified.files)
     found = []
     for path in sorted(set(present)):
-        if path in verified.files or path == MANIFEST_NAME or not in_scope(path, verified.manifest.scope):
+        if path in verified.files or path in _OWN or not in_scope(path, verified.manifest.scope):
             continue
         twin = index.twin(path)
         if twin:
