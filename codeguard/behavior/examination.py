@@ -16,6 +16,7 @@ from codeguard.behavior.matching import Similarity
 from codeguard.behavior.profiles import Profile, answers, random_for
 from codeguard.behavior.running import Batch, Runner, Steps, call_of
 from codeguard.behavior.shrink import size, smaller
+from codeguard.behavior.tailored import Tailored, neighbours, tailored_inputs
 from codeguard.behavior.trial import Answered, Question, compare, different, known, of_example, of_observed
 from codeguard.behavior.values import Comparison
 from codeguard.behavior.worlds import OTHER_WORLD
@@ -24,6 +25,7 @@ from codeguard.sandbox.model import JobResult, Level, Outcome, Status, Tier
 
 LEAST_AGREEMENT = 0.5  # a weak match has to agree with so much before its differences count
 MAX_ROUNDS = 4
+LEAST_NEIGHBOURS = 2
 SHRINK_WIDTH = 24
 NOT_TAKEN = frozenset({"TypeError", "AttributeError"})
 ENDINGS = {
@@ -104,7 +106,10 @@ class Examination:
         moved = self._moved(questions, answered, other, origin)
         if moved is not None:
             return moved
-        return self._passed(profile, answered, ordinary, extra)
+        triggered, tried = yield from self._triggers(profile)
+        if triggered is not None:
+            return triggered
+        return self._passed(profile, answered, [ordinary, *tried], extra)
 
     def _questions(self, profile: Profile) -> list[Question]:
         runnable = self.candidate.runnable
@@ -138,7 +143,6 @@ class Examination:
         """Return a smaller call inside the domain on which the candidate still differs."""
         best = found
         left = self.budget.shrinking
-        runner = Runner(profile.reference.runnable, self.level, self.budget)
         for _ in range(MAX_ROUNDS):
             if profile.domain is None or best.question.call.args is None or left <= 0:
                 break
@@ -146,16 +150,65 @@ class Examination:
             steps = [call for call in smaller(current) if profile.domain.admits(*call)]
             steps = sorted(steps, key=size)[: min(SHRINK_WIDTH, left)]
             left -= len(steps)
-            seen, _ = yield from answers(runner, profile.reference, steps, profile.examples)
-            questions = [of_observed(item, self.candidate.runnable.target) for item in seen]
-            if not questions:
-                break
-            (result,) = yield from self._ask(questions)
-            wrong = different(compare(questions, result.calls))
+            answered, _ = yield from self._both(profile, steps)
+            wrong = different(answered)
             if not wrong or wrong[0].size >= best.size:
                 break
             best = wrong[0]
         return best
+
+    def _triggers(self, profile: Profile) -> Steps[tuple[CheckReport | None, list[JobResult]]]:
+        """Try what the candidate's own guards and literals ask for.
+
+        A difference inside the domain convicts like any other. Outside of it
+        one convicts only where the candidate's own constant switches it on:
+        the reference has no such constant, and next to the input the two agree.
+        """
+        domain, examples = profile.domain, profile.plain_calls
+        if domain is None or not examples:
+            return None, []
+        random = random_for(self.seed, "tailored", profile.reference.digest, self.candidate.runnable.source)
+        made = tailored_inputs(
+            self.candidate, profile.reference, examples, domain, random, self.budget.tailored
+        )
+        answered, result = yield from self._both(profile, [(item.args, item.kwargs) for item in made])
+        results = [] if result is None else [result]
+        wrong = different(answered)
+        by_key = {repr((item.args, dict(item.kwargs))): item for item in made}
+        for item in wrong:
+            origin = by_key[repr((item.question.call.args, dict(item.question.call.kwargs)))]
+            if origin.inside:
+                inside = [one for one in known(answered) if one.question.call.args is not None]
+                smallest = yield from self._shrunk(profile, item)
+                report = self._wrong(
+                    Verdict.DIVERGES, [smallest], len(inside), profile.reference.origin, results[0]
+                )
+                return report, results
+            if origin.magic and (yield from self._isolated(profile, origin)):
+                report = self._wrong(
+                    Verdict.DIVERGES, [item], len(answered), profile.reference.origin, results[0]
+                )
+                reason = f"wrong exactly where its own constant is met: {report.reason}"
+                return replace(report, reason=reason), results
+        return None, results
+
+    def _isolated(self, profile: Profile, made: Tailored) -> Steps[bool]:
+        """Say whether the candidate agrees with the reference all around an input on which it does not."""
+        answered, _ = yield from self._both(profile, neighbours(made))
+        compared = known(answered)
+        return len(compared) >= LEAST_NEIGHBOURS and not different(compared)
+
+    def _both(
+        self, profile: Profile, inputs: Sequence[Arguments]
+    ) -> Steps[tuple[list[Answered], JobResult | None]]:
+        """Run reference and candidate on the same inputs, each in a child of its own."""
+        runner = Runner(profile.reference.runnable, self.level, self.budget)
+        seen, _ = yield from answers(runner, profile.reference, inputs, profile.examples)
+        questions = [of_observed(item, self.candidate.runnable.target) for item in seen]
+        if not questions:
+            return [], None
+        (result,) = yield from self._ask(questions)
+        return compare(questions, result.calls), result
 
     def _moved(
         self, questions: Sequence[Question], answered: Sequence[Answered], other: JobResult, origin: str
@@ -187,12 +240,20 @@ class Examination:
         return self._report(Verdict.VIOLATION, reason, result, origin=origin, extra=extra)
 
     def _passed(
-        self, profile: Profile, answered: Sequence[Answered], result: JobResult, extra: Sequence[Capability]
+        self,
+        profile: Profile,
+        answered: Sequence[Answered],
+        results: Sequence[JobResult],
+        extra: Sequence[Capability],
     ) -> CheckReport:
-        missing = unreached(self.candidate.runnable.node, merged([result.coverage]))
+        missing = unreached(self.candidate.runnable.node, merged([item.coverage for item in results]))
         agreed = [item for item in answered if item.comparison is Comparison.SAME]
         report = self._report(
-            Verdict.PASS, f"{len(agreed)} calls agree", result, origin=profile.reference.origin, extra=extra
+            Verdict.PASS,
+            f"{len(agreed)} calls agree",
+            results[0],
+            origin=profile.reference.origin,
+            extra=extra,
         )
         notes = tuple(f"not reached: {line}" for line in missing[:5])
         return replace(
