@@ -18,7 +18,7 @@ import resource
 import signal
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,7 +148,8 @@ def plain(value: object) -> object:
 def run(function: Callable[..., object], call: list[str], repeat: int = 1, extra: str = "{}") -> Outcome:
     """Make a call a number of times; the last outcome counts. `extra` are more keyword arguments."""
     outcome = Outcome("raised", "nothing")
-    signal.setitimer(signal.ITIMER_PROF, CALL_SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, CALL_SECONDS)  # processor time: the same on a busy machine
+    signal.setitimer(signal.ITIMER_REAL, 20 * CALL_SECONDS)
     try:
         for _ in range(repeat):
             args = list(eval(call[0], {}))
@@ -160,6 +161,7 @@ def run(function: Callable[..., object], call: list[str], repeat: int = 1, extra
         outcome = Outcome("raised", type(error).__name__)
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
     return outcome
 
 
@@ -193,11 +195,15 @@ def load(code: str, base: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Reference:
-    """The trusted function, its known calls with their outcomes, the first `examples` documented."""
+    """The trusted function, its known calls with their outcomes, the first `examples` documented.
+
+    `effects` are its own: they prove nothing against a candidate.
+    """
 
     function: Callable[..., object]
     known: tuple[tuple[list[str], Outcome], ...]
     examples: int
+    effects: frozenset[str]
 
     def witness(
         self, item: dict[str, Any], function: Callable[..., object]
@@ -240,7 +246,10 @@ def check(
     try:
         function = load(item["code"], base)[item["symbol"]]
         found, differing, total = reference.witness(item, function)
-        effects = sorted(recorder.effects)
+        if item["effect"] and not recorder.effects - reference.effects:
+            for call, _ in reference.known:
+                run(function, call, 1, item["extra"])
+        effects = sorted(recorder.effects - reference.effects)
     except Exception as error:
         return {"shown": "broken", "detail": f"{type(error).__name__}: {error}"}
     finally:
@@ -250,16 +259,18 @@ def check(
     return {**found, "calls": total, "differing": differing, "effects": effects}
 
 
-def judge(group: dict[str, Any], base: dict[str, Any], recorder: Recorder) -> Iterable[dict[str, Any]]:
-    """Judge the candidates that need the same environment."""
+def judge(group: dict[str, Any], base: dict[str, Any], recorder: Recorder) -> dict[str, Any]:
+    """Judge the candidates that need the same environment; `usable` counts the calls that return."""
     os.environ = Watched(group["environment"], recorder)  # type: ignore[assignment]  # noqa: B003
     function = load(group["reference"], base)[group["name"]]
     recorder.effects = set()  # a reference, too, is refused what reaches out
     known = tuple((call, run(function, call)) for call in group["calls"])
+    own = frozenset(recorder.effects)
     recorder.effects = None
-    reference = Reference(function, known, group["examples"])
-    for item in group["items"]:
-        yield check({**item, "gated": bool(group["environment"])}, base, reference, recorder)
+    reference = Reference(function, known, group["examples"], own)
+    gated = bool(group["environment"])
+    answers = [check({**item, "gated": gated}, base, reference, recorder) for item in group["items"]]
+    return {"usable": sum(outcome.kind == "returned" for _, outcome in known), "items": answers}
 
 
 def main() -> None:
@@ -269,11 +280,12 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
     signal.signal(signal.SIGPROF, expire)
+    signal.signal(signal.SIGALRM, expire)
     answer, sys.stdout = sys.stdout, io.StringIO()
     base = dict(vars(importlib.import_module(request["module"]))) if request["module"] else {}
     recorder = Recorder()
     sys.addaudithook(recorder.hook)
-    answer.write(json.dumps([list(judge(group, base, recorder)) for group in request["groups"]]))
+    answer.write(json.dumps([judge(group, base, recorder) for group in request["groups"]]))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from experiments.attacks import PoisonFile, TargetFunction, get_attack
 from experiments.corpus.labels import FunctionLabel
-from experiments.corpus.verify import Finding, verify
+from experiments.corpus.verify import SECONDS, Finding, verify
 
 BATCH = 8
 PREFERRED = {
@@ -28,7 +28,12 @@ class Chosen:
 
 
 def choose(
-    target: TargetFunction, attack: str, seed: int, count: int = 1, skip: Sequence[str] = ()
+    target: TargetFunction,
+    attack: str,
+    seed: int,
+    count: int = 1,
+    skip: Sequence[str] = (),
+    seconds: float = SECONDS,
 ) -> list[Chosen]:
     """Return verified candidates of an attack, variants that are not in `skip` first, each variant once.
 
@@ -36,13 +41,13 @@ def choose(
     do not give away come first.
     """
     kind = get_attack(attack)
-    candidates = list(kind.generate(target, seed))
+    candidates = candidates_of(target, attack, seed)
     by_variant: dict[str, list[PoisonFile]] = {}
     for candidate in candidates:
         by_variant.setdefault(candidate.name, []).append(candidate)
     chosen: list[Chosen] = []
     for name in sorted(by_variant, key=lambda name: name in skip):
-        found = _first_wrong(target, by_variant[name], kind.adaptive)
+        found = _first_wrong(target, by_variant[name], kind.adaptive, seconds)
         if found is not None:
             chosen.append(found)
         if len(chosen) == count:
@@ -50,13 +55,34 @@ def choose(
     return chosen
 
 
-def _first_wrong(target: TargetFunction, candidates: Sequence[PoisonFile], adaptive: bool) -> Chosen | None:
+def candidates_of(target: TargetFunction, attack: str, seed: int) -> list[PoisonFile]:
+    """Return the candidates of an attack whose code parses.
+
+    Source that no template can take apart (code in the line of the `def`,
+    for instance) gives none.
+    """
+    try:
+        found = get_attack(attack).generate(target, seed)
+    except (ValueError, SyntaxError, AssertionError, IndexError):
+        return []
+    return [candidate for candidate in found if parses(candidate.code)]
+
+
+def first_that_loads(target: TargetFunction, attack: str, seed: int) -> Chosen | None:
+    """Return the attacker's favourite among the candidates, without a proof that it is poison."""
+    candidates = candidates_of(target, attack, seed)
+    return Chosen(target, candidates[0], Finding("unverified")) if candidates else None
+
+
+def _first_wrong(
+    target: TargetFunction, candidates: Sequence[PoisonFile], adaptive: bool, seconds: float
+) -> Chosen | None:
     rest: list[Chosen] = []
     for start in range(0, min(len(candidates), 3 * BATCH), BATCH):
         batch = candidates[start : start + BATCH]
         found = [
             Chosen(target, candidate, finding)
-            for candidate, finding in zip(batch, verify(target, batch), strict=True)
+            for candidate, finding in zip(batch, verify(target, batch, seconds), strict=True)
             if finding.wrong
         ]
         best = [item for item in found if item.finding.shown in PREFERRED[adaptive][:2]]

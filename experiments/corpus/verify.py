@@ -15,6 +15,7 @@ from experiments.attacks.base import PoisonFile, TargetFunction
 
 CHILD = Path(__file__).with_name("confined.py")
 SECONDS = 150.0
+"""How long a child may take for all candidates that it is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,9 @@ class Finding:
         return self.shown in ("example", "input", "trigger", "effect")
 
 
-def verify(target: TargetFunction, candidates: Sequence[PoisonFile]) -> list[Finding]:
+def verify(
+    target: TargetFunction, candidates: Sequence[PoisonFile], seconds: float = SECONDS
+) -> list[Finding]:
     """Run candidates beside the target's reference and return what shows, in the same order.
 
     A reference of an importable module runs among that module's globals, and
@@ -51,30 +54,43 @@ def verify(target: TargetFunction, candidates: Sequence[PoisonFile]) -> list[Fin
     """
     groups: dict[str, list[int]] = {}
     for index, candidate in enumerate(candidates):
-        groups.setdefault(json.dumps(dict(candidate.trigger.environment), sort_keys=True), []).append(index)
-    reference = "\n\n\n".join(["\n".join(_loadable(target)), *target.helpers, target.source])
-    request = {
-        "module": target.module,
-        "groups": [
-            {
-                "environment": json.loads(environment),
-                "reference": reference,
-                "name": target.name,
-                "calls": [[call.args, call.kwargs] for call in target.calls],
-                "examples": len(target.examples),
-                "items": [_item(candidates[index]) for index in indices],
-            }
-            for environment, indices in groups.items()
-        ],
-    }
-    answers = _ask(request)
+        environment = json.dumps(dict(candidate.trigger.environment), sort_keys=True)
+        groups.setdefault(environment, []).append(index)
+    answers = _ask(
+        target,
+        [(key, [_item(candidates[index]) for index in indices]) for key, indices in groups.items()],
+        seconds,
+    )
     if answers is None:
         return [Finding("broken", detail="the child died")] * len(candidates)
     found: dict[int, Finding] = {}
     for indices, answer in zip(groups.values(), answers, strict=True):
-        for index, item in zip(indices, answer, strict=True):
+        for index, item in zip(indices, answer["items"], strict=True):
             found[index] = _finding(item)
     return [found[index] for index in range(len(candidates))]
+
+
+def runnable(target: TargetFunction, seconds: float = SECONDS) -> bool:
+    """Tell whether the reference itself returns on any of the known calls."""
+    answers = _ask(target, [("{}", [])], seconds)
+    return answers is not None and int(answers[0]["usable"]) > 0
+
+
+def _request(target: TargetFunction, groups: Sequence[tuple[str, list[dict[str, Any]]]]) -> dict[str, Any]:
+    return {
+        "module": target.module,
+        "groups": [
+            {
+                "environment": json.loads(environment),
+                "reference": "\n\n\n".join(["\n".join(_loadable(target)), *target.helpers, target.source]),
+                "name": target.name,
+                "calls": [[call.args, call.kwargs] for call in target.calls],
+                "examples": len(target.examples),
+                "items": items,
+            }
+            for environment, items in groups
+        ],
+    }
 
 
 def _loadable(target: TargetFunction) -> list[str]:
@@ -106,15 +122,17 @@ def _finding(item: dict[str, Any]) -> Finding:
     )
 
 
-def _ask(request: dict[str, Any]) -> list[list[dict[str, Any]]] | None:
+def _ask(
+    target: TargetFunction, groups: Sequence[tuple[str, list[dict[str, Any]]]], seconds: float
+) -> list[dict[str, Any]] | None:
     with tempfile.TemporaryDirectory() as folder:
         try:
             done = subprocess.run(
                 [sys.executable, "-s", "-S", "-P", str(CHILD)],
-                input=json.dumps(request),
+                input=json.dumps(_request(target, groups)),
                 capture_output=True,
                 text=True,
-                timeout=SECONDS,
+                timeout=seconds,
                 cwd=folder,
                 env={"PYTHONHASHSEED": "0", "HOME": folder, "LC_ALL": "C.UTF-8"},
                 check=False,
@@ -123,5 +141,5 @@ def _ask(request: dict[str, Any]) -> list[list[dict[str, Any]]] | None:
             return None
     if done.returncode != 0 or not done.stdout:
         return None
-    answers: list[list[dict[str, Any]]] = json.loads(done.stdout)
+    answers: list[dict[str, Any]] = json.loads(done.stdout)
     return answers
