@@ -20,7 +20,7 @@ from codeguard.embedding.base import Vectors
 from codeguard.errors import NothingToDoError
 from codeguard.models import Chunk, Skipped, SourceFile, Trust
 from codeguard.perplexity import PerplexityModel
-from codeguard.provenance import FileEntry, Manifest, save_unsigned, unlistable
+from codeguard.provenance import FileEntry, Manifest, unlistable
 from codeguard.retrieval_text import retrieval_text
 from codeguard.signals.behavior import CONVICTING
 from codeguard.store import Row
@@ -247,7 +247,7 @@ class Indexer:
             created=datetime.now(UTC).replace(microsecond=0),
             chunker=CHUNKER_ID,
         )
-        save_unsigned(manifest, self._workspace.state)
+        self._workspace.save_manifest(manifest)
         self._workspace.forget_trust()
         files = self._workspace.trusted_files()
         path = self._workspace.state / PERPLEXITY

@@ -17,7 +17,7 @@ from codeguard.config import Settings, user_config_dir
 from codeguard.errors import CodeguardError, EmbeddingError, StoreError
 from codeguard.models import SourceFile
 from codeguard.perplexity import PerplexityModel
-from codeguard.provenance import VerifiedManifest, load_unsigned, verify_unsigned
+from codeguard.provenance import Manifest, VerifiedManifest, load_unsigned, save_unsigned, verify_unsigned
 from codeguard.sandbox import Level, Sandbox
 from codeguard.secret import SECRET_BYTES, kept_secret
 from codeguard.store import VectorStore
@@ -57,7 +57,8 @@ class Workspace:
                     f"the state directory {self.state} cannot be made ({error.strerror})",
                     hint="choose another with --store",
                 ) from None
-        self.catalog = Catalog(self.state / CATALOG, self._evidence_key())
+        self._key = self._evidence_key()
+        self.catalog = Catalog(self.state / CATALOG, self._key)
         try:
             self._check_make()
         except BaseException:
@@ -138,13 +139,17 @@ class Workspace:
     @cached_property
     def manifest(self) -> VerifiedManifest | None:
         """The verified manifest of the trusted paths, None where nothing is trusted."""
-        manifest = load_unsigned(self.state)
+        manifest = load_unsigned(self.state, seal_key=self._key)
         if manifest is None:
             return None
         if self.settings.require_signature:
             self.warnings.append("a signature is required and the manifest has none: nothing is trusted")
             return None
         return verify_unsigned(manifest)
+
+    def save_manifest(self, manifest: Manifest) -> None:
+        """Keep the unsigned manifest, sealed, so that a state directory of another hand is not believed."""
+        save_unsigned(manifest, self.state, seal_key=self._key)
 
     @cached_property
     def perplexity(self) -> PerplexityModel | None:

@@ -34,7 +34,9 @@ def grouped_bars(labels: Sequence[str], series: Mapping[str, Sequence[float]], u
             y = top + position * ROW
             width = values[row] * scale
             color = COLORS[position % len(COLORS)]
-            parts.append(f'<rect x="{LABELS}" y="{y}" width="{width:.1f}" height="{ROW - 4}" fill="{color}"/>')
+            parts.append(
+                f'<rect x="{LABELS}" y="{y}" width="{width:.1f}" height="{ROW - 4}" fill="{color}"/>'
+            )
             parts.append(f'<text x="{LABELS + width + 6:.1f}" y="{y + 12}">{values[row]:g}</text>')
     parts.append("</svg>")
     return "".join(parts)

@@ -82,7 +82,11 @@ def write_page(
 ) -> None:
     """Write the page: nothing is loaded from elsewhere, everything shown is escaped by the template."""
     environment = Environment(
-        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["share"] = share
     environment.filters["visible"] = escaped

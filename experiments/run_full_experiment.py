@@ -1,6 +1,6 @@
 """All four steps of the experiment in temporary stores, with a console report, JSON and one page.
 
-    python experiments/run_full_experiment.py [-k 5] [--out results] [--stdlib] [--text]
+python experiments/run_full_experiment.py [-k 5] [--out results] [--stdlib] [--text]
 """
 
 from __future__ import annotations
@@ -31,8 +31,12 @@ def main() -> int:
     parser.add_argument("-k", type=int, default=5, help="results a query, one a file")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for JSON and page")
     parser.add_argument("--embedding", default="auto", help="auto, minilm or lexical")
-    parser.add_argument("--stdlib", action="store_true", help="also the 300 queries on the standard library (minutes)")
-    parser.add_argument("--text", metavar="DATA", type=Path, help="also the text-domain defenses, on this data folder")
+    parser.add_argument(
+        "--stdlib", action="store_true", help="also the 300 queries on the standard library (minutes)"
+    )
+    parser.add_argument(
+        "--text", metavar="DATA", type=Path, help="also the text-domain defenses, on this data folder"
+    )
     options = parser.parse_args()
     start = time.monotonic()
     results: dict[str, Any] = {"schema": "codeguard.experiment/1", "codeguard": __version__, "k": options.k}
@@ -44,7 +48,9 @@ def main() -> int:
         rankings, impact = step_3(bench, options.k, truth)
         defenses, weights = step_4(bench, options.k, truth)
         restored = take_poison_out(bench, options.k, baseline)
-    print(f"\npoison taken out again: {'the rankings are those of step 1' if restored else 'THE RANKINGS DIFFER'}")
+    print(
+        f"\npoison taken out again: {'the rankings are those of step 1' if restored else 'THE RANKINGS DIFFER'}"
+    )
     results.update(impact)
     results["defenses"] = [item.to_json() for item in defenses]
     results["sweep"] = [item.to_json() for item in weights]
@@ -100,12 +106,16 @@ def step_2(bench: Workbench, k: int, truth: Any, baseline: list[Ranking]) -> Non
     print(report.title("Step 2: the attacks, no defense"))
     bench.put(DATA / POISON)
     indexed = bench.index()
-    print(f"poison in: {indexed.files} files, {indexed.chunks} chunks, {len(indexed.convicted)} functions convicted")
+    print(
+        f"poison in: {indexed.files} files, {indexed.chunks} chunks, {len(indexed.convicted)} functions convicted"
+    )
     rankings = bench.ask(NAMES, k, defense=False)
     for before, after in zip(baseline, rankings, strict=False):
         moved = [item for item in after.results if truth(item.chunk).poisoned]
         gone = {item.chunk.path for item in before.results} - {item.chunk.path for item in after.results}
-        print(f"\n{after.query}: {len(moved)} poisoned of {len(after.results)}; pushed out: {', '.join(sorted(gone)) or 'none'}")
+        print(
+            f"\n{after.query}: {len(moved)} poisoned of {len(after.results)}; pushed out: {', '.join(sorted(gone)) or 'none'}"
+        )
         print("\n".join(report.ranking_lines(after.results, truth)))
 
 

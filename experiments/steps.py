@@ -48,7 +48,10 @@ def settings() -> list[Setting]:
     ]
     found += [Setting(f"without {name}", replace(default, disabled_signals=(name,))) for name in SIGNALS]
     found += [
-        Setting(f"only {name}", replace(default, disabled_signals=tuple(other for other in SIGNALS if other != name)))
+        Setting(
+            f"only {name}",
+            replace(default, disabled_signals=tuple(other for other in SIGNALS if other != name)),
+        )
         for name in SIGNALS
     ]
     return found

@@ -50,7 +50,9 @@ class Workbench:
         """Bring the index up to date with the corpus."""
         return self._guard.index([self.corpus])
 
-    def ask(self, queries: Sequence[str], k: int, config: DefenseConfig | None = None, *, defense: bool = True) -> list[Ranking]:
+    def ask(
+        self, queries: Sequence[str], k: int, config: DefenseConfig | None = None, *, defense: bool = True
+    ) -> list[Ranking]:
         """Return a ranking for each query."""
         return self._guard.query_many(queries, k, config=config, defense=defense)
 

@@ -55,7 +55,9 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def settings_of(corpus: Path, **changes: object) -> Settings:
-    made = Settings(store=str(corpus.parent / "store"), root=str(corpus), embedding="lexical", fixed_seed=b"x" * 32)
+    made = Settings(
+        store=str(corpus.parent / "store"), root=str(corpus), embedding="lexical", fixed_seed=b"x" * 32
+    )
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
@@ -113,7 +115,9 @@ def test_the_same_question_twice_gives_the_same_answer(guard: CodeGuard) -> None
 def test_renamed_and_shuffled_untrusted_files_have_the_same_penalties_and_verdicts(corpus: Path) -> None:
     def facts(guard: CodeGuard) -> set[tuple[object, ...]]:
         ranking = guard.query(QUERY, k=10).ranking
-        return {(i.chunk.text, i.trust, i.penalty, i.score, i.verdict, i.distance, i.convicted) for i in ranking}
+        return {
+            (i.chunk.text, i.trust, i.penalty, i.score, i.verdict, i.distance, i.convicted) for i in ranking
+        }
 
     with open_guard(corpus) as first:
         first.index([corpus])
@@ -171,7 +175,9 @@ class TestTheStoreIsRewritten:
         wrong, ours = place(before, "theirs/wrong.py"), place(before, "ours/m.py")
         vector = guard.workspace.embedding.embed([QUERY])
         store.add([Row(ours.id, WRONG, {"path": "ours/m.py", "trust": "trusted"})], vector)
-        store.add([Row(wrong.id, ours.chunk.text, {"path": "ours/m.py", "sha256": ours.chunk.sha256})], vector)
+        store.add(
+            [Row(wrong.id, ours.chunk.text, {"path": "ours/m.py", "sha256": ours.chunk.sha256})], vector
+        )
         store.add([Row("injected", WRONG, {"path": "ours/m.py", "sha256": ours.chunk.sha256})], vector)
         after = guard.query(QUERY)
         assert "injected" not in {item.id for item in after.ranking}
@@ -205,7 +211,9 @@ def test_quarantine_keeps_the_convicted_out_of_the_collection(corpus: Path) -> N
     with open_guard(corpus) as guard:
         report = guard.index([corpus], quarantine=True)
         assert report.quarantined == 1
-        assert "theirs/wrong.py" not in {item.chunk.path for item in guard.query(QUERY, defense=False).ranking}
+        assert "theirs/wrong.py" not in {
+            item.chunk.path for item in guard.query(QUERY, defense=False).ranking
+        }
         assert guard.index([corpus]).quarantined == 0
         assert "theirs/wrong.py" in {item.chunk.path for item in guard.query(QUERY, defense=False).ranking}
 

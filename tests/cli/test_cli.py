@@ -113,12 +113,18 @@ def test_check_as_json(project: Path) -> None:
         (["check", "ours"], ["a folder"], 2),
         (["check", "ours/m.py::missing"], ["no such function", "add"], 3),
         (["--config", "none.toml", "signals"], ["none.toml", "not found"], 2),
-        (["index", "ours", "--store", "http://127.0.0.1:1", "--embedding", "lexical"], ["no Chroma server"], 2),
+        (
+            ["index", "ours", "--store", "http://127.0.0.1:1", "--embedding", "lexical"],
+            ["no Chroma server"],
+            2,
+        ),
         (["index", "ours", "--embedding", "nonsense"], ["nonsense"], 2),
         (["index", "ours", "--store", "ours/m.py"], ["ours/m.py"], 2),
     ],
 )
-def test_what_cannot_be_done_is_one_line(project: Path, words: list[str], expected: list[str], code: int) -> None:
+def test_what_cannot_be_done_is_one_line(
+    project: Path, words: list[str], expected: list[str], code: int
+) -> None:
     (project / "empty").mkdir()
     one_line(run(*words, cwd=project), *expected, code=code)
 
@@ -130,14 +136,16 @@ def test_what_cannot_be_done_is_one_line(project: Path, words: list[str], expect
         (["query", "x" * 20_000], "20000 characters"),
         (["query", "x", "-k", "0"], "1 or more"),
         (["query"], "neither"),
-        (["query", "x", "--embedding", "sentence-transformers:none"], "embedding"),
+        (["query", "x", "--embedding", "lexical@2"], "unknown embedding"),
     ],
 )
 def test_a_query_that_makes_no_sense_is_one_line(indexed: Path, words: list[str], expected: str) -> None:
     one_line(run(*words, cwd=indexed), expected)
 
 
-@pytest.mark.parametrize("part", ["catalog.sqlite3", "chroma/chroma.sqlite3", "manifest.unsigned.json", "seed"])
+@pytest.mark.parametrize(
+    "part", ["catalog.sqlite3", "chroma/chroma.sqlite3", "manifest.unsigned.json", "seed"]
+)
 def test_a_corrupt_store_is_one_line_and_is_left_as_it_is(indexed: Path, part: str) -> None:
     path = indexed / ".codeguard" / part
     path.write_bytes(b"garbage")
@@ -191,24 +199,42 @@ def test_an_interrupted_index_is_finished_by_the_next(project: Path) -> None:
     many.mkdir()
     for number in range(400):
         (many / f"f{number}.py").write_text(f"def f{number}(x):\n    return x + {number}\n")
-    words = [sys.executable, "-m", "codeguard", "index", "ours", "many", "--trust", "ours", "--embedding", "lexical"]
-    process = subprocess.Popen(words, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    words = [
+        sys.executable,
+        "-m",
+        "codeguard",
+        "index",
+        "ours",
+        "many",
+        "--trust",
+        "ours",
+        "--embedding",
+        "lexical",
+    ]
+    process = subprocess.Popen(
+        words, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
     while not (project / ".codeguard" / "catalog.sqlite3").exists() and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert "Traceback" not in errors
-    done = run("index", "ours", "many", "--trust", "ours", "--embedding", "lexical", "--format", "json", cwd=project)
+    done = run(
+        "index", "ours", "many", "--trust", "ours", "--embedding", "lexical", "--format", "json", cwd=project
+    )
     report = json.loads(done.stdout)
     assert report["files"] == 401
-    again = run("index", "ours", "many", "--trust", "ours", "--embedding", "lexical", "--format", "json", cwd=project)
+    again = run(
+        "index", "ours", "many", "--trust", "ours", "--embedding", "lexical", "--format", "json", cwd=project
+    )
     assert json.loads(again.stdout)["added"] == 0
 
 
 def test_two_at_once_both_end_well_or_with_one_line(indexed: Path) -> None:
     words = [sys.executable, "-m", "codeguard", "query", "add two numbers", "--format", "json"]
     processes = [
-        subprocess.Popen(words, cwd=indexed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)
+        subprocess.Popen(words, cwd=indexed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
     ]
     answers = [process.communicate(timeout=120) for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0], answers
@@ -222,7 +248,9 @@ def test_help_and_signals_import_neither_chroma_nor_an_embedding(project: Path) 
             f"try: main({words!r})\nexcept SystemExit: pass\n"
             "print(sorted(set(sys.modules) & {'chromadb', 'onnxruntime', 'codeguard.embedding'}), file=sys.stderr)"
         )
-        done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=False
+        )
         assert done.stderr.strip() == "[]", (words, done.stderr)
 
 
@@ -232,7 +260,9 @@ def test_check_imports_neither_chroma_nor_an_embedding(project: Path) -> None:
         "try: main(['check', 'ours/m.py', '--against', 'ours/m.py'])\nexcept SystemExit: pass\n"
         "print(sorted(set(sys.modules) & {'chromadb', 'onnxruntime', 'codeguard.embedding'}), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=False
+    )
     assert done.stderr.strip().splitlines()[-1] == "[]", done.stderr
 
 
