@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from codeguard.errors import SandboxError
-from codeguard.sandbox import decoding
+from codeguard.sandbox import decoding, imports
 from codeguard.sandbox.inside import wire
 from codeguard.sandbox.model import CallResult, Job, JobResult, Layer, Level, Outcome, Status, Tier
 from codeguard.sandbox.zygotes import Answer, Zygote, ZygoteDiedError
@@ -22,6 +22,9 @@ from codeguard.sandbox.zygotes import Answer, Zygote, ZygoteDiedError
 _CPU_SHARE = (
     0.9  # of the limit, from which on a killed child counts as out of CPU time: the kernel counts in ticks
 )
+# hash seed, and whether all modules are loaded or the core
+_Kind = tuple[int, bool]
+
 _CACHE_BYTES = 64 * 1024 * 1024
 
 
@@ -48,7 +51,7 @@ class Sandbox:
         self._workers = workers
         self._without = frozenset(without)
         self._changed = threading.Condition()
-        self._idle: dict[int, list[Zygote]] = {}
+        self._idle: dict[_Kind, list[Zygote]] = {}
         self._running = 0
         self._closed = False
         self._known: tuple[Level, tuple[Layer, ...]] | None = None
@@ -94,18 +97,18 @@ class Sandbox:
     def _preflight(self) -> tuple[Level, tuple[Layer, ...]]:
         if self._known is None:
             try:
-                self._release(0, self._acquire(0))
+                self._release((0, False), self._acquire((0, False)))
             except SandboxError as error:
                 return Level.L0, (Layer("zygote", False, str(error)),)
         assert self._known is not None
         return self._known
 
-    def _acquire(self, hash_seed: int) -> Zygote:
+    def _acquire(self, kind: _Kind) -> Zygote:
         with self._changed:
             while True:
                 if self._closed:
                     raise SandboxError("the sandbox is closed")
-                idle = self._idle.get(hash_seed)
+                idle = self._idle.get(kind)
                 if idle:
                     self._running += 1
                     return idle.pop()
@@ -117,7 +120,7 @@ class Sandbox:
         for zygote in spare:
             zygote.close()
         try:
-            zygote = Zygote(hash_seed, self._without)
+            zygote = Zygote(*kind, self._without)
         except BaseException:
             with self._changed:
                 self._running -= 1
@@ -126,11 +129,11 @@ class Sandbox:
         self._known = (zygote.level, zygote.layers)
         return zygote
 
-    def _release(self, hash_seed: int, zygote: Zygote | None) -> None:
+    def _release(self, kind: _Kind, zygote: Zygote | None) -> None:
         with self._changed:
             self._running -= 1
             if zygote is not None and not self._closed:
-                self._idle.setdefault(hash_seed, []).append(zygote)
+                self._idle.setdefault(kind, []).append(zygote)
                 zygote = None
             self._changed.notify()
         if zygote is not None:
@@ -142,14 +145,15 @@ class Sandbox:
         if reason:
             return JobResult(Status.UNSUPPORTED, Level.L0, job.tier, detail=reason)
         detail = ""
+        kind = (job.world.hash_seed, imports.wide(job))
         for _ in range(2):
             try:
-                zygote = self._acquire(job.world.hash_seed)
+                zygote = self._acquire(kind)
             except SandboxError as error:
                 return JobResult(Status.UNSUPPORTED, Level.L0, job.tier, detail=str(error))
             level = zygote.level
             if level < self.level_required:
-                self._release(job.world.hash_seed, zygote)
+                self._release(kind, zygote)
                 missing = ", ".join(layer.name for layer in zygote.layers if not layer.engaged)
                 text = f"the sandbox reaches {level.name}, required is {self.level_required.name}"
                 return JobResult(
@@ -161,10 +165,10 @@ class Sandbox:
                 answer = zygote.receive(job.limits.wall_s)
             except ZygoteDiedError as error:
                 zygote.close()
-                self._release(job.world.hash_seed, None)
+                self._release(kind, None)
                 detail = f"the zygote failed: {error}"
                 continue
-            self._release(job.world.hash_seed, zygote)
+            self._release(kind, zygote)
             return self._result(job, level, key, answer, time.monotonic() - start)
         return JobResult(Status.NO_SIGNAL, level, job.tier, detail=detail, wall_s=time.monotonic() - start)
 

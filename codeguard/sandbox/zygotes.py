@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,9 +46,14 @@ def restricted_python_home() -> str:
 class Zygote:
     """One confined interpreter that forks a child a job; used by one thread at a time."""
 
-    def __init__(self, hash_seed: int, without: frozenset[str]) -> None:
+    def __init__(self, hash_seed: int, wide: bool, without: frozenset[str]) -> None:
         ours, theirs = socket.socketpair()
-        options = {"control": theirs.fileno(), "site": restricted_python_home(), "without": sorted(without)}
+        options = {
+            "control": theirs.fileno(),
+            "site": restricted_python_home(),
+            "wide": wide,
+            "without": sorted(without),
+        }
         with theirs:
             # -P, -s, -S: nothing of the user's or the directory's is imported; an empty
             # environment instead of -E, which would hide the hash seed too
@@ -128,6 +132,3 @@ class Zygote:
         with contextlib.suppress(OSError):
             self._process.kill()
         self._process.wait()
-
-
-Spawn = Callable[[int], Zygote]

@@ -26,6 +26,13 @@ _ENCODINGS = words(
     "hex_codec base64_codec rot_13 unicode_escape raw_unicode_escape aliases undefined",
 )
 
+# what the lean zygote has: few modules, few shared objects, so its fork is cheap
+_CORE = words(
+    "__future__ abc bisect builtins collections collections.abc contextlib copy enum functools heapq",
+    "itertools json keyword math numbers operator re string textwrap time types typing",
+)
+
+CORE: tuple[str, ...] = tuple(_CORE)
 COMPUTING: frozenset[str] = frozenset(_COMPUTING)
 SYSTEM: frozenset[str] = frozenset(_SYSTEM) - COMPUTING
 ALL: tuple[str, ...] = (*_COMPUTING, *_SYSTEM, *(f"encodings.{encoding}" for encoding in _ENCODINGS))

@@ -18,6 +18,7 @@ first field, named "", is its value as the builtin type.
 from __future__ import annotations
 
 import itertools
+import sys
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -54,6 +55,15 @@ _BY_REPR = frozenset(
 )
 
 
+def _by_repr() -> frozenset[type]:
+    """Return the types themselves: a class of the code under test can borrow their name and module."""
+    named = (getattr(sys.modules.get(module), name, None) for module, name in _BY_REPR)
+    kinds = {kind for kind in named if isinstance(kind, type)} | {type(...), type(NotImplemented)}
+    # the class below the one that has the world's clock
+    below = {kind.__mro__[1] for kind in kinds if kind.__name__ == "datetime"}
+    return frozenset(kinds | below)
+
+
 class TooLargeError(Exception):
     """A value does not fit into the frame."""
 
@@ -64,6 +74,7 @@ class Encoder:
     def __init__(self, budget: int) -> None:
         self.budget = budget
         self._open: set[int] = set()
+        self._by_repr = _by_repr()  # now, before the code under test runs
 
     def encode(self, value: object, depth: int = 0) -> Any:
         """Return the JSON form of a value; TooLargeError where it is too long or too deep."""
@@ -157,7 +168,7 @@ class Encoder:
             return ["o", name, "name", self._text(str(getattr(value, "__qualname__", "")))]
         if isinstance(value, types.ModuleType):
             return ["o", "module", "name", self._text(str(value.__name__))]
-        if (kind.__module__, kind.__name__) in _BY_REPR:
+        if kind in self._by_repr:
             return ["o", name, "repr", self._text(repr(value))]
         shown: list[Any] = ["o", name]
         if kind in _VIEWS:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-import socket
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from . import probe, syscalls, wire
@@ -24,13 +22,13 @@ class LayerError(Exception):
     """A layer was put on without an error and does not hold."""
 
 
-@dataclass
 class Confinement:
     """The layers of this zygote: name to (engaged, detail)."""
 
-    without: frozenset[str]
-    layers: dict[str, tuple[bool, str]] = field(default_factory=dict)
-    filter: Any = None
+    def __init__(self, without: frozenset[str]) -> None:
+        self.without = without
+        self.layers: dict[str, tuple[bool, str]] = {}
+        self.filter: Any = None
 
     def attempt(self, name: str, act: Callable[[], object]) -> None:
         """Put one layer on, or try it, and note how it went."""
@@ -69,7 +67,7 @@ class Confinement:
         return {"level": self.level(), "layers": [[name, *found] for name, found in self.layers.items()]}
 
 
-def confine(without: frozenset[str], control: socket.socket) -> Confinement:
+def confine(without: frozenset[str], control: int) -> Confinement:
     """Put every layer on that this system has, then try in a child what they forbid."""
     confinement = Confinement(without)
     machine = syscalls.column(os.uname().machine)

@@ -7,6 +7,7 @@ gets frozen facades that show chosen names and no module underneath.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 import types
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import policy
-from .allowed import ALL, COMPUTING
+from .allowed import ALL, COMPUTING, CORE
 
 # withheld from the facades: they lead to modules, frames or arbitrary attributes
 _HIDDEN: dict[str, frozenset[str]] = {
@@ -36,13 +37,11 @@ _EXTRA: dict[str, tuple[str, ...]] = {
 }
 
 
-def preload() -> None:
-    """Load everything that code may import; what this interpreter does not have is left out."""
-    for name in ALL:
-        try:
+def preload(wide: bool) -> None:
+    """Load what code may import, all or the core; what this interpreter does not have is left out."""
+    for name in ALL if wide else CORE:
+        with contextlib.suppress(ImportError):
             importlib.import_module(name)
-        except ImportError:
-            continue
 
 
 class Facade:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import socket
 from pathlib import Path
 
 from . import kernel, syscalls
@@ -32,7 +31,7 @@ def leave_root() -> None:
         kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # else /proc/self, and so the maps, belong to root
 
 
-def enter(machine: int, control: socket.socket) -> None:
+def enter(machine: int, control: int) -> None:
     """Move into new namespaces and go on as pid 1 there; OSError where the system refuses.
 
     The process that was started stays behind, waits and ends with it: pid 1
@@ -51,9 +50,9 @@ def enter(machine: int, control: socket.socket) -> None:
     _empty_root(machine)
 
 
-def _wait_outside(child: int, control: socket.socket) -> None:
+def _wait_outside(child: int, control: int) -> None:
     try:
-        control.close()
+        os.close(control)
         kernel.drop_capabilities()
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         os.closerange(0, 1 << 16)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import builtins
 import io
-import json
+import json.encoder
+import keyword
 import marshal
 import os
 import sys
@@ -26,9 +27,24 @@ from .world import World
 FILENAME = "<candidate>"
 MODULE = "candidate"
 
-_dumps = json.JSONEncoder(
-    ensure_ascii=True, allow_nan=False, check_circular=False, separators=(",", ":")
-).encode
+# now, environment, random seed: as in `World`'s defaults, set before the fork
+WORLD: tuple[float, dict[str, str], int] = (1_600_000_000.0, {}, 0)
+_WARM_RUNS = 20  # the interpreter specialises what ran often, and writes that down in the code
+_WARM_SOURCE = """
+import math
+def f(a, b, c):
+    print(a)
+    for x in range(3):
+        c = c + [x]
+    return {"k": (a, b), "l": c, "m": math.sqrt(4.0)}
+class C:
+    def __init__(self):
+        self.n = 1
+"""
+
+_encoder = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
+    None, str, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, False
+)
 
 
 class _Capture(io.StringIO):
@@ -62,6 +78,14 @@ class _Scope(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         return self._below[name]
 
+    def find(self, name: str) -> Any:
+        """Return what a bare name stands for, builtins included; NameError as the interpreter's."""
+        builtin = self["__builtins__"]
+        for names in (self, self._below, builtin if type(builtin) is dict else vars(builtin)):
+            if dict.__contains__(names, name):
+                return dict.__getitem__(names, name)
+        raise NameError(f"name {name!r} is not defined", name=name)
+
 
 class _StopError(Exception):
     """The job ends before its calls: status and detail."""
@@ -73,16 +97,40 @@ class _StopError(Exception):
 
 
 class Runner:
-    """Holds what a child inherits from the zygote; `run` is the child's whole life."""
+    """Holds what a child inherits from the zygote; `run` is the child's whole life.
+
+    What a child needs is made before the fork: every object that a child
+    makes or touches for the first time costs it a page.
+    """
 
     def __init__(self) -> None:
         self.effects = Effects()
         self.world = World(self.effects)
+        self._streams = (io.StringIO(), _Capture(), _Capture())
+        self._module = types.ModuleType(MODULE)
+        self._restricted: dict[str, Any] = {}
 
     def prepare(self) -> None:
-        """Install hooks and replacements, once, in the zygote."""
+        """Install hooks and replacements, and exercise the paths of an ordinary job; once, in the zygote."""
         self.world.install()
         self.effects.listen()
+        streams = sys.stdin, sys.stdout, sys.stderr
+        for _ in range(_WARM_RUNS):
+            for restricted in (True, False):
+                self._renew()
+                self.run(_warm_payload(restricted), len)
+        sys.stdin, sys.stdout, sys.stderr = streams
+        self._renew()
+
+    def _renew(self) -> None:
+        self.effects.seen.clear()
+        self._streams = (io.StringIO(), _Capture(), _Capture())
+        self._module = types.ModuleType(MODULE)
+        sys.modules[MODULE] = self._module
+        self._restricted = policy.restricted_builtins(
+            {"open": self._open, "input": self._input, "__import__": Facades(self.effects.note).import_}
+        )
+        self.world.enter(*WORLD)
 
     def run(self, payload: bytes, write: Callable[[bytes], object]) -> None:
         """Run a job and write its frames."""
@@ -98,9 +146,11 @@ class Runner:
                 if keep:
                     write(wire.frame(wire.CODE + marshal.dumps(compiled)))
             prepared = [_prepared(call) for call in calls]
-            self.world.enter(*world)
-            out = _redirect()
-            scope = self._module(restricted)
+            if world != WORLD:
+                self.world.enter(*world)
+            out = self._redirect()
+            scope = vars(self._module)
+            scope["__builtins__"] = self._restricted if restricted else builtins
             if trace:
                 tracer = Tracer(find(compiled, trace))
                 tracer.start()
@@ -117,18 +167,9 @@ class Runner:
         end = ["end", status, detail, list(self.effects.seen), None if tracer is None else tracer.report()]
         write(wire.frame(_json(end)))
 
-    def _module(self, restricted: bool) -> dict[str, Any]:
-        module = types.ModuleType(MODULE)
-        sys.modules[MODULE] = module
-        scope = vars(module)
-        if restricted:
-            facades = Facades(self.effects.note)
-            scope["__builtins__"] = policy.restricted_builtins(
-                {"open": self._open, "input": self._input, "__import__": facades.import_}
-            )
-        else:
-            scope["__builtins__"] = builtins
-        return scope
+    def _redirect(self) -> _Capture:
+        sys.stdin, sys.stdout, sys.stderr = self._streams
+        return self._streams[1]
 
     def _open(self, file: object, *args: object, **kwargs: object) -> object:
         self.effects.note("open", file)
@@ -158,7 +199,7 @@ class Runner:
             try:
                 if setup is not None:
                     types.FunctionType(setup, names)()
-                value = types.FunctionType(target, names)()
+                value = names.find(target) if type(target) is str else types.FunctionType(target, names)()
                 if args is not None:
                     value = value(*args, **kwargs)
                 # an iterator's body is the code's own and runs here
@@ -204,20 +245,24 @@ def _prepared(call: Any) -> tuple[Any, Any, Any]:
     try:
         return (
             compile(setup, "<setup>", "exec", dont_inherit=True) if setup else None,
-            compile(target.strip(), "<call>", "eval", dont_inherit=True),
+            _name_or_code(target.strip()),
             arguments,
         )
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise _StopError("unsupported", f"the call does not parse: {_text(error)}") from None
 
 
-def _redirect() -> _Capture:
-    out = _Capture()
-    sys.stdout = out
-    sys.stderr = _Capture()
-    sys.stdin = io.StringIO()
-    sys.__stdout__ = sys.__stderr__ = sys.__stdin__ = None  # type: ignore[misc]
-    return out
+def _name_or_code(target: str) -> str | types.CodeType:
+    """Return a plain name as it is; anything else compiled."""
+    if target.isidentifier() and not keyword.iskeyword(target):
+        return target
+    return compile(target, "<call>", "eval", dont_inherit=True)
+
+
+def _warm_payload(restricted: bool) -> bytes:
+    arguments = marshal.dumps(((1, "a", [2.5]), {}))
+    calls = [("", "f", arguments), ("x = 1", "f(x, None, [(1, {2: 3})])", None)]
+    return marshal.dumps((_WARM_SOURCE, None, restricted, calls, WORLD, "", 1 << 18, True))
 
 
 def _text(error: BaseException) -> str:
@@ -228,7 +273,7 @@ def _text(error: BaseException) -> str:
 
 
 def _json(value: Any) -> bytes:
-    return _dumps(value).encode("ascii")
+    return "".join(_encoder(value, 0)).encode("ascii")
 
 
 def writer(descriptor: int) -> Callable[[bytes], object]:

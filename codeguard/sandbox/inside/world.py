@@ -9,9 +9,7 @@ sleeping moves it on without waiting, so loops that wait for time end.
 from __future__ import annotations
 
 import builtins
-import datetime as _datetime
 import os
-import random
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
@@ -19,6 +17,7 @@ from typing import Any
 
 from .effects import Effects
 
+_WORD = (1 << 64) - 1
 _TICK = 10_000  # nanoseconds a look at the clock takes
 
 
@@ -126,23 +125,22 @@ def _clocked(clock: Clock) -> dict[str, Callable[..., Any]]:
     }
 
 
-class _LikeDatetime(type(_datetime.datetime)):  # type: ignore[misc]
-    """Lets instances of the real class count as instances of the clocked one."""
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, cls.__mro__[1] if cls.__name__ == "datetime" else cls)
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, cls.__mro__[1]) if cls.__name__ == "datetime" else False
-
-
-def _clock_datetime(clock: Clock) -> None:
+def _clock_datetime(module: Any, clock: Clock) -> None:
     """Put a datetime class with this clock into the datetime module.
 
     Only `now` and `utcnow` look at the system's clock themselves; `today`
     and `date.today` ask the time module.
     """
-    real, utc = _datetime.datetime, _datetime.UTC
+    real, utc = module.datetime, module.timezone.utc
+
+    class LikeReal(type(real)):  # type: ignore[misc]
+        """Lets instances of the real class count as instances of the clocked one."""
+
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, real) if cls is Clocked else type.__instancecheck__(cls, instance)
+
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return issubclass(subclass, real) if cls is Clocked else type.__subclasscheck__(cls, subclass)
 
     def now(cls: Any, tz: Any = None) -> Any:
         seconds, nanoseconds = divmod(clock.read(), 10**9)
@@ -153,15 +151,15 @@ def _clock_datetime(clock: Clock) -> None:
         return now(cls)
 
     def show(self: Any) -> str:
-        return "datetime." + real.__repr__(self)
+        return f"datetime.{real.__repr__(self)}"
 
-    class Clocked(real, metaclass=_LikeDatetime):  # type: ignore[misc, valid-type]
+    class Clocked(real, metaclass=LikeReal):  # type: ignore[misc, valid-type]
         __slots__ = ()
 
     Clocked.__module__, Clocked.__name__, Clocked.__qualname__ = "datetime", "datetime", "datetime"
     Clocked.now, Clocked.utcnow = classmethod(now), classmethod(utcnow)
     Clocked.__repr__ = show  # type: ignore[method-assign]
-    _datetime.datetime = Clocked  # type: ignore[misc]
+    module.datetime = Clocked
 
 
 class World:
@@ -171,14 +169,16 @@ class World:
         self._effects = effects
         self.clock = Clock(effects)
         self.environment = Environment(effects)
-        self._source = random.Random(0)
+        self._state = 0
+        self._reseed: Callable[[int], None] | None = None
 
     def install(self) -> None:
         """Replace the doors to the outside in the standard modules; once, in the zygote."""
         for name, function in _clocked(self.clock).items():
             if hasattr(time, name):
                 setattr(time, name, function)
-        _clock_datetime(self.clock)
+        if "datetime" in sys.modules:
+            _clock_datetime(sys.modules["datetime"], self.clock)
         environment = {
             "environ": self.environment,
             "getenv": self.environment.get,
@@ -190,14 +190,14 @@ class World:
         os.urandom = self._bytes
         if hasattr(os, "getrandom"):
             os.getrandom = lambda size, flags=0: self._bytes(size)
-        random._urandom = self._bytes  # type: ignore[attr-defined]
-        self._seed_plainly()
+        if "random" in sys.modules:
+            self._seed_plainly(sys.modules["random"])
         real_import = builtins.__import__
 
         def noting_import(
             name: str,
-            globals: Any = None,
-            locals: Any = None,
+            globals: Any = None,  # noqa: A002
+            locals: Any = None,  # noqa: A002
             fromlist: Any = (),
             level: int = 0,
         ) -> Any:
@@ -214,25 +214,39 @@ class World:
         builtins.__import__ = noting_import
 
     def _bytes(self, size: int) -> bytes:
+        """Stand for the system's random bytes: SplitMix64 from the job's seed."""
         self._effects.note("random")
-        return self._source.randbytes(size)
+        made = bytearray()
+        while len(made) < size:
+            made += self._word().to_bytes(8, "little")
+        return bytes(made[:size])
 
-    def _seed_plainly(self) -> None:
+    def _word(self) -> int:
+        """Return the next 64 bits (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators)."""
+        self._state = (self._state + 0x9E3779B97F4A7C15) & _WORD
+        mixed = self._state
+        mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & _WORD
+        mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & _WORD
+        return mixed ^ mixed >> 31
+
+    def _seed_plainly(self, module: Any) -> None:
         """Seed `random.Random()` from the job's seed instead of from the system."""
-        real_seed = random.Random.seed
-        source = self._source
+        real_seed, word = module.Random.seed, self._word
 
-        def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
-            real_seed(self, source.getrandbits(64) if a is None and self is not source else a, version)
+        def seed(self: Any, a: Any = None, version: int = 2) -> None:
+            real_seed(self, word() if a is None else a, version)
 
-        random.Random.seed = seed  # type: ignore[method-assign]
+        module.Random.seed = seed
+        module._urandom = self._bytes
+        self._reseed = module.seed
 
     def enter(self, now: float, environment: Mapping[str, str], random_seed: int) -> None:
         """Set the world of this child."""
         self.clock.set(now)
         self.environment.set(environment)
-        self._source.seed(random_seed)
-        random.seed(random_seed)
+        self._state = random_seed & _WORD
+        if self._reseed is not None:
+            self._reseed(random_seed)
 
 
 def forget_paths() -> None:

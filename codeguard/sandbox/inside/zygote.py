@@ -10,8 +10,6 @@ import gc
 import json
 import os
 import select
-import signal
-import socket
 import sys
 import time
 from typing import Any
@@ -22,21 +20,21 @@ from .runner import Runner, writer
 
 def main(options: dict[str, Any]) -> None:
     """Load, confine, report the layers, then serve until the control socket closes."""
-    control = socket.socket(fileno=options["control"])
+    control = options["control"]
     try:
-        runner, confinement = start(control, frozenset(options["without"]))
+        runner, confinement = start(control, options["wide"], frozenset(options["without"]))
         hello = confinement.report()
     except Exception as error:
         hello = {"error": f"{type(error).__name__}: {error}"}
-    control.sendall(wire.frame(json.dumps(hello).encode()))
+    _send(control, wire.frame(json.dumps(hello).encode()))
     if "error" not in hello:
         serve(control, runner, confinement)
 
 
-def start(control: socket.socket, without: frozenset[str]) -> tuple[Runner, confine.Confinement]:
+def start(control: int, wide: bool, without: frozenset[str]) -> tuple[Runner, confine.Confinement]:
     """Load everything, then confine this process for good."""
     runner = Runner()
-    modules.preload()
+    modules.preload(wide)
     runner.prepare()
     sys.setrecursionlimit(1000)
     world.forget_paths()
@@ -47,10 +45,16 @@ def start(control: socket.socket, without: frozenset[str]) -> tuple[Runner, conf
     return runner, confinement
 
 
-def _receive(control: socket.socket, size: int) -> bytes:
+def _send(control: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(control, view) :]
+
+
+def _receive(control: int, size: int) -> bytes:
     parts = []
     while size:
-        part = control.recv(min(size, 1 << 20))
+        part = os.read(control, min(size, 1 << 20))
         if not part:
             os._exit(0)  # the host is gone
         parts.append(part)
@@ -58,7 +62,7 @@ def _receive(control: socket.socket, size: int) -> bytes:
     return b"".join(parts)
 
 
-def serve(control: socket.socket, runner: Runner, confinement: confine.Confinement) -> None:
+def serve(control: int, runner: Runner, confinement: confine.Confinement) -> None:
     """Answer requests one after another, for ever."""
     while True:
         header = _receive(control, wire.REQUEST.size)
@@ -72,13 +76,12 @@ def serve(control: socket.socket, runner: Runner, confinement: confine.Confineme
         del payload
         reason, output = _watch(control, reading, deadline, cap)
         os.close(reading)
-        os.kill(child, signal.SIGKILL)
+        os.kill(child, _SIGKILL)
         _, status, usage = os.wait4(child, 0)
-        control.sendall(wire.REPLY.pack(reason, status, usage.ru_utime + usage.ru_stime, len(output)))
-        control.sendall(output)
+        _send(control, wire.REPLY.pack(reason, status, usage.ru_utime + usage.ru_stime, len(output)) + output)
 
 
-def _watch(control: socket.socket, reading: int, deadline: float, cap: int) -> tuple[int, bytes]:
+def _watch(control: int, reading: int, deadline: float, cap: int) -> tuple[int, bytes]:
     """Collect a child's output until it closes its pipe, floods it or runs out of time."""
     poll = select.poll()
     poll.register(reading, select.POLLIN)
@@ -106,6 +109,7 @@ def time_left(seconds: float) -> Any:
     return lambda: end - _monotonic()
 
 
+_SIGKILL = 9
 _monotonic = time.monotonic  # taken before the world's clock stands in its place
 
 
