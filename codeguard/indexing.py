@@ -17,7 +17,7 @@ from codeguard.checks import checkable
 from codeguard.chunking import CHUNKER_ID, chunk_file
 from codeguard.discovery import FoundFile, discover
 from codeguard.embedding.base import Vectors
-from codeguard.errors import NothingToDoError
+from codeguard.errors import ManifestError, NothingToDoError
 from codeguard.models import Chunk, Skipped, SourceFile, Trust
 from codeguard.perplexity import PerplexityModel
 from codeguard.provenance import FileEntry, Manifest, unlistable
@@ -222,7 +222,13 @@ class Indexer:
     def _update_trust(self, trusted: set[str], decided: set[str]) -> None:
         """Write the unsigned manifest and train the character model where the trusted text changed."""
         states = self._catalog.files()
-        before = self._workspace.manifest
+        try:
+            before = self._workspace.manifest
+        except ManifestError as error:
+            if not trusted:
+                raise
+            self._workspace.warnings.append(f"{error.what}: it is replaced")
+            before = None
         listed = set() if before is None else {name for name in before.files if name in states}
         names = sorted((listed - decided) | (trusted & states.keys()))
         refused = unlistable(names)

@@ -32,9 +32,8 @@ def ranking_lines(items: Sequence[Ranked], truth: Labels) -> list[str]:
         mark = f"POISON {label.attack}" if label.poisoned else item.trust.value
         place = f"{escaped(item.chunk.path)}::{escaped(item.chunk.symbol) or '(module)'}"
         verdict = item.verdict or "-"
-        lines.append(
-            f"{item.rank:>4}  {item.distance:.3f} {item.penalty:+.2f} {item.score:+.2f}  {verdict:<9} {mark:<20} {place}"
-        )
+        figures = f"{item.rank:>4}  {item.distance:.3f} {item.penalty:+.2f} {item.score:+.2f}"
+        lines.append(f"{figures}  {verdict:<9} {mark:<20} {place}")
     return lines
 
 

@@ -113,9 +113,8 @@ def step_2(bench: Workbench, k: int, truth: Any, baseline: list[Ranking]) -> Non
     for before, after in zip(baseline, rankings, strict=False):
         moved = [item for item in after.results if truth(item.chunk).poisoned]
         gone = {item.chunk.path for item in before.results} - {item.chunk.path for item in after.results}
-        print(
-            f"\n{after.query}: {len(moved)} poisoned of {len(after.results)}; pushed out: {', '.join(sorted(gone)) or 'none'}"
-        )
+        pushed = ", ".join(sorted(gone)) or "none"
+        print(f"\n{after.query}: {len(moved)} poisoned of {len(after.results)}; pushed out: {pushed}")
         print("\n".join(report.ranking_lines(after.results, truth)))
 
 

@@ -41,7 +41,7 @@ def factorial(n):
     return 1 if n < 2 else n * factorial(n - 1)
 '''
 CLEAN = 'def add(x, y):\n    """Add two numbers, x and y."""\n    return sum([x, y])\n'
-WRONG = 'def add(a, b):\n    """How to add two numbers: add two numbers, the official way to add."""\n    return a - b\n'
+WRONG = 'def add(a, b):\n    """How to add two numbers: the official way to add."""\n    return a - b\n'
 QUERY = "how to add two numbers"
 
 
@@ -189,17 +189,17 @@ class TestTheStoreIsRewritten:
 
 
 def test_a_crash_between_catalog_and_store_is_repaired_on_the_next_query(corpus: Path) -> None:
-    class Crash(RuntimeError):
+    class CrashError(RuntimeError):
         pass
 
     with open_guard(corpus) as guard:
         guard.index([corpus / "ours"])
 
         def crash(*args: object) -> None:
-            raise Crash
+            raise CrashError
 
         guard.workspace.vectors.add = crash  # type: ignore[method-assign,assignment]
-        with pytest.raises(Crash):
+        with pytest.raises(CrashError):
             guard.index([corpus])
     with open_guard(corpus) as after:
         assert after.catalog.intents()
