@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from codeguard.provenance import (
         Difference,
         Envelope,
-        KeylessProof,
         KeyRing,
         Manifest,
         SigningPolicy,
@@ -54,9 +53,8 @@ class TrustInputs:
             policy = policy_of_keys(label, options["trusted_keys"], options["threshold"] or 1)
         else:
             policy = _chosen_policy(context, options["label"], root)
-        for what in ("trusted_root", "allowed_signers"):
-            if options[what] is not None:
-                refuse_inside(options[what], root, f"--{what.replace('_', '-')}")
+        if options["allowed_signers"] is not None:
+            refuse_inside(options["allowed_signers"], root, "allowed signers file")
         return cls(
             root=root,
             manifest_path=manifest or root / MANIFEST_NAME,
@@ -75,27 +73,16 @@ class TrustInputs:
 
     def verify(self, *, renewing: bool = False) -> VerifiedManifest:
         """Verify the manifest, not yet the tree; ManifestError where it is refused."""
-        from codeguard.provenance import VersionsSeen, read_limited, verify_envelope, verify_keyless
+        from codeguard.provenance import VersionsSeen, open_signed
 
-        proofs: tuple[KeylessProof, ...] = ()
-        if self.bundles:
-            from codeguard.provenance.keyless import keyless_proofs
-
-            proofs = tuple(
-                proof
-                for bundle in self.bundles
-                for proof in keyless_proofs(read_limited(bundle), self.policy, self.trusted_root)
-            )
-        state, now = VersionsSeen(self.state), datetime.now(UTC)
-        if proofs and not self.manifest_path.exists():
-            return verify_keyless(proofs, self.policy, state=state, now=now)
-        return verify_envelope(
-            read_limited(self.manifest_path),
-            self.keys(),
+        return open_signed(
+            self.root,
             self.policy,
-            state=state,
-            now=now,
-            keyless=proofs,
+            state=VersionsSeen(self.state),
+            now=datetime.now(UTC),
+            manifest=self.manifest_path,
+            bundles=self.bundles,
+            trusted_root=self.trusted_root,
             renewing=renewing,
         )
 
@@ -116,21 +103,15 @@ class TrustInputs:
 
 
 def _chosen_policy(context: click.Context, label: str | None, root: Path) -> SigningPolicy:
-    from codeguard.provenance import refuse_inside
+    from codeguard.provenance import choose_policy, refuse_inside
 
     place = _config_path(context)
     refuse_inside(place, root, "configuration")
-    policies = _policies(context)
-    if label is None and len(policies) == 1:
-        (label,) = policies
-    if label is None or label not in policies:
-        raise ConfigError(
-            "no signing policy for this tree",
-            got=f"--label {label}" if label else "no label",
-            expected=" or ".join(policies) or "a [signing] table",
-            hint=f"write one into {place}, or give --trusted-key and --label",
-        )
-    return policies[label]
+    try:
+        return choose_policy(_policies(context), root, label)
+    except ConfigError as error:
+        error.hint = f"write one into {place}, or give a public key and its --label"
+        raise
 
 
 def _config_path(context: click.Context) -> Path:
@@ -145,9 +126,13 @@ def _policies(context: click.Context) -> dict[str, SigningPolicy]:
 
 
 def default_label(context: click.Context, root: Path) -> str:
-    """Return the label of the configuration's only policy, else the name of the folder."""
-    policies = _policies(context)
-    return next(iter(policies)) if len(policies) == 1 else root.resolve().name
+    """Return the label of the configuration's policy for the folder, else the name of the folder."""
+    from codeguard.provenance import choose_policy
+
+    try:
+        return choose_policy(_policies(context), root).root
+    except ConfigError:
+        return root.resolve().name
 
 
 def build_from(root: Path, *, scope: tuple[str, ...], **fields: Any) -> Manifest:

@@ -9,6 +9,7 @@ from codeguard.provenance.dsse import Envelope, read_envelope, sign_payload
 from codeguard.provenance.keys import KeyRing, load_signer, policy_of_keys, refuse_inside
 from codeguard.provenance.local import load_unsigned, read_limited, save_unsigned, write_atomically
 from codeguard.provenance.manifest import FileEntry, Manifest, SignerRule, build_manifest
+from codeguard.provenance.opening import choose_policy, open_signed
 from codeguard.provenance.paths import unlistable
 from codeguard.provenance.policy import PathRule, SignerPolicy, SigningPolicy, policies_from_toml
 from codeguard.provenance.seen import VersionsSeen
@@ -43,12 +44,14 @@ __all__ = [
     "VersionsSeen",
     "build_manifest",
     "check_tree",
+    "choose_policy",
     "combined",
     "edits",
     "load_signer",
     "load_unsigned",
     "manifest_from_json",
     "manifest_to_json",
+    "open_signed",
     "policies_from_toml",
     "policy_of_keys",
     "read_envelope",

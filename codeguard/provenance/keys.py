@@ -81,7 +81,7 @@ def policy_of_keys(root: str, files: Iterable[Path], threshold: int = 1) -> Sign
     """Return the policy that key files on a command line mean: each its own signer, for every path."""
     return SigningPolicy(
         root=root,
-        signers=tuple(SignerPolicy(identity=f"key {path.name}", keys=(path,)) for path in files),
+        signers=tuple(SignerPolicy(identity=f"key {path}", keys=(path,)) for path in files),
         threshold=threshold,
     )
 

@@ -13,7 +13,7 @@ import codeguard
 from codeguard.errors import ManifestError
 from codeguard.provenance.escape import shown
 from codeguard.provenance.paths import check_distinct, check_path
-from codeguard.provenance.strict_json import MAX_INTEGER, checked_sha256, checked_text
+from codeguard.provenance.strict_json import MAX_INTEGER, checked_sha256, checked_sha256s, checked_text
 
 MAX_FILES = 1_000_000
 MAX_CHUNKS = 100_000  # of one file
@@ -139,8 +139,7 @@ def _check(manifest: Manifest) -> None:
             raise ManifestError(
                 f"{shown(path)} has too many chunks", got=len(entry.chunks), expected=f"at most {MAX_CHUNKS}"
             )
-        for digest in entry.chunks:
-            checked_sha256(digest, f"chunk digest of {shown(path)}")
+        checked_sha256s(entry.chunks, f"chunk digest of {shown(path)}")
     check_distinct(manifest.files)
     for part in manifest.scope:
         if part != ".":

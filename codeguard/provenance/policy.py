@@ -44,7 +44,8 @@ class PathRule:
 class SigningPolicy:
     """What has to hold for a manifest to count, from the user's own configuration.
 
-    `root` is the label of the tree that is expected. `threshold` counts
+    `root` is the label of the tree that is expected, `trees` are the folders
+    in which it lies on this machine. `threshold` counts
     distinct identities, whatever number of keys each has. `revoked` are key
     ids that no longer count. `least_version` refuses older manifests even
     where nothing was seen before. `max_age_days` bounds the time since
@@ -59,6 +60,7 @@ class SigningPolicy:
     least_version: int = 1
     max_age_days: int | None = None
     require_expiry: bool = False
+    trees: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         _check(self)
@@ -84,6 +86,7 @@ class SigningPolicy:
         file. The table, complete::
 
             root = "acme/pay"
+            trees = ["~/work/pay"]
             threshold = 1
             least_version = 1
             max_age_days = 90
@@ -104,6 +107,7 @@ class SigningPolicy:
         """
         known = {
             "root": str,
+            "trees": list,
             "threshold": int,
             "least_version": int,
             "max_age_days": int,
@@ -124,6 +128,10 @@ class SigningPolicy:
             least_version=values.get("least_version", 1),
             max_age_days=values.get("max_age_days"),
             require_expiry=values.get("require_expiry", False),
+            trees=tuple(
+                (base / Path(text).expanduser()).resolve()
+                for text in _texts(values.get("trees", ()), "trees of the signing policy")
+            ),
         )
 
 

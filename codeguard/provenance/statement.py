@@ -14,7 +14,7 @@ from codeguard.errors import ManifestError
 from codeguard.provenance.escape import shown
 from codeguard.provenance.manifest import MAX_CHUNKS, MAX_FILES, FileEntry, Manifest, SignerRule
 from codeguard.provenance.paths import MAX_PATH, check_distinct, check_path
-from codeguard.provenance.strict_json import Reader, checked_sha256, kind, parse
+from codeguard.provenance.strict_json import Reader, checked_sha256, checked_sha256s, kind, parse
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:codeguard:corpus-manifest:v1"
@@ -113,8 +113,7 @@ def _chunks(reader: Reader) -> dict[str, tuple[str, ...]]:
             raise ManifestError(
                 f"chunks of {shown(path)} are malformed", got=got, expected=f"a list of at most {MAX_CHUNKS}"
             )
-        where = f"chunk digest of {shown(path)}"
-        found[path] = tuple(checked_sha256(digest, where) for digest in digests)
+        found[path] = checked_sha256s(digests, f"chunk digest of {shown(path)}")
     return found
 
 

@@ -16,6 +16,7 @@ MAX_DEPTH = 16
 MAX_INTEGER = 2**53 - 1  # what every JSON reader carries exactly (RFC 8259, section 6)
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+_HEXADECIMAL = re.compile(r"[0-9a-f]*", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -205,6 +206,18 @@ def checked_sha256(value: object, where: str) -> str:
     if not _SHA256.fullmatch(text):
         raise ManifestError(f"{where} is no sha256", got=shown(text), expected="64 digits of 0-9a-f")
     return text
+
+
+def checked_sha256s(values: Sequence[object], where: str) -> tuple[str, ...]:
+    """Return all of `values` where each is a sha256 as `checked_sha256` wants it; else ManifestError."""
+    try:
+        # One look at all of them: a manifest of a large tree holds a hundred thousand.
+        joined = "".join(values)  # type: ignore[arg-type]
+    except TypeError:
+        joined = None
+    if joined is not None and set(map(len, values)) <= {64} and _HEXADECIMAL.fullmatch(joined):  # type: ignore[arg-type]
+        return tuple(str(value) for value in values)
+    return tuple(checked_sha256(value, where) for value in values)
 
 
 def checked_moment(text: str, where: str) -> datetime:

@@ -18,8 +18,10 @@ from codeguard.provenance import (
     PathRule,
     SignerRule,
     SigningPolicy,
+    choose_policy,
     load_signer,
     manifest_to_json,
+    policies_from_toml,
     policy_of_keys,
     read_envelope,
     sign_payload,
@@ -35,7 +37,7 @@ def test_keys_made_by_openssl_sign_and_verify(bench, tmp_path, kind):
     payload = manifest_to_json(bench.manifest())
     envelope = sign_payload(payload, load_signer(private)).to_json()
     verified = verify_envelope(envelope, KeyRing.load(policy), policy, state=bench.state, now=NOW)
-    assert verified.signed_by == ("key key.pem",)
+    assert verified.signed_by == (f"key {private.with_suffix('.pem')}",)
     assert not verified.unsigned
     assert verified.trust_of("src/maths.py", text_digest(FILES["src/maths.py"][1])) is Trust.TRUSTED
 
@@ -265,6 +267,23 @@ def test_a_policy_comes_from_the_users_toml():
 def test_a_policy_that_says_nothing_usable_is_refused(change, message):
     with pytest.raises(ConfigError, match=message):
         SigningPolicy.from_toml({**TOML, **change}, Path())
+
+
+def test_the_user_says_which_policy_is_for_which_tree(tmp_path):
+    pay = {**TOML, "trees": ["work/pay"]}
+    shop = {**TOML, "root": "acme/shop"}
+    policies = policies_from_toml({"pay": pay, "shop": shop}, tmp_path)
+    assert set(policies) == {LABEL, "acme/shop"}
+    assert choose_policy(policies, tmp_path / "work" / "pay").root == LABEL
+    assert choose_policy(policies, tmp_path, "acme/shop").root == "acme/shop"
+    assert choose_policy(policies_from_toml(shop, tmp_path), tmp_path).root == "acme/shop"
+    for tree, label in ((tmp_path, None), (tmp_path / "work" / "pay", "acme/other")):
+        with pytest.raises(
+            ConfigError, match=r"no signing policy for this tree, got .*, expected 'acme/pay' or"
+        ):
+            choose_policy(policies, tree, label)
+    with pytest.raises(ConfigError, match="two signing policies for one root"):
+        policies_from_toml({"a": shop, "b": shop}, tmp_path)
 
 
 @pytest.mark.parametrize(

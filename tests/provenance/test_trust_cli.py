@@ -3,9 +3,11 @@
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 
 import pytest
 from click.testing import CliRunner
+from git_repository import Repository
 from trust_bench import make_key
 
 from codeguard.cli import main
@@ -186,6 +188,54 @@ def test_bad_use_is_one_line_and_its_exit_code(desk, arguments, code, message):
     filled = [text.format(tree=desk.tree, base=desk.base) for text in arguments]
     result = desk.run(*filled, code=code)
     assert message in result.stderr
+
+
+def test_a_keyless_bundle_counts_with_the_users_trust_anchors(desk):
+    pytest.importorskip("sigstore", reason="the extra keyless is not installed")
+    from own_sigstore import OwnSigstore
+
+    sigstore = OwnSigstore(datetime.now(UTC))
+    desk.run("build", desk.tree)
+    payload = (desk.tree / "codeguard.manifest.json").read_bytes()
+    (desk.tree / "codeguard.manifest.json").unlink()
+    bundle = desk.tree / "codeguard.manifest.sigstore.json"
+    bundle.write_text(json.dumps(sigstore.bundle(payload, "ci@example.org", "https://token.example.org")))
+    anchors = desk.base / "trusted_root.json"
+    anchors.write_bytes(sigstore.trusted_root())
+    desk.config.write_text(
+        '[signing]\nroot = "acme/pay"\n'
+        '[[signing.signers]]\nidentity = "ci@example.org"\nissuer = "https://token.example.org"\n'
+    )
+    options = ["--bundle", bundle, "--trusted-root", anchors]
+    # built for the label of the first configuration, which is that of the second
+    assert "verified, signed by ci@example.org" in desk.verify(*options).stdout
+    (desk.tree / "src" / "maths.py").write_text("evil = 1\n")
+    assert "changed: 'src/maths.py'" in desk.verify(*options, code=1).stdout
+    inside = desk.tree / "trusted_root.json"
+    inside.write_bytes(anchors.read_bytes())
+    refused = desk.verify("--bundle", bundle, "--trusted-root", inside, code=2).stderr
+    assert "trusted root lies inside the tree" in refused
+
+
+def test_signed_commits_vouch_for_a_daily_edit(desk):
+    repository = Repository(desk.tree, desk.base / "user")
+    repository.commit({})
+    desk.signed()
+    repository.commit({})
+    desk.verify()
+    repository.commit({"src/maths.py": (MATHS + "\n\nZERO = 0\n").encode()})
+    desk.verify(code=1)
+    vouching = ["--allowed-signers", repository.allowed]
+    assert "signed by alice@example.org" in desk.verify(*vouching).stdout
+    desk.update("--yes", *vouching)
+    repository.commit({})
+    desk.verify()
+    repository.commit({"src/maths.py": b"evil = 1\n"}, signer="mallory")
+    assert "is not signed by an allowed signer" in desk.verify(*vouching, code=1).stdout
+    desk.update("--yes", *vouching, code=2)
+    (desk.tree / "allowed").write_bytes(repository.allowed.read_bytes())
+    inside = desk.verify("--allowed-signers", desk.tree / "allowed", code=2).stderr
+    assert "allowed signers file lies inside the tree" in inside
 
 
 def test_text_of_a_manifest_cannot_act_on_the_terminal(desk):
