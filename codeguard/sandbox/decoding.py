@@ -14,6 +14,7 @@ from codeguard.sandbox.inside import wire
 from codeguard.sandbox.model import CallResult, Iteration, LineCoverage, Opaque, Outcome
 
 _MAX_INT_DIGITS = 20  # longer ones travel as hexadecimal
+_MAX_COLLIDING = 1000
 _MAX_LINES = 100_000
 _MAX_ARGUMENT_PARTS = 1_000_000  # also ends the walk through a value that contains itself
 
@@ -73,16 +74,24 @@ def value(found: Any, depth: int = 0) -> object:
     tag, *rest = found
     try:
         if tag in _MANY:
-            return _MANY[tag](value(item, depth + 1) for item in rest)
+            items = [value(item, depth + 1) for item in rest]
+            return _MANY[tag](items if tag in "lt" else _spread(items))
         if tag == "d":
             parts = [value(item, depth + 1) for item in rest]
-            made = dict(zip(parts[::2], parts[1::2], strict=True))
+            made = dict(zip(_spread(parts[::2]), parts[1::2], strict=True))
             if 2 * len(made) != len(parts):
                 raise MalformedError("a dict with a key twice")
             return made
         return _tagged(tag, rest, depth)
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise MalformedError(f"tag {str(tag)[:20]!r}: {error}") from None
+
+
+def _spread(keys: list[object]) -> list[object]:
+    """Return the keys unless most of them collide, which would make hashing them quadratic."""
+    if len(keys) > _MAX_COLLIDING and 4 * len(set(map(hash, keys))) < len(keys):
+        raise MalformedError("keys that collide")
+    return keys
 
 
 _MANY: dict[Any, Any] = {"l": list, "t": tuple, "s": set, "z": frozenset}
@@ -143,7 +152,7 @@ def call_result(found: list[Any], given: tuple[object, ...] | None) -> CallResul
             message=_text(message)[: wire.MAX_TEXT],
             stdout=_text(stdout)[: wire.MAX_STDOUT],
         )
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise MalformedError(str(error)) from None
 
 
@@ -153,7 +162,7 @@ def end_frame(found: list[Any]) -> tuple[str, str, tuple[str, ...], LineCoverage
         _, status, detail, effects, coverage = found
         shown = tuple(_text(effect)[: wire.MAX_EFFECT] for effect in effects[: wire.MAX_EFFECTS])
         return _text(status), _text(detail)[: wire.MAX_TEXT], shown, _coverage(coverage)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise MalformedError(str(error)) from None
 
 
