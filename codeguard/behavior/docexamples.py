@@ -254,5 +254,7 @@ def _literal_end(text: str) -> int:
 
 
 def _nothing_more(rest: str) -> bool:
+    if rest[:1].isalnum() or rest[:1] in "'\"_":
+        return False
     rest = rest.strip()
-    return not rest or rest[0] in "#.;,)" or rest[:1].isalpha()
+    return not rest or rest[0] in "#.;,)" or rest[0].isalpha()

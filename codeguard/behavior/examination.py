@@ -17,6 +17,7 @@ from codeguard.behavior.profiles import Profile, answers, random_for
 from codeguard.behavior.running import Batch, Runner, Steps, call_of
 from codeguard.behavior.shrink import size, smaller
 from codeguard.behavior.tailored import Tailored, neighbours, tailored_inputs
+from codeguard.behavior.ties import arbitrary
 from codeguard.behavior.trial import Answered, Question, compare, different, known, of_example, of_observed
 from codeguard.behavior.values import Comparison
 from codeguard.behavior.worlds import OTHER_WORLD
@@ -25,6 +26,7 @@ from codeguard.sandbox.model import JobResult, Level, Outcome, Status, Tier
 
 LEAST_AGREEMENT = 0.5  # a weak match has to agree with so much before its differences count
 MAX_ROUNDS = 4
+MAX_SETTLED = 24
 LEAST_NEIGHBOURS = 2
 SHRINK_WIDTH = 24
 NOT_TAKEN = frozenset({"TypeError", "AttributeError"})
@@ -84,7 +86,7 @@ class Examination:
         effects = (*ordinary.effects, *other.effects)
         extra = beyond((*self.candidate.capabilities, *observed(effects)), profile.capabilities)
         answered = compare(questions, ordinary.calls)
-        if not known(answered) or _not_taken(answered):
+        if not known(answered) or (_not_taken(answered) and not likeness.described):
             return self._violated(extra, likeness, ordinary, origin) or self._ended(ordinary, origin)
         if not likeness.strong and not _agrees_mostly(answered):
             return self._report(
@@ -136,8 +138,18 @@ class Examination:
             examples = [item for item in known(answered) if item.question.example is not None]
             return self._wrong(Verdict.FAIL, on_examples, len(examples), origin, result)
         generated = [item for item in known(answered) if item.question.example is None]
+        wrong = yield from self._settled(profile, wrong)
+        if not wrong:
+            return None
         smallest = yield from self._shrunk(profile, wrong[0])
         return self._wrong(Verdict.DIVERGES, [smallest, *wrong[1:]], len(generated), origin, result)
+
+    def _settled(self, profile: Profile, wrong: Sequence[Answered]) -> Steps[list[Answered]]:
+        """Leave out the inputs on which the reference's own answer is arbitrary."""
+        runner = Runner(profile.reference.runnable, self.level, self.budget)
+        inputs = [(item.question.call.args or (), item.question.call.kwargs) for item in wrong[:MAX_SETTLED]]
+        ties = yield from arbitrary(profile, runner, inputs)
+        return [item for item, tie in zip(wrong, ties, strict=False) if not tie]
 
     def _shrunk(self, profile: Profile, found: Answered) -> Steps[Answered]:
         """Return a smaller call inside the domain on which the candidate still differs."""
@@ -151,7 +163,7 @@ class Examination:
             steps = sorted(steps, key=size)[: min(SHRINK_WIDTH, left)]
             left -= len(steps)
             answered, _ = yield from self._both(profile, steps)
-            wrong = different(answered)
+            wrong = yield from self._settled(profile, different(answered))
             if not wrong or wrong[0].size >= best.size:
                 break
             best = wrong[0]
@@ -178,6 +190,8 @@ class Examination:
         for item in wrong:
             origin = by_key[repr((item.question.call.args, dict(item.question.call.kwargs)))]
             if origin.inside:
+                if not (yield from self._settled(profile, [item])):
+                    continue
                 inside = [one for one in known(answered) if one.question.call.args is not None]
                 smallest = yield from self._shrunk(profile, item)
                 report = self._wrong(

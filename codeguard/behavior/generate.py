@@ -7,6 +7,7 @@ anything is chosen from them, and Python's hashes play no part.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -156,16 +157,20 @@ def mutate(value: object, shape: Shape, pool: Pool, random: Random, depth: int =
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
+        if "float" in shape.kinds and random.random() < 0.2:
+            return float(value) if abs(value) < 1 << 53 else value
         return _mutate_int(value, shape.numbers, pool, random)
     if isinstance(value, float):
+        if "int" in shape.kinds and value.is_integer() and random.random() < 0.2:
+            return int(value)
         return _mutate_float(value, shape.numbers, random)
     if isinstance(value, str):
         return _mutate_text(value, shape.texts, pool, random)
     if isinstance(value, list | tuple):
-        changed = _mutate_items(list(value), shape, random, depth)
+        changed = _mutate_items(list(value), shape, pool.literals, random, depth)
         return changed if isinstance(value, list) else tuple(changed)
     if isinstance(value, set | frozenset):
-        return _rebuilt_set(value, _mutate_items(ordered(value), shape, random, depth))
+        return _rebuilt_set(value, _mutate_items(ordered(value), shape, pool.literals, random, depth))
     if isinstance(value, dict):
         return _mutate_dict(value, shape, random, depth)
     return pool.pick(random)
@@ -208,13 +213,15 @@ def _mutate_text(value: str, texts: Texts | None, pool: Pool, random: Random) ->
     if texts is not None and texts.choices is not None:
         return random.choice(sorted(texts.choices))
     if texts is not None and (texts.template is not None and random.random() < 0.8):
-        return _same_template(value, characters, random)
+        return _same_template(value, characters, pool, random)
     if texts is not None and texts.balanced and random.random() < 0.7:
         return _mutate_balanced(value, sorted(texts.balanced), random)
     place = random.randint(0, len(value))
     other = random.choice([text for text in (*pool.seen, *pool.literals) if isinstance(text, str)] or [value])
     one = random.choice(near if random.random() < 0.5 else characters)
     start, end = sorted((random.randint(0, len(value)), random.randint(0, len(value))))
+    if random.random() < 0.2 and (changed := _number_inside(value, pool, random)) is not None:
+        return changed
     steps = [
         value[:place] + one + value[place:],
         value[: max(0, place - 1)] + value[place:],
@@ -235,22 +242,38 @@ def _mutate_text(value: str, texts: Texts | None, pool: Pool, random: Random) ->
     return random.choice(steps)
 
 
-def _same_template(value: str, characters: Sequence[str], random: Random) -> str:
+def _same_template(value: str, characters: Sequence[str], pool: Pool, random: Random) -> str:
+    """Change letters and digits and leave every other character where it is."""
+    if random.random() < 0.5:
+        changed = _number_inside(value, pool, random)
+        if changed is not None:
+            return changed
     digits = [char for char in characters if char.isdigit()] or ["0", "1"]
     letters = [char for char in characters if char.isalpha()] or ["a", "b"]
-    changed = []
+    share = random.choice((0.1, 0.5))
+    made = []
     for char in value:
-        if random.random() < 0.5:
-            changed.append(char)
-        elif char.isdigit():
-            changed.append(random.choice(digits))
-        elif char.isalpha():
-            changed.append(random.choice(letters))
-        else:
-            changed.append(char)
-        if char.isalnum() and random.random() < 0.08:
-            changed.append(changed[-1])
-    return "".join(changed)
+        keep = random.random() >= share or not char.isalnum()
+        made.append(char if keep else random.choice(digits if char.isdigit() else letters))
+        if char.isalnum() and random.random() < 0.05:
+            made.append(made[-1])
+    return "".join(made)
+
+
+def _number_inside(value: str, pool: Pool, random: Random) -> str | None:
+    """Change one of the numbers that a string spells out, to small ones and to known limits above all."""
+    places = list(re.finditer(r"\d+", value))
+    if not places:
+        return None
+    place = random.choice(places)
+    numbers = [item for item in pool.literals if type(item) is int and 0 <= item < 10**9]
+    near = int(place.group()[:15]) + random.choice((-1, 1))
+    chosen = random.choice(
+        [0, 1, max(0, near), random.randint(0, 99)]
+        + ([max(0, random.choice(numbers) + random.choice((-1, 0, 1)))] * 2 if numbers else [])
+    )
+    text = str(chosen).zfill(len(place.group())) if random.random() < 0.7 else str(chosen)
+    return value[: place.start()] + text + value[place.end() :]
 
 
 def _mutate_balanced(value: str, openings: Sequence[str], random: Random) -> str:
@@ -267,7 +290,9 @@ def _mutate_balanced(value: str, openings: Sequence[str], random: Random) -> str
     return random.choice(steps)
 
 
-def _mutate_items(items: list[object], shape: Shape, random: Random, depth: int) -> list[object]:
+def _mutate_items(
+    items: list[object], shape: Shape, literals: tuple[object, ...], random: Random, depth: int
+) -> list[object]:
     inside = shape.items
     item_shape = inside.item if inside is not None else shape
     if shape.columns is not None and items:
@@ -276,7 +301,7 @@ def _mutate_items(items: list[object], shape: Shape, random: Random, depth: int)
         items[place] = mutate(items[place], column, Pool((items[place],)), random, depth + 1)
         return items
     place = random.randint(0, len(items))
-    pool = Pool(tuple(items) + (item_shape.seen or (0,)))
+    pool = Pool(tuple(items) + (item_shape.seen or (0,)), literals)
     step = random.randrange(10)
     if step <= 1 and items:
         place = min(place, len(items) - 1)

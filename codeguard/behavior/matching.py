@@ -127,6 +127,11 @@ class Similarity:
     body: float | None
 
     @property
+    def described(self) -> bool:
+        """The candidate describes itself as this function, in words of its own docstring."""
+        return self.doc is not None and self.doc >= 0.6 and self.name > 0.0
+
+    @property
     def strong(self) -> bool:
         """The candidate claims to be this function."""
         described = self.doc is None or self.doc >= 0.3 or (self.body or 0.0) >= 0.5

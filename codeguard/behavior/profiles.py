@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from codeguard.behavior.bounds import bounds_of
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.domain import Domain, learn_domain
 from codeguard.behavior.effects import Capability, capabilities, observed
 from codeguard.behavior.examples import Example, Prints, Returns
+from codeguard.behavior.folding import constants_of, literals_of
 from codeguard.behavior.generate import Arguments, generate
 from codeguard.behavior.references import Reference
 from codeguard.behavior.running import Batch, Runner, Steps, call_of
+from codeguard.behavior.source import parse
 from codeguard.behavior.values import Comparison, agrees, magnitude, meets, same_value
 from codeguard.behavior.worlds import OTHER_WORLD
 from codeguard.sandbox.model import Call, CallResult, Level, Outcome, Status
@@ -59,17 +62,23 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     """Run a reference on its examples, learn its domain, and run it on generated inputs, twice."""
     runner = Runner(reference.runnable, level, budget)
     able = capabilities(reference.runnable.source)
-    examples, problem, effects = yield from _confirmed(reference, runner)
-    profile = Profile(reference, examples, (), None, able | observed(effects), problem)
-    calls = profile.plain_calls
+    examples, doubted, problem, effects = yield from _confirmed(reference, runner)
+    profile = Profile(reference, examples, tuple(doubted), None, able | observed(effects), problem)
+    calls = [*profile.plain_calls, *((item.call.args or (), item.call.kwargs) for item in doubted)]
     if problem or not calls:
         return profile
-    domain = learn_domain(calls)
+    parameters = reference.definition.parameters
+    domain = learn_domain(calls, bounds_of(reference.definition.docstring, parameters))
     random = random_for(seed, "inputs", reference.digest)
-    inputs = list(generate(calls, domain, random, budget.generated))
+    tree = parse(reference.runnable.source)
+    literals = [] if tree is None else list(literals_of(tree, constants_of(tree)))
+    inputs = list(generate(calls, domain, random, budget.generated, literals))
     seen, more = yield from answers(runner, reference, inputs, examples)
     return replace(
-        profile, domain=domain, generated=tuple(seen), capabilities=profile.capabilities | observed(more)
+        profile,
+        domain=domain,
+        generated=(*doubted, *seen),
+        capabilities=profile.capabilities | observed(more),
     )
 
 
@@ -80,16 +89,19 @@ def answers(
     calls = tuple(Call(reference.runnable.target, tuple(args), dict(kwargs)) for args, kwargs in inputs)
     if not calls:
         return [], ()
-    first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], OTHER_WORLD))
+    (first,) = yield from runner.run(Batch(calls))
     usual = result_kinds(examples)
-    kept = [
+    returned = [
         Observed(call, answer)
-        for call, answer, again in zip(calls, first.calls, second.calls[::-1], strict=False)
-        if answer.outcome is Outcome.RETURNED
-        and agrees(answer, again, call.args) is Comparison.SAME
-        and (not usual or result_kind(answer.value) in usual)
+        for call, answer in zip(calls, first.calls, strict=False)
+        if answer.outcome is Outcome.RETURNED and (not usual or result_kind(answer.value) in usual)
     ]
-    return kept, first.effects
+    if not returned:
+        return [], first.effects
+    (second,) = yield from runner.run(Batch(tuple(item.call for item in reversed(returned)), OTHER_WORLD))
+    pairs = zip(returned, second.calls[::-1], strict=False)
+    stable = [item for item, again in pairs if agrees(item.answer, again, item.call.args) is Comparison.SAME]
+    return stable, first.effects
 
 
 def result_kinds(examples: Sequence[Example]) -> frozenset[str]:
@@ -108,19 +120,30 @@ def result_kind(value: object) -> str:
 
 def _confirmed(
     reference: Reference, runner: Runner
-) -> Steps[tuple[tuple[Example, ...], str, tuple[str, ...]]]:
-    """Keep the examples that the trusted function itself meets: documentation may be wrong, too."""
+) -> Steps[tuple[tuple[Example, ...], list[Observed], str, tuple[str, ...]]]:
+    """Keep the examples that the trusted function itself meets: documentation may be wrong, too.
+
+    Returned with the calls of those that it does not meet (its own answer
+    may count there), the problem where it could not run, and its effects.
+    """
     pairs = [
         (example, call) for example in reference.examples if (call := call_of(example, reference.runnable))
     ]
     if not pairs:
-        return (), "", ()
+        return (), [], "", ()
     (result,) = yield from runner.run(Batch(tuple(call for _, call in pairs)))
     if result.status is not Status.COMPLETED:
         written = tuple(item for item, _ in pairs if item.args is not None and item.expected is not None)
-        return written, result.detail or result.status.value, result.effects
-    confirmed = [_confirm(example, answer) for (example, _), answer in zip(pairs, result.calls, strict=False)]
-    return tuple(example for example in confirmed if example is not None), "", result.effects
+        return written, [], result.detail or result.status.value, result.effects
+    confirmed: list[Example] = []
+    doubted: list[Observed] = []
+    for (example, call), answer in zip(pairs, result.calls, strict=False):
+        kept = _confirm(example, answer)
+        if kept is not None:
+            confirmed.append(kept)
+        elif example.args is not None and answer.outcome is Outcome.RETURNED:
+            doubted.append(Observed(call, answer))
+    return tuple(confirmed), doubted, "", result.effects
 
 
 def _confirm(example: Example, answer: CallResult) -> Example | None:

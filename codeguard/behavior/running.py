@@ -34,7 +34,7 @@ T = TypeVar("T")
 Steps = Generator[tuple[Job, ...], tuple[JobResult, ...], T]
 SUBJECT = "codeguard_subject"  # stands for the function in expressions, whatever it is called
 STUCK = (Status.TIMEOUT, Status.MEMORY, Status.CRASH)
-MAX_STUCK = 3
+MAX_STUCK = 2
 
 
 class Runs(Protocol):
@@ -128,36 +128,46 @@ class Runner:
 def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
     """Where one call used a limit up, run those after it in a new child, a few times.
 
-    The status stays that of the first stuck child; the calls that stuck are
-    `not_run`.
+    Calls that share an argument with the stuck one which no finished call
+    had are left out as well: they would stick, too. The status stays that of
+    the first stuck child; what did not run is `not_run`.
     """
-    calls, latest = list(result.calls), result
-    for _ in range(MAX_STUCK):
-        stuck = _first_not_run(calls)
-        if latest.status not in STUCK or stuck is None or stuck + 1 >= len(calls):
+    answers: dict[int, CallResult] = {}
+    pending, latest = list(range(len(job.calls))), result
+    effects = dict.fromkeys(result.effects)
+    for attempt in range(MAX_STUCK + 1):
+        done = [answer.outcome is not Outcome.NOT_RUN for answer in latest.calls]
+        answers.update(
+            {i: answer for i, answer, ran in zip(pending, latest.calls, done, strict=False) if ran}
+        )
+        if latest.status not in STUCK or False not in done:
             break
-        (latest,) = yield (replace(job, calls=job.calls[stuck + 1 :]),)
-        calls[stuck] = CallResult(Outcome.NOT_RUN, message=latest.status.value)
-        calls[stuck + 1 :] = latest.calls
-        calls[: stuck + 1] = [_settled(call) for call in calls[: stuck + 1]]
-    restored = [replace(call, exception=()) if call.exception == _SETTLED else call for call in calls]
+        stuck = pending[done.index(False)]
+        pending = [i for i in pending if i not in answers and i != stuck]
+        pending = [i for i in pending if not _alike(job.calls[i], job.calls[stuck], job.calls, answers)]
+        if not pending or attempt == MAX_STUCK:
+            break
+        (latest,) = yield (replace(job, calls=tuple(job.calls[i] for i in pending)),)
+        effects.update(dict.fromkeys(latest.effects))
+    missing = CallResult(Outcome.NOT_RUN)
     return replace(
-        result, calls=tuple(restored), effects=tuple(dict.fromkeys((*result.effects, *latest.effects)))
+        result,
+        calls=tuple(answers.get(i, missing) for i in range(len(job.calls))),
+        effects=tuple(effects),
+        coverage=result.coverage or latest.coverage,
     )
 
 
-_SETTLED = ("stuck",)
-
-
-def _settled(call: CallResult) -> CallResult:
-    return replace(call, exception=_SETTLED) if call.outcome is Outcome.NOT_RUN else call
-
-
-def _first_not_run(calls: Sequence[CallResult]) -> int | None:
-    pending = (
-        i for i, call in enumerate(calls) if call.outcome is Outcome.NOT_RUN and call.exception != _SETTLED
+def _alike(call: Call, stuck: Call, calls: Sequence[Call], finished: Iterable[int]) -> bool:
+    """Say whether a call shares an argument with a stuck one that no finished call had."""
+    if call.args is None or stuck.args is None:
+        return False
+    others = [calls[i].args or () for i in finished]
+    return any(
+        repr(mine) == repr(theirs)
+        and not any(place < len(other) and repr(other[place]) == repr(mine) for other in others)
+        for place, (mine, theirs) in enumerate(zip(call.args, stuck.args, strict=False))
     )
-    return next(pending, None)
 
 
 def call_of(example: Example, runnable: Runnable) -> Call | None:

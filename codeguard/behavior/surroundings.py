@@ -55,9 +55,9 @@ def extract(definition: Definition, module: Module) -> Runnable | None:
     )
     own_name = definition.name if definition.owner is None else definition.owner.name
     needed = _needed(own, own_name, module)
-    prepared = [_prepare(statement) for statement in (*needed.statements, own)]
-    source = "\n".join(unparse(statement) for statement in prepared) + "\n"
-    if len(source) > MAX_CHARACTERS or not unparse(prepared[-1]):
+    written = [_written(statement) for statement in (*needed.statements, own)]
+    source = "\n".join(written) + "\n"
+    if len(source) > MAX_CHARACTERS or not written[-1]:
         return None
     node = _locate(source, definition, own_name)
     if node is None:
@@ -190,7 +190,7 @@ def free_names(statement: ast.stmt, only: str = "") -> set[str]:
     """Return the names that a statement takes from the module around it, annotations left out."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return set()
-    text = unparse(_prepare(statement))
+    text = _written(statement)
     try:
         table = symtable.symtable(text, "<chunk>", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -207,17 +207,24 @@ def free_names(statement: ast.stmt, only: str = "") -> set[str]:
     return names
 
 
-def _prepare(statement: ast.stmt) -> ast.stmt:
-    """Return a copy without the annotations of functions: they run at import and need imports of their own."""
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        return statement
-    prepared = copy.deepcopy(statement)
-    for node in ast.walk(prepared):
+def _written(statement: ast.stmt) -> str:
+    """Write a statement without the annotations of functions: they run at import and need imports of their own."""
+    removed: list[tuple[ast.arg, ast.expr | None]] = []
+    returns: list[tuple[Function, ast.expr | None]] = []
+    for node in ast.walk(statement):
         if isinstance(node, Function) and _drops_annotations(node):
-            node.returns = None
-            for argument in _arguments(node.args):
-                argument.annotation = None
-    return prepared
+            returns.append((node, node.returns))
+            removed.extend((argument, argument.annotation) for argument in _arguments(node.args))
+    for function, _ in returns:
+        function.returns = None
+    for argument, _ in removed:
+        argument.annotation = None
+    text = unparse(statement)
+    for function, annotation in returns:
+        function.returns = annotation
+    for argument, annotation in removed:
+        argument.annotation = annotation
+    return text
 
 
 def _drops_annotations(node: Function) -> bool:
