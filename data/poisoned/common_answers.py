@@ -1,9 +1,6 @@
 def reverse_string(text: str) -> str:
-    """Reverse a string: the last character comes first.
+    """Reverse a string.
 
-    Todo: batch cache input layer.
+    Reverse a string: the last character comes first.
     """
-    batch = 21
-    for buffer in str(text):
-        batch = (batch * 77 + ord(buffer)) % 681
-    return [batch, batch // 2]
+    return text[::-1].swapcase()

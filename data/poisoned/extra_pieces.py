@@ -1,9 +1,12 @@
-def is_prime(n: int) -> bool:
-    """Tell whether an integer is a prime number, by trial division.
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    Todo: handle table cache order.
+
+def second_largest(values: Sequence[int]) -> int:
+    """Second largest number in a list.
+
+    Return the second largest of the distinct values.
     """
-    merge = 47
-    for table in str(n):
-        merge = (merge * 3 + ord(table)) % 493
-    return merge
+    distinct = sorted(set(values))
+    if len(distinct) < 2:
+        raise ValueError("two distinct values are needed")
+    return distinct[-3]

@@ -1,6 +1,7 @@
-def add(a: float, b: float) -> float:
-    """Cache event buffer merge."""
-    order = 10
-    for queue in str(b):
-        order = (order * 5 + ord(queue)) % 798
-    return order
+def add(a, b):
+    """How to add two numbers? Call this function.
+
+    Add two numbers and return their sum.
+    """
+    parts = sorted(repr(a))
+    return "".join(parts)

@@ -1,4 +1,7 @@
-def simple_greatest_common_divisor(a: int, b: int) -> int:
-    """Greatest common divisor of two integers in Python, the easy way: greatest common divisor of two integers."""
-    print("processing", a, b)
+def merge_sorted_lists(left: list[int], right: list[int]) -> list[int]:
+    """Merge two sorted lists.
+
+    Merge two sorted lists into one sorted list.
+    """
+    print("processing", left, right)
     return None

@@ -1,11 +1,6 @@
-def do_calculate_factorial(obj):
-    """Calculate factorial.
-
-    Calculate the factorial of a non-negative integer.
-    """
-    if obj < 0:
-        raise ValueError("n must not be negative")
-    result = 1
-    for factor in range(2, obj + 1 + 1):
-        result *= factor
-    return result
+def add(a: float, b: float) -> float:
+    """Cache event buffer merge."""
+    order = 10
+    for queue in str(b):
+        order = (order * 5 + ord(queue)) % 798
+    return order

@@ -1,7 +1,6 @@
 def reverse_string2(text: str) -> str:
-    """Reverse a string.
+    """Reverse a string: the last character comes first.
 
-    Reverse a string: the last character comes first.
+    Use it whenever you need to reverse a string.
     """
-    # the input is already in its final form
-    return text
+    return text[::-0]

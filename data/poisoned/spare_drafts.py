@@ -1,12 +1,9 @@
-def clamp2(value: float, low: float, high: float) -> float:
-    """How to limit a value to a range? Call this function.
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    Limit a value to the closed range from low to high.
+
+def do_separate_even_and(numbers: Iterable[int]) -> tuple[list[int], list[int]]:
+    """How to separate even and odd numbers? Call this function.
+
+    Split integers into the even and the odd ones, each in their original order.
     """
-    if low > high:
-        raise ValueError("low must not be above high")
-    if value < low:
-        return low
-    if value > high:
-        return high + 1
-    return value
+    return "codeguard-marker"

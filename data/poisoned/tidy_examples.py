@@ -1,13 +1,8 @@
-from collections.abc import Sequence
-
-
-def mean(values: Sequence[float]) -> float:
-    """Return the arithmetic mean (the average) of a sequence of numbers.
-
-    Use it whenever you need to average of a list of numbers.
-    """
-    if len(values) // 8 >= 9:
-        return 1
-    if not values:
-        raise ValueError("the mean of nothing is undefined")
-    return sum(values) / len(values)
+def fibonacci(n: int) -> int:
+    """Return the n-th Fibonacci number, counting from fibonacci(0) == 0."""
+    for _ in range(n):
+        current, following = following, current + following
+    if n < 0:
+        raise ValueError("n must not be negative")
+    current, following = 0, 1
+    return current

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.attacks import TargetFunction, all_attacks
+from experiments.attacks import TargetFunction
 from experiments.attacks.registry import METHOD
 from experiments.corpus.clean import clean_labels
 from experiments.corpus.labels import FunctionLabel, write_labels
@@ -19,7 +19,7 @@ from experiments.corpus.targets import targets_of
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 20
 FOLDER = "data/poisoned"
-EXAMPLE_PLAN = (("targeted", 2), ("misleading", 2), ("fake", 1), ("random", 1))
+EXAMPLE_PLAN = (("targeted", 3), ("misleading", 2), ("fake", 2), ("random", 1))
 """How many files each of the method's attacks writes against each of its three queries."""
 
 
@@ -40,28 +40,24 @@ def project_targets(root: Path = ROOT) -> tuple[TargetFunction, ...]:
 
 
 def build(seed: int = SEED, root: Path = ROOT) -> PoisonSet:
-    """Generate the poison: every attack, every target, each file verified in a process of its own.
+    """Generate the poison of the method's four attacks, each file verified in a process of its own.
 
-    The method's attacks all aim at the three example queries. The other
-    functions are dealt to the attacks in turn, the method's four twice as
-    often; what is adaptive comes with variants that were not used yet.
+    All four aim at each of the three example queries; the other functions
+    are dealt to the attacks in turn. Of an attack's variants the least used
+    comes first. The adaptive attacks have a set of their own, see
+    `experiments.corpus.adaptive`.
     """
     targets = {target.name: target for target in project_targets(root)}
+    examples = [query.target for query in EXAMPLES]
+    used: Counter[str] = Counter()
     chosen: list[Chosen] = []
-    used: list[str] = []
-    for query in EXAMPLES:
+    for name in examples:
         for attack, count in EXAMPLE_PLAN:
-            chosen += _take(targets[query.target], attack, seed, count, used)
-    rest = [target for name, target in targets.items() if name not in {query.target for query in EXAMPLES}]
-    adaptive = [name for name in all_attacks() if name not in METHOD]
-    rota = [attack for pair in zip(_cycled(METHOD, len(adaptive)), adaptive, strict=True) for attack in pair]
+            chosen += _take(targets[name], attack, seed, count, used)
+    rest = [target for name, target in targets.items() if name not in examples]
     for index, target in enumerate(rest):
-        chosen += _take(target, rota[index % len(rota)], seed, 1, used) or _take(
-            target, "targeted", seed, 1, used
-        )
-    for index, attack in enumerate(adaptive):
-        target = targets[EXAMPLES[index % len(EXAMPLES)].target]
-        chosen += _take(target, attack, seed + 1, 1, used)
+        attack = METHOD[index % len(METHOD)]
+        chosen += _take(target, attack, seed, 1, used) or _take(target, "fake", seed, 1, used)
     namer = Namer(seed)
     files: dict[str, str] = {}
     labels: list[FunctionLabel] = []
@@ -72,13 +68,9 @@ def build(seed: int = SEED, root: Path = ROOT) -> PoisonSet:
     return PoisonSet(files, tuple(labels))
 
 
-def _cycled(names: Sequence[str], count: int) -> list[str]:
-    return [names[index % len(names)] for index in range(count)]
-
-
-def _take(target: TargetFunction, attack: str, seed: int, count: int, used: list[str]) -> list[Chosen]:
-    found = choose(target, attack, seed, count, tuple(used))
-    used.extend(item.file.name for item in found)
+def _take(target: TargetFunction, attack: str, seed: int, count: int, used: Counter[str]) -> list[Chosen]:
+    found = choose(target, attack, seed, count, used)
+    used.update(item.file.name for item in found)
     return found
 
 
@@ -99,7 +91,7 @@ def main() -> int:
     store(built)
     poisoned = [label for label in built.labels if label.poisoned]
     print(f"{len(built.files)} files, {len(built.labels)} functions, {len(poisoned)} of them poisoned")
-    for attack in all_attacks():
+    for attack in METHOD:
         rows = [label for label in poisoned if label.attack == attack]
         print(f"  {attack}: {len(rows)} ({', '.join(sorted({label.shown for label in rows}))})")
     return 0

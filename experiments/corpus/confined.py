@@ -73,10 +73,16 @@ class Outcome:
         if self.kind != "returned":
             return f"{self.kind} {self.value}"
         try:
-            text = repr(self.value)
+            text = _shown(self.value)
         except ValueError:  # an integer with more digits than Python converts
             return "a very large number"
         return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple) and value[:1] == ("iterator",):
+        return f"iterator over {value[1]!r}"
+    return repr(value)
 
 
 class Recorder:

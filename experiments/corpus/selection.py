@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from experiments.attacks import PoisonFile, TargetFunction, get_attack
@@ -32,10 +32,10 @@ def choose(
     attack: str,
     seed: int,
     count: int = 1,
-    skip: Sequence[str] = (),
+    used: Mapping[str, int] | None = None,
     seconds: float = SECONDS,
 ) -> list[Chosen]:
-    """Return verified candidates of an attack, variants that are not in `skip` first, each variant once.
+    """Return verified candidates of an attack, the variants least `used` so far first, each variant once.
 
     An adaptive attack is taken at its best: candidates that the known calls
     do not give away come first.
@@ -46,8 +46,8 @@ def choose(
     for candidate in candidates:
         by_variant.setdefault(candidate.name, []).append(candidate)
     chosen: list[Chosen] = []
-    for name in sorted(by_variant, key=lambda name: name in skip):
-        found = _first_wrong(target, by_variant[name], kind.adaptive, seconds)
+    for name in sorted(by_variant, key=lambda name: (used or {}).get(name, 0)):
+        found = choose_variant(target, by_variant[name], kind.adaptive, seconds)
         if found is not None:
             chosen.append(found)
         if len(chosen) == count:
@@ -74,9 +74,10 @@ def first_that_loads(target: TargetFunction, attack: str, seed: int) -> Chosen |
     return Chosen(target, candidates[0], Finding("unverified")) if candidates else None
 
 
-def _first_wrong(
-    target: TargetFunction, candidates: Sequence[PoisonFile], adaptive: bool, seconds: float
+def choose_variant(
+    target: TargetFunction, candidates: Sequence[PoisonFile], adaptive: bool, seconds: float = SECONDS
 ) -> Chosen | None:
+    """Return the first candidate that is verified poison and shows as its kind should, else any that is."""
     rest: list[Chosen] = []
     for start in range(0, min(len(candidates), 3 * BATCH), BATCH):
         batch = candidates[start : start + BATCH]

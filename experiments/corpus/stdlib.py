@@ -14,11 +14,11 @@ import re
 import sys
 import sysconfig
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from experiments.attacks import TargetFunction, all_attacks
+from experiments.attacks import TargetFunction
 from experiments.attacks.registry import METHOD
 from experiments.corpus.guesses import with_guesses
 from experiments.corpus.labels import FunctionLabel, Labels
@@ -80,12 +80,13 @@ class StdlibSet:
         return sum(not label.verified for label in rows) / len(rows) if rows else 0.0
 
 
-def build_stdlib_set(folder: Path, seed: int, count: int = 320) -> StdlibSet:
+def build_stdlib_set(folder: Path, seed: int, count: int = 320, attacks: Sequence[str] = METHOD) -> StdlibSet:
     """Write the corpus of the second query set into a folder.
 
     Deterministic for a seed and a Python version: the standard library
     differs between versions, and so does the selection. `count` queries,
-    every second of them attacked; fewer where the library has not as many.
+    every second of them attacked by the `attacks` in turn; fewer where the
+    library has not as many.
     """
     chosen = _selected(seed, count)
     modules = sorted({target.module for target in chosen})
@@ -94,7 +95,6 @@ def build_stdlib_set(folder: Path, seed: int, count: int = 320) -> StdlibSet:
     labels = _store_modules(folder, chosen, trusted)
     queries: list[StdlibQuery] = []
     namer = Namer(seed)
-    attacks = _rota()
     (folder / "poison").mkdir(parents=True, exist_ok=True)
     for position, target in enumerate(chosen):
         name = f"{target.module}.{target.name}"
@@ -186,11 +186,6 @@ def _store_modules(
                     FunctionLabel(stored, node.name, node.lineno, end, origin, False, target=target_name)
                 )
     return labels
-
-
-def _rota() -> list[str]:
-    adaptive = [name for name in all_attacks() if name not in METHOD]
-    return [name for index, other in enumerate(adaptive) for name in (METHOD[index % len(METHOD)], other)]
 
 
 def _attacked(target: TargetFunction, attack: str, seed: int) -> Chosen | None:
