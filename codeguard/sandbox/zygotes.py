@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
+import itertools
 import json
 import socket
 import subprocess
@@ -11,14 +11,20 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from codeguard.errors import SandboxError
+from codeguard.sandbox import cgroups
 from codeguard.sandbox.inside import wire
 from codeguard.sandbox.model import Layer, Level, Limits
 
 _BOOT = Path(__file__).parent / "inside" / "boot.py"
 _START_S = 30.0  # to load and confine, on a machine that is busy
-_GRACE_S = 0.5  # what the zygote gets beyond a job's deadline before it counts as hung
+_END_S = 0.3  # for a zygote to end by itself before it is killed
+_GRACE_S = 0.4  # what the zygote gets beyond a job's deadline before it counts as hung
+
+
+_numbers = itertools.count()  # of the control groups
 
 
 class ZygoteDiedError(Exception):
@@ -35,6 +41,13 @@ class Answer:
     output: bytes
 
 
+class Kind(NamedTuple):
+    """What a zygote is started with: its hash seed, and all modules or the core."""
+
+    hash_seed: int
+    wide: bool
+
+
 def restricted_python_home() -> str:
     """Return the directory that holds the RestrictedPython package."""
     found = importlib.util.find_spec("RestrictedPython")
@@ -46,12 +59,13 @@ def restricted_python_home() -> str:
 class Zygote:
     """One confined interpreter that forks a child a job; used by one thread at a time."""
 
-    def __init__(self, hash_seed: int, wide: bool, without: frozenset[str]) -> None:
+    def __init__(self, kind: Kind, without: frozenset[str]) -> None:
+        self.kind = kind
         ours, theirs = socket.socketpair()
         options = {
             "control": theirs.fileno(),
             "site": restricted_python_home(),
-            "wide": wide,
+            "wide": kind.wide,
             "without": sorted(without),
         }
         with theirs:
@@ -63,9 +77,13 @@ class Zygote:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                env={"PYTHONHASHSEED": str(hash_seed)},
+                env={"PYTHONHASHSEED": str(kind.hash_seed)},
                 cwd="/",
             )
+        self._group = None
+        if "cgroup" not in without:
+            self._group = cgroups.ControlGroup(next(_numbers))
+            self._group.add(self._process.pid)
         self._control = ours
         try:
             hello = json.loads(self._receive_frame(time.monotonic() + _START_S))
@@ -76,6 +94,10 @@ class Zygote:
             raise SandboxError("the sandbox's zygote does not start", got=str(error)) from None
         self.level = Level(hello["level"])
         self.layers = tuple(Layer(name, bool(engaged), detail) for name, engaged, detail in hello["layers"])
+        if self._group is None:
+            self.layers += (Layer("cgroup", False, "left out on request"),)
+        else:
+            self.layers += (Layer("cgroup", self._group.engaged, self._group.detail),)
 
     @property
     def pid(self) -> int:
@@ -97,9 +119,12 @@ class Zygote:
         except OSError as error:
             raise ZygoteDiedError(f"cannot send: {error}") from None
 
-    def receive(self, wall_s: float) -> Answer:
-        """Wait for the answer to what was sent, `wall_s` and a grace at most."""
-        until = time.monotonic() + wall_s + _GRACE_S
+    def deadline(self, wall_s: float) -> float:
+        """Return when, by the monotonic clock, the answer to what is sent now is overdue."""
+        return time.monotonic() + wall_s + _GRACE_S
+
+    def receive(self, until: float) -> Answer:
+        """Wait for the answer to what was sent; ZygoteDiedError where there is none by then."""
         reason, status, cpu_s, size = wire.REPLY.unpack(self._receive(wire.REPLY.size, until))
         return Answer(reason, status, cpu_s, self._receive(size, until + _GRACE_S))
 
@@ -128,7 +153,11 @@ class Zygote:
 
     def close(self) -> None:
         """End the zygote and what lives under it, and bury it."""
-        self._control.close()
-        with contextlib.suppress(OSError):
+        self._control.close()  # an orderly zygote ends at once, and its child with it
+        try:
+            self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
             self._process.kill()
-        self._process.wait()
+            self._process.wait()
+        if self._group is not None:
+            self._group.remove()

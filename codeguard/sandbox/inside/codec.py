@@ -178,6 +178,14 @@ class Encoder:
                 plain: Any = _as_builtin(value, base)
                 shown += ["", self.encode(plain, depth)]
                 break
+        if hasattr(kind, "__members__") and hasattr(value, "_value_"):
+            return [
+                *shown,
+                "name",
+                self.encode(value._name_, depth),
+                "value",
+                self.encode(value._value_, depth),
+            ]
         if isinstance(value, BaseException):
             shown += ["args", self.encode(value.args, depth)]
         for field, found in _fields(value, kind):

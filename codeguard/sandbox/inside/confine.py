@@ -29,6 +29,7 @@ class Confinement:
         self.without = without
         self.layers: dict[str, tuple[bool, str]] = {}
         self.filter: Any = None
+        self.zygote = 0
 
     def attempt(self, name: str, act: Callable[[], object]) -> None:
         """Put one layer on, or try it, and note how it went."""
@@ -51,6 +52,11 @@ class Confinement:
         os.closerange(wire.RESULT + 1, _MAX_DESCRIPTORS)
         if "rlimits" not in self.without:
             limits.limit_child(cpu_s, memory_bytes)
+        if not self.holds("namespaces") and sys.platform == "linux":
+            # no pid namespace that would end with the zygote
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, 9)
+            if os.getppid() != self.zygote:
+                os._exit(0)
         if filtered and self.filter is not None:
             self.filter.install()
 
@@ -103,6 +109,7 @@ def confine(without: frozenset[str], control: int) -> Confinement:
     if "capabilities" not in without:
         namespaces.leave_root()
     confinement.attempt("namespaces", lambda: namespaces.enter(machine, control))
+    confinement.zygote = os.getpid()
     confinement.attempt("capabilities", _drop)
     confinement.attempt("no_new_privs", _no_new_privs)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)

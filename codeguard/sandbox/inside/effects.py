@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 from .wire import MAX_EFFECT, MAX_EFFECTS
 
+FILENAME = "<candidate>"  # of the code under test
+
 
 def _address(arguments: tuple[object, ...]) -> object:
     address = arguments[1] if len(arguments) > 1 else ""
@@ -99,6 +101,14 @@ _EVENTS: dict[str, tuple[str, Callable[[tuple[object, ...]], object] | None]] = 
 }
 
 
+# namedtuple, dataclass, enum and their like do these for everybody
+_OFTEN_INNOCENT = frozenset(
+    event
+    for event, (kind, _) in _EVENTS.items()
+    if kind in ("exec-code", "compile-code", "introspect", "bytecode")
+)
+
+
 class Effects:
     """The attempts noted so far, in order, each once."""
 
@@ -122,9 +132,17 @@ class Effects:
         if not self.active:
             return
         known = _EVENTS.get(event)
-        if known is not None:
+        if known is not None and (event not in _OFTEN_INNOCENT or self._direct()):
             kind, show = known
             self.note(kind, "" if show is None else show(arguments))
+
+    def _direct(self) -> bool:
+        """Whether the code itself does it, and not a standard module on its behalf."""
+        self.active = False  # looking at the frame is an event too
+        try:
+            return sys._getframe(2).f_code.co_filename == FILENAME
+        finally:
+            self.active = True
 
     def listen(self) -> None:
         """Install the audit hook for good, once, in the zygote."""

@@ -23,8 +23,6 @@ from RestrictedPython.transformer import INSPECT_ATTRIBUTES, RestrictingNodeTran
 from .allowed import SYSTEM
 from .words import words
 
-VERSION = 1  # of the policy, for caches of compiled code
-
 # double underscore attributes that only say what an object is called or are operators by name
 _OPEN_DUNDERS = frozenset(
     f"__{name}__"

@@ -19,12 +19,11 @@ from typing import Any
 
 from . import policy, wire
 from .codec import Encoder, TooLargeError
-from .effects import Effects
+from .effects import FILENAME, Effects
 from .modules import Facades
 from .tracing import Tracer, find
 from .world import World
 
-FILENAME = "<candidate>"
 MODULE = "candidate"
 
 # now, environment, random seed: as in `World`'s defaults, set before the fork
@@ -194,6 +193,7 @@ class Runner:
         setup, target, arguments = call
         names = _Scope(scope, __builtins__=scope["__builtins__"], __name__=MODULE)
         args, kwargs = (None, {}) if arguments is None else marshal.loads(arguments)
+        budget = encoder.budget
         try:
             self.effects.active = True
             try:
@@ -208,6 +208,7 @@ class Runner:
                 self.effects.active = False
             after = None if args is None or all(map(_immutable, args)) else encoder.encode(args)
         except TooLargeError as error:
+            encoder.budget = budget
             return ["call", "badtype", None, None, [], str(error), out.take()]
         except BaseException as error:
             bases = [base.__name__ for base in type(error).__mro__[:-1]][:20]
