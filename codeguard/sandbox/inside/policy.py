@@ -217,14 +217,12 @@ def guarded_getattr(target: Any, name: str, default: Any = _missing) -> Any:
     """Fetch an attribute under the policy."""
     _checked(name)
     if name in _GUARDED:
-        if name in ("format", "format_map") and isinstance(target, str):
-            if name == "format":
-                return lambda *args, **kwargs: _formatter.vformat(target, args, kwargs)
-            return lambda mapping: _formatter.vformat(target, (), mapping)
-        if name in ("format", "format_map") and isinstance(target, type) and issubclass(target, str):
-            if name == "format":
-                return lambda template, *args, **kwargs: _formatter.vformat(template, args, kwargs)
-            return lambda template, mapping: _formatter.vformat(template, (), mapping)
+        if name in ("format", "format_map"):
+            found = getattr(target, name, None)
+            if type(found) is _BOUND and isinstance(found.__self__, str):
+                return _safe_format(name, found.__self__)
+            if found in (str.format, str.format_map):
+                return lambda template, *args, **kwargs: _safe_format(name, template)(*args, **kwargs)
         if name in ("vformat", "get_field") and _is_formatter(target):
             raise _refused(f"attribute {name!r}")
         if name == "format" and _is_formatter(target):
@@ -234,6 +232,16 @@ def guarded_getattr(target: Any, name: str, default: Any = _missing) -> Any:
         if name == "__dict__" and not _has_plain_dict(target):
             raise _refused("attribute '__dict__'")
     return getattr(target, name) if default is _missing else getattr(target, name, default)
+
+
+_BOUND = type("".format)
+
+
+def _safe_format(name: str, template: str) -> Callable[..., str]:
+    """Stand for a text's format or format_map."""
+    if name == "format":
+        return lambda *args, **kwargs: _formatter.vformat(template, args, kwargs)
+    return lambda mapping: _formatter.vformat(template, (), mapping)
 
 
 def _is_formatter(target: object) -> bool:
