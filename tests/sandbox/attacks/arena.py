@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,7 @@ class Arena:
             "VICTIM": str(self.victim.pid if self.victim else 0),
             "HOSTNAME": socket.gethostname(),
             "HOST_PID": str(os.getpid()),
+            "NODE": str(uuid.getnode()),
             "INTERFACE": next((name for _, name in socket.if_nameindex() if name != "lo"), "lo"),
         }
 

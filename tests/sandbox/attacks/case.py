@@ -47,8 +47,8 @@ class Attack:
     has to contain. `after` is the next check's source, whose `probe()` must
     not notice anything. `judge` says how the naive harness decides: by its
     exit status (`exit`), by the frame on its result pipe (`frame`), by its standard output
-    (`stdout`). `residual` maps a tier to the reason why the attack is known
-    to get through there.
+    (`stdout`). `residual` maps a tier, or `rules` for the restricted tier without any layer of the
+    operating system, to the reason why the attack is known to get through there.
     """
 
     id: str

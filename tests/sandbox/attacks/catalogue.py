@@ -15,6 +15,7 @@ from attacks import (
     introspection,
     kernel,
     network,
+    policy,
     processes,
     procfs,
     resources,
@@ -27,6 +28,7 @@ from attacks.case import Attack
 CATEGORIES: dict[str, tuple[Attack, ...]] = {
     "introspection": introspection.ATTACKS,
     "imports": imports.ATTACKS,
+    "policy": policy.ATTACKS,
     "files": files.ATTACKS,
     "network": network.ATTACKS,
     "processes": processes.ATTACKS,

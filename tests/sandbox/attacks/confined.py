@@ -134,8 +134,7 @@ class Range:
 
     def _expected(self) -> int:
         engaged = {layer.name for layer in self.sandbox.layers() if layer.engaged}
-        zygotes = sum(map(len, self.sandbox._idle.values()))
-        return zygotes * (2 if "namespaces" in engaged else 1)
+        return len(self.sandbox._idle) * (2 if "namespaces" in engaged else 1)
 
     def _renew(self) -> None:
         """Start again after an attack got through, so that its traces are not counted twice."""
