@@ -21,8 +21,6 @@ from codeguard.provenance.verify import KeylessProof
 if TYPE_CHECKING:
     from sigstore.verify import Verifier
 
-MAX_BUNDLE_BYTES = 256 * 1024 * 1024
-
 
 def keyless_proofs(
     bundle: bytes, policy: SigningPolicy, trusted_root: Path | None = None
@@ -36,7 +34,7 @@ def keyless_proofs(
     Raises ManifestError where the bundle is malformed, does not verify, or
     is of nobody in the policy; MissingExtraError without sigstore.
     """
-    parse(bundle, "bundle", max_bytes=MAX_BUNDLE_BYTES, max_depth=32)  # refuses what json alone lets through
+    parse(bundle, "bundle")  # refuses what json alone lets through
     try:
         from sigstore.errors import Error
         from sigstore.models import Bundle

@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import hmac
 import os
+import secrets
 import stat
-import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
@@ -96,13 +96,15 @@ def _kind(mode: int) -> str:
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file so that a reader meets the old bytes or the new ones, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    # With the rights that the user's umask leaves, as any new file: manifests are shared.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

@@ -13,6 +13,7 @@ import codeguard
 from codeguard.errors import ManifestError
 from codeguard.provenance.escape import shown
 from codeguard.provenance.paths import check_distinct, check_path
+from codeguard.provenance.patterns import pattern_problem
 from codeguard.provenance.strict_json import MAX_INTEGER, checked_sha256, checked_sha256s, checked_text
 
 MAX_FILES = 1_000_000
@@ -141,6 +142,14 @@ def _check(manifest: Manifest) -> None:
             )
         checked_sha256s(entry.chunks, f"chunk digest of {shown(path)}")
     check_distinct(manifest.files)
+    for rule in manifest.signers:
+        for pattern in rule.paths:
+            if problem := pattern_problem(pattern):
+                raise ManifestError(
+                    f"a rule for {shown(rule.identity)} is unusable",
+                    got=problem,
+                    expected="path patterns such as src/**",
+                )
     for part in manifest.scope:
         if part != ".":
             check_path(part, "scope of the manifest")

@@ -19,9 +19,10 @@ class VerifiedManifest:
     copied with changes, or pickled.
     """
 
-    __slots__ = ("_chunks", "_manifest", "signed_by", "unsigned")
+    __slots__ = ("_chunks", "_everywhere", "_manifest", "signed_by", "unsigned")
 
-    _chunks: Mapping[str, frozenset[str]]
+    _chunks: Mapping[str, frozenset[str]]  # by path
+    _everywhere: frozenset[str]
     _manifest: Manifest
     signed_by: tuple[str, ...]
     unsigned: bool
@@ -59,10 +60,12 @@ class VerifiedManifest:
         a common import) is often a copy: that is harmless, as a copy gains
         nothing.
         """
-        paths = self._chunks.get(chunk_sha256)
-        if paths is not None:
-            return Trust.TRUSTED if path in paths else Trust.COPY
-        return Trust.MODIFIED if path in self._manifest.files else Trust.UNLISTED
+        here = self._chunks.get(path)
+        if here is not None and chunk_sha256 in here:
+            return Trust.TRUSTED
+        if chunk_sha256 in self._everywhere:
+            return Trust.COPY
+        return Trust.UNLISTED if here is None else Trust.MODIFIED
 
     def covers(self, path: str, file_sha256: str) -> bool:
         """Return whether `path` is listed with exactly these bytes."""
@@ -95,15 +98,12 @@ def verify_unsigned(manifest: Manifest, *, require_signature: bool = False) -> V
 
 def _admit(manifest: Manifest, signed_by: tuple[str, ...], *, unsigned: bool) -> VerifiedManifest:
     """Make the verified form; only for functions of this package that have verified."""
-    chunks: dict[str, set[str]] = {}
-    for path, entry in manifest.files.items():
-        for digest in entry.chunks:
-            chunks.setdefault(digest, set()).add(path)
+    chunks = {path: frozenset(entry.chunks) for path, entry in manifest.files.items()}
     verified = object.__new__(VerifiedManifest)
-    frozen = MappingProxyType({digest: frozenset(paths) for digest, paths in chunks.items()})
     for name, value in (
         ("_manifest", manifest),
-        ("_chunks", frozen),
+        ("_chunks", MappingProxyType(chunks)),
+        ("_everywhere", frozenset[str]().union(*chunks.values())),
         ("signed_by", signed_by),
         ("unsigned", unsigned),
     ):

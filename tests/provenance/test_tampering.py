@@ -323,6 +323,11 @@ SIGNED = [
     ("a day that does not exist", predicate(created="2026-02-30T12:00:00Z"), "is no time"),
     ("an end before the beginning", predicate(expires="2020-01-01T00:00:00Z"), "expires before it begins"),
     ("a scope that leaves the root", predicate(scope=[".."]), "unsafe path"),
+    (
+        "a rule that leaves the root",
+        predicate(signers=[{"identity": "a", "paths": ["../**"]}]),
+        "is unusable",
+    ),
     ("no root", predicate(root=""), "names no root"),
     ("no predicate", statement_with(lambda s: s.pop("predicate")), "got none, expected predicate"),
     (
