@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 
-import codeguard
 from codeguard.errors import ManifestError
 from codeguard.provenance.escape import shown
 from codeguard.provenance.paths import check_distinct, check_path
@@ -18,6 +19,15 @@ from codeguard.provenance.strict_json import MAX_INTEGER, checked_sha256, checke
 
 MAX_FILES = 1_000_000
 MAX_CHUNKS = 100_000  # of one file
+
+
+@cache
+def _own_version() -> str:
+    """Return the version of codeguard, empty where it runs without being installed."""
+    try:
+        return metadata.version("codeguard")
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +66,7 @@ class Manifest:
     created: datetime
     expires: datetime | None = None
     chunker: str = ""
-    codeguard: str = codeguard.__version__
+    codeguard: str = field(default_factory=_own_version)
     git_commit: str = ""
     source_url: str = ""
     scope: tuple[str, ...] = (".",)

@@ -1,5 +1,7 @@
 """Somebody rewrites the Chroma store behind codeguard's back: no trust is gained, rewritten text is told."""
 
+import copy
+import shutil
 import sqlite3
 
 import chromadb
@@ -40,7 +42,7 @@ class Store:
     """An index of two files, closed, and its Chroma collection opened by somebody else."""
 
     def __init__(self, base):
-        self.base = base
+        self.base, self.state = base, base / "state"
         for name, text in {"ours/m.py": OURS, "theirs/wrong.py": THEIRS}.items():
             place = base / "corpus" / name
             place.parent.mkdir(parents=True)
@@ -54,11 +56,11 @@ class Store:
 
     @property
     def folder(self):
-        return self.base / "state" / VECTORS
+        return self.state / VECTORS
 
     def guard(self):
         settings = Settings(
-            store=str(self.base / "state"),
+            store=str(self.state),
             root=str(self.base / "corpus"),
             embedding="lexical",
             fixed_seed=b"x" * 32,
@@ -76,9 +78,23 @@ class Store:
             return guard.query(QUERY)
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        home = tmp_path_factory.mktemp("config")
+        patch.setenv("XDG_CONFIG_HOME", str(home))
+        yield Store(tmp_path_factory.mktemp("store")), home
+
+
 @pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path)
+def store(made, tmp_path, monkeypatch):
+    """A copy of the index of its own for each test, under the same user."""
+    original, home = made
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
+    mine = copy.copy(original)
+    mine.state = tmp_path / "state"
+    shutil.copytree(original.state, mine.state)
+    return mine
 
 
 def vector_of(collection, id_):
