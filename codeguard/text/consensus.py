@@ -1,0 +1,222 @@
+"""Map-reduce consensus: summarise each document alone, keep what agrees, answer from that.
+
+The original rule drops summaries whose mean similarity to the others is one
+standard deviation below the mean. It counts heads, so copies of one poison
+outvote the rest, and a poison in the majority drops the clean. The sound
+rule counts independent votes, asks whether a summary is about the question
+at all, and abstains where the votes split into two camps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codeguard.embedding import Embedding
+from codeguard.errors import ConfigError
+from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
+from codeguard.text.reading import Reader
+from codeguard.text.tokens import sentences
+from codeguard.text.votes import Floats, Rivalry, dependent_groups, find_rivalry, weights
+
+Rule = Literal["sound", "original"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+FEWEST = 4  # below this many summaries the original rule drops none
+
+
+@dataclass(frozen=True, slots=True)
+class ConsensusConfig:
+    """How votes are counted.
+
+    `duplicate` is the cosine from which two documents are one vote, `floor`
+    the cosine to the query below which a sentence of a summary is off the
+    task, `dissent` the share of the votes from which a second camp makes the
+    result abstain. A group with a trusted document weighs `trusted_weight`.
+    """
+
+    rule: Rule = "sound"
+    duplicate: float = 0.92
+    floor: float = 0.15
+    dissent: float = 0.25
+    trusted_weight: float = 3.0
+
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise ConfigError("rule", got=repr(self.rule), expected=", ".join(RULES))
+        for name in ("duplicate", "floor", "dissent"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(name, got=getattr(self, name), expected="0 to 1")
+        if self.trusted_weight < 1:
+            raise ConfigError("trusted_weight", got=self.trusted_weight, expected="1 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class ConsensusResult:
+    """The selection, the answer made from what was kept, and why there is none where there is none.
+
+    `summaries` are in the documents' order, empty where the call failed.
+    """
+
+    selection: Selection
+    answer: str
+    abstained: str
+    summaries: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Consensus:
+    """Keeps the documents whose summaries agree, and answers from those."""
+
+    reader: Reader
+    embedding: Embedding
+    config: ConsensusConfig = ConsensusConfig()
+
+    def select(self, documents: Sequence[Document], query: str = "") -> Selection:
+        """Judge retrieved documents; a failure rejects all of them."""
+        return self._judged(documents, query)[0]
+
+    def answer(self, documents: Sequence[Document], query: str) -> ConsensusResult:
+        """Judge the documents and answer the query from the summaries of those that were kept.
+
+        One summary of each independent vote goes into the answer: what is
+        said twice by one voice is not said by two.
+        """
+        selection, summaries, groups = self._judged(documents, query)
+        if selection.error:
+            return ConsensusResult(selection, "", selection.error, summaries)
+        split = [item for item in selection.judgments if item.rule == "two_camps"]
+        if split:
+            return ConsensusResult(selection, "", split[0].reason, summaries)
+        heard: set[int] = set()
+        texts = []
+        for index, judgment in enumerate(selection.judgments):
+            if judgment.kept and groups[index] not in heard:
+                heard.add(groups[index])
+                texts.append(summaries[index])
+        if not texts:
+            return ConsensusResult(selection, "", "no document was kept", summaries)
+        reading = self.reader.answer(query, texts)
+        return ConsensusResult(selection, reading.text, reading.error, summaries)
+
+    def _judged(
+        self, documents: Sequence[Document], query: str
+    ) -> tuple[Selection, tuple[str, ...], list[int]]:
+        try:
+            return self._judge(documents, query)
+        except Exception as error:  # fail closed
+            reason = f"the consensus failed, so nothing is kept: {type(error).__name__}: {error}"
+            return (
+                reject_all(documents, "detector_error", reason, error=reason),
+                ("",) * len(documents),
+                list(range(len(documents))),
+            )
+
+    def _judge(
+        self, documents: Sequence[Document], query: str
+    ) -> tuple[Selection, tuple[str, ...], list[int]]:
+        if not documents:
+            return Selection(()), (), []
+        readings = self.reader.summarise_each(query, [document.text for document in documents])
+        if len(readings) != len(documents):
+            raise TextDefenseError("the reader lost a summary", got=len(readings), expected=len(documents))
+        failed = {index: reading.error for index, reading in enumerate(readings) if reading.error}
+        summaries = [reading.text for reading in readings]
+        if self.config.rule == "original":
+            found = self._original(documents, summaries, failed)
+            return Selection(tuple(found)), tuple(summaries), list(range(len(documents)))
+        return self._sound(documents, query, summaries, failed)
+
+    def _original(
+        self, documents: Sequence[Document], summaries: Sequence[str], failed: dict[int, str]
+    ) -> list[Judgment]:
+        present = [index for index in range(len(documents)) if index not in failed]
+        similarity = mean_similarity(self.embedding.embed([summaries[index] for index in present]))
+        limit = -np.inf
+        if len(present) >= FEWEST:
+            limit = float(similarity.mean() - similarity.std())
+        score = dict(zip(present, similarity.tolist(), strict=True))
+        judgments = []
+        for index, document in enumerate(documents):
+            if index in failed:
+                judgments.append(_failed(document, failed[index]))
+                continue
+            low = score[index] < limit
+            reason = f"mean similarity to the other summaries {score[index]:.3f}, limit {limit:.3f}"
+            figures = {"similarity": score[index], "limit": limit}
+            rule = "outlier" if low else "agrees"
+            judgments.append(Judgment(document, not low, rule, reason, figures if np.isfinite(limit) else {}))
+        return judgments
+
+    def _sound(
+        self, documents: Sequence[Document], query: str, summaries: Sequence[str], failed: dict[int, str]
+    ) -> tuple[Selection, tuple[str, ...], list[int]]:
+        vectors = self.embedding.embed([document.text for document in documents])
+        groups = dependent_groups(documents, vectors, query, self.config.duplicate)
+        cleaned = self._on_task(query, summaries)
+        vote = weights(groups, [document.trusted for document in documents], self.config.trusted_weight)
+        voting = [index for index in range(len(documents)) if index not in failed and cleaned[index]]
+        heard = [cleaned[index] if index in voting else "" for index in range(len(documents))]
+        rivalry = find_rivalry(heard, query, vote, groups)
+        notes = [f"{len(documents)} documents, {len({groups[index] for index in voting})} independent votes"]
+        if rivalry:
+            notes.append(
+                f"two camps: {rivalry.word!r} against {rivalry.rival!r}, "
+                f"the second with {rivalry.share:.0%} of the votes"
+            )
+        judgments = [
+            _failed(document, failed[index])
+            if index in failed
+            else self._verdict(index, document, bool(heard[index]), rivalry)
+            for index, document in enumerate(documents)
+        ]
+        return Selection(tuple(judgments), tuple(notes)), tuple(heard), groups
+
+    def _verdict(self, index: int, document: Document, on_task: bool, rivalry: Rivalry | None) -> Judgment:
+        if not on_task:
+            return Judgment(document, False, "off_task", "its summary is not about the question")
+        if rivalry is None:
+            return Judgment(document, True, "agrees", "no rival claim among the summaries")
+        if rivalry.share >= self.config.dissent:
+            return Judgment(
+                document,
+                False,
+                "two_camps",
+                f"the documents split over {rivalry.word!r} and {rivalry.rival!r} "
+                f"({rivalry.share:.0%} of the votes for the second): no answer is safe",
+            )
+        if index in rivalry.second:
+            return Judgment(
+                document,
+                False,
+                "rival_claim",
+                f"says {rivalry.rival!r} where the others say {rivalry.word!r}",
+            )
+        return Judgment(document, True, "agrees", f"does not contradict {rivalry.word!r}")
+
+    def _on_task(self, query: str, summaries: Sequence[str]) -> list[str]:
+        """Return the summaries with only those sentences that concern the query; empty where none does."""
+        parts = [sentences(summary) for summary in summaries]
+        flat = [sentence for group in parts for sentence in group]
+        if not flat:
+            return [""] * len(summaries)
+        rows = self.embedding.embed([query, *flat])
+        near = iter((rows[1:] @ rows[0] >= self.config.floor).tolist())
+        return [" ".join(sentence for sentence in group if next(near)) for group in parts]
+
+
+def mean_similarity(vectors: NDArray[np.float32]) -> Floats:
+    """Return each row's mean cosine to the other rows; 1 for a single row."""
+    count = len(vectors)
+    if count < 2:
+        return np.ones(count)
+    cosines = (vectors @ vectors.T).astype(np.float64)
+    result: Floats = (cosines.sum(axis=1) - np.diagonal(cosines)) / (count - 1)
+    return result
+
+
+def _failed(document: Document, error: str) -> Judgment:
+    return Judgment(document, False, "call_failed", f"no summary, no vote: {error}")

@@ -1,0 +1,137 @@
+"""What ML-FilterRAG looks at: four figures of the paper, and seven more for attacks on which those invert."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codeguard.embedding import Embedding
+from codeguard.perplexity import NgramModel
+from codeguard.text.frequency import WordMatcher
+from codeguard.text.model import TextDefenseError
+from codeguard.text.reading import Reader, Reading
+from codeguard.text.tokens import content_words, words
+
+PAPER_FEATURES = ("frequency_density", "perplexity", "log_probability", "matching_frequency")
+FEATURES = (
+    *PAPER_FEATURES,
+    "echo",
+    "coverage",
+    "similarity",
+    "answer_similarity",
+    "bits",
+    "worst_bits",
+    "unknown_words",
+)
+ORDER = 5  # characters of the n-gram model
+SMOOTHING = 0.1  # added to each word count
+VOCABULARY = 50_000  # words that the smoothing is spread over
+OWN_SHARE = 0.7  # of a word's probability that comes from the text itself, the rest from the background
+_FOOTNOTE = re.compile(r"\[\d+\]|[*_#`]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What clean texts of the domain look like: a character model and word counts."""
+
+    characters: NgramModel
+    counts: Mapping[str, int]
+    total: int
+
+    @classmethod
+    def train(cls, texts: Sequence[str]) -> Background:
+        """Learn from clean texts; TextDefenseError where they hold no word."""
+        plain = [plain_text(text) for text in texts]
+        counts = Counter(word for text in plain for word in words(text))
+        if not counts:
+            raise TextDefenseError("no clean text to learn from")
+        return cls(NgramModel.train(plain, ORDER), dict(counts), sum(counts.values()))
+
+    def log_probability(self, word: str) -> float:
+        """Return the natural logarithm of a word's smoothed share."""
+        count = self.counts.get(word, 0) + SMOOTHING
+        return math.log(count / (self.total + SMOOTHING * VOCABULARY))
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureExtractor:
+    """Turns a question and retrieved texts into rows of `FEATURES`."""
+
+    embedding: Embedding
+    reader: Reader
+    matcher: WordMatcher
+    background: Background
+
+    def rows(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return one row a text; shape (texts, features). A text without an answer gets NaN throughout."""
+        plain = [plain_text(text) for text in texts]
+        readings = self.reader.answer_each(query, plain)
+        vectors = self.embedding.embed([query, *plain, *(reading.text or " " for reading in readings)])
+        near = (vectors[1:] @ vectors[0]).astype(np.float64)
+        rows = np.full((len(texts), len(FEATURES)), np.nan)
+        for index, (text, reading) in enumerate(zip(plain, readings, strict=True)):
+            if not reading.error and words(text):
+                rows[index] = self._row(query, text, reading, near[index], near[len(texts) + index])
+        return rows
+
+    def _row(self, query: str, text: str, reading: Reading, near: float, answer_near: float) -> list[float]:
+        present = Counter(words(text))
+        frequency = self.matcher.count(text, query, reading.text)
+        asked = set(content_words(query))
+        bits = self.background.characters.bits_per_character(text)
+        perplexity = reading.perplexity
+        if perplexity is None:
+            mean = sum(self.background.log_probability(word) * n for word, n in present.items())
+            perplexity = math.exp(min(-mean / frequency.total, 700.0))
+        log_probability = reading.log_probability
+        if log_probability is None:
+            log_probability = self._answer_log_probability(reading.text, present, frequency.total)
+        unknown = sum(n for word, n in present.items() if word not in self.background.counts)
+        return [
+            frequency.density("distinct"),
+            perplexity,
+            log_probability,
+            float(frequency.occurrences),
+            longest_echo(words(query), words(text)),
+            len(asked & set(present)) / max(1, len(asked)),
+            near,
+            answer_near,
+            bits,
+            self.background.characters.worst_window(text)[0],
+            unknown / frequency.total,
+        ]
+
+    def _answer_log_probability(self, answer: str, present: Counter[str], total: int) -> float:
+        """Return the log-probability of the answer by a mixture of the text's words and the background's."""
+        return sum(
+            math.log(
+                OWN_SHARE * present[word] / total
+                + (1 - OWN_SHARE) * math.exp(self.background.log_probability(word))
+            )
+            for word in words(answer)
+        )
+
+
+def plain_text(text: str) -> str:
+    """Return a text without footnote marks and markup, which tell data sets apart and not poison."""
+    return _FOOTNOTE.sub("", text)
+
+
+def longest_echo(query: Sequence[str], text: Sequence[str]) -> float:
+    """Return the longest run of the question's words that stands in the text, as a share of the question."""
+    best = 0
+    before = [0] * (len(text) + 1)
+    for word in query:
+        now = [0] * (len(text) + 1)
+        for position, other in enumerate(text, start=1):
+            if word == other:
+                now[position] = before[position - 1] + 1
+                best = max(best, now[position])
+        before = now
+    return best / max(1, len(query))

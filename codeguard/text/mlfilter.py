@@ -1,0 +1,250 @@
+"""ML-FilterRAG: a classifier over the features of a retrieved text, trained on labelled ones."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codeguard.embedding import Embedding
+from codeguard.errors import MissingExtraError
+from codeguard.perplexity import NgramModel
+from codeguard.text.features import FEATURES, Background, FeatureExtractor
+from codeguard.text.filterrag import finish
+from codeguard.text.forest import Floats, Forest, train_forest
+from codeguard.text.frequency import WordMatcher
+from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
+from codeguard.text.reading import Reader
+
+Kind = Literal["forest", "xgboost"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+SCHEMA = "codeguard.text.filter/1"
+FOLDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A retrieved text with what is known of it, to learn from."""
+
+    query: str
+    text: str
+    poisoned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedFilter:
+    """A classifier with what it needs: the features it looks at, its threshold, the background of its domain."""
+
+    kind: Kind
+    features: tuple[str, ...]
+    threshold: float
+    background: Background
+    forest: Forest | None = None
+    booster: bytes = b""
+
+    def predict(self, rows: Floats) -> Floats:
+        """Return how likely each row of `FEATURES` is poison, 0 to 1."""
+        chosen = rows[:, [FEATURES.index(name) for name in self.features]]
+        if self.forest is not None:
+            return self.forest.predict(chosen)
+        return _boosted(self.booster, chosen)
+
+    def save(self, path: Path) -> None:
+        """Write the model as a numpy archive of plain arrays; no pickle."""
+        meta = {
+            "schema": SCHEMA,
+            "kind": self.kind,
+            "features": list(self.features),
+            "threshold": self.threshold,
+            "order": self.background.characters.order,
+            "words": dict(self.background.counts),
+        }
+        arrays: dict[str, NDArray[Any]] = {
+            "meta": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8),
+            "keys": self.background.characters.keys,
+            "counts": self.background.characters.counts,
+            "booster": np.frombuffer(self.booster, dtype=np.uint8),
+            **(self.forest.arrays() if self.forest else {}),
+        }
+        with path.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+
+    @classmethod
+    def load(cls, path: Path) -> TrainedFilter:
+        """Read what `save` wrote; TextDefenseError where the file is missing, damaged or of another make."""
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+            meta = json.loads(arrays["meta"].tobytes())
+            if meta["schema"] != SCHEMA:
+                raise ValueError(f"schema {meta['schema']!r}")
+            return _rebuilt(meta, arrays)
+        except TextDefenseError:
+            raise
+        except Exception as error:  # numpy and zipfile raise many kinds over a damaged file
+            raise TextDefenseError(
+                f"{path} is not a trained filter ({type(error).__name__}: {error})", hint="train it again"
+            ) from None
+
+
+def _rebuilt(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> TrainedFilter:
+    features = tuple(str(name) for name in meta["features"])
+    if not features or not set(features) <= set(FEATURES):
+        raise ValueError("unknown features")
+    counts = {str(word): int(count) for word, count in meta["words"].items()}
+    model = NgramModel(int(meta["order"]), arrays["keys"], arrays["counts"])
+    kind: Kind = "forest" if meta["kind"] == "forest" else "xgboost"
+    return TrainedFilter(
+        kind,
+        features,
+        float(meta["threshold"]),
+        Background(model, counts, sum(counts.values())),
+        Forest.of_arrays(arrays, len(features)) if kind == "forest" else None,
+        arrays["booster"].tobytes(),
+    )
+
+
+def train_filter(
+    examples: Sequence[Example],
+    embedding: Embedding,
+    reader: Reader,
+    *,
+    kind: Kind = "forest",
+    features: Sequence[str] = FEATURES,
+    matcher: WordMatcher | None = None,
+    keep: float = 0.97,
+) -> TrainedFilter:
+    """Train a filter on labelled texts, one model a data set.
+
+    The threshold is where, of examples whose questions were left out of
+    training (five parts, by question), a share `keep` of the clean ones
+    pass. A text never helps to make the background that it is measured by.
+
+    Raises:
+        MissingExtraError: scikit-learn (or xgboost) is not installed.
+        TextDefenseError: fewer than ten examples of either kind, or fewer than five questions.
+    """
+    poisoned = np.array([example.poisoned for example in examples], dtype=np.bool_)
+    questions = list(dict.fromkeys(example.query for example in examples))
+    if min(poisoned.sum(), (~poisoned).sum()) < 10 or len(questions) < FOLDS:
+        raise TextDefenseError(
+            "too few examples",
+            got=f"{poisoned.sum()} poisoned, {(~poisoned).sum()} clean, {len(questions)} questions",
+            expected=f"10 of each, {FOLDS} questions",
+        )
+    matcher = matcher or WordMatcher()
+    group = {question: number % FOLDS for number, question in enumerate(questions)}
+    fold = np.array([group[example.query] for example in examples])
+    # The same clean passage may answer several questions; its words must not vouch for it.
+    rows = np.zeros((len(examples), len(FEATURES)))
+    for part in range(FOLDS):
+        inside = [examples[index] for index in np.flatnonzero(fold == part).tolist()]
+        held = {example.text for example in inside}
+        clean = [item.text for item in examples if not item.poisoned and item.text not in held]
+        background = Background.train(list(dict.fromkeys(clean)))
+        extractor = FeatureExtractor(embedding, reader, matcher, background)
+        rows[fold == part] = example_rows(extractor, inside)
+    known = ~np.isnan(rows).any(axis=1)
+    columns = [FEATURES.index(name) for name in features]
+    chosen = rows[:, columns]
+    held_out = np.zeros(len(examples))
+    for part in range(FOLDS):
+        inside, outside = known & (fold == part), known & (fold != part)
+        if inside.any():
+            held_out[inside] = _fit(kind, chosen[outside], poisoned[outside])(chosen[inside])
+    threshold = float(np.quantile(held_out[known & ~poisoned], keep))
+    background = Background.train(list(dict.fromkeys(item.text for item in examples if not item.poisoned)))
+    forest = train_forest(chosen[known], poisoned[known]) if kind == "forest" else None
+    booster = _train_booster(chosen[known], poisoned[known]) if kind == "xgboost" else b""
+    return TrainedFilter(kind, tuple(features), threshold, background, forest, booster)
+
+
+def example_rows(extractor: FeatureExtractor, examples: Sequence[Example]) -> Floats:
+    """Return the feature rows of examples, question by question, in their order."""
+    rows = np.zeros((len(examples), len(FEATURES)))
+    by_question: dict[str, list[int]] = {}
+    for index, example in enumerate(examples):
+        by_question.setdefault(example.query, []).append(index)
+    for question, places in by_question.items():
+        rows[places] = extractor.rows(question, [examples[index].text for index in places])
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class MLFilterRAG:
+    """Sorts the retrieved texts of a query, the nearest first, by a trained filter."""
+
+    model: TrainedFilter
+    embedding: Embedding
+    reader: Reader
+    matcher: WordMatcher
+    top: int = 4
+    keep: int = 2
+
+    def select(self, documents: Sequence[Document], query: str = "") -> Selection:
+        """Judge retrieved documents; one whose features cannot be had is rejected."""
+        looked_at = documents[: self.top]
+        extractor = FeatureExtractor(self.embedding, self.reader, self.matcher, self.model.background)
+        try:
+            rows = extractor.rows(query, [document.text for document in looked_at])
+            known = ~np.asarray(np.isnan(rows).any(axis=1))
+            likely = np.ones(len(rows))
+            if known.any():
+                likely[known] = self.model.predict(rows[known])
+        except Exception as error:  # fail closed, as FilterRAG does
+            reason = f"the filter failed, so nothing is handed on: {type(error).__name__}: {error}"
+            return reject_all(documents, "detector_error", reason, error=reason)
+        judgments = [
+            _judged(document, chance, seen, self.model.threshold)
+            for document, chance, seen in zip(looked_at, likely.tolist(), known.tolist(), strict=True)
+        ]
+        return finish(judgments, documents, self.top, self.keep)
+
+
+def _judged(document: Document, chance: float, seen: bool, threshold: float) -> Judgment:
+    if not seen:
+        return Judgment(document, False, "no_answer", "no answer could be had from the text")
+    over = chance > threshold
+    reason = f"poison with probability {chance:.2f}, {'above' if over else 'within'} {threshold:.2f}"
+    scores = {"probability": chance, "threshold": threshold}
+    return Judgment(document, not over, "classified" if over else "classifier_ok", reason, scores)
+
+
+def _fit(kind: Kind, rows: Floats, poisoned: NDArray[np.bool_]) -> Any:
+    if kind == "forest":
+        return train_forest(rows, poisoned).predict
+    booster = _train_booster(rows, poisoned)
+    return lambda unseen: _boosted(booster, unseen)
+
+
+def _xgboost() -> Any:
+    try:
+        return importlib.import_module("xgboost")
+    except ImportError:
+        raise MissingExtraError("this filter needs xgboost", "xgboost") from None
+
+
+def _train_booster(rows: Floats, poisoned: NDArray[np.bool_]) -> bytes:
+    """Train gradient-boosted trees and return them as XGBoost's own JSON."""
+    xgboost = _xgboost()
+    weight = np.where(poisoned, 0.5 / max(poisoned.mean(), 1e-9), 0.5 / max((~poisoned).mean(), 1e-9))
+    data = xgboost.DMatrix(rows, label=poisoned.astype(np.float64), weight=weight)
+    settings = {
+        "objective": "binary:logistic", "max_depth": 4, "eta": 0.1, "subsample": 0.8,
+        "min_child_weight": 2, "seed": 0, "nthread": 2, "verbosity": 0,
+    }  # fmt: skip
+    return bytes(xgboost.train(settings, data, num_boost_round=120).save_raw(raw_format="json"))
+
+
+def _boosted(booster: bytes, rows: Floats) -> Floats:
+    xgboost = _xgboost()
+    model = xgboost.Booster()
+    model.load_model(bytearray(booster))
+    result: Floats = np.asarray(model.predict(xgboost.DMatrix(rows)), dtype=np.float64)
+    return result
