@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -54,16 +53,16 @@ def padded_graph(loaded: Loaded) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def place(loaded: Loaded, home: Path) -> None:
-    """Write the files under `home` where Chroma looks for them; those that it never reads stay empty."""
-    folder = home / ".cache" / "chroma" / "onnx_models" / "all-MiniLM-L6-v2" / "onnx"
+def place(loaded: Loaded, home: Path) -> Path:
+    """Write the files under `home` where Chroma looks for them, and return the folder of its model.
+
+    The files that Chroma wants to see but never reads stay empty.
+    """
+    model = home / ".cache" / "chroma" / "onnx_models" / "all-MiniLM-L6-v2"
+    folder = model / "onnx"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(padded_graph(loaded))
     (folder / "tokenizer.json").write_bytes(loaded.tokenizer)
     for name in OTHER_FILES:
         (folder / name).touch()
-
-
-def use_home(home: Path) -> None:
-    """Make this process look for caches under `home`; before chromadb is imported."""
-    os.environ["HOME"] = str(home)
+    return model
