@@ -14,6 +14,7 @@ from codeguard.behavior.matching import Similarity
 from codeguard.behavior.profiles import Profile, observe
 from codeguard.behavior.references import Reference
 from codeguard.behavior.running import Runs, Steps, drive
+from codeguard.errors import SandboxError
 from codeguard.models import CheckReport, Chunk, SourceFile, Verdict
 from codeguard.sandbox.model import Level
 
@@ -22,6 +23,7 @@ WINDOW = 64  # checks that run abreast
 MAX_PROFILES = 4_096
 MAX_REFERENCES = 3  # references that one candidate is compared with
 Subject = tuple[Chunk, SourceFile]
+Plan = tuple[Candidate, list[tuple[Reference, Similarity]]]
 
 
 class BehaviorChecker:
@@ -62,7 +64,7 @@ class BehaviorChecker:
                 for item, _ in plan[1]
             }
             self._observe([item for digest, item in wanted.items() if digest not in self._profiles])
-            yield from drive(self._sandbox, [self._check(plan) for plan in prepared])
+            yield from drive(self._sandbox, [self._guarded(plan) for plan in prepared])
 
     def cache_key(self, chunk: Chunk, file: SourceFile) -> str | None:
         """Return a digest over everything that the verdict depends on; None where no check would run."""
@@ -83,9 +85,7 @@ class BehaviorChecker:
         ]
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
-    def _prepare(
-        self, chunk: Chunk, file: SourceFile
-    ) -> tuple[Candidate, list[tuple[Reference, Similarity]]] | CheckReport:
+    def _prepare(self, chunk: Chunk, file: SourceFile) -> Plan | CheckReport:
         level = self._sandbox.level
         if level < self._required_level:
             reason = f"the sandbox offers {level.name}, {self._required_level.name} is required"
@@ -101,15 +101,29 @@ class BehaviorChecker:
         return candidate, references
 
     def _observe(self, references: Sequence[Reference]) -> None:
-        steps = [observe(item, self._sandbox.level, self._budget, self._seed) for item in references]
+        steps = [self._observed(item) for item in references]
         for reference, profile in zip(references, drive(self._sandbox, steps), strict=True):
             if len(self._profiles) >= MAX_PROFILES:
                 self._profiles.clear()
             self._profiles[reference.digest] = profile
 
-    def _check(
-        self, plan: tuple[Candidate, list[tuple[Reference, Similarity]]] | CheckReport
-    ) -> Steps[CheckReport]:
+    def _observed(self, reference: Reference) -> Steps[Profile]:
+        try:
+            return (yield from observe(reference, self._sandbox.level, self._budget, self._seed))
+        except SandboxError:
+            raise
+        except Exception as error:  # one odd function must not end a whole run
+            return Profile(reference, (), (), None, frozenset(), problem=_internal(error))
+
+    def _guarded(self, plan: Plan | CheckReport) -> Steps[CheckReport]:
+        try:
+            return (yield from self._check(plan))
+        except SandboxError:
+            raise
+        except Exception as error:  # nor may it pass for checked: the report says what happened
+            return CheckReport(Verdict.ERROR, _internal(error), self._sandbox.level.name)
+
+    def _check(self, plan: Plan | CheckReport) -> Steps[CheckReport]:
         if isinstance(plan, CheckReport):
             return plan
         candidate, references = plan
@@ -134,3 +148,7 @@ class BehaviorChecker:
                 Verdict.NO_SIGNAL, "does not take the inputs of its spec", self._sandbox.level.name
             )
         return replace(report, effects=report.effects or candidate.effects)
+
+
+def _internal(error: Exception) -> str:
+    return f"error inside codeguard: {type(error).__name__}: {' '.join(str(error).split())[:120]}"

@@ -70,7 +70,14 @@ class Examination:
             return self._wrong(Verdict.FAIL, wrong, len(known(answered)), spec.origin, result)
         if result.status is not Status.COMPLETED:
             return self._ended(result, spec.origin)
-        return self._report(Verdict.PASS, f"{len(known(answered))} cases agree", result, origin=spec.origin)
+        extra = beyond((*self.candidate.capabilities, *observed(result.effects)), ())
+        worst = [capability for capability in extra if capability.kind in CONVICTING]
+        if worst:
+            # What a spec can say in plain values touches nothing but its arguments.
+            return self._violation(worst, "its spec", result, spec.origin)
+        missing = unreached(self.candidate.runnable.node, result.coverage)
+        report = self._report(Verdict.PASS, f"{len(known(answered))} cases agree", result, origin=spec.origin)
+        return self._covered(report, missing)
 
     def against_reference(self, profile: Profile, likeness: Similarity) -> Steps[CheckReport]:
         """Hold the candidate to a trusted function: its examples, and its results on generated inputs."""
@@ -138,10 +145,10 @@ class Examination:
             examples = [item for item in known(answered) if item.question.example is not None]
             return self._wrong(Verdict.FAIL, on_examples, len(examples), origin, result)
         generated = [item for item in known(answered) if item.question.example is None]
-        wrong = yield from self._settled(profile, wrong)
-        if not wrong:
+        settled = yield from self._settled(profile, wrong)
+        if not settled:
             return None
-        smallest = yield from self._shrunk(profile, wrong[0])
+        smallest = yield from self._shrunk(profile, settled[0])
         return self._wrong(Verdict.DIVERGES, [smallest, *wrong[1:]], len(generated), origin, result)
 
     def _settled(self, profile: Profile, wrong: Sequence[Answered]) -> Steps[list[Answered]]:
@@ -249,9 +256,14 @@ class Examination:
         worst = [capability for capability in extra if capability.kind in CONVICTING]
         if not worst or not likeness.strong:
             return None
+        return self._violation(worst, "its trusted twin", result, origin)
+
+    def _violation(
+        self, worst: Sequence[Capability], measure: str, result: JobResult, origin: str
+    ) -> CheckReport:
         kinds = ", ".join(dict.fromkeys(capability.kind for capability in worst))
-        reason = f"reaches for {kinds}, its trusted twin does not ({worst[0].detail})"
-        return self._report(Verdict.VIOLATION, reason, result, origin=origin, extra=extra)
+        reason = f"reaches for {kinds}, {measure} does not ({worst[0].detail})"
+        return self._report(Verdict.VIOLATION, reason, result, origin=origin, extra=worst)
 
     def _passed(
         self,
@@ -269,12 +281,12 @@ class Examination:
             origin=profile.reference.origin,
             extra=extra,
         )
+        return self._covered(report, missing)
+
+    def _covered(self, report: CheckReport, missing: Sequence[str]) -> CheckReport:
         notes = tuple(f"not reached: {line}" for line in missing[:5])
-        return replace(
-            report,
-            coverage=Coverage.PARTIAL if missing else Coverage.FULL,
-            notes=(*report.notes, *notes),
-        )
+        coverage = Coverage.PARTIAL if missing else Coverage.FULL
+        return replace(report, coverage=coverage, notes=(*report.notes, *notes))
 
     def _untested(self, profile: Profile, likeness: Similarity, extra: Sequence[Capability]) -> CheckReport:
         idle = JobResult(Status.NO_SIGNAL, self.level, self.runner.tier)

@@ -132,7 +132,8 @@ def _changed(
     for relation in domain.relations:
         if relation.kind == "equal_lengths" and position in (relation.first, relation.second):
             other = relation.second if relation.first == position else relation.first
-            changed[other] = _resized(changed[other], value, domain.shapes[other], random)
+            if other < len(changed):
+                changed[other] = _resized(changed[other], value, domain.shapes[other], random)
     return tuple(changed)
 
 
