@@ -47,7 +47,7 @@ DECLARABLE: frozenset[str] = frozenset(
     | {f"iso8859_{part}" for part in (*range(1, 12), *range(13, 17))}
     | {f"cp{page}" for page in (1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258)}
     | {f"cp{page}" for page in (437, 720, 737, 775, 850, 852, 855, 856, 857, 858, 860, 861, 862, 863)}
-    | {f"cp{page}" for page in (864, 865, 866, 869, 874, 1006, 1125)}
+    | {f"cp{page}" for page in (865, 866, 869, 874, 1006, 1125)}
 )
 
 

@@ -62,7 +62,8 @@ class Grammar:
     types that may be mere declarations, which are no chunks; `leading` the
     types of decorations that stand before a function as nodes of their own.
     `comment` holds what a comment line may begin with. `recover` outlines a text that does not
-    parse; without it, the tree with its errors is used.
+    parse; without it, the tree with its errors is used. `isolated` has the
+    text parsed in a process that can be ended.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Grammar:
     comment: tuple[bytes, ...] = (b"//", b"/*", b"*")
     examine: Callable[[Node], Found | None] = field(default=lambda node: None)
     recover: Callable[[bytes], Outline] | None = None
+    isolated: bool = True
 
 
 @dataclass(frozen=True, slots=True)

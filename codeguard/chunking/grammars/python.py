@@ -54,4 +54,5 @@ GRAMMAR = Grammar(
     blocks=frozenset({"module", "block"}),
     examine=_examine,
     recover=outline,
+    isolated=False,  # nothing was found that makes this parser hang without reading the text again and again
 )

@@ -1,0 +1,117 @@
+"""Cut a text in one language into pieces: parse, outline, tile, split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tree_sitter import Language, Node, Parser
+
+from codeguard.chunking import registry
+from codeguard.chunking.base import Grammar, Outline
+from codeguard.chunking.indentation import outline as outline_by_indentation
+from codeguard.chunking.outline import outline_of, statement_starts
+from codeguard.chunking.tiling import Piece, split, tile
+from codeguard.models import ChunkKind
+
+MAX_IMPORTS = 200  # statements that each chunk of a file carries
+MAX_IMPORT_CHARS = 8_000  # of all of them together
+
+READ_BYTES = 4096
+# A parser that goes over the text again and again takes time in its square. Ordinary files are read about
+# 1.5 times; the count of bytes, other than a clock, gives the same answer on every machine.
+READ_BUDGET = 20
+FREE_READS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The pieces of a text and what their chunks have in common. `gave_up`: the grammar could not be used."""
+
+    pieces: tuple[Piece, ...]
+    imports: tuple[str, ...] = ()
+    broken: bool = False
+    gave_up: bool = False
+    note: str = ""
+
+    def shifted(self, by: int) -> Cut:
+        """Return the same cut of a text that begins `by` bytes further into the file."""
+        if not by:
+            return self
+        pieces = tuple(replace(piece, start=piece.start + by, end=piece.end + by) for piece in self.pieces)
+        return replace(self, pieces=pieces)
+
+
+def cut_by_grammar(text: bytes, grammar: Grammar, max_chars: int) -> Cut:
+    """Cut a text by its grammar, which has to be installed."""
+    language = registry.load(grammar)
+    root = None if language is None else _parse(language, text)
+    if root is None:
+        if grammar.recover is None:
+            return by_lines(text, max_chars, f"chunked by lines: the {grammar.name} parser gave up on it")
+        return _cut(text, grammar.recover(text), grammar, None, max_chars)
+    broken = root.has_error
+    outline = grammar.recover(text) if broken and grammar.recover else outline_of(root, grammar)
+    return _cut(text, outline, grammar, root, max_chars)
+
+
+def cut_prose(text: bytes, max_chars: int) -> Cut:
+    """Cut a text by the Python functions that stand in it, and by lines."""
+    outline = outline_by_indentation(text)
+    pieces: list[Piece] = []
+    for piece in tile(text, outline.marks, (b"#",), ChunkKind.LINES):
+        pieces.extend(split(text, piece, max_chars, lambda start, end, least: ()))
+    imports, note = _bounded(outline)
+    return Cut(tuple(pieces), imports, note=note)
+
+
+def by_lines(text: bytes, max_chars: int, note: str = "") -> Cut:
+    """Cut a text at its lines."""
+    whole = Piece(0, len(text), ChunkKind.LINES, "")
+    pieces = split(text, whole, max_chars, lambda start, end, least: ()) if text else []
+    return Cut(tuple(pieces), gave_up=True, note=note)
+
+
+def _cut(text: bytes, outline: Outline, grammar: Grammar, root: Node | None, max_chars: int) -> Cut:
+    def starts(start: int, end: int, least: int) -> list[tuple[int, int]]:
+        return [] if root is None else statement_starts(root, grammar, start, end, least)
+
+    pieces: list[Piece] = []
+    for piece in tile(text, outline.marks, grammar.comment, ChunkKind.MODULE):
+        pieces.extend(split(text, piece, max_chars, starts))
+    imports, note = _bounded(outline)
+    if root is None:
+        note = f"functions found by indentation: the {grammar.name} parser gave up on it"
+    return Cut(tuple(pieces), imports, broken=root is None or root.has_error, note=note)
+
+
+def _parse(language: Language, text: bytes) -> Node | None:
+    """Return the root of the syntax tree, None where the parser read more than its budget."""
+    room = FREE_READS + READ_BUDGET * len(text)
+
+    parsing = True
+
+    def read(offset: int, point: object) -> bytes:
+        nonlocal room
+        if not parsing:  # a node asks for its text, which may not be cut short: it would ask for ever
+            return text[offset : offset + 64]
+        room -= READ_BYTES
+        return text[offset : offset + READ_BYTES] if room > 0 else b""
+
+    tree = Parser(language).parse(read)
+    parsing = False
+    return tree.root_node if room > 0 else None
+
+
+def _bounded(outline: Outline) -> tuple[tuple[str, ...], str]:
+    """Every chunk carries the imports: without a limit a file of imports grows with its square."""
+    kept: list[str] = []
+    room = MAX_IMPORT_CHARS
+    for statement in outline.imports[:MAX_IMPORTS]:
+        room -= len(statement)
+        if room < 0:
+            break
+        kept.append(statement)
+    total = len(outline.imports)
+    return tuple(kept), "" if len(
+        kept
+    ) == total else f"only the first {len(kept)} of {total} import statements count"
