@@ -66,6 +66,9 @@ def parse_function(source: str) -> ast.FunctionDef:
     body = ast.parse(source).body
     if len(body) != 1 or not isinstance(body[0], ast.FunctionDef):
         raise ValueError("the source is not one plain function")
+    first = body[0].body[0]
+    if source.splitlines()[first.lineno - 1].encode()[: first.col_offset].strip():
+        raise ValueError("the source is not one plain function: its body stands in the line of the def")
     return body[0]
 
 

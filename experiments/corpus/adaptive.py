@@ -7,7 +7,7 @@ the caller. The experiments report how many get through, whatever the figure.
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,15 +60,20 @@ def _variants(
     attack: str, targets: Sequence[TargetFunction], seed: int, per_variant: int
 ) -> Iterator[Chosen]:
     order = random.Random(f"adaptive:{seed}:{attack}").sample(targets, len(targets))
-    found: Counter[str] = Counter()
+    by_variant: dict[str, list[tuple[TargetFunction, list[PoisonFile]]]] = defaultdict(list)
     for target in order:
-        by_variant: dict[str, list[PoisonFile]] = {}
+        of_target: dict[str, list[PoisonFile]] = defaultdict(list)
         for candidate in candidates_of(target, attack, seed):
-            by_variant.setdefault(candidate.name, []).append(candidate)
-        for name, candidates in by_variant.items():
-            if found[name] >= per_variant:
-                continue
+            of_target[candidate.name].append(candidate)
+        for name, candidates in of_target.items():
+            by_variant[name].append((target, candidates))
+    for position, (_, applicable) in enumerate(sorted(by_variant.items())):
+        start = position * per_variant % len(applicable)  # every variant meets other functions
+        found = 0
+        for target, candidates in (*applicable[start:], *applicable[:start]):
             chosen = choose_variant(target, candidates, adaptive=True)
             if chosen is not None:
-                found[name] += 1
                 yield chosen
+                found += 1
+            if found == per_variant:
+                break
