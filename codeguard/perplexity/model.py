@@ -13,7 +13,7 @@ from codeguard.perplexity.ngram import NgramModel
 from codeguard.perplexity.storage import read_model, write_model
 
 ORDER = 6
-TRAINED_BYTES = 16 << 20  # of trusted text, as a sample of whole files where there is more
+TRAINED_CHARACTERS = 4 << 20  # of trusted text, a sample of files where there is more: the rest adds little
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +50,17 @@ class PerplexityModel:
         """Learn from trusted files, (name, text) each, and set the threshold on files held out.
 
         Names play no part, nor does the order of the files: they are taken by
-        the digest of their text, a text that occurs twice once, until 16 MiB
-        are reached.
+        the digest of their text, a text that occurs twice once, until 4 Mi
+        characters are reached; the last one is cut there.
         """
         texts = {hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(): text for _, text in files}
         sample: list[str] = []
-        size = 0
+        room = TRAINED_CHARACTERS
         for _, text in sorted(texts.items()):
-            if sample and size + len(text) > TRAINED_BYTES:
-                continue
-            sample.append(text)
-            size += len(text)
+            if room <= 0:
+                break
+            sample.append(text[:room])
+            room -= len(text)
         pieces = [(group, piece) for group, text in enumerate(sample) for piece in split_pieces(text)]
         return cls(NgramModel.train(sample, order), calibrate(pieces, order))
 
