@@ -21,6 +21,7 @@ from codeguard.chunking.tiling import Piece
 from codeguard.models import ChunkKind
 
 MEMORY_BYTES = 2 << 30
+READ_BYTES, WRITE_BYTES = 1 << 20, 1 << 16
 # Ordinary code takes 0.1 s to 0.5 s a megabyte: these are for a machine that is ten times slower and busy.
 DEADLINE_S = 10.0
 DEADLINE_S_PER_BYTE = 10e-6
@@ -75,20 +76,19 @@ class ParserProcess:
                 ready = selector.select(deadline - time.monotonic())
                 if not ready:
                     return None
-                for key, _ in ready:
-                    try:
+                try:
+                    for key, _ in ready:
                         if key.fd == source:
-                            part = os.read(source, 1 << 20)
+                            part = os.read(source, READ_BYTES)
+                            if not part:
+                                return None
                             answer += part
                         else:
-                            part = unsent[: os.write(sink, unsent[: 1 << 16])]
-                            unsent = unsent[len(part) :]
-                    except OSError:
-                        return None
-                    if not part:
-                        return None
-                    if not unsent and key.fd == sink:
-                        selector.unregister(sink)
+                            unsent = unsent[os.write(sink, unsent[:WRITE_BYTES]) :]
+                            if not unsent:
+                                selector.unregister(sink)
+                except OSError:  # it died
+                    return None
         return bytes(answer)
 
     def _running(self) -> subprocess.Popen[bytes]:
