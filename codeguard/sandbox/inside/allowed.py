@@ -9,16 +9,39 @@ _COMPUTING = words(
     "__future__ abc array base64 binascii bisect calendar cmath collections collections.abc colorsys",
     "contextlib copy dataclasses datetime decimal difflib enum fractions functools hashlib heapq hmac",
     "html html.entities ipaddress itertools json keyword math numbers operator pprint queue random re",
-    "reprlib secrets statistics string struct textwrap time timeit types typing unicodedata uuid warnings",
-    "weakref zlib graphlib copyreg stringprep contextvars urllib.parse shlex fnmatch",
+    "reprlib secrets statistics string struct textwrap time types typing unicodedata uuid warnings weakref",
+    "zlib graphlib stringprep contextvars urllib.parse shlex fnmatch errno",
 )
+
+# facades of these show nothing but what is named here: no file, no process, no frame, no module
+CHOSEN: dict[str, list[str]] = {
+    "sys": words(
+        "version version_info hexversion api_version maxsize maxunicode byteorder float_info int_info hash_info",
+        "getsizeof getrecursionlimit setrecursionlimit intern platform exc_info exit stdout stderr stdin argv",
+        "get_int_max_str_digits set_int_max_str_digits getrefcount is_finalizing",
+    ),
+    "os": words(
+        "sep linesep altsep extsep pathsep curdir pardir devnull name environ getenv fspath PathLike urandom"
+    ),
+    "os.path": words(
+        "basename commonpath commonprefix dirname isabs join normcase normpath split splitdrive splitext sep",
+        "altsep extsep pathsep curdir pardir",
+    ),
+    "io": words(
+        "StringIO BytesIO TextIOWrapper BufferedReader BufferedWriter IOBase RawIOBase BufferedIOBase TextIOBase",
+        "SEEK_SET SEEK_CUR SEEK_END UnsupportedOperation DEFAULT_BUFFER_SIZE",
+    ),
+    "threading": words("Lock RLock local Condition Event Semaphore BoundedSemaphore"),
+    "codecs": words("encode decode BOM_UTF8 BOM_UTF16 BOM_UTF16_LE BOM_UTF16_BE BOM_UTF32 escape_decode"),
+}
 
 # doors to the system: only the native tier may import them, and finds them locked
 _SYSTEM = words(
     "os os.path posixpath ntpath stat errno sys io socket subprocess threading _thread signal select",
     "selectors tempfile shutil pathlib glob platform getpass logging traceback inspect ast dis gc",
     "importlib marshal pickle codecs locale gettext csv argparse token tokenize linecache builtins atexit",
-    "genericpath fcntl resource code types struct multiprocessing ctypes",
+    "genericpath fcntl resource code multiprocessing ctypes timeit copyreg gzip bz2 lzma zipfile _strptime",
+    "importlib.abc importlib.util html.parser",
 )
 
 _ENCODINGS = words(
@@ -34,5 +57,5 @@ _CORE = words(
 
 CORE: tuple[str, ...] = tuple(_CORE)
 COMPUTING: frozenset[str] = frozenset(_COMPUTING)
-SYSTEM: frozenset[str] = frozenset(_SYSTEM) - COMPUTING
+SYSTEM: frozenset[str] = frozenset(_SYSTEM) - COMPUTING - frozenset(CHOSEN)
 ALL: tuple[str, ...] = (*_COMPUTING, *_SYSTEM, *(f"encodings.{encoding}" for encoding in _ENCODINGS))

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import policy
-from .allowed import ALL, COMPUTING, CORE
+from .allowed import ALL, CHOSEN, COMPUTING, CORE
 
 # withheld from the facades: they lead to modules, frames or arbitrary attributes
 _HIDDEN: dict[str, frozenset[str]] = {
@@ -26,15 +26,16 @@ _HIDDEN: dict[str, frozenset[str]] = {
     "typing": frozenset({"get_type_hints", "ForwardRef"}),
     "dataclasses": frozenset({"make_dataclass"}),
     "string": frozenset({"Formatter"}),
-    "collections": frozenset(),
-    "copyreg": frozenset({"pickle"}),
-    "timeit": frozenset({"main"}),
+    # its register evaluates annotations that are text, by rules of its own
+    "functools": frozenset({"singledispatch", "singledispatchmethod"}),
 }
 _EXTRA: dict[str, tuple[str, ...]] = {
     "re": ("Pattern", "Match"),
     "types": ("UnionType", "GenericAlias", "NoneType"),
-    "decimal": (),
 }
+
+
+_SHOWN = COMPUTING | frozenset(CHOSEN)
 
 
 def preload(wide: bool) -> None:
@@ -93,6 +94,8 @@ def _methodcaller(name: str, /, *args: Any, **kwargs: Any) -> Callable[[Any], An
 
 
 def _public(name: str, module: types.ModuleType) -> dict[str, Any]:
+    if name in CHOSEN:
+        return {one: getattr(module, one) for one in CHOSEN[name] if hasattr(module, one)}
     hidden = _HIDDEN.get(name, frozenset())
     listed = getattr(module, "__all__", None) or [one for one in vars(module) if not one.startswith("_")]
     shown = {}
@@ -118,11 +121,11 @@ class Facades:
     def _facade(self, name: str) -> Facade:
         made = self._made.get(name)
         if made is None:
-            if name not in COMPUTING or name not in sys.modules:
+            if name not in _SHOWN or name not in sys.modules:
                 raise ModuleNotFoundError(f"No module named {name!r}", name=name)
             names = _public(name, sys.modules[name])
             prefix = name + "."
-            for other in COMPUTING:
+            for other in _SHOWN:
                 if other.startswith(prefix) and "." not in other[len(prefix) :] and other in sys.modules:
                     names[other[len(prefix) :]] = self._facade(other)
             made = self._made[name] = Facade(

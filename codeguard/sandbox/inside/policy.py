@@ -40,16 +40,11 @@ _OPEN_DUNDERS = frozenset(
         "orig_class type_params objclass debug",
     )
 )
-# may be defined in a class, not fetched from an object
-_DEFINED_ONLY = frozenset(
-    {"__getattr__", "__getattribute__", "__del__", "__dir__", "__reduce__", "__reduce_ex__"}
-)
-_MODULE_NAMES = frozenset(
-    {"__name__", "__doc__", "__all__", "__version__", "__author__", "__debug__", "__class__"}
-)
 _GUARDED = frozenset({"format", "format_map", "vformat", "get_field", "obj", "__dict__"})
 _REFUSED_ATTRIBUTES = INSPECT_ATTRIBUTES | {"mro", "f_trace_lines", "gi_suspended", "cr_suspended"}
-_REFUSED_NAMES = frozenset({"eval", "exec", "compile", "globals", "locals", "breakpoint", "__import__"})
+_REFUSED_NAMES = frozenset(
+    {"eval", "exec", "compile", "globals", "locals", "breakpoint", "__import__", "__builtins__", "_getattr_"}
+)
 
 
 def attribute_allowed(name: str) -> bool:
@@ -71,13 +66,7 @@ class CodePolicy(RestrictingNodeTransformer):
         """Refuse names that stand for the interpreter's insides."""
         if name is None:
             return
-        if name in _REFUSED_NAMES:
-            self.error(node, f'"{name}" is refused')
-        elif name.startswith("__") and name.endswith("__") and len(name) > 4:
-            known = name in _OPEN_DUNDERS or name in _DEFINED_ONLY or name in _MODULE_NAMES
-            if not known:
-                self.error(node, f'"{name}" is refused')
-        elif name.endswith("__roles__"):
+        if name in _REFUSED_NAMES or name.endswith("__roles__"):
             self.error(node, f'"{name}" is refused')
 
     def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802
@@ -90,7 +79,8 @@ class CodePolicy(RestrictingNodeTransformer):
         if not attribute_allowed(node.attr):
             self.error(node, f'attribute "{node.attr}" is refused')
         value = self.visit(node.value)
-        if node.attr in _GUARDED and isinstance(node.ctx, ast.Load):
+        private = node.attr.startswith("_") and not node.attr.startswith("__")
+        if (private or node.attr in _GUARDED) and isinstance(node.ctx, ast.Load):
             guard = ast.Name("_getattr_", ast.Load())
             call = ast.Call(guard, [value, ast.Constant(node.attr)], [])
             ast.copy_location(call, node)
@@ -130,7 +120,7 @@ class CodePolicy(RestrictingNodeTransformer):
     def visit_MatchClass(self, node: Any) -> ast.AST:  # noqa: N802
         """Check the attributes that a class pattern fetches: `case object(__class__=x)`."""
         for name in node.kwd_attrs:
-            if not attribute_allowed(name) or name in _GUARDED:
+            if not attribute_allowed(name) or name in _GUARDED or name.startswith("_"):
                 self.error(node, f'attribute "{name}" is refused in a pattern')
         return self.generic_children(node)
 
@@ -231,10 +221,14 @@ def guarded_getattr(target: Any, name: str, default: Any = _missing) -> Any:
             raise _refused("attribute 'obj'")
         if name == "__dict__" and not _has_plain_dict(target):
             raise _refused("attribute '__dict__'")
-    return getattr(target, name) if default is _missing else getattr(target, name, default)
+    found = getattr(target, name) if default is _missing else getattr(target, name, default)
+    if type(found) is _MODULE:
+        raise _refused(f"attribute {name!r}, which is a module,")
+    return found
 
 
 _BOUND = type("".format)
+_MODULE = type(builtins)
 
 
 def _safe_format(name: str, template: str) -> Callable[..., str]:

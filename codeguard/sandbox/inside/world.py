@@ -190,6 +190,11 @@ class World:
         os.urandom = self._bytes
         if hasattr(os, "getrandom"):
             os.getrandom = lambda size, flags=0: self._bytes(size)
+        if "uuid" in sys.modules:
+            # libuuid reads the clock and the network card itself; without it Python's own way is taken
+            uuid: Any = sys.modules["uuid"]
+            uuid._generate_time_safe = uuid._UuidCreate = None
+            uuid._node = 0x0242AC110002
         if "random" in sys.modules:
             self._seed_plainly(sys.modules["random"])
         real_import = builtins.__import__
