@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+REFERENCE_SHARE = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +20,13 @@ class Budget:
     generated: int = 160
     tailored: int = 80
     shrinking: int = 60
-    wall_s: float = 2.0
+    wall_s: float = 4.0
     cpu_s: float = 1.0
     frame_bytes: int = 2 * 1024 * 1024
+
+    def for_reference(self) -> Budget:
+        """Return what the trusted function gets: a candidate may take several times as long for the same calls."""
+        return replace(self, cpu_s=self.cpu_s / REFERENCE_SHARE)
 
     def fingerprint(self) -> str:
         """Return a text that differs where a limit differs."""

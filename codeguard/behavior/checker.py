@@ -93,8 +93,11 @@ class BehaviorChecker:
         candidate = read_candidate(chunk, file)
         if isinstance(candidate, str):
             return CheckReport(Verdict.NO_SIGNAL, candidate, level.name)
-        found = self._library.references_for(candidate.features)[:MAX_REFERENCES]
+        found = self._library.references_for(candidate.features)
+        # Among equals the one with the very same text, which is what a copy is checked against.
+        found.sort(key=lambda pair: pair[0].runnable.source != candidate.runnable.source)
         references = [(item, likeness) for item, likeness in found if candidate.takes(item.examples)]
+        references = references[:MAX_REFERENCES]
         if not references and not self._library.specs_for(candidate.features):
             reason = "no spec and no trusted function like it"
             return CheckReport(Verdict.NO_SIGNAL, reason, level.name, effects=candidate.effects)

@@ -95,11 +95,11 @@ class Examination:
         answered = compare(questions, ordinary.calls)
         if not known(answered) or (_not_taken(answered) and not likeness.described):
             return self._violated(extra, likeness, ordinary, origin) or self._ended(ordinary, origin)
-        if not likeness.strong and not _agrees_mostly(answered):
+        if not likeness.sure and not _agrees_mostly(answered):
             return self._report(
                 Verdict.NO_SIGNAL, f"like {profile.reference.name} in words, not in what it does", ordinary
             )
-        violated = self._violated(extra, likeness, ordinary, origin)
+        violated = self._violated(extra, likeness, ordinary, origin, _agrees_mostly(answered))
         if violated is not None:
             return violated
         if different(answered) and self.runner.tier is Tier.RESTRICTED and self.level >= Level.L2:
@@ -118,7 +118,7 @@ class Examination:
         triggered, tried = yield from self._triggers(profile)
         if triggered is not None:
             return triggered
-        return self._passed(profile, answered, [ordinary, *tried], extra)
+        return self._passed(profile, answered, [ordinary, other, *tried], extra)
 
     def _questions(self, profile: Profile) -> list[Question]:
         runnable = self.candidate.runnable
@@ -129,8 +129,12 @@ class Examination:
     def _ask(self, questions: Sequence[Question], twice: bool = False) -> Steps[tuple[JobResult, ...]]:
         calls = tuple(question.call for question in questions)
         self.calls += len(calls)
-        first = Batch(calls, trace=True)
-        batches = (first, Batch(calls[::-1], OTHER_WORLD)) if twice else (first,)
+        # Watching lines is slow: where there are two runs, the one that decides goes without.
+        batches = (
+            (Batch(calls), Batch(calls[::-1], OTHER_WORLD, trace=True))
+            if twice
+            else (Batch(calls, trace=True),)
+        )
         return (yield from self.runner.run(*batches))
 
     def _differs(
@@ -153,7 +157,7 @@ class Examination:
 
     def _settled(self, profile: Profile, wrong: Sequence[Answered]) -> Steps[list[Answered]]:
         """Leave out the inputs on which the reference's own answer is arbitrary."""
-        runner = Runner(profile.reference.runnable, self.level, self.budget)
+        runner = Runner(profile.reference.runnable, self.level, self.budget.for_reference())
         inputs = [(item.question.call.args or (), item.question.call.kwargs) for item in wrong[:MAX_SETTLED]]
         ties = yield from arbitrary(profile, runner, inputs)
         return [item for item, tie in zip(wrong, ties, strict=False) if not tie]
@@ -223,7 +227,7 @@ class Examination:
         self, profile: Profile, inputs: Sequence[Arguments]
     ) -> Steps[tuple[list[Answered], JobResult | None]]:
         """Run reference and candidate on the same inputs, each in a child of its own."""
-        runner = Runner(profile.reference.runnable, self.level, self.budget)
+        runner = Runner(profile.reference.runnable, self.level, self.budget.for_reference())
         seen, _ = yield from answers(runner, profile.reference, inputs, profile.examples)
         questions = [of_observed(item, self.candidate.runnable.target) for item in seen]
         if not questions:
@@ -251,10 +255,16 @@ class Examination:
         )
 
     def _violated(
-        self, extra: Sequence[Capability], likeness: Similarity, result: JobResult, origin: str
+        self,
+        extra: Sequence[Capability],
+        likeness: Similarity,
+        result: JobResult,
+        origin: str,
+        agreed: bool = False,
     ) -> CheckReport | None:
+        """Report what goes beyond the twin; without a common answer the likeness has to be beyond doubt."""
         worst = [capability for capability in extra if capability.kind in CONVICTING]
-        if not worst or not likeness.strong:
+        if not worst or not (likeness.twin or agreed):
             return None
         return self._violation(worst, "its trusted twin", result, origin)
 

@@ -25,6 +25,12 @@ this to when where which with write you your value values will should result def
 create takes input
 """
 STOP_WORDS = frozenset(_ORDINARY_WORDS.split())
+# What people put before or behind a name to have another one for the same thing.
+_FILLERS = """
+basic better calc calculate compute custom do easy fast fn func function get helper impl improved make my new
+perform quick quickly run safe safely simple the util utils
+"""
+FILLER_WORDS = frozenset(_FILLERS.split())
 LEAST_DOC_WORDS = 3
 LEAST_BODY_TOKENS = 10
 MAX_SCORED = 40
@@ -43,6 +49,11 @@ class Features:
     required_keywords: frozenset[str]
     takes_any_keyword: bool
     owner: str = ""
+
+    @property
+    def arity(self) -> tuple[int, int | None, int]:
+        """How many arguments are needed, how many are taken, and how many keywords are needed."""
+        return self.least_args, self.most_args, len(self.required_keywords)
 
     def takes(self, positional: int, keywords: Sequence[str] = ()) -> bool:
         """Say whether a call with so many positional arguments and these keywords binds."""
@@ -82,8 +93,11 @@ def _required_keywords(parameters: Sequence[Parameter]) -> Iterator[str]:
 
 
 def words(name: str) -> tuple[str, ...]:
-    """Split a name into lower-case words: `reverse_string`, `reverseString` and `ReverseString` are one."""
-    return tuple(word.lower() for word in WORD.findall(name))
+    """Split a name into lower-case words: `reverse_string`, `reverseString` and `do_reverse_string2` are one."""
+    found = tuple(word.lower() for word in WORD.findall(name))
+    kept = tuple(word for word in found if word not in FILLER_WORDS) or found
+    # `reverse_string2` is another `reverse_string`, but `log2` is no other `log`.
+    return kept[:-1] if len(kept) > 2 and kept[-1].isdigit() else kept
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -125,6 +139,17 @@ class Similarity:
     name: float
     doc: float | None
     body: float | None
+    same_signature: bool = True
+
+    @property
+    def twin(self) -> bool:
+        """Name and text leave no doubt that the two are one function, whatever they return."""
+        return self.name == 1.0 and ((self.doc or 0.0) >= 0.6 or (self.body or 0.0) >= 0.6)
+
+    @property
+    def sure(self) -> bool:
+        """A strong match that takes as many arguments: it need not agree first to be held to every example."""
+        return self.strong and self.same_signature
 
     @property
     def described(self) -> bool:
@@ -161,6 +186,7 @@ def compare(candidate: Features, reference: Features) -> Similarity:
         name=_name_similarity(candidate.name, reference.name),
         doc=_doc_similarity(candidate.doc, reference.doc),
         body=_body_similarity(candidate.body, reference.body),
+        same_signature=candidate.arity == reference.arity,
     )
 
 
