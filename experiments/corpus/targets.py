@@ -38,6 +38,7 @@ def targets_of(text: str, query: Callable[[str], str], module: str = "") -> tupl
     """Return every function of a module as a target; `query` gives what people ask to find it."""
     functions = functions_of(text)
     surroundings = surroundings_of(text) if not module else imports_only(text)
+    alone = {name: source for name, source in functions.items() if is_alone(source, functions)}
     targets = []
     for name, source in functions.items():
         docstring = docstring_of(source)
@@ -54,9 +55,7 @@ def targets_of(text: str, query: Callable[[str], str], module: str = "") -> tupl
                 helpers=tuple(text for other, text in functions.items() if other in used and other != name),
                 examples=tuple(documented_calls(name, docstring)),
                 inputs=inputs_for(name) if not module else (),
-                companions=tuple(
-                    other for key, other in functions.items() if key != name and is_alone(other, functions)
-                ),
+                companions=tuple(other for key, other in alone.items() if key != name),
                 module=module,
             )
         )

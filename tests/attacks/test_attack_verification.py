@@ -33,7 +33,7 @@ CASES = {
         "input",
     ),
     "other outside the domain": (
-        "if n == -5:\n        return 0\n    return [n // 2, 1 // 0][n < 0]",
+        "if n == -5:\n        return 0\n    if n < 0:\n        raise ValueError\n    return n // 2",
         None,
         "none",
     ),

@@ -38,11 +38,11 @@ def test_library_files_are_public_and_each_named_once() -> None:
 @pytest.mark.slow
 def test_stdlib_set_is_deterministic_and_consistent(tmp_path: Path) -> None:
     folders = (tmp_path / "one", tmp_path / "two")
-    one, two = (build_stdlib_set(folder, seed=2, count=40) for folder in folders)
+    one, two = (build_stdlib_set(folder, seed=2, count=16) for folder in folders)
     assert contents(folders[0]) == contents(folders[1])
     assert one.queries == two.queries
-    assert len(one.queries) == len({query.text.lower() for query in one.queries}) == 40
-    assert Counter(query.poisoned for query in one.queries) == {True: 20, False: 20}
+    assert len(one.queries) == len({query.text.lower() for query in one.queries}) == 16
+    assert Counter(query.poisoned for query in one.queries) == {True: 8, False: 8}
     assert {query.trusted for query in one.queries if query.poisoned} == {True, False}
     assert {query.attack for query in one.queries if query.poisoned} <= set(METHOD)
     for query in one.queries:
