@@ -71,7 +71,7 @@ def measure(tier: Tier, without: tuple[str, ...], categories: list[str]) -> Row:
     through: dict[str, list[str]] = {}
     residual = []
     attacks = [attack for attack in catalogue.ALL if attack.category in categories]
-    with confined.Range(frozenset(without)) as range_:
+    with confined.Range(frozenset(without), timed=True) as range_:
         for attack in attacks:
             effects = range_.effects(attack, tier)
             known = "rules" if tier is Tier.RESTRICTED and set(without) == set(SYSTEM) else tier.value

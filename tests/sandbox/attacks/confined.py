@@ -11,18 +11,22 @@ from attacks.arena import SECRET_NAME, Arena, become_subreaper, descendants
 from attacks.case import ADD_VALUES, Attack, Proof
 from codeguard.sandbox import Call, Job, JobResult, Level, Limits, Outcome, Sandbox, Status, Tier, World
 
-LIMITS = Limits(wall_s=0.25)
+LIMITS = Limits(wall_s=0.2)
 CALM = Limits()  # for what has to be right, not to be cut
 OVERTIME_S = 0.5
 NEXT = Job("def twice(x):\n    return [x, x + x]\n", (Call("twice", (21,)),))
+NEXT_WIDE = Job("import os\n", (), Tier.NATIVE)
 NEXT_VALUE = [21, 42]
 
 
 class Range:
     """A sandbox with an arena around it; attacks run one after another."""
 
-    def __init__(self, without: frozenset[str] = frozenset(), limits: Limits = LIMITS) -> None:
+    def __init__(
+        self, without: frozenset[str] = frozenset(), limits: Limits = LIMITS, timed: bool = False
+    ) -> None:
         self.without = without
+        self.timed = timed  # also look at the clock, which a busy machine disturbs
         self.limits = limits
         become_subreaper()
         self.arena = Arena()
@@ -30,8 +34,9 @@ class Range:
         self.sandbox = Sandbox(level_required=Level.L0 if without else Level.L2, without=without)
         self.others = descendants(os.getpid())
         self.probes: dict[tuple[str, Tier], object] = {}
-        # The host's memory and compiled code are warm before anything hostile runs.
-        self._next_is_right()
+        # Both kinds of zygote run before anything hostile does: starting one takes time.
+        for job in (NEXT, NEXT_WIDE):
+            self.sandbox.run(job)
 
     def __enter__(self) -> Range:
         return self
@@ -100,8 +105,7 @@ class Range:
             found.append("behaves where it is tested")
         if attack.proof is Proof.CRASH and result.status is Status.COMPLETED and _returned(result):
             found.append("completed")
-        limits = CALM if attack.proof is Proof.STATE else self.limits
-        if result.wall_s > limits.wall_s + OVERTIME_S:
+        if self.timed and attack.proof is Proof.CUT and result.wall_s > self.limits.wall_s + OVERTIME_S:
             found.append(f"cut after {result.wall_s:.2f} s")
         if result.status is Status.UNSUPPORTED and "not engaged" in result.detail:
             found.append("was not tested: " + result.detail)
@@ -140,7 +144,7 @@ class Range:
         """Start again after an attack got through, so that its traces are not counted twice."""
         self.sandbox.close()
         self.arena.close()
-        self.__init__(self.without, self.limits)  # type: ignore[misc]
+        self.__init__(self.without, self.limits, self.timed)  # type: ignore[misc]
 
 
 def _returned(result: JobResult) -> bool:

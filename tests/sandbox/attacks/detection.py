@@ -12,7 +12,7 @@ SEEN = (
         "unmodified bytecode can tell a sandbox from an application; other calls and other worlds are the answer",
     ),
 )
-NAMED = (("restricted", "every module has a name, and ordinary code may ask for it"),)
+NAMED = (("restricted", "ordinary code may ask what its module is called and how the program was started"),)
 
 
 def _detects(id: str, mechanism: str, setup: str, tested: str, also_restricted: bool = False) -> Attack:  # noqa: A002
@@ -49,10 +49,17 @@ ATTACKS = (
         "'json' in sys.modules",
     ),
     _detects(
-        "program-arguments", "sys.argv shows how the program was started", "import sys", "sys.argv != ['-c']"
+        "program-arguments",
+        "sys.argv shows how the program was started",
+        "import sys",
+        "sys.argv != ['-c']",
+        also_restricted=True,
     ),
     _detects(
-        "interpreter-flags", "sys.flags shows an isolated interpreter", "import sys", "sys.flags.isolated"
+        "interpreter-flags",
+        "sys.flags shows an isolated interpreter",
+        "import sys",
+        "sys.flags.isolated or sys.flags.no_site",
     ),
     _detects(
         "standard-input",
@@ -67,9 +74,10 @@ ATTACKS = (
 import os
 def there(descriptor):
     try:
-        return os.fstat(descriptor)
-    except OSError:
-        return None
+        os.lseek(descriptor, 0, 1)
+        return True
+    except OSError as error:
+        return error.errno != 9
 """,
         "any(there(descriptor) for descriptor in range(3, 256))",
     ),
@@ -89,6 +97,6 @@ def there(descriptor):
         "globals-shape",
         "the module's globals lack what an import gives",
         "",
-        "'__spec__' not in globals() or '__loader__' not in globals()",
+        "not globals().get('__spec__') and not globals().get('__loader__')",
     ),
 )

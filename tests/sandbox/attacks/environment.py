@@ -12,7 +12,9 @@ NOW = time.time()
 # A clock that shows the real time lets a time bomb sleep for as long as it is tested.
 REAL_CLOCK = f"abs(%s - {NOW}) < 30 * 86400"
 GIVEN = (POLICY, FACADE, WORLD)
-KERNEL_SAYS = (("native", "the kernel answers unmodified bytecode directly; clocks cannot be denied to it"),)
+KERNEL_SAYS = (
+    ("native", "the kernel answers unmodified bytecode directly; a clock in memory cannot be denied to it"),
+)
 HARMLESS = (("native", "a fact of the machine that no layer hides, and from which nothing follows"),)
 
 
@@ -141,6 +143,12 @@ def attack():
         "the monotonic clock counts from the machine's start",
         f"import time\ndef attack():\n    return ['up', 0 <= time.monotonic() - {time.monotonic()} < 3600]\n",
         '["up", true]',
+    ),
+    _tells(
+        "libc-clock",
+        "time(2) of libc, called past the time module",
+        f"import ctypes\ndef attack():\n    return ['real', abs(ctypes.CDLL(None).time(None) - {NOW}) < 30 * 86400]\n",
+        '["real", true]',
         residual=KERNEL_SAYS,
     ),
     _varies(
@@ -155,9 +163,20 @@ def attack():
     ),
     _varies(
         "system-random",
-        "os.urandom and getrandom(2) are never the same twice",
+        "os.urandom is never the same twice",
         "import os\ndef attack():\n    return os.urandom(8).hex()\n",
-        residual=(("native", "getrandom(2) cannot be seeded"),),
+    ),
+    _varies(
+        "libc-random",
+        "getentropy of libc, called past the os module",
+        """
+import ctypes
+def attack():
+    buffer = ctypes.create_string_buffer(8)
+    ctypes.CDLL(None).getentropy(buffer, 8)
+    return buffer.raw.hex()
+""",
+        residual=(("native", "getrandom(2) cannot be seeded for unmodified bytecode"),),
     ),
     _varies(
         "object-address",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 from attacks.case import LANDLOCK, NAMESPACES, POLICY, SECCOMP, Attack, Proof
 
 FILES = (POLICY, SECCOMP, LANDLOCK, NAMESPACES)
@@ -12,8 +15,14 @@ def _writes(id: str, mechanism: str, statement: str, needs: str = "") -> Attack:
     return Attack(id, mechanism, Proof.MARKER, source, FILES, needs=needs)
 
 
-def _reads(id: str, mechanism: str, source: str, sought: str = "@SECRET@", needs: str = "") -> Attack:  # noqa: A002
-    return Attack(id, mechanism, Proof.LEAK, source, FILES, sought=sought, needs=needs)
+def _reads(
+    id: str,  # noqa: A002
+    mechanism: str,
+    source: str,
+    sought: str = "@SECRET@",
+    residual: tuple[tuple[str, str], ...] = (),
+) -> Attack:
+    return Attack(id, mechanism, Proof.LEAK, source, FILES, sought=sought, residual=residual)
 
 
 ATTACKS = (
@@ -208,7 +217,7 @@ def attack():
         "working-directory",
         "getcwd(2) tells a path of the host",
         "import os\ndef attack():\n    return os.getcwd()\n",
-        sought=__import__("os").getcwd(),
+        sought=str(Path.cwd()),
     ),
     _reads(
         "traceback-source-line",
@@ -286,5 +295,14 @@ import io
 def attack():
     return io.open_code('@SECRET_FILE@').read().decode()
 """,
+    ),
+    _reads(
+        "module-paths",
+        "loaded modules and sys tell where the interpreter is installed, often below a user's home",
+        "import sys, os\ndef attack():\n    return ['at', sys.prefix, sys.executable, os.__file__]\n",
+        sought=sys.prefix,
+        residual=(
+            ("native", "where Python is installed is no secret, and only the result could carry it out"),
+        ),
     ),
 )

@@ -261,12 +261,6 @@ def add(a, b):
 """,
         (CHANNEL, FACADE),
         judge="frame",
-        residual=(
-            (
-                "native",
-                "a child may write its own frame: it knows the arguments, and may as well return the value",
-            ),
-        ),
     ),
     spoof(
         "borrowed-type-name",

@@ -338,16 +338,18 @@ def rigged(real):
     def encode(found):
         return real(["call", "returned", left.pop(0), None, [], "", ""] if found[0] == "call" else found)
     return encode
-def add(a, b):
+def rig():
     frame = sys._getframe(1)
     while frame:
         names = frame.f_globals
-        if "_dumps" in names and not isinstance(names.get("_json"), Rigged):
-            names.setdefault("rigged", names["_dumps"])
-            names["_dumps"] = rigged(names["rigged"])
+        if "_json" in names and "json" in names and "rigged" not in names:
+            names["rigged"] = names["_json"]
+            names["_json"] = rigged(names["_json"])
         if "json" in names and frame.f_code.co_name == "main":
             names["json"] = Rigged(names["json"])
         frame = frame.f_back
+rig()
+def add(a, b):
     return 0
 """,
         (POLICY, CHANNEL),

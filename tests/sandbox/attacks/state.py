@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from attacks.case import FACADE, FRESH, LANDLOCK, NAMESPACES, POLICY, SECCOMP, Attack, Proof
+from attacks.raw import RAW
 
 GENERATOR = random.Random(7)
 GENERATOR.random()
@@ -367,5 +368,33 @@ def probe():
 import ctypes
 ctypes.memmove(id(201) + 24, (9).to_bytes(4, 'little'), 4)""",
         "def probe():\n    return str(sum([100, 101]))\n",
+    ),
+    _stays(
+        "earlier-memory",
+        "what an earlier check returned lies in freed memory that the next one inherits or shares",
+        """
+import os
+kept = []
+def attack():
+    kept.append("-".join(["needle", "@TOKEN@"]))
+    return kept[0]
+""",
+        RAW
+        + """
+import re
+def readable(page):
+    # a signal mask at a bad address is EFAULT, at a good one EINVAL for the odd request
+    return syscall(SIGPROCMASK, 99, page, 0, 8) == -22
+SIGPROCMASK = 14 if os.uname().machine == "x86_64" else 135
+def probe():
+    found = set()
+    for start in (id(object()), id(bytes(5000)), id(C), id([0] * 1000)):
+        start &= ~0xfff
+        for page in range(start - (12 << 20), start + (12 << 20), 4096):
+            if readable(page):
+                found |= set(re.findall(rb"needl[e]-[0-9a-f]{16}", C.string_at(page, 4096)))
+    return len(found)
+""",
+        (POLICY, FRESH),
     ),
 )
