@@ -27,7 +27,7 @@ GRAMMAR = Grammar(
     module="tree_sitter_cpp",
     roles={
         **c.GRAMMAR.roles,
-        **dict.fromkeys(("using_declaration", "import_declaration"), Role.IMPORT),
+        "using_declaration": Role.IMPORT,
         # Around a nested class; the function bodies in between are looked at first.
         **dict.fromkeys(("field_declaration", "field_declaration_list"), Role.SCOPE),
     },
