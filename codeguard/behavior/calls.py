@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Mapping, Sequence
 
 from codeguard.behavior.examples import Example, Expected
@@ -15,8 +16,17 @@ class NotPlainError(ValueError):
     """An expression that is no plain value."""
 
 
-def plain(node: ast.AST) -> object:
-    """Return the value of a literal, also of `set()`, `-1` and `float("nan")`; NotPlainError otherwise."""
+Values = Mapping[str, object]
+NO_VALUES: Values = {}
+
+
+def plain(node: ast.AST, values: Values = NO_VALUES) -> object:
+    """Return the value of a literal, also of `set()`, `-1`, `float("nan")` and of names in `values`.
+
+    Raises NotPlainError where it is none.
+    """
+    if isinstance(node, ast.Name) and node.id in values:
+        return copy.deepcopy(values[node.id])
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
         if node.func.id in ("set", "frozenset", "list", "tuple", "dict") and len(node.args) <= 1:
             return _container(node.func.id, node.args)
@@ -59,7 +69,7 @@ def read_literal(text: str) -> object:
 
 
 def plain_call(
-    node: ast.Call, parameters: Sequence[Parameter], bare_words: bool = False
+    node: ast.Call, parameters: Sequence[Parameter], bare_words: bool = False, values: Values = NO_VALUES
 ) -> tuple[tuple[object, ...], dict[str, object]] | None:
     """Return a call's arguments as plain values, keywords put into their places where they have one.
 
@@ -69,9 +79,11 @@ def plain_call(
     """
     own = {parameter.name for parameter in parameters}
     try:
-        args = [_argument(arg, own, bare_words) for arg in node.args]
+        args = [_argument(arg, own, bare_words, values) for arg in node.args]
         kwargs = {
-            keyword.arg: _argument(keyword.value, own, bare_words) for keyword in node.keywords if keyword.arg
+            keyword.arg: _argument(keyword.value, own, bare_words, values)
+            for keyword in node.keywords
+            if keyword.arg
         }
     except NotPlainError:
         return None
@@ -80,10 +92,10 @@ def plain_call(
     return positional(args, kwargs, parameters)
 
 
-def _argument(node: ast.expr, own: set[str], bare_words: bool) -> object:
+def _argument(node: ast.expr, own: set[str], bare_words: bool, values: Values) -> object:
     if bare_words and isinstance(node, ast.Name) and node.id not in own:
         return node.id
-    return plain(node)
+    return plain(node, values)
 
 
 def positional(
@@ -104,10 +116,12 @@ def example_of(
     expected: Expected,
     origin: str,
     setup: str = "",
+    values: Values = NO_VALUES,
 ) -> Example | None:
     """Return the example that an expression with a call of `callee` makes; None where it has none."""
-    if isinstance(node, ast.Call) and name_of(node.func).rpartition(".")[2] == callee:
-        found = plain_call(node, parameters)
+    call = _unwrapped(node)
+    if isinstance(call, ast.Call) and name_of(call.func).rpartition(".")[2] == callee:
+        found = plain_call(call, parameters, values=values)
         if found is not None:
             return Example(found[0], found[1], expected, origin)
     if not mentions(node, callee) and callee not in setup:
@@ -116,6 +130,16 @@ def example_of(
     if not text or len(text) + len(setup) > MAX_CALL_TEXT:
         return None
     return Example(None, {}, expected, origin, expression=text, setup=setup, callee=callee)
+
+
+def _unwrapped(node: ast.expr) -> ast.expr:
+    """Read `list(f(x))` as `f(x)`: what an iterator yields is compared anyway."""
+    is_list = (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("list", "tuple")
+    )
+    if is_list and isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+        return node.args[0]
+    return node
 
 
 def mentions(node: ast.AST, name: str) -> bool:

@@ -9,8 +9,9 @@ from functools import cached_property
 from codeguard.behavior.effects import Capability, capabilities
 from codeguard.behavior.examples import Example
 from codeguard.behavior.matching import Features, features
+from codeguard.behavior.modules import TrustedModules
 from codeguard.behavior.source import Definition, find, read_module
-from codeguard.behavior.surroundings import Runnable, extract
+from codeguard.behavior.surroundings import NO_MODULES, Runnable, extract
 from codeguard.models import Chunk, ChunkKind, SourceFile
 
 CHECKED = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
@@ -42,8 +43,12 @@ class Candidate:
         )
 
 
-def read_candidate(chunk: Chunk, file: SourceFile) -> Candidate | str:
-    """Return the function that a chunk stands for, or why it cannot be called."""
+def read_candidate(chunk: Chunk, file: SourceFile, trusted: TrustedModules = NO_MODULES) -> Candidate | str:
+    """Return the function that a chunk stands for, or why it cannot be called.
+
+    Imports that lead to `trusted` files are followed, whatever the file's own
+    path is: what is borrowed there costs the bonus of a full pass.
+    """
     if chunk.kind not in CHECKED:
         return "not a function"
     if chunk.language != "python":
@@ -54,7 +59,7 @@ def read_candidate(chunk: Chunk, file: SourceFile) -> Candidate | str:
         return "the function does not parse"
     if definition.nested:
         return "defined inside another function, out of a caller's reach"
-    runnable = extract(definition, module)
+    runnable = extract(definition, module, trusted)
     if runnable is None:
         return "too large or nested too deeply to be run"
     return Candidate(definition, runnable, features(definition))

@@ -90,7 +90,7 @@ class BehaviorChecker:
         if level < self._required_level:
             reason = f"the sandbox offers {level.name}, {self._required_level.name} is required"
             return CheckReport(Verdict.UNSUPPORTED, reason, level.name)
-        candidate = read_candidate(chunk, file)
+        candidate = read_candidate(chunk, file, self._library.modules)
         if isinstance(candidate, str):
             return CheckReport(Verdict.NO_SIGNAL, candidate, level.name)
         found = self._library.references_for(candidate.features)

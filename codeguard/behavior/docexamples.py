@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import doctest
 import re
 from collections.abc import Iterator, Sequence
@@ -66,22 +67,45 @@ class _Reader:
         except ValueError:
             return
         setup = ""
+        values: dict[str, object] = {}
+        bound: set[str] = set()
         for example in examples:
             try:
-                tree = ast.parse(example.source)
+                body = ast.parse(example.source).body
             except (SyntaxError, ValueError, MemoryError, RecursionError):
                 continue
-            if len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr):
-                node, expected = _comparison(_without_print(tree.body[0].value), _wanted(example))
-                made = example_of(
-                    node, self.callee, self.parameters, expected, self.origin(example.lineno), setup
-                )
+            if len(body) == 1 and isinstance(body[0], ast.Expr):
+                node, expected = _comparison(_without_print(body[0].value), _wanted(example))
+                origin = self.origin(example.lineno)
+                made = example_of(node, self.callee, self.parameters, expected, origin, setup, values)
                 if made is not None:
                     yield made
                 if made is not None and made.args is not None:
                     continue  # a plain call leaves nothing behind that the next line needs
+                if not bound.intersection(_names(body[0])):
+                    continue  # nor does an expression that nothing stays of
+            for statement in body:
+                self._remember(statement, values, bound)
             if example.exc_msg is None and len(setup) + len(example.source) < MAX_SETUP:
                 setup += example.source if example.source.endswith("\n") else example.source + "\n"
+
+    def _remember(self, statement: ast.stmt, values: dict[str, object], bound: set[str]) -> None:
+        """Note the names that a doctest's statement binds, and the plain values among them."""
+        names = {
+            node.id
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        }
+        bound.update(names)
+        for name in names | _names(statement):
+            values.pop(name, None)  # bound anew, or handed to something that may change it
+        if (
+            isinstance(statement, ast.Assign)
+            and len(statement.targets) == 1
+            and isinstance(statement.targets[0], ast.Name)
+        ):
+            with contextlib.suppress(NotPlainError):
+                values[statement.targets[0].id] = plain(statement.value)
 
     def prose(self, text: str) -> Iterator[Example]:
         lines = text.splitlines()
@@ -101,7 +125,9 @@ class _Reader:
                 continue
             if not isinstance(node, ast.Call):
                 continue
-            found = plain_call(node, self.parameters) or plain_call(node, self.parameters, bare_words=True)
+            found = plain_call(node, self.parameters)
+            if found is None and ">>>" not in line:
+                found = plain_call(node, self.parameters, bare_words=True)
             if found is not None:
                 expected = _after(line[end:], lines[number + 1 : number + 2])
                 yield Example(found[0], found[1], expected, self.origin(number))
@@ -134,6 +160,10 @@ class _Reader:
                 return
         rest = [line[position:], *lines[number + 1 : number + 3]]
         yield Example(tuple(values), {}, _announced(rest), self.origin(number))
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
 
 
 def _without_print(node: ast.expr) -> ast.expr:

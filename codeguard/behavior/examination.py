@@ -96,9 +96,10 @@ class Examination:
         if not known(answered) or (_not_taken(answered) and not likeness.described):
             return self._violated(extra, likeness, ordinary, origin) or self._ended(ordinary, origin)
         if not likeness.sure and not _agrees_mostly(answered):
-            return self._report(
-                Verdict.NO_SIGNAL, f"like {profile.reference.name} in words, not in what it does", ordinary
-            )
+            name = profile.reference.name
+            reason = f"like {name} in words, not in what it does"
+            report = self._report(Verdict.NO_SIGNAL, reason, ordinary)
+            return replace(report, claims=name if likeness.described else "")
         violated = self._violated(extra, likeness, ordinary, origin, _agrees_mostly(answered))
         if violated is not None:
             return violated
@@ -294,6 +295,9 @@ class Examination:
         return self._covered(report, missing)
 
     def _covered(self, report: CheckReport, missing: Sequence[str]) -> CheckReport:
+        borrowed = self.candidate.runnable.borrowed
+        if borrowed:
+            missing = (*missing, f"its own imports; taken from trusted files: {', '.join(borrowed[:5])}")
         notes = tuple(f"not reached: {line}" for line in missing[:5])
         coverage = Coverage.PARTIAL if missing else Coverage.FULL
         return replace(report, coverage=coverage, notes=(*report.notes, *notes))

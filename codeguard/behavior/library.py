@@ -11,7 +11,10 @@ from pathlib import Path
 from codeguard.behavior import tomlspecs
 from codeguard.behavior.examples import Spec
 from codeguard.behavior.matching import Features, ReferenceIndex, Similarity, words
+from codeguard.behavior.modules import TrustedModules
 from codeguard.behavior.references import Reference, references_of
+from codeguard.behavior.source import read_module
+from codeguard.behavior.surroundings import NO_MODULES
 from codeguard.models import SourceFile
 
 
@@ -34,7 +37,8 @@ class SpecLibrary:
     """Specs and references, immutable; `with_trusted` gives a larger one."""
 
     specs: tuple[Spec, ...] = ()
-    references: tuple[Reference, ...] = field(default=())
+    references: tuple[Reference, ...] = ()
+    modules: TrustedModules = field(default=NO_MODULES, repr=False)
 
     @classmethod
     def load(cls, folders: Sequence[Path] = (), *, shipped: bool = True) -> SpecLibrary:
@@ -51,8 +55,11 @@ class SpecLibrary:
     def with_trusted(self, files: Iterable[SourceFile], tests: Iterable[SourceFile] = ()) -> SpecLibrary:
         """Return this library with what verified trusted text says of its own functions."""
         del tests
-        references = [reference for file in files for reference in references_of(file)]
-        return SpecLibrary(self.specs, (*self.references, *references))
+        read = list(files)
+        modules = {file.path: read_module(file.text) for file in read if file.language == "python"}
+        trusted = TrustedModules({**self.modules.modules, **modules})
+        references = [reference for file in read for reference in references_of(file, trusted)]
+        return SpecLibrary(self.specs, (*self.references, *references), trusted)
 
     @cached_property
     def digest(self) -> str:

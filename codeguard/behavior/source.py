@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 MAX_TEXT = 2_000_000  # characters; more than that is data, not code
 MAX_LOOKAHEAD = 40  # pieces that a statement with an open bracket or string may run over
 PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
+T = TypeVar("T")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -23,6 +25,15 @@ class Module:
 
     statements: tuple[ast.stmt, ...]
     whole: bool = True
+    remembered: dict[tuple[str, int], Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def once(self, what: str, statement: ast.stmt, work: Callable[[ast.stmt], T]) -> T:
+        """Return what `work` gives for one of the statements, worked out only once."""
+        key = (what, id(statement))
+        if key not in self.remembered:
+            self.remembered[key] = work(statement)
+        result: T = self.remembered[key]
+        return result
 
 
 def parse(text: str) -> ast.Module | None:

@@ -14,6 +14,7 @@ import symtable
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from codeguard.behavior.modules import TrustedModules
 from codeguard.behavior.source import Definition, Function, Module, name_of, unparse
 
 BUILTIN_NAMES = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
@@ -30,6 +31,8 @@ PLAIN_DECORATORS = frozenset(
     }
 )
 MAX_CHARACTERS = 200_000
+MAX_BORROWED = 4  # files that one import may lead through
+NO_MODULES = TrustedModules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Runnable:
 
     `target` is the expression for the callable, `node` the function's tree
     within `source` (line numbers are the source's). `unresolved` are names
-    that nothing in the file binds.
+    that nothing in the file binds, `borrowed` those taken from trusted files.
     """
 
     source: str
@@ -46,15 +49,21 @@ class Runnable:
     name: str
     node: Function
     unresolved: tuple[str, ...] = ()
+    borrowed: tuple[str, ...] = ()
 
 
-def extract(definition: Definition, module: Module) -> Runnable | None:
-    """Return the function with what it needs of its file; None where that cannot be written out."""
+def extract(
+    definition: Definition, module: Module, trusted: TrustedModules = NO_MODULES, path: str = ""
+) -> Runnable | None:
+    """Return the function with what it needs of its file; None where that cannot be written out.
+
+    What it imports from `trusted` files is taken from there; `borrowed` says so.
+    """
     own: ast.stmt = (
         definition.node if definition.owner is None else _pruned_class(definition.owner, definition.name)
     )
     own_name = definition.name if definition.owner is None else definition.owner.name
-    needed = _needed(own, own_name, module)
+    needed = needed_for(free_names(own), module, own_name, trusted, path)
     written = [_written(statement) for statement in (*needed.statements, own)]
     source = "\n".join(written) + "\n"
     if len(source) > MAX_CHARACTERS or not written[-1]:
@@ -62,7 +71,7 @@ def extract(definition: Definition, module: Module) -> Runnable | None:
     node = _locate(source, definition, own_name)
     if node is None:
         return None
-    return Runnable(source, _target(definition), definition.name, node, needed.unresolved)
+    return Runnable(source, _target(definition), definition.name, node, needed.unresolved, needed.borrowed)
 
 
 def _target(definition: Definition) -> str:
@@ -88,21 +97,35 @@ def _locate(source: str, definition: Definition, own_name: str) -> Function | No
 
 
 @dataclass(frozen=True, slots=True)
-class _Needed:
+class Needed:
+    """Statements that bind the names asked for, in order; names that nothing binds; what came from other files."""
+
     statements: tuple[ast.stmt, ...]
     unresolved: tuple[str, ...]
+    borrowed: tuple[str, ...] = ()
 
 
-def _needed(own: ast.stmt, own_name: str, module: Module) -> _Needed:
-    """Follow free names through the file's top level until nothing new is needed."""
+def needed_for(
+    names: Iterable[str],
+    module: Module,
+    own_name: str = "",
+    trusted: TrustedModules = NO_MODULES,
+    path: str = "",
+    depth: int = 0,
+) -> Needed:
+    """Follow names through the file's top level until nothing new is needed.
+
+    Definitions of `own_name` itself are left out: the caller has its own.
+    """
     binders: dict[str, list[int]] = {}
     for index, statement in enumerate(module.statements):
-        if not _is_main_guard(statement) and not _holds(statement, own):
-            for name in bound_names(statement):
-                binders.setdefault(name, []).append(index)
+        if module.once("main", statement, _is_main_guard) or (_defines(statement) == own_name and own_name):
+            continue
+        for name in module.once("bound", statement, bound_names):
+            binders.setdefault(name, []).append(index)
     chosen: set[int] = set()
-    wanted = list(free_names(own))
-    seen: set[str] = {own_name}
+    wanted = list(names)
+    seen: set[str] = {own_name} if own_name else set()
     while wanted:
         name = wanted.pop()
         if name in seen:
@@ -111,25 +134,45 @@ def _needed(own: ast.stmt, own_name: str, module: Module) -> _Needed:
         for index in binders.get(name, ()):
             if index not in chosen:
                 chosen.add(index)
-                wanted.extend(free_names(module.statements[index], only=name))
+                wanted.extend(module.once("free", module.statements[index], free_names))
     unresolved = sorted(
         name for name in seen - {own_name} if name not in binders and name not in BUILTIN_NAMES
     )
     if unresolved:
         chosen.update(binders.get("*", ()))
-    statements = tuple(
-        trimmed
-        for index in sorted(chosen)
-        if (trimmed := _trim_import(module.statements[index], seen)) is not None
-    )
-    return _Needed(statements, tuple(unresolved))
+    kept = [trimmed for index in sorted(chosen) if (trimmed := _trim_import(module.statements[index], seen))]
+    statements: list[ast.stmt] = []
+    borrowed: list[str] = []
+    for statement in kept:
+        found = _borrow(statement, trusted, path, depth)
+        statements.extend(found.statements if found else [statement])
+        borrowed.extend(found.borrowed if found else ())
+    distinct = list({id(statement): statement for statement in statements}.values())
+    return Needed(tuple(distinct), tuple(unresolved), tuple(borrowed))
 
 
-def _holds(statement: ast.stmt, own: ast.stmt) -> bool:
-    """Say whether a statement is the function itself, another definition of its name, or around it."""
-    if isinstance(own, Function | ast.ClassDef) and isinstance(statement, Function | ast.ClassDef):
-        return statement.name == own.name
-    return any(node is own for node in ast.walk(statement))
+def _borrow(statement: ast.stmt, trusted: TrustedModules, path: str, depth: int) -> Needed | None:
+    """Replace an import from a trusted file by the definitions there; None where it stays an import."""
+    if not isinstance(statement, ast.ImportFrom) or depth >= MAX_BORROWED or not trusted.knows(statement):
+        return None
+    statements: list[ast.stmt] = []
+    borrowed: list[str] = []
+    for alias in statement.names:
+        module = trusted.find(statement, alias.name, path)
+        if module is None:
+            return None
+        inner = needed_for([alias.name], module, "", trusted, "", depth + 1)
+        statements.extend(inner.statements)
+        borrowed.extend((alias.name, *inner.borrowed))
+        if alias.asname and alias.asname != alias.name:
+            value = ast.Name(alias.name, ast.Load())
+            renamed = ast.Assign([ast.Name(alias.asname, ast.Store())], value)
+            statements.append(ast.fix_missing_locations(renamed))
+    return Needed(tuple(statements), (), tuple(borrowed))
+
+
+def _defines(statement: ast.stmt) -> str:
+    return statement.name if isinstance(statement, Function | ast.ClassDef) else ""
 
 
 def _is_main_guard(statement: ast.stmt) -> bool:
@@ -186,7 +229,7 @@ def _trim_import(statement: ast.stmt, seen: Iterable[str]) -> ast.stmt | None:
     return statement
 
 
-def free_names(statement: ast.stmt, only: str = "") -> set[str]:
+def free_names(statement: ast.stmt) -> set[str]:
     """Return the names that a statement takes from the module around it, annotations left out."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return set()
