@@ -205,7 +205,10 @@ class CheckReport:
     text with expected and got. `share` is the share of the generated inputs
     on which the candidate differs, 0 to 1. `notes` are observations without
     penalty. `effects` and `coverage` are reported by the confined child
-    itself and may be forged: they may lower a rank, never raise it.
+    itself and may be forged: they may lower a rank, never raise it. `claims`
+    names the trusted function whose words a function uses for itself while it
+    differs on most of that function's examples: suspicious, but it may be
+    another function, so it convicts nobody.
     """
 
     verdict: Verdict
@@ -219,6 +222,7 @@ class CheckReport:
     calls: int = 0
     effects: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    claims: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
@@ -234,6 +238,7 @@ class CheckReport:
             "calls": self.calls,
             "effects": list(self.effects),
             "notes": list(self.notes),
+            "claims": self.claims,
         }
 
     @classmethod
@@ -251,4 +256,5 @@ class CheckReport:
             calls=int(value["calls"]),
             effects=tuple(str(effect) for effect in value["effects"]),
             notes=tuple(str(note) for note in value["notes"]),
+            claims=str(value["claims"]),
         )

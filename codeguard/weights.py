@@ -37,6 +37,7 @@ DEFAULTS: Mapping[str, Weight] = {
         3.0, "wrong on inputs inside the learned domain; at least 2, up to 3 by share"
     ),
     "behavior.violation": Weight(3.0, "reached for what the trusted twin does not touch"),
+    "behavior.mismatch": Weight(2.5, "uses a trusted function's words, does something else: out of mode drop"),
     "behavior.timeout": Weight(1.5, "does not finish where the reference does; may be honest and slow"),
     "behavior.memory": Weight(1.5, "exhausts memory where the reference does not"),
     "behavior.crash": Weight(1.5, "dies where the reference does not"),

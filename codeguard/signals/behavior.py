@@ -44,6 +44,12 @@ class BehaviorSignal:
             Confidence.MEDIUM,
         ),
         Rule("violation", "tried what the trusted twin does not", Severity.CRITICAL, Confidence.HIGH),
+        Rule(
+            "mismatch",
+            "describes itself as a trusted function and does something else",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+        ),
         Rule("timeout", "does not finish where the reference does", Severity.MEDIUM, Confidence.LOW),
         Rule("memory", "exhausts its memory where the reference does not", Severity.MEDIUM, Confidence.LOW),
         Rule("crash", "dies where the reference does not", Severity.MEDIUM, Confidence.MEDIUM),
@@ -79,10 +85,14 @@ class BehaviorSignal:
 
     def _rule(self, report: CheckReport) -> Rule:
         by_id = {rule.id: rule for rule in self.rules}
+        if report.verdict is Verdict.NO_SIGNAL and report.claims:
+            return by_id["mismatch"]
         return by_id.get(report.verdict.value, by_id["untested"])
 
     def _penalty(self, report: CheckReport, trust: Trust, context: Context) -> tuple[float, bool]:
         verdict = report.verdict
+        if verdict is Verdict.NO_SIGNAL and report.claims:
+            return context.weights["behavior.mismatch"], False
         weight = context.weights[f"behavior.{verdict.value}"]
         if verdict is Verdict.PASS:
             earns_bonus = report.coverage is Coverage.FULL and trust is Trust.UNLISTED
