@@ -15,7 +15,6 @@ _SCOPES = (
     "else_clause",
     "try_statement",
     "except_clause",
-    "except_group_clause",
     "finally_clause",
     "with_statement",
     "for_statement",
