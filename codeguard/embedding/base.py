@@ -24,7 +24,7 @@ class Embedding(Protocol):
 
     @property
     def identity(self) -> str:
-        """What the index remembers, for example `lexical@1/dim512`."""
+        """What the index remembers, for example `lexical@2/dim512`."""
         ...
 
     @property

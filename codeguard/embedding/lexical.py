@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from codeguard.embedding.base import Vectors, unit_rows
 from codeguard.embedding.commonwords import COMMON_WORDS
 
-VERSION = 1  # raise it whenever a vector changes
+VERSION = 2  # raise it whenever a vector changes
 DIMENSION = 512
-NGRAM_SIZES = (3, 4)
-WORD_SHARE = 1.0  # weight of the whole word against one of its n-grams
-COMMON_WEIGHT = 0.3  # keywords and stop words
-SHORT_WEIGHT = 0.5  # words of one or two characters: loop variables, articles
+NGRAM_SIZES = (3, 4, 5)
+WORD_SHARE = 0.7  # weight of the whole word against one of its n-grams
+COMMON_WEIGHT = 0.4  # keywords and stop words
+SHORT_WEIGHT = 0.4  # words of one or two characters: loop variables, articles
 MAX_WORD = 40  # characters of a word that n-grams are taken from: a blob is one word
 CACHED_WORDS = 16_384  # 2 KiB each
 
@@ -54,12 +54,12 @@ def split_words(text: str) -> list[str]:
 
 
 def word_weight(word: str) -> float:
-    """Return how much a word says, 0.3 to 1: a stateless stand-in for inverse document frequency."""
+    """Return how much a word says, 0.4 to 1: a stateless stand-in for inverse document frequency."""
     if word in COMMON_WORDS:
         return COMMON_WEIGHT
     if len(word) <= 2:
         return SHORT_WEIGHT
-    return min(1.0, 0.5 + 0.04 * (len(word) - 2))
+    return min(1.0, 0.7 + 0.02 * (len(word) - 2))
 
 
 class LexicalEmbedding:

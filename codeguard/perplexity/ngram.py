@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from codeguard.errors import StoreError
 from codeguard.perplexity.storage import read_model, write_model
 from codeguard.perplexity.table import Table
 
@@ -100,7 +101,10 @@ class NgramModel:
     def load(cls, path: Path) -> NgramModel:
         """Read what `save` wrote; StoreError where the file is missing, damaged or of another make."""
         header, keys, counts = read_model(path, ["order"])
-        return cls(int(header["order"]), keys, counts)
+        try:
+            return cls(int(header["order"]), keys, counts)
+        except (TypeError, ValueError) as error:
+            raise StoreError(f"the n-gram model {path} is malformed: {error}") from error
 
     def bits(self, texts: Sequence[str]) -> list[Bits]:
         """Return, for each text, the bits that each of its UTF-8 bytes costs, in order."""

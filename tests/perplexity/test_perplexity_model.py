@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import inspect
+import json
 import random
 import textwrap
 import zlib
@@ -11,12 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codeguard.errors import StoreError
 from codeguard.perplexity import NgramModel, PerplexityModel
 from codeguard.perplexity.calibration import split_pieces
+from codeguard.perplexity.storage import MAGIC
 
 TRUSTED = [(module.__name__, inspect.getsource(module)) for module in (inspect, random, textwrap)]
 PAYLOAD = b"import socket\nsocket.create_connection(('127.0.0.1', 9)).send(b'marker-41')\n" * 2
@@ -139,6 +142,33 @@ def test_a_damaged_file_is_refused_in_one_line(
     with pytest.raises(StoreError, match=line) as caught:
         PerplexityModel.load(path)
     assert "\n" not in str(caught.value)
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(body=st.binary(max_size=120))
+def test_a_rightly_signed_file_of_nonsense_is_refused_too(tmp_path: Path, body: bytes) -> None:
+    path = tmp_path / "perplexity.model"
+    path.write_bytes(MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+    with pytest.raises(StoreError, match="malformed"):
+        PerplexityModel.load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"order": 0}, {"order": "six"}, {"calibration": None}, {"calibration": {}}, {"grams": 10**12}],
+    ids=str,
+)
+def test_a_header_that_does_not_fit_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    path = tmp_path / "perplexity.model"
+    PerplexityModel.train(TRUSTED[:1]).save(path)
+    header, _, arrays = path.read_bytes()[len(MAGIC) + 65 :].partition(b"\n")
+    body = json.dumps({**json.loads(header), **change}).encode() + b"\n" + arrays
+    path.write_bytes(MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+    with pytest.raises(StoreError, match="malformed"):
+        PerplexityModel.load(path)
+    if "order" in change:
+        with pytest.raises(StoreError, match="malformed"):
+            NgramModel.load(path)
 
 
 @pytest.mark.parametrize("load", [PerplexityModel.load, NgramModel.load])
