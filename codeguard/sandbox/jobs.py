@@ -14,9 +14,9 @@ from codeguard.sandbox.model import CallResult, Job, JobResult, Level, LineCover
 from codeguard.sandbox.zygotes import Answer
 
 _SIGKILL, _SIGSYS = 9, 31  # by number: Windows has neither name
-_CPU_SHARE = (
-    0.9  # of the limit, from which on a killed child counts as out of time: the kernel counts in ticks
-)
+# of the limit, from which on a killed child counts as out of time: on a busy machine the kernel
+# limits by ticks and reports less
+_CPU_SHARE = 0.5
 _FRAME_EXTRA = 4096  # bytes a call beyond the frame: brackets, names of exceptions, messages
 _SAID = {
     "completed": Status.COMPLETED,

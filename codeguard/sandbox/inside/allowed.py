@@ -8,9 +8,9 @@ from .words import words
 _COMPUTING = words(
     "__future__ abc array base64 binascii bisect calendar cmath collections collections.abc colorsys",
     "contextlib copy dataclasses datetime decimal difflib enum fractions functools hashlib heapq hmac",
-    "html html.entities ipaddress itertools json keyword math numbers operator pprint queue random re",
+    "html html.entities html.parser ipaddress itertools json keyword math numbers operator pprint queue random re",
     "reprlib secrets statistics string struct textwrap time types typing unicodedata uuid warnings weakref",
-    "zlib graphlib stringprep contextvars urllib.parse shlex fnmatch errno",
+    "zlib graphlib stringprep contextvars urllib.parse shlex fnmatch errno quopri",
 )
 
 # facades of these show nothing but what is named here: no file, no process, no frame, no module
@@ -21,7 +21,7 @@ CHOSEN: dict[str, list[str]] = {
         "get_int_max_str_digits set_int_max_str_digits getrefcount is_finalizing",
     ),
     "os": words(
-        "sep linesep altsep extsep pathsep curdir pardir devnull name environ getenv fspath PathLike urandom"
+        "sep linesep altsep extsep pathsep curdir pardir devnull name environ getenv fspath PathLike urandom getpid"
     ),
     "os.path": words(
         "basename commonpath commonprefix dirname isabs join normcase normpath split splitdrive splitext sep",
@@ -31,7 +31,8 @@ CHOSEN: dict[str, list[str]] = {
         "StringIO BytesIO TextIOWrapper BufferedReader BufferedWriter IOBase RawIOBase BufferedIOBase TextIOBase",
         "SEEK_SET SEEK_CUR SEEK_END UnsupportedOperation DEFAULT_BUFFER_SIZE",
     ),
-    "threading": words("Lock RLock local Condition Event Semaphore BoundedSemaphore"),
+    "threading": words("Lock RLock get_ident local Condition Event Semaphore BoundedSemaphore"),
+    "_thread": words("get_ident allocate_lock RLock LockType"),
     "codecs": words("encode decode BOM_UTF8 BOM_UTF16 BOM_UTF16_LE BOM_UTF16_BE BOM_UTF32 escape_decode"),
 }
 
@@ -41,7 +42,7 @@ _SYSTEM = words(
     "selectors tempfile shutil pathlib glob platform getpass logging traceback inspect ast dis gc",
     "importlib marshal pickle codecs locale gettext csv argparse token tokenize linecache builtins atexit",
     "genericpath fcntl resource code multiprocessing ctypes timeit copyreg gzip bz2 lzma zipfile _strptime",
-    "importlib.abc importlib.util html.parser",
+    "importlib.abc importlib.util",
 )
 
 _ENCODINGS = words(

@@ -43,8 +43,12 @@ _OPEN_DUNDERS = frozenset(
 _GUARDED = frozenset({"format", "format_map", "vformat", "get_field", "obj", "__dict__"})
 _REFUSED_ATTRIBUTES = INSPECT_ATTRIBUTES | {"mro", "f_trace_lines", "gi_suspended", "cr_suspended"}
 _REFUSED_NAMES = frozenset(
-    {"eval", "exec", "compile", "globals", "locals", "breakpoint", "__import__", "__builtins__", "_getattr_"}
+    {"eval", "exec", "compile", "globals", "locals", "breakpoint", "__import__", "__builtins__"}
 )
+
+
+_UNBINDABLE = frozenset({"__import__", "__builtins__", "_getattr_", "_refuse_", "_withheld_"})
+_FIXED = frozenset({"__class__", "__dict__", "__code__"})
 
 
 def attribute_allowed(name: str) -> bool:
@@ -66,30 +70,29 @@ class CodePolicy(RestrictingNodeTransformer):
         """Refuse names that stand for the interpreter's insides."""
         if name is None:
             return
-        if name in _REFUSED_NAMES or name.endswith("__roles__"):
+        if name in _UNBINDABLE or name.endswith("__roles__"):
             self.error(node, f'"{name}" is refused')
 
     def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802
         """Check a name; print is the ordinary print."""
+        if node.id in _REFUSED_NAMES and isinstance(node.ctx, ast.Load):
+            return _call("_withheld_", f"Line {node.lineno}: {node.id}", node)
         self.check_name(node, node.id)
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:  # noqa: N802
         """Check an attribute's name, and guard the few whose danger depends on the object."""
+        loaded = isinstance(node.ctx, ast.Load)
         if not attribute_allowed(node.attr):
-            self.error(node, f'attribute "{node.attr}" is refused')
-        value = self.visit(node.value)
+            if loaded:
+                return _call("_refuse_", f"Line {node.lineno}: attribute {node.attr}", node)
+        if not loaded and (node.attr in _FIXED or not attribute_allowed(node.attr)):
+            node.value = _call("_refuse_", f"Line {node.lineno}: setting attribute {node.attr}", node)
+            node.attr = "refused"
+            return node
+        node.value = self.visit(node.value)
         private = node.attr.startswith("_") and not node.attr.startswith("__")
-        if (private or node.attr in _GUARDED) and isinstance(node.ctx, ast.Load):
-            guard = ast.Name("_getattr_", ast.Load())
-            call = ast.Call(guard, [value, ast.Constant(node.attr)], [])
-            ast.copy_location(call, node)
-            ast.fix_missing_locations(call)
-            return call
-        if node.attr in ("__class__", "__dict__", "__code__") and not isinstance(node.ctx, ast.Load):
-            self.error(node, f'attribute "{node.attr}" is not to be set')
-        node.value = value
-        return node
+        return _guarded(node) if loaded and (private or node.attr in _GUARDED) else node
 
     def visit_FunctionDef(self, node: Any) -> ast.AST:  # noqa: N802
         """Check the names of a function and its arguments."""
@@ -124,21 +127,49 @@ class CodePolicy(RestrictingNodeTransformer):
                 self.error(node, f'attribute "{name}" is refused in a pattern')
         return self.generic_children(node)
 
-    def check_import_names(self, node: Any) -> ast.AST:
-        """Check what an import binds; which modules there are is the import function's business."""
+    def check_import_names(self, node: Any) -> Any:
+        """Check what an import binds, and bind what is refused to a name that refuses its use.
+
+        So a module that imports more than the function under test needs can
+        still be run.
+        """
         if getattr(node, "is_lazy", 0):
             self.error(node, "lazy imports are refused")
-        names = (
-            [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-        )
-        for name in names:
-            if name in SYSTEM or name.partition(".")[0] in SYSTEM:
-                self.error(node, f'importing "{name}" is refused')
+        source = node.module or "" if isinstance(node, ast.ImportFrom) else None
+        kept, statements = [], []
         for alias in node.names:
-            self.check_name(node, alias.asname or alias.name.partition(".")[0])
-            if isinstance(node, ast.ImportFrom) and alias.name != "*" and not attribute_allowed(alias.name):
-                self.error(node, f'"{alias.name}" is refused')
-        return node  # type: ignore[no-any-return]
+            bound = alias.asname or (alias.name if source is not None else alias.name.partition(".")[0])
+            self.check_name(node, bound)
+            if _importable(source if source is not None else alias.name) and (
+                source is None or alias.name == "*" or attribute_allowed(alias.name)
+            ):
+                kept.append(alias)
+            elif alias.name == "*":
+                self.error(node, f'importing everything of "{source}" is refused')
+            else:
+                what = f"Line {node.lineno}: importing {'' if source is None else source + '.'}{alias.name}"
+                target = ast.copy_location(ast.Name(bound, ast.Store()), node)
+                statements.append(
+                    ast.copy_location(ast.Assign([target], _call("_withheld_", what, node)), node)
+                )
+        if kept:
+            node.names = kept
+            statements.insert(0, node)
+        return statements
+
+
+def _importable(name: str) -> bool:
+    return name not in SYSTEM and name.partition(".")[0] not in SYSTEM
+
+
+def _call(guard: str, what: str, node: ast.expr | ast.stmt) -> ast.Call:
+    made = ast.Call(ast.Name(guard, ast.Load()), [ast.Constant(what)], [])
+    return ast.fix_missing_locations(ast.copy_location(made, node))
+
+
+def _guarded(node: ast.Attribute) -> ast.Call:
+    made = ast.Call(ast.Name("_getattr_", ast.Load()), [node.value, ast.Constant(node.attr)], [])
+    return ast.fix_missing_locations(ast.copy_location(made, node))
 
 
 def _open_up() -> None:
@@ -176,6 +207,34 @@ def refuse(what: str) -> None:
     refusals.append(what)
 
 
+class PolicyRefusedError(BaseException):
+    """The policy, and not the code, ends this call; no `except Exception` goes on from here."""
+
+
+def _refuse(what: str) -> Any:
+    """Stand in the place of an expression that the policy refuses."""
+    refuse(what)
+    raise PolicyRefusedError(f"{what} is refused")
+
+
+class Withheld:
+    """Stands for something that the policy does not give: it can be held, and refuses every use."""
+
+    __slots__ = ("_what",)
+
+    def __init__(self, what: str) -> None:
+        object.__setattr__(self, "_what", what)
+
+    def __getattr__(self, name: str) -> Any:
+        return _refuse(object.__getattribute__(self, "_what"))
+
+    def _use(self, *_: Any, **__: Any) -> Any:
+        return _refuse(object.__getattribute__(self, "_what"))
+
+    __call__ = __mro_entries__ = __instancecheck__ = __subclasscheck__ = __setattr__ = __delattr__ = _use
+    __iter__ = __getitem__ = __contains__ = __len__ = __enter__ = __or__ = __ror__ = __str__ = _use
+
+
 def _refused(what: str) -> AttributeError:
     refuse(what)
     return AttributeError(f"{what} is refused")
@@ -208,8 +267,8 @@ def guarded_getattr(target: Any, name: str, default: Any = _missing) -> Any:
     _checked(name)
     if name in _GUARDED:
         if name in ("format", "format_map"):
-            found = getattr(target, name, None)
-            if type(found) is _BOUND and isinstance(found.__self__, str):
+            found: Any = getattr(target, name, None)
+            if isinstance(found, _BOUND) and isinstance(found.__self__, str):
                 return _safe_format(name, found.__self__)
             if found in (str.format, str.format_map):
                 return lambda template, *args, **kwargs: _safe_format(name, template)(*args, **kwargs)
@@ -227,7 +286,8 @@ def guarded_getattr(target: Any, name: str, default: Any = _missing) -> Any:
     return found
 
 
-_BOUND = type("".format)
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement
+_BOUND: Any = type("".format)
 _MODULE = type(builtins)
 
 
@@ -245,13 +305,11 @@ def _is_formatter(target: object) -> bool:
 
 
 def _has_plain_dict(target: object) -> bool:
-    """Whether an object is an ordinary instance, whose dict holds only its own fields."""
+    """Whether an object's dict holds only what ordinary code put there."""
     kind = type(target)
-    return (
-        not isinstance(target, type)
-        and hasattr(kind, "__dict__")
-        and kind.__name__ not in ("module", "function")
-    )
+    if isinstance(target, type):
+        return bool(target.__flags__ & _HEAP_TYPE)  # a built-in type's has the descriptors of its insides
+    return hasattr(kind, "__dict__") and kind is not _MODULE
 
 
 def _guarded_hasattr(target: Any, name: str) -> bool:
@@ -264,7 +322,7 @@ def _guarded_hasattr(target: Any, name: str) -> bool:
 
 def _guarded_setattr(target: Any, name: str, value: Any) -> None:
     _checked(name)
-    if name in ("__class__", "__dict__", "__code__"):
+    if name in _FIXED:
         raise _refused(f"attribute {name!r}")
     setattr(target, name, value)
 
@@ -298,6 +356,8 @@ def restricted_builtins(replacements: Mapping[str, Callable[..., Any]]) -> dict[
         delattr=_guarded_delattr,
         vars=_guarded_vars,
         _getattr_=guarded_getattr,
+        _refuse_=_refuse,
+        _withheld_=Withheld,
         **replacements,
     )
     return kept

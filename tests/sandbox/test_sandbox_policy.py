@@ -1,0 +1,191 @@
+"""What the restricted tier's compiler accepts and what it refuses, and what its guards do when run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from codeguard.sandbox import Call, Job, Level, Sandbox, Status, Tier
+from codeguard.sandbox.inside.policy import compile_restricted
+
+ACCEPTED = [
+    "d[k] += 1",
+    "self.n -= 2",
+    "x: int = 3",
+    "def f():\n    n = 0\n    def g():\n        nonlocal n\n        n = 1\n",
+    "match x:\n    case {'a': a, **rest}: pass\n    case [b, *c]: pass\n    case int(d) | str(d): pass\n",
+    "_private = 1",
+    "obj._field",
+    "class A:\n    __slots__ = ('a',)\n    def __init__(self): super().__init__()\n    def __add__(self, o): return self\n",
+    "class A(metaclass=B): pass",
+    "def f():\n    yield 1\n    x = yield from g()\n",
+    "async def f():\n    async with a as b: await c\n    return [x async for x in y]\n",
+    "if __name__ == '__main__': main()",
+    "__all__ = ['a']",
+    "f'{x!r:>{width}}'",
+    "(y := 1)",
+    "def f(a, /, b, *, c=1, **k): return lambda *z: z",
+    "a, (b, *c) = d",
+    "for a, (b, c) in d: pass",
+    "with a as (b, c): pass",
+    "try:\n    pass\nexcept (A, B) as e:\n    raise C from e\nelse: pass\nfinally: pass\n",
+    "print(x, end='')",
+    "type(self).__name__",
+    "@functools.wraps(f)\ndef g(*a): return a\n",
+    "x[1:2, ...]",
+    "from math import *",
+    "import collections.abc as abc",
+    "self.__dict__",
+    "{**a, 'b': 1}; [*a]; f(*a, **b)",
+    "del d[k], obj.x",
+    "global_name = lambda: (yield)",
+]
+
+# what a function may contain as long as it is not run
+REFUSED_WHEN_RUN = [
+    "().__class__.__base__",
+    "().__class__.__mro__",
+    "x.__subclasses__()",
+    "f.__globals__",
+    "f.__code__",
+    "f.__closure__",
+    "print.__self__",
+    "f.__builtins__",
+    "__builtins__[0]",
+    "eval('1')",
+    "exec('1')",
+    "compile('1', '', 'eval')",
+    "__import__('os')",
+    "globals()",
+    "locals()",
+    "breakpoint()",
+    "import os.path as p, subprocess; subprocess.run",
+    "from subprocess import run; run()",
+    "import ctypes; isinstance(1, ctypes)",
+    "e.__traceback__.tb_frame",
+    "x.__reduce_ex__(2)",
+    "object.__getattribute__(x, 'y')",
+    "x.__loader__",
+    "A.mro()",
+    "g.gi_frame",
+    "g.gi_code",
+    "c.cr_frame.f_back",
+    "f.f_globals",
+    "from math import __loader__; __loader__()",
+    "import socket\nclass A(socket): pass",
+    "from math import pi as p, __loader__ as q; q.x",
+]
+
+REFUSED_AT_ONCE = [
+    "match x:\n    case object(__class__=c): pass\n",
+    "match x:\n    case object(_module=c): pass\n",
+    "try:\n    pass\nexcept* ValueError: pass\n",
+    "x.__class__ = y",
+    "x.__globals__ = y",
+    "def f(__builtins__): pass",
+    "import math as __builtins__",
+    "from subprocess import *",
+    "_getattr_ = 1",
+    "def _refuse_(): pass",
+]
+
+
+@pytest.mark.parametrize("source", ACCEPTED)
+def test_ordinary_python_is_accepted(source: str) -> None:
+    code, reasons = compile_restricted(source, "<test>")
+    assert reasons == []
+    assert code is not None
+
+
+@pytest.mark.parametrize("source", REFUSED_AT_ONCE)
+def test_the_interpreters_insides_are_refused_with_a_line(source: str) -> None:
+    code, reasons = compile_restricted(source, "<test>")
+    assert code is None
+    assert all(reason.startswith("Line ") for reason in reasons)
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(Level.L1) as made:
+        yield made
+
+
+@pytest.mark.parametrize("statements", REFUSED_WHEN_RUN)
+def test_a_refused_expression_is_a_policy_verdict_where_it_is_reached(
+    sandbox: Sandbox, statements: str
+) -> None:
+    body = statements.replace("\n", "\n    ")
+    names = "x = f = e = g = c = A = None\n"
+    source = f"{names}def reached():\n    try:\n        pass\n    finally:\n        pass\n    {body}\ndef other(): return 1\n"
+    reached, other = (sandbox.run(Job(source, (Call(name),))) for name in ("reached", "other"))
+    assert reached.status is Status.POLICY
+    assert reached.detail
+    assert (other.status, other.calls[0].value) == (Status.COMPLETED, 1)
+
+
+GUARDED = [
+    "'{0.__class__.__mro__}'.format(1)",
+    "str.format('{0.__class__.__base__}', 1)",
+    "'{x.__globals__}'.format_map({'x': f})",
+    "getattr(f, '__globals__')",
+    "getattr(f, ''.join(['__glo', 'bals__']))",
+    "type('S', (str,), {})('{0.__class__.__mro__}').format(1)",
+    "operator.attrgetter('__class__.__mro__')(1)",
+    "operator.methodcaller('__subclasses__')(object)",
+    "warnings.catch_warnings()._module",
+    "type(type).__dict__",
+    "vars(object)",
+    "setattr(1, '__class__', int)",
+    "string.Formatter()",
+    "typing.get_type_hints(f)",
+    "sys.modules",
+    "os.system",
+    "io.open",
+    "functools.singledispatch",
+]
+
+
+@pytest.mark.parametrize("expression", GUARDED)
+def test_what_the_guards_refuse_when_run_is_a_policy_verdict(sandbox: Sandbox, expression: str) -> None:
+    source = f"import operator, warnings, string, typing, sys, os, io, functools\ndef f():\n    return {expression}\n"
+    result = sandbox.run(Job(source, (Call("f"),)))
+    assert result.status is Status.POLICY, result
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("'{:>3}|{0!r}|{1[a]}'.replace('{:>3}|', '').format(1, {'a': 2})", "1|2"),
+        ("'{a}'.format_map({'a': 1})", "1"),
+        ("operator.attrgetter('real', 'imag')(1 + 2j)", (1.0, 2.0)),
+        ("getattr(1, 'nothing', 5)", 5),
+        ("hasattr([], 'append')", True),
+        ("sys.maxsize > 0", True),
+        ("os.path.join('a', 'b')", "a/b"),
+        ("io.StringIO('a').read()", "a"),
+        ("type(operator).__name__", "Facade"),
+    ],
+)
+def test_guards_and_facades_do_their_ordinary_work(
+    sandbox: Sandbox, expression: str, expected: object
+) -> None:
+    source = f"import operator, sys, os, io\ndef f():\n    return {expression}\n"
+    result = sandbox.run(Job(source, (Call("f"),)))
+    assert result.calls[0].value == expected, result
+
+
+@pytest.mark.parametrize("statement", ["operator.add = 1", "del operator.add", "operator.new = 1"])
+def test_facades_are_frozen(sandbox: Sandbox, statement: str) -> None:
+    result = sandbox.run(Job(f"import operator\n{statement}\n", ()))
+    assert result.status is Status.ERROR
+    assert "read only" in result.detail
+
+
+def test_the_native_tier_runs_what_the_policy_refuses(sandbox: Sandbox) -> None:
+    source = "def f(): return ().__class__.__base__.__name__"
+    restricted, native = (
+        sandbox.run(Job(source, (Call("f"),), tier)) for tier in (Tier.RESTRICTED, Tier.NATIVE)
+    )
+    assert restricted.status is Status.POLICY
+    assert native.calls[0].value == "object"
