@@ -332,6 +332,10 @@ def _equal_lengths(first: object, second: object) -> bool:
     return _sized(first) and _sized(second) and len(first) == len(second)  # type: ignore[arg-type]
 
 
+def _one_longer(first: object, second: object) -> bool:
+    return _sized(first) and _sized(second) and len(first) == len(second) + 1  # type: ignore[arg-type]
+
+
 def _not_beyond_length(first: object, second: object) -> bool:
     return isinstance(first, int) and _sized(second) and 0 <= first <= len(second)  # type: ignore[arg-type]
 
@@ -358,6 +362,7 @@ def _is_real(value: object) -> bool:
 
 RELATIONS = {
     "equal_lengths": _equal_lengths,
+    "one_longer": _one_longer,
     "not_beyond_length": _not_beyond_length,
     "not_above": _not_above,
     "contained": _contained,

@@ -125,7 +125,8 @@ class Examination:
         runnable = self.candidate.runnable
         pairs = [(example, call_of(example, runnable)) for example in profile.examples]
         questions = [of_example(example, call) for example, call in pairs if call is not None]
-        return questions + [of_observed(item, runnable.target) for item in profile.generated]
+        seen = [of_observed(item, runnable) for item in profile.generated]
+        return questions + [question for question in seen if question is not None]
 
     def _ask(self, questions: Sequence[Question], twice: bool = False) -> Steps[tuple[JobResult, ...]]:
         calls = tuple(question.call for question in questions)
@@ -230,7 +231,8 @@ class Examination:
         """Run reference and candidate on the same inputs, each in a child of its own."""
         runner = Runner(profile.reference.runnable, self.level, self.budget.for_reference())
         seen, _ = yield from answers(runner, profile.reference, inputs, profile.examples)
-        questions = [of_observed(item, self.candidate.runnable.target) for item in seen]
+        asked = [of_observed(item, self.candidate.runnable) for item in seen]
+        questions = [question for question in asked if question is not None]
         if not questions:
             return [], None
         (result,) = yield from self._ask(questions)

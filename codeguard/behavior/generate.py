@@ -130,20 +130,22 @@ def _changed(
     value = pool.pick(random) if random.random() < 0.1 else mutate(args[position], shape, pool, random)
     changed = [*args[:position], value, *args[position + 1 :]]
     for relation in domain.relations:
-        if relation.kind == "equal_lengths" and position in (relation.first, relation.second):
+        if relation.kind in ("equal_lengths", "one_longer") and position in (relation.first, relation.second):
             other = relation.second if relation.first == position else relation.first
-            if other < len(changed):
-                changed[other] = _resized(changed[other], value, domain.shapes[other], random)
+            more = 0 if relation.kind == "equal_lengths" else (1 if other == relation.first else -1)
+            if other < len(changed) and isinstance(value, str | list | tuple):
+                length = max(0, len(value) + more)
+                changed[other] = _resized(changed[other], length, domain.shapes[other], random)
     return tuple(changed)
 
 
-def _resized(value: object, model: object, shape: Shape, random: Random) -> object:
-    """Give a sequence the length of another one."""
-    if isinstance(value, str) and isinstance(model, str | list | tuple):
-        return (value * (len(model) // max(1, len(value)) + 1))[: len(model)] if value else value
-    if isinstance(value, list | tuple) and isinstance(model, str | list | tuple):
-        items = list(value)[: len(model)]
-        while len(items) < len(model):
+def _resized(value: object, length: int, shape: Shape, random: Random) -> object:
+    """Give a sequence another length."""
+    if isinstance(value, str):
+        return (value * (length // max(1, len(value)) + 1))[:length] if value else value
+    if isinstance(value, list | tuple):
+        items = list(value)[:length]
+        while len(items) < length:
             items.append(random.choice(items) if items else _item(shape, random))
         return type(value)(items)
     return value

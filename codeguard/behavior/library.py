@@ -15,6 +15,7 @@ from codeguard.behavior.modules import TrustedModules
 from codeguard.behavior.references import Reference, references_of
 from codeguard.behavior.source import read_module
 from codeguard.behavior.surroundings import NO_MODULES
+from codeguard.behavior.testexamples import merged_examples, test_examples
 from codeguard.models import SourceFile
 
 
@@ -34,11 +35,15 @@ class SpecCoverage:
 
 @dataclass(frozen=True)
 class SpecLibrary:
-    """Specs and references, immutable; `with_trusted` gives a larger one."""
+    """Specs and references, immutable; `with_trusted` gives a larger one.
+
+    `files` are the digests of the trusted files that the references are from.
+    """
 
     specs: tuple[Spec, ...] = ()
     references: tuple[Reference, ...] = ()
     modules: TrustedModules = field(default=NO_MODULES, repr=False)
+    files: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, folders: Sequence[Path] = (), *, shipped: bool = True) -> SpecLibrary:
@@ -53,23 +58,27 @@ class SpecLibrary:
         return cls(specs=(*own, *rest))
 
     def with_trusted(self, files: Iterable[SourceFile], tests: Iterable[SourceFile] = ()) -> SpecLibrary:
-        """Return this library with what verified trusted text says of its own functions."""
-        del tests
+        """Return this library with what verified trusted text says of its own functions.
+
+        `tests` are trusted test files: their assertions are read, never run.
+        """
         read = list(files)
+        tested = merged_examples(test_examples(file) for file in tests)
         modules = {file.path: read_module(file.text) for file in read if file.language == "python"}
         trusted = TrustedModules({**self.modules.modules, **modules})
-        references = [reference for file in read for reference in references_of(file, trusted)]
-        return SpecLibrary(self.specs, (*self.references, *references), trusted)
+        references = [reference for file in read for reference in references_of(file, trusted, tested)]
+        digests = (*self.files, *(file.sha256 for file in read))
+        return SpecLibrary(self.specs, (*self.references, *references), trusted, digests)
 
     @cached_property
     def digest(self) -> str:
         """A digest that changes when an expectation changes."""
-        parts = sorted([*(spec.digest for spec in self.specs), *(item.digest for item in self.references)])
+        parts = sorted([*(spec.digest for spec in self.specs), *self.files])
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def coverage(self) -> SpecCoverage:
         """Count the trusted functions and those with examples."""
-        with_examples = sum(bool(reference.examples) for reference in self.references)
+        with_examples = sum(bool(reference.written) for reference in self.references)
         return SpecCoverage(len(self.references), with_examples, len(self.specs))
 
     def specs_for(self, wanted: Features) -> tuple[Spec, ...]:
@@ -78,7 +87,8 @@ class SpecLibrary:
 
     def references_for(self, wanted: Features) -> list[tuple[Reference, Similarity]]:
         """Return the references that a function may be meant to be, the best first."""
-        return [(self.references[index], likeness) for index, likeness in self._index.candidates(wanted)]
+        found = [(self.references[index], likeness) for index, likeness in self._index.candidates(wanted)]
+        return [(reference, likeness) for reference, likeness in found if reference.usable is not None]
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, ...], tuple[Spec, ...]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
 from codeguard.behavior.bounds import bounds_of
 from codeguard.behavior.budget import Budget
+from codeguard.behavior.discovery import guesses
 from codeguard.behavior.domain import Domain, learn_domain
 from codeguard.behavior.effects import Capability, capabilities, observed
 from codeguard.behavior.examples import Example, Prints, Returns
@@ -18,17 +20,29 @@ from codeguard.behavior.generate import Arguments, generate
 from codeguard.behavior.references import Reference
 from codeguard.behavior.running import Batch, Runner, Steps, call_of
 from codeguard.behavior.source import parse
+from codeguard.behavior.surroundings import Runnable
+from codeguard.behavior.templates import filled, holes
 from codeguard.behavior.values import Comparison, agrees, magnitude, meets, same_value
 from codeguard.behavior.worlds import OTHER_WORLD
 from codeguard.sandbox.model import Call, CallResult, Level, Outcome
 
+MAX_GROUPS = 60  # kinds of input that are tried on a function without examples
+MAX_TEMPLATES = 6
+
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One call of the reference and what it gave."""
+    """One call of the reference and what it gave; `example` is the call's form where it is no plain call."""
 
     call: Call
     answer: CallResult
+    example: Example | None = None
+
+    def for_function(self, runnable: Runnable) -> Call | None:
+        """Return the same call of another function."""
+        if self.example is not None:
+            return call_of(self.example, runnable)
+        return Call(runnable.target, self.call.args, self.call.kwargs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +78,71 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     able = capabilities(reference.runnable.source)
     examples, doubted, problem, effects = yield from _confirmed(reference, runner)
     profile = Profile(reference, examples, tuple(doubted), None, able | observed(effects), problem)
-    calls = [*profile.plain_calls, *((item.call.args or (), item.call.kwargs) for item in doubted)]
-    if problem or not calls:
-        return profile
-    parameters = reference.definition.parameters
-    domain = learn_domain(calls, bounds_of(reference.definition.docstring, parameters))
+    calls: list[Arguments] = [*profile.plain_calls]
+    calls += [(item.call.args or (), item.call.kwargs) for item in doubted]
     random = random_for(seed, "inputs", reference.digest)
-    tree = parse(reference.runnable.source)
-    literals = [] if tree is None else list(literals_of(tree, constants_of(tree)))
-    inputs = list(generate(calls, domain, random, budget.generated, literals))
-    seen, more = yield from answers(runner, reference, inputs, examples)
-    return replace(
-        profile,
-        domain=domain,
-        generated=(*doubted, *seen),
-        capabilities=profile.capabilities | observed(more),
-    )
+    if not examples and not problem:
+        tried = yield from _discovered(runner, reference)
+        profile = replace(profile, generated=(*doubted, *tried))
+        calls += [(item.call.args or (), item.call.kwargs) for item in tried]
+    seen = list(profile.generated)
+    if calls:
+        parameters = reference.definition.parameters
+        domain = learn_domain(calls, bounds_of(reference.definition.docstring, parameters))
+        tree = parse(reference.runnable.source)
+        literals = [] if tree is None else list(literals_of(tree, constants_of(tree)))
+        inputs = list(generate(calls, domain, random, budget.generated, literals))
+        more, effects = yield from answers(runner, reference, inputs, examples)
+        profile = replace(profile, domain=domain, capabilities=profile.capabilities | observed(effects))
+        seen += more
+    seen += yield from _variants(runner, examples, random, budget)
+    return replace(profile, generated=tuple(seen))
+
+
+def _discovered(runner: Runner, reference: Reference) -> Steps[list[Observed]]:
+    """Find out what a function without examples takes; nothing where it takes none of the guesses."""
+    groups = list(itertools.islice(guesses(reference.definition), MAX_GROUPS))
+    rows = [call for group in groups for call in group]
+    seen, _ = yield from answers(runner, reference, rows, ())
+    by_key = {_key(item.call): item for item in seen}
+    telling = [
+        item for item in seen if item.answer.value is not None or item.answer.args_after != item.call.args
+    ]
+    if not telling:
+        return []
+    for group in groups:
+        taken = [by_key.get(repr((args, sorted(kwargs.items())))) for args, kwargs in group]
+        kept = [item for item in taken if item is not None]
+        if len(kept) == len(group):
+            return kept
+    return []
+
+
+def _key(call: Call) -> str:
+    return repr((call.args, sorted(call.kwargs.items())))
+
+
+def _variants(
+    runner: Runner, examples: Sequence[Example], random: Random, budget: Budget
+) -> Steps[list[Observed]]:
+    """Run examples that are no plain calls with their literals changed."""
+    made: list[Example] = []
+    for example in [item for item in examples if item.args is None][:MAX_TEMPLATES]:
+        base = holes(example)
+        if base:
+            shown: Arguments = (base, {})
+            rows = generate([shown], learn_domain([shown]), random, budget.generated // MAX_TEMPLATES)
+            made.extend(variant for values, _ in rows if (variant := filled(example, values)))
+    pairs = [(example, call) for example in made if (call := call_of(example, runner.runnable))]
+    if not pairs:
+        return []
+    calls = tuple(call for _, call in pairs)
+    first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], OTHER_WORLD))
+    return [
+        Observed(call, answer, example)
+        for (example, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False)
+        if answer.outcome is Outcome.RETURNED and agrees(answer, again) is Comparison.SAME
+    ]
 
 
 def answers(

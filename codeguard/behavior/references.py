@@ -4,54 +4,95 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
+from codeguard.behavior.calls import positional
 from codeguard.behavior.docexamples import docstring_examples
 from codeguard.behavior.examples import Example
 from codeguard.behavior.matching import Features, features
 from codeguard.behavior.modules import TrustedModules
 from codeguard.behavior.source import Definition, Module, definitions, parse, read_module, unparse
 from codeguard.behavior.surroundings import NO_MODULES, Runnable, bound_names, extract, free_names, needed_for
+from codeguard.errors import SpecError
 from codeguard.models import SourceFile
 
 MAX_SETUP = 20_000
+NO_EXAMPLES: Mapping[str, Sequence[Example]] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reference:
-    """A trusted function: runnable source, examples, and where it stands.
+    """A trusted function: where it stands, what it says of itself, and the examples that it comes with.
 
-    `digest` covers the source with its surroundings and the examples.
+    What it needs to be run is put together when it is first wanted: most
+    references of a large corpus never are.
     """
 
     definition: Definition
-    runnable: Runnable
     features: Features
-    examples: tuple[Example, ...]
-    origin: str
-    digest: str
+    written: tuple[Example, ...]
+    path: str
+    module: Module = field(repr=False)
+    trusted: TrustedModules = field(repr=False)
 
     @property
     def name(self) -> str:
         """The function's name."""
         return self.definition.name
 
+    @property
+    def origin(self) -> str:
+        """File and line."""
+        return f"{self.path}:{self.definition.node.lineno}"
 
-def references_of(file: SourceFile, trusted: TrustedModules = NO_MODULES) -> Iterator[Reference]:
-    """Yield a file's functions and methods that a call can reach."""
+    @cached_property
+    def usable(self) -> Runnable | None:
+        """The function with its surroundings; None where it is too large or too deep."""
+        return extract(self.definition, self.module, self.trusted, self.path)
+
+    @property
+    def runnable(self) -> Runnable:
+        """The function with its surroundings, of a reference that is usable."""
+        if self.usable is None:
+            raise SpecError(f"{self.origin} is too large or nested too deeply to be run")
+        return self.usable
+
+    @cached_property
+    def examples(self) -> tuple[Example, ...]:
+        """The examples, with what each takes from the module around it."""
+        return tuple(
+            complete(example, self.name, self.module, self.trusted, self.path) for example in self.written
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of the source with its surroundings and of the examples."""
+        parts = [self.runnable.source, self.runnable.target]
+        parts += [example.fingerprint() for example in self.examples]
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def references_of(
+    file: SourceFile,
+    trusted: TrustedModules = NO_MODULES,
+    tested: Mapping[str, Sequence[Example]] = NO_EXAMPLES,
+) -> Iterator[Reference]:
+    """Yield a file's functions and methods that a call can reach; `tested` are examples by function name."""
     if file.language != "python":
         return
     module = trusted.modules.get(file.path) or read_module(file.text)
     for definition in definitions(module.statements):
-        if definition.nested:
-            continue
-        runnable = extract(definition, module, trusted, file.path)
-        if runnable is None:
-            continue
-        found = docstring_examples(definition, file.path)
-        completed = (complete(example, definition.name, module, trusted, file.path) for example in found)
-        yield make_reference(definition, runnable, completed, file.path)
+        if not definition.nested:
+            shown = [_placed(example, definition) for example in tested.get(definition.name, ())]
+            written = (*docstring_examples(definition, file.path), *shown)
+            yield Reference(definition, features(definition), written, file.path, module, trusted)
+
+
+def _placed(example: Example, definition: Definition) -> Example:
+    args, kwargs = positional(example.args or (), example.kwargs, definition.parameters)
+    return replace(example, args=args, kwargs=kwargs)
 
 
 def complete(example: Example, callee: str, module: Module, trusted: TrustedModules, path: str) -> Example:
@@ -83,19 +124,3 @@ def _imports(statement: ast.stmt, callee: str, trusted: TrustedModules) -> bool:
     if isinstance(statement, ast.ImportFrom):
         return trusted.knows(statement) or any(alias.name == callee for alias in statement.names)
     return False
-
-
-def make_reference(
-    definition: Definition, runnable: Runnable, examples: Iterable[Example], path: str
-) -> Reference:
-    """Put a reference together, with its digest."""
-    kept = tuple(examples)
-    text = "\0".join((runnable.source, runnable.target, *(example.fingerprint() for example in kept)))
-    return Reference(
-        definition=definition,
-        runnable=runnable,
-        features=features(definition),
-        examples=kept,
-        origin=f"{path}:{definition.node.lineno}",
-        digest=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
-    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from codeguard.behavior.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.profiles import Observed
+from codeguard.behavior.surroundings import Runnable
 from codeguard.behavior.values import Comparison, agrees, magnitude, meets
 from codeguard.sandbox.model import Call, CallResult, Outcome
 
@@ -84,10 +85,10 @@ def of_example(example: Example, call: Call) -> Question:
     return Question(call, example=example)
 
 
-def of_observed(observed: Observed, target: str) -> Question:
-    """Return the question whether a candidate does what the reference did."""
-    call = Call(target, observed.call.args, observed.call.kwargs)
-    return Question(call, reference=observed.answer)
+def of_observed(observed: Observed, runnable: Runnable) -> Question | None:
+    """Return the question whether a candidate does what the reference did; None where it cannot be asked."""
+    call = observed.for_function(runnable)
+    return None if call is None else Question(call, reference=observed.answer)
 
 
 def different(answered: Sequence[Answered]) -> list[Answered]:

@@ -1,0 +1,127 @@
+"""First inputs for a trusted function that shows no example: from its hints, its docstring, and by trying.
+
+A guess is only a guess: the function itself, in the sandbox, says which of
+them it takes. Of several kinds of input the most telling comes first (the
+type hints, then the literals of the docstring, then plain numbers, lists and
+strings), and the first kind that it takes throughout is what it is for.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+from codeguard.behavior.calls import NotPlainError, read_literal
+from codeguard.behavior.generate import Arguments
+from codeguard.behavior.source import Definition, Parameter
+
+MAX_LITERALS = 6
+MAX_ROWS = 24
+NUMBERS: tuple[object, ...] = (3, 10, 7, 2, 24)
+REALS: tuple[object, ...] = (2.5, 10.0, 0.75, 3.0)
+TEXTS: tuple[object, ...] = ("hello world", "abcab", "Level", "one two two")
+LISTS: tuple[object, ...] = ([3, 1, 2, 3], [5, 4, 10, 7, 7], [2, 9])
+TEXT_LISTS: tuple[object, ...] = (["pear", "fig", "apple"], ["a", "bb", "a"])
+REAL_LISTS: tuple[object, ...] = ([1.5, 3.0, 2.25], [4.0, 0.5, 4.0, 8.5])
+MAPS: tuple[object, ...] = ({"a": 1, "b": 2}, {"x": 3, "y": 1, "z": 3})
+NESTED: tuple[object, ...] = ([[1, 2], [3], [4, 5]], [[7], [8, 9]])
+FLAGS: tuple[object, ...] = (True, False)
+KINDS = (NUMBERS, LISTS, TEXTS, TEXT_LISTS, REALS, MAPS, NESTED)
+HINTS = {"int": NUMBERS, "float": REALS, "str": TEXTS, "bool": FLAGS, "complex": REALS, "Number": NUMBERS}
+SEQUENCES = frozenset({"list", "List", "Sequence", "Iterable", "Collection", "MutableSequence", "Iterator"})
+MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping"})
+LITERAL = re.compile(
+    r"\[[^\[\]]*\]|\([^()]*,[^()]*\)|'[^'\n]{0,40}'|\"[^\"\n]{0,40}\"|(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])"
+)
+
+
+def guesses(definition: Definition) -> Iterator[list[Arguments]]:
+    """Yield groups of calls worth trying, the most telling group first."""
+    needed = [parameter for parameter in definition.parameters if parameter.required]
+    required = [parameter for parameter in needed if parameter.kind == "positional"]
+    if not required or len(required) < len(needed):
+        return
+    hinted = [_hinted(parameter) for parameter in required]
+    if all(hinted):
+        yield _rows([values for values in hinted if values])
+        return
+    literals = _literals(definition.docstring)
+    if literals and len(required) <= 3:
+        for chosen in itertools.permutations(literals, len(required)):
+            yield [(tuple(chosen), {})]
+    if len(required) <= 3:
+        pools = [[values] if values else list(KINDS) for values in hinted]
+        for kinds in sorted(itertools.product(*pools), key=lambda row: len({id(kind) for kind in row})):
+            yield _rows(list(kinds))
+
+
+def _rows(pools: Sequence[Sequence[object]]) -> list[Arguments]:
+    """Put the values of several parameters together: side by side first, then crosswise."""
+    longest = max(len(pool) for pool in pools)
+    rows = [
+        tuple(pool[(index + shift * place) % len(pool)] for place, pool in enumerate(pools))
+        for shift in (0, 1)
+        for index in range(longest)
+    ]
+    distinct = {repr(row): row for row in rows}
+    calls: list[Arguments] = [(row, {}) for row in distinct.values()]
+    return calls[:MAX_ROWS]
+
+
+def _hinted(parameter: Parameter) -> tuple[object, ...]:
+    """Return values for a type hint; empty where the hint says nothing usable."""
+    text = parameter.annotation.strip()
+    if not text:
+        return ()
+    try:
+        return _for_hint(ast.parse(text, mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+
+
+def _for_hint(node: ast.expr) -> tuple[object, ...]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _for_hint(node.left) or _for_hint(node.right)
+    if isinstance(node, ast.Subscript):
+        outer = _last(node.value)
+        inner = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+        if outer in ("Optional", "Union"):
+            return _for_hint(inner)
+        if outer in SEQUENCES:
+            return _list_of(_for_hint(inner))
+        if outer in MAPPINGS:
+            return MAPS
+        return ()
+    name = _last(node)
+    if name in SEQUENCES:
+        return LISTS
+    if name in MAPPINGS:
+        return MAPS
+    return HINTS.get(name, ())
+
+
+def _list_of(values: tuple[object, ...]) -> tuple[object, ...]:
+    for element, lists in ((NUMBERS, LISTS), (REALS, REAL_LISTS), (TEXTS, TEXT_LISTS)):
+        if values is element:
+            return lists
+    return (list(values), list(values)[:1]) if values else LISTS
+
+
+def _last(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _literals(docstring: str) -> list[object]:
+    """Return the values that a docstring writes out, lists and strings before bare numbers."""
+    found: dict[str, object] = {}
+    for match in LITERAL.finditer(docstring[:4_000]):
+        try:
+            value = read_literal(match.group())
+        except NotPlainError:
+            continue
+        found.setdefault(repr(value), value)
+    return sorted(found.values(), key=lambda value: isinstance(value, int | float))[:MAX_LITERALS]
