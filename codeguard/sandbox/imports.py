@@ -7,7 +7,7 @@ import re
 from codeguard.sandbox.inside.allowed import CORE
 from codeguard.sandbox.model import Job
 
-_IMPORT = re.compile(r"\b(?:import|from)\s+([\w.]+(?:\s*,\s*[\w.]+)*)")
+_IMPORT = re.compile(r"\bfrom\s+([\w.]+)\s+import\b|\bimport\s+([\w.]+(?:\s*,\s*[\w.]+)*)")
 _DYNAMIC = re.compile(
     r"__import__|importlib|import_module|\bexec\b|\beval\b|\bsys\b|\bos\b|__builtins__|__subclasses__"
 )
@@ -25,12 +25,9 @@ def wide(job: Job) -> bool:
 
 
 def _text_is_wide(text: str) -> bool:
-    if "import" not in text and "_" not in text:
-        return False
     if _DYNAMIC.search(text):
         return True
-    for names in _IMPORT.findall(text):
-        for name in names.split(","):
-            if name.strip() not in _CORE:
-                return True
+    for source, names in _IMPORT.findall(text):
+        if any(name.strip() not in _CORE for name in (source or names).split(",")):
+            return True
     return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import threading
 import time
@@ -16,7 +17,10 @@ from codeguard.sandbox import imports
 from codeguard.sandbox.codes import CodeCache
 from codeguard.sandbox.jobs import Request, refusal, request, result
 from codeguard.sandbox.model import Job, JobResult, Layer, Level, Status
+from codeguard.sandbox.plain import PlainProcess
 from codeguard.sandbox.zygotes import Kind, Zygote, ZygoteDiedError
+
+Worker = Zygote | PlainProcess
 
 _AHEAD = 8  # finished results a worker that may wait for an earlier one
 
@@ -30,7 +34,7 @@ class _Flight:
         self.start = time.monotonic()
         self.tries = 0
         self.request: Request | None = None
-        self.zygote: Zygote | None = None
+        self.zygote: Worker | None = None
         self.result: JobResult | None = None
         self.until = 0.0
 
@@ -61,7 +65,7 @@ class Sandbox:
         self._workers = workers
         self._without = frozenset(without)
         self._changed = threading.Condition()
-        self._idle: list[Zygote] = []  # the longest unused first
+        self._idle: list[Worker] = []  # the longest unused first
         self._running = 0
         self._closed = False
         self._known: tuple[Level, tuple[Layer, ...]] | None = None
@@ -206,7 +210,7 @@ class Sandbox:
         wall_s = time.monotonic() - flight.start
         flight.result = result(flight.job, zygote.level, flight.request, answer, self._codes, wall_s)
 
-    def _failed(self, flight: _Flight, zygote: Zygote, error: ZygoteDiedError) -> None:
+    def _failed(self, flight: _Flight, zygote: Worker, error: ZygoteDiedError) -> None:
         zygote.close()
         self._release(None)
         if flight.tries >= 2:
@@ -216,9 +220,9 @@ class Sandbox:
                 Status.NO_SIGNAL, zygote.level, flight.job.tier, detail=detail, wall_s=wall_s
             )
 
-    def _acquire(self, kind: Kind, wait: bool) -> Zygote | None:
+    def _acquire(self, kind: Kind, wait: bool) -> Worker | None:
         """Take an idle zygote of a kind or start one; None where every worker is busy and `wait` is not."""
-        spare: list[Zygote] = []
+        spare: list[Worker] = []
         with self._changed:
             while not self._closed and self._running >= self._workers:
                 if not wait:
@@ -235,14 +239,14 @@ class Sandbox:
         try:
             for zygote in spare:
                 zygote.close()
-            made = Zygote(kind, self._without)
+            made = _start(kind, self._without)
         except BaseException:
             self._release(None)
             raise
         self._known = (made.level, made.layers)
         return made
 
-    def _release(self, zygote: Zygote | None) -> None:
+    def _release(self, zygote: Worker | None) -> None:
         """Give a worker's place back, with its zygote where that still lives."""
         with self._changed:
             self._running -= 1
@@ -258,12 +262,20 @@ class Sandbox:
             self.close()
 
 
+def _start(kind: Kind, without: frozenset[str]) -> Worker:
+    """Start a zygote, or its stand-in where the system cannot fork."""
+    if "zygote" in without or not hasattr(os, "fork"):
+        return PlainProcess(kind, without)
+    return Zygote(kind, without)
+
+
 def _ready(flying: dict[int, _Flight]) -> list[int]:
     """Wait for answers and return their descriptors; one that is overdue counts as ready."""
     if not flying:
         return []
-    if len(flying) == 1:
-        return list(flying)  # receiving waits by itself
+    first = next(iter(flying))
+    if len(flying) == 1 or isinstance(flying[first].zygote, PlainProcess):
+        return [first]  # receiving waits by itself
     poll = select.poll()
     for descriptor in flying:
         poll.register(descriptor, select.POLLIN)

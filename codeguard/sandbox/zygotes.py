@@ -18,10 +18,10 @@ from codeguard.sandbox import cgroups
 from codeguard.sandbox.inside import wire
 from codeguard.sandbox.model import Layer, Level, Limits
 
-_BOOT = Path(__file__).parent / "inside" / "boot.py"
+BOOT = Path(__file__).parent / "inside" / "boot.py"
 _START_S = 30.0  # to load and confine, on a machine that is busy
 _END_S = 0.3  # for a zygote to end by itself before it is killed
-_GRACE_S = 0.4  # what the zygote gets beyond a job's deadline before it counts as hung
+GRACE_S = 0.4  # what the zygote gets beyond a job's deadline before it counts as hung
 
 
 _numbers = itertools.count()  # of the control groups
@@ -72,7 +72,7 @@ class Zygote:
             # -P, -s, -S: nothing of the user's or the directory's is imported; an empty
             # environment instead of -E, which would hide the hash seed too
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-s", "-S", "-B", str(_BOOT), json.dumps(options)],
+                [sys.executable, "-P", "-s", "-S", "-B", str(BOOT), json.dumps(options)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -121,12 +121,12 @@ class Zygote:
 
     def deadline(self, wall_s: float) -> float:
         """Return when, by the monotonic clock, the answer to what is sent now is overdue."""
-        return time.monotonic() + wall_s + _GRACE_S
+        return time.monotonic() + wall_s + GRACE_S
 
     def receive(self, until: float) -> Answer:
         """Wait for the answer to what was sent; ZygoteDiedError where there is none by then."""
         reason, status, cpu_s, size = wire.REPLY.unpack(self._receive(wire.REPLY.size, until))
-        return Answer(reason, status, cpu_s, self._receive(size, until + _GRACE_S))
+        return Answer(reason, status, cpu_s, self._receive(size, until + GRACE_S))
 
     def _receive_frame(self, until: float) -> bytes:
         (length,) = wire.LENGTH.unpack(self._receive(wire.LENGTH.size, until))

@@ -17,7 +17,7 @@ ACCEPTED = [
     "match x:\n    case {'a': a, **rest}: pass\n    case [b, *c]: pass\n    case int(d) | str(d): pass\n",
     "_private = 1",
     "obj._field",
-    "class A:\n    __slots__ = ('a',)\n    def __init__(self): super().__init__()\n    def __add__(self, o): return self\n",
+    "class A:\n    __slots__ = ('a',)\n    def __init__(self): super().__init__()\n    def __add__(self, o): return self\n",  # noqa: E501
     "class A(metaclass=B): pass",
     "def f():\n    yield 1\n    x = yield from g()\n",
     "async def f():\n    async with a as b: await c\n    return [x async for x in y]\n",
@@ -68,6 +68,9 @@ REFUSED_WHEN_RUN = [
     "object.__getattribute__(x, 'y')",
     "x.__loader__",
     "A.mro()",
+    "x.__class__ = 1",
+    "x.__globals__ = 1",
+    "del f.__code__",
     "g.gi_frame",
     "g.gi_code",
     "c.cr_frame.f_back",
@@ -81,8 +84,6 @@ REFUSED_AT_ONCE = [
     "match x:\n    case object(__class__=c): pass\n",
     "match x:\n    case object(_module=c): pass\n",
     "try:\n    pass\nexcept* ValueError: pass\n",
-    "x.__class__ = y",
-    "x.__globals__ = y",
     "def f(__builtins__): pass",
     "import math as __builtins__",
     "from subprocess import *",
@@ -117,7 +118,7 @@ def test_a_refused_expression_is_a_policy_verdict_where_it_is_reached(
 ) -> None:
     body = statements.replace("\n", "\n    ")
     names = "x = f = e = g = c = A = None\n"
-    source = f"{names}def reached():\n    try:\n        pass\n    finally:\n        pass\n    {body}\ndef other(): return 1\n"
+    source = f"{names}def reached():\n    try:\n        pass\n    finally:\n        pass\n    {body}\ndef other(): return 1\n"  # noqa: E501
     reached, other = (sandbox.run(Job(source, (Call(name),))) for name in ("reached", "other"))
     assert reached.status is Status.POLICY
     assert reached.detail

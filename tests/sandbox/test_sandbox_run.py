@@ -289,7 +289,7 @@ def test_ordinary_code_attempts_nothing(sandbox: Sandbox) -> None:
 
 @TIERS
 def test_coverage_of_one_function(sandbox: Sandbox, tier: Tier) -> None:
-    source = "def g(): return 1\n\ndef f(x):\n    if x > 1:\n        return 1\n    for i in range(2):\n        x += i\n    return x\n"
+    source = "def g(): return 1\n\ndef f(x):\n    if x > 1:\n        return 1\n    for i in range(2):\n        x += i\n    return x\n"  # noqa: E501
     result = sandbox.run(Job(source, (Call("f", (1,)), Call("g")), tier, trace="f"))
     assert result.coverage is not None
     assert result.coverage.executable == {4, 5, 6, 7, 8}

@@ -17,6 +17,9 @@ if __name__ == "__main__":
     # the package's own __init__ loads much that the transformer does not need
     package = sys.modules["RestrictedPython"] = type(sys)("RestrictedPython")
     package.__path__ = [str(Path(options["site"]) / "RestrictedPython")]
-    from inside.zygote import main  # type: ignore[import-not-found]
+    if options["control"] is None:
+        from inside.once import main  # type: ignore[import-not-found]
+    else:
+        from inside.zygote import main  # type: ignore[import-not-found]
 
     main(options)

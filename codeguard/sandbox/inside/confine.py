@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import probe, syscalls, wire
+from . import limits, probe, syscalls, wire
 
 if sys.platform == "linux":
-    from . import bpf, kernel, limits, namespaces
+    from . import bpf, kernel, namespaces
 
 LAYERS = ("namespaces", "capabilities", "no_new_privs", "landlock", "seccomp", "child_filter", "rlimits")
 _PROBE_MEMORY = 256 * 1024 * 1024

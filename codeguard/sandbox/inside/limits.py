@@ -22,10 +22,12 @@ def limit(name: str, value: int) -> None:
         return  # macOS refuses some; the preflight says which hold
 
 
-def limit_zygote() -> None:
-    """No core files, no file contents, no locked memory, no queues, a plain stack."""
-    for name in ("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"):
+def limit_zygote(files: bool = False) -> None:
+    """No core files, no file contents (unless `files`), no locked memory, no queues, a plain stack."""
+    for name in ("RLIMIT_CORE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"):
         limit(name, 0)
+    if not files:
+        limit("RLIMIT_FSIZE", 0)
     limit("RLIMIT_STACK", _STACK)
 
 

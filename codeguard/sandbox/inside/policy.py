@@ -83,9 +83,8 @@ class CodePolicy(RestrictingNodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:  # noqa: N802
         """Check an attribute's name, and guard the few whose danger depends on the object."""
         loaded = isinstance(node.ctx, ast.Load)
-        if not attribute_allowed(node.attr):
-            if loaded:
-                return _call("_refuse_", f"Line {node.lineno}: attribute {node.attr}", node)
+        if loaded and not attribute_allowed(node.attr):
+            return _call("_refuse_", f"Line {node.lineno}: attribute {node.attr}", node)
         if not loaded and (node.attr in _FIXED or not attribute_allowed(node.attr)):
             node.value = _call("_refuse_", f"Line {node.lineno}: setting attribute {node.attr}", node)
             node.attr = "refused"

@@ -1,0 +1,34 @@
+"""Runs the one request on standard input and writes its frames to standard output: no fork, level L0."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from . import modules, wire, world
+from .runner import Runner, writer
+
+try:
+    from . import limits
+except ImportError:  # Windows has no resource module
+    limits = None  # type: ignore[assignment]
+
+
+def main(options: dict[str, Any]) -> None:
+    """Load, limit, run, end. Never returns."""
+    header = sys.stdin.buffer.read(wire.REQUEST.size)
+    _, cpu_s, memory_bytes, _, size = wire.REQUEST.unpack(header)
+    payload = sys.stdin.buffer.read(size)
+    result = os.dup(1)
+    runner = Runner()
+    modules.preload(options["wide"])
+    runner.prepare()
+    world.forget_paths()
+    if limits is not None:
+        limits.limit_zygote(files=True)
+        limits.limit_child(cpu_s, memory_bytes)
+    try:
+        runner.run(payload, writer(result))
+    finally:
+        os._exit(0)

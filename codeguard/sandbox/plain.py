@@ -1,0 +1,116 @@
+"""The fallback of systems without fork: one separate process a job, level L0.
+
+Nothing confines it but its own process, the deadline from outside and the
+resource limits that the system has. Only a caller that asks for L0 gets it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from typing import IO
+
+from codeguard.sandbox.inside import wire
+from codeguard.sandbox.model import Layer, Level, Limits
+from codeguard.sandbox.zygotes import BOOT, GRACE_S, Answer, Kind, ZygoteDiedError, restricted_python_home
+
+_NAMES = (
+    "namespaces",
+    "capabilities",
+    "no_new_privs",
+    "landlock",
+    "seccomp",
+    "child_filter",
+    "rlimits",
+    "cgroup",
+)
+
+
+class PlainProcess:
+    """Has the interface of a zygote and starts an interpreter for each job."""
+
+    level = Level.L0
+
+    def __init__(self, kind: Kind, without: frozenset[str]) -> None:
+        self.kind = kind
+        why = "left out on request" if "zygote" in without else f"not made for {sys.platform}"
+        self.layers = tuple(Layer(name, False, why) for name in _NAMES)
+        self._options: dict[str, object] = {
+            "control": None,
+            "site": restricted_python_home(),
+            "wide": kind.wide,
+            "without": [],
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+        self._output: IO[bytes] | None = None
+        self._cap = 0
+
+    def fileno(self) -> int:
+        """Return a number of its own; there is nothing to wait on."""
+        return id(self)
+
+    def deadline(self, wall_s: float) -> float:
+        """Return when, by the monotonic clock, the answer to what is sent now is overdue."""
+        return time.monotonic() + wall_s + GRACE_S
+
+    def send(self, payload: bytes, limits: Limits, extra_bytes: int) -> None:
+        """Start an interpreter on one request; ZygoteDiedError where it does not start."""
+        header = wire.REQUEST.pack(
+            limits.wall_s, limits.cpu_s, limits.memory_bytes, limits.frame_bytes + extra_bytes, len(payload)
+        )
+        self._cap = limits.frame_bytes + extra_bytes
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed in receive
+        given = tempfile.TemporaryFile()  # noqa: SIM115 - closed below
+        try:
+            given.write(header + payload)
+            given.seek(0)
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-s", "-S", "-B", str(BOOT), json.dumps(self._options)],
+                stdin=given,
+                stdout=self._output,
+                stderr=subprocess.DEVNULL,
+                env={"PYTHONHASHSEED": str(self.kind.hash_seed), **_needed()},
+            )
+        except OSError as error:
+            raise ZygoteDiedError(f"cannot start: {error}") from None
+        finally:
+            given.close()
+
+    def receive(self, until: float) -> Answer:
+        """Wait for the interpreter's end, or end it."""
+        assert self._process is not None
+        assert self._output is not None
+        reason = wire.ENDED
+        try:
+            status = self._process.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            status, reason = self._process.wait(), wire.DEADLINE
+        self._output.seek(0)
+        output = self._output.read(self._cap + 1)
+        self._output.close()
+        if len(output) > self._cap:
+            reason = wire.FLOOD
+        # a wait status as on POSIX: the signal in the low bits, else the exit code above them
+        return Answer(reason, -status if status < 0 else (status & 0xFF) << 8, 0.0, output)
+
+    def close(self) -> None:
+        """End the interpreter if one runs."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        if self._output is not None:
+            with contextlib.suppress(OSError):
+                self._output.close()
+
+
+def _needed() -> dict[str, str]:
+    """Return what an interpreter does not start without."""
+
+    names = ("SYSTEMROOT",) if sys.platform == "win32" else ()
+    return {name: os.environ[name] for name in names if name in os.environ}

@@ -1,0 +1,154 @@
+"""Many jobs, several zygotes, some of which die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from codeguard.errors import SandboxError
+from codeguard.sandbox import Call, Job, Level, Limits, Sandbox, Status, World, imports
+from codeguard.sandbox.codes import CodeCache, code_key
+from codeguard.sandbox.model import Tier
+from codeguard.sandbox.zygotes import Zygote
+
+
+def numbered(number: int) -> Job:
+    return Job(f"def f(): return {number}", (Call("f"),))
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(Level.L1, workers=2) as made:
+        yield made
+
+
+def test_results_come_in_the_order_given(sandbox: Sandbox) -> None:
+    slow = Job("def f():\n    while True: pass", (Call("f"),), limits=Limits(wall_s=0.2))
+    jobs = [slow if index in (0, 7) else numbered(index) for index in range(20)]
+    results = list(sandbox.run_many(jobs))
+    assert [result.status for result in results].count(Status.TIMEOUT) == 2
+    assert [result.calls[0].value for result in results] == [None if n in (0, 7) else n for n in range(20)]
+
+
+def test_an_abandoned_iteration_leaves_the_sandbox_usable(sandbox: Sandbox) -> None:
+    results = sandbox.run_many(map(numbered, range(50)))
+    assert next(results).calls[0].value == 0
+    results.close()  # type: ignore[attr-defined]
+    assert sandbox.run(numbered(7)).calls[0].value == 7
+
+
+def test_threads_may_share_a_sandbox(sandbox: Sandbox) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda number: sandbox.run(numbered(number)).calls[0].value, range(40)))
+    assert found == list(range(40))
+
+
+def killer(sandbox: Sandbox, done: threading.Event) -> None:
+    """Kill whatever zygote is known, again and again."""
+    for _ in range(15):
+        if done.wait(0.05):
+            return
+        for zygote in list(sandbox._idle):
+            if isinstance(zygote, Zygote):
+                os.kill(zygote.pid, signal.SIGKILL)
+
+
+def test_no_verdict_is_lost_or_doubled_when_zygotes_are_killed() -> None:
+    done = threading.Event()
+    with Sandbox(Level.L1, workers=2) as sandbox:
+        thread = threading.Thread(target=killer, args=(sandbox, done))
+        thread.start()
+        found = [sandbox.run(numbered(number)) for number in range(60)]
+        done.set()
+        thread.join()
+    assert [result.calls[0].value for result in found if result.status is Status.COMPLETED] == [
+        number for number, result in enumerate(found) if result.status is Status.COMPLETED
+    ]
+    assert all(result.status in (Status.COMPLETED, Status.NO_SIGNAL) for result in found)
+    assert sum(result.status is Status.NO_SIGNAL for result in found) <= 3
+
+
+def test_a_zygote_that_stops_is_replaced() -> None:
+    with Sandbox(Level.L1) as sandbox:
+        assert sandbox.run(numbered(1)).calls[0].value == 1
+        (zygote,) = sandbox._idle
+        assert isinstance(zygote, Zygote)
+        serving = Path(f"/proc/{zygote.pid}/task/{zygote.pid}/children").read_text().split()
+        for pid in [zygote.pid, *map(int, serving)]:
+            os.kill(pid, signal.SIGSTOP)
+        job = Job("def f(): return 2", (Call("f"),), limits=Limits(wall_s=0.2))
+        assert sandbox.run(job).calls[0].value == 2
+        assert zygote not in sandbox._idle
+
+
+def test_closing_leaves_no_process_and_no_descriptor() -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    sandbox = Sandbox(Level.L1, workers=2)
+    list(sandbox.run_many(map(numbered, range(4))))
+    pids = [zygote.pid for zygote in sandbox._idle if isinstance(zygote, Zygote)]
+    assert pids
+    sandbox.close()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert sandbox.run(numbered(1)).status is Status.UNSUPPORTED
+
+
+def test_constructing_starts_nothing() -> None:
+    assert Sandbox(workers=3)._idle == []
+    with pytest.raises(SandboxError, match="1 or more"):
+        Sandbox(workers=0)
+
+
+def test_each_hash_seed_has_a_zygote_of_its_own(sandbox: Sandbox) -> None:
+    source = "def f(): return hash('a')"
+    found = {
+        sandbox.run(Job(source, (Call("f"),), world=World(hash_seed=seed))).calls[0].value
+        for seed in (0, 1, 2)
+    }
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "wide"),
+    [
+        ("import math", False),
+        ("from collections.abc import Iterable", False),
+        ("def f(): return 1", False),
+        ("import math, json", False),
+        ("import random", True),
+        ("import math, socket", True),
+        ("from os import path", True),
+        ("x = __import__('os')", True),
+        ("exec(text)", True),
+    ],
+)
+def test_a_job_goes_to_the_zygote_that_has_its_modules(source: str, wide: bool) -> None:
+    assert imports.wide(Job(source, ())) is wide
+
+
+def test_code_is_compiled_once(sandbox: Sandbox) -> None:
+    job = numbered(123456)
+    assert sandbox.run(job).calls[0].value == 123456
+    assert sandbox._codes.get(code_key(job.source, Tier.RESTRICTED)) is not None
+    assert sandbox.run(job).calls[0].value == 123456
+
+
+def test_code_on_disk_is_believed_only_with_its_seal(tmp_path: Path) -> None:
+    key = code_key("source", Tier.NATIVE)
+    CodeCache(tmp_path, b"secret").put(key, b"code")
+    (path,) = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert CodeCache(tmp_path, b"secret").get(key) == b"code"
+    assert CodeCache(tmp_path, b"another").get(key) is None
+    assert CodeCache(tmp_path, None).get(key) is None
+    path.write_bytes(path.read_bytes()[:-1] + b"X")
+    assert CodeCache(tmp_path, b"secret").get(key) is None
+
+
+def test_the_key_of_code_depends_on_all_that_made_it() -> None:
+    assert len({code_key(text, tier) for text in ("a", "b") for tier in Tier}) == 4
