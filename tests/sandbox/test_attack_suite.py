@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from attacks import unconfined
 from attacks.case import ADD_VALUES, Attack, Proof, spoof
-from attacks.catalogue import ALL, CATEGORIES
+from attacks.catalogue import ALL, CATEGORIES, ONLY_LAYER
 from attacks.confined import Range
 
 from codeguard.sandbox import Job, Level, Sandbox, Status, Tier
@@ -69,6 +69,73 @@ def test_works_without_confinement(attack: Attack) -> None:
 @pytest.mark.parametrize(("attack", "tier"), _cases(), ids=_name)
 def test_has_no_effect_within_the_sandbox(attack: Attack, tier: Tier, range_: Range) -> None:
     assert range_.effects(attack, tier) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("without", ONLY_LAYER, ids="+".join)
+def test_two_layers_stand_before_every_crossing(without: tuple[str, ...]) -> None:
+    with Range(frozenset(without)) as made:
+        engaged = {layer.name for layer in made.sandbox.layers() if layer.engaged}
+        assert not engaged & set(without)
+        through = {
+            attack.id
+            for attack in ALL
+            if attack.proof is not Proof.CUT and Tier.NATIVE not in dict(attack.residual)
+            if made.effects(attack, Tier.NATIVE)
+        }
+    assert through == ONLY_LAYER[without]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", [attack for attack in ALL if attack.proof is Proof.CUT], ids=_name)
+def test_resource_attack_is_cut_half_a_second_after_its_limit_at_the_latest(
+    attack: Attack, timed_range: Range
+) -> None:
+    assert timed_range.effects(attack, Tier.NATIVE) == []
+
+
+# Categories whose effects are harmless even where nothing but the rules stands before them.
+RULES = ("introspection", "imports", "policy", "advisories")
+NO_SYSTEM = frozenset({"namespaces", "landlock", "seccomp", "child_filter", "rlimits", "cgroup"})
+
+
+@pytest.fixture(scope="module")
+def rules_alone() -> Iterator[Range]:
+    with Range(NO_SYSTEM) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def timed_range() -> Iterator[Range]:
+    with Range(timed=True) as made:
+        yield made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param(
+            attack,
+            marks=[pytest.mark.xfail(reason=dict(attack.residual)["rules"], strict=True)]
+            if "rules" in dict(attack.residual)
+            else [],
+        )
+        for attack in ALL
+        if attack.category in RULES
+    ],
+    ids=_name,
+)
+def test_rules_stop_it_without_any_layer_of_the_operating_system(attack: Attack, rules_alone: Range) -> None:
+    assert rules_alone.effects(attack, Tier.RESTRICTED) == []
+
+
+@pytest.mark.slow
+def test_most_attacks_work_in_the_child_once_nothing_stands_before_them(rules_alone: Range) -> None:
+    """The attacks are armed in the sandbox's own child too, not only in the naive harness."""
+    attacks = [attack for attack in ALL if attack.category in RULES]
+    armed = [attack for attack in attacks if rules_alone.effects(attack, Tier.NATIVE)]
+    assert len(armed) > 0.75 * len(attacks)
 
 
 # The measuring itself can fail: harmless code in the place of an attack.

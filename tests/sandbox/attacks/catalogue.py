@@ -50,3 +50,32 @@ ALL = tuple(
     for category, attacks in CATEGORIES.items()
     for attack in attacks
 )
+
+# What crosses where one layer of the operating system is missing, so that only this layer stands
+# before it: a residual risk. The two seccomp filters count as one layer.
+ONLY_LAYER: dict[tuple[str, ...], frozenset[str]] = {
+    ("namespaces",): frozenset({"environment/host-name", "environment/host-name-uname"}),
+    ("capabilities",): frozenset(),
+    ("landlock",): frozenset(),
+    ("seccomp",): frozenset(),
+    ("child_filter",): frozenset(),
+    ("rlimits",): frozenset(),
+    ("cgroup",): frozenset(),
+    ("seccomp", "child_filter"): frozenset(
+        {
+            # kept by the kernel for the namespace's next process
+            "network/keyring",
+            "network/system-v-shared-memory",
+            "network/system-v-message",
+            # within the attacker's own process: more of the kernel to attack, no effect by itself
+            "kernel/compare-processes",
+            "kernel/executable-memory",
+            "kernel/foreign-architecture",
+            "kernel/host-name-change",
+            "kernel/personality",
+            "kernel/ptrace-child",
+            # a frame written by a handler instead of the function
+            "spoofing/frame-by-handler",
+        }
+    ),
+}

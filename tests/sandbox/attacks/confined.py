@@ -63,7 +63,17 @@ class Range:
             )
         if attack.proof is Proof.FLAP and repr(results[0].calls) != repr(results[1].calls):
             found.append("two runs differ")
+        if self.timed and attack.proof is Proof.CUT and (late := self._overtime(attack, tier, results[0])):
+            found.append(late)
         return found + self._outside()
+
+    def _overtime(self, attack: Attack, tier: Tier, result: JobResult) -> str:
+        """Say how late the attack was cut; tried again where another process may be why."""
+        walls = [result.wall_s]
+        while min(walls) > self.limits.wall_s + OVERTIME_S and len(walls) < 4:
+            walls.append(self._attack(attack, tier).wall_s)
+        late = min(walls) > self.limits.wall_s + OVERTIME_S
+        return f"cut after {min(walls):.2f} s at best" if late else ""
 
     def run(self, attack: Attack, tier: Tier) -> JobResult:
         """Run the attack's job alone and return what the host sees."""
@@ -105,8 +115,6 @@ class Range:
             found.append("behaves where it is tested")
         if attack.proof is Proof.CRASH and result.status is Status.COMPLETED and _returned(result):
             found.append("completed")
-        if self.timed and attack.proof is Proof.CUT and result.wall_s > self.limits.wall_s + OVERTIME_S:
-            found.append(f"cut after {result.wall_s:.2f} s")
         if result.status is Status.UNSUPPORTED and "not engaged" in result.detail:
             found.append("was not tested: " + result.detail)
         return found

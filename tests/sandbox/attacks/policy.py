@@ -60,7 +60,6 @@ def attack():
     return Text(path).fill(textwrap.dedent)
 """,
         (POLICY, FACADE, WORLD),
-        residual=LIBRARY,
     ),
     _writes(
         "update-wrapper",
@@ -85,7 +84,6 @@ import timeit
 def attack():
     timeit.timeit("open('@MARKER@', 'w').close()", number=1)
 """,
-        residual=LIBRARY,
     ),
     _writes(
         "redirect-attribute",
@@ -109,7 +107,6 @@ import warnings
 def attack():
     warnings.catch_warnings()._module.sys.modules["os"].mkdir("@MARKER@")
 """,
-        residual=LIBRARY,
     ),
     _writes(
         "dataclass-field-name",
@@ -141,7 +138,6 @@ def attack():
         return x
     shape.register(other)
 """,
-        residual=LIBRARY,
     ),
     _writes(
         "copy-state",
@@ -215,7 +211,6 @@ def attack():
     with Catch():
         1 / 0
 """,
-        residual=DATA,
     ),
     Attack(
         "format-warning",
@@ -240,7 +235,6 @@ def attack():
 """,
         (FACADE, WORLD, SECCOMP, NAMESPACES),
         sought='["node", true]',
-        residual=LIBRARY,
     ),
     spoof(
         "patched-iterencode",
