@@ -19,7 +19,7 @@ MAX_IMPORT_CHARS = 8_000  # of all of them together
 READ_BYTES = 4096
 # A parser that goes over the text again and again takes time in its square. Ordinary files are read about
 # 1.5 times; the count of bytes, other than a clock, gives the same answer on every machine.
-READ_BUDGET = 20
+READ_BUDGET = 5
 FREE_READS = 1_000_000
 
 
@@ -88,18 +88,21 @@ def _parse(language: Language, text: bytes) -> Node | None:
     """Return the root of the syntax tree, None where the parser read more than its budget."""
     room = FREE_READS + READ_BUDGET * len(text)
 
-    parsing = True
-
     def read(offset: int, point: object) -> bytes:
         nonlocal room
-        if not parsing:  # a node asks for its text, which may not be cut short: it would ask for ever
-            return text[offset : offset + 64]
         room -= READ_BYTES
-        return text[offset : offset + READ_BYTES] if room > 0 else b""
+        return text[
+            offset : offset + READ_BYTES
+        ]  # always the truth: an end of the file that moves crashes the parser
 
-    tree = Parser(language).parse(read)
-    parsing = False
-    return tree.root_node if room > 0 else None
+    def is_over_budget(offset: int, has_error: bool) -> bool:
+        return room < 0
+
+    try:
+        tree = Parser(language).parse(read, progress_callback=is_over_budget)
+    except ValueError:  # what a parse that was called off raises
+        return None
+    return tree.root_node
 
 
 def _bounded(outline: Outline) -> tuple[tuple[str, ...], str]:

@@ -195,3 +195,11 @@ def test_names_and_nesting_have_a_limit() -> None:
 @pytest.mark.parametrize("name", ["a.py", "a.js", "a.md"])
 def test_no_depth_and_no_repetition_crashes(name: str, source: str) -> None:
     chunked(source, name)
+
+
+def test_a_text_that_makes_the_parser_read_again_and_again_is_called_off() -> None:
+    """A backslash a line costs the Python grammar time in the square of the lines."""
+    file = chunked("def f(): pass\n" + "\\\n" * 100_000 + "\ndef g(): pass\n")
+    assert file.notes == ("functions found by indentation: the python parser gave up on it",)
+    assert (file.parsed, file.syntax_errors) == (True, True)
+    assert named(file, "f")[0].text == "def f(): pass\n"
