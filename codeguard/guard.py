@@ -190,7 +190,10 @@ class _Search:
         return self._ranking(text, outcome, warnings)
 
     def _enough(self, outcome: DefenseOutcome) -> bool:
-        return len({item.chunk.path for item in outcome.retained if not item.convicted}) >= self._k
+        """Say whether k files would be shown even if mode "drop" removed what it removes."""
+        threshold = self._config.drop_threshold
+        presentable = {i.chunk.path for i in outcome.retained if not i.convicted and i.penalty <= threshold}
+        return len(presentable) >= self._k
 
     def _candidates(self, hits: Sequence[Hit], warnings: dict[str, None]) -> Iterator[Candidate]:
         chunks = self._workspace.catalog.chunks(hit.id for hit in hits)
