@@ -8,23 +8,18 @@ catalog says what the id stands for.
 from __future__ import annotations
 
 import contextlib
-import os
-import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
+from codeguard.chroma_import import import_chromadb
 from codeguard.errors import StoreError
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 COLLECTION = "codeguard"
 ADD_BATCH = 1000
@@ -198,26 +193,6 @@ class VectorStore:
                 close()
         if self._lock is not None:
             self._lock.release()
-
-
-def import_chromadb() -> ModuleType:
-    """Import chromadb without letting the current directory's `.env` configure it.
-
-    Chroma reads a `.env` while it is imported, which a hostile repository can
-    bring along; the import happens in an empty folder where there is one.
-    """
-    if "chromadb" in sys.modules or not Path(".env").exists():
-        import chromadb
-
-        return chromadb
-    here = Path.cwd()
-    with tempfile.TemporaryDirectory() as empty:
-        os.chdir(empty)
-        try:
-            import chromadb
-        finally:
-            os.chdir(here)
-    return chromadb
 
 
 @contextlib.contextmanager

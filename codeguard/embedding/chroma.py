@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 
+from codeguard.chroma_import import import_chromadb
 from codeguard.embedding.base import Vectors, unit_rows
 from codeguard.errors import EmbeddingError
 
 DIMENSION = 384
 BATCH = 256  # texts handed over at a time
-
-
-def import_chromadb() -> ModuleType:
-    """Import chromadb without letting the current directory's `.env` configure it.
-
-    Chroma reads that file while it is imported, and a hostile repository can
-    bring one along; so the import happens in an empty folder.
-    """
-    if "chromadb" not in sys.modules and Path(".env").exists():
-        here = Path.cwd()
-        with tempfile.TemporaryDirectory() as empty:
-            os.chdir(empty)
-            try:
-                return importlib.import_module("chromadb")
-            finally:
-                os.chdir(here)
-    return importlib.import_module("chromadb")
 
 
 class ChromaEmbedding:

@@ -32,8 +32,7 @@ class PerplexitySignal:
             signal=self.name,
             id="outlier",
             penalty=context.weights["perplexity.outlier"],
-            reason=f"{score.bits_per_character:.2f} bits per character, {score.z:.1f} deviations "
-            "above held-out trusted files",
+            reason=score.reason,
             severity=Severity.LOW,
             confidence=Confidence.LOW,
             span=subject.chunk.span,

@@ -31,8 +31,9 @@ from typing import Any
 
 import numpy as np
 
+from codeguard.chroma_import import import_chromadb
 from codeguard.embedding import Embedding, open_embedding
-from codeguard.embedding.chroma import ChromaEmbedding, import_chromadb
+from codeguard.embedding.chroma import ChromaEmbedding
 from codeguard.embedding.minilm import first_loaded, open_tokenizer
 from experiments.benchmarks.chroma_files import place
 from experiments.benchmarks.standard_library import described, functions, read, shuffled, standard_files

@@ -1,0 +1,29 @@
+"""The one way chromadb is imported: late, and deaf to the folder we stand in."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+
+
+def import_chromadb() -> ModuleType:
+    """Import chromadb without letting the current directory's `.env` configure it.
+
+    Chroma reads a `.env` while it is imported, which a hostile repository can
+    bring along; the import happens in an empty folder where there is one.
+    """
+    if "chromadb" in sys.modules or not Path(".env").exists():
+        import chromadb
+
+        return chromadb
+    here = Path.cwd()
+    with tempfile.TemporaryDirectory() as empty:
+        os.chdir(empty)
+        try:
+            import chromadb
+        finally:
+            os.chdir(here)
+    return chromadb
