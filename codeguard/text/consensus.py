@@ -9,6 +9,7 @@ at all, and abstains where the votes split into two camps.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -20,12 +21,13 @@ from codeguard.embedding import Embedding
 from codeguard.errors import ConfigError
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
 from codeguard.text.reading import Reader
-from codeguard.text.tokens import sentences
+from codeguard.text.tokens import sentences, words
 from codeguard.text.votes import Floats, Rivalry, dependent_groups, find_rivalry, weights
 
 Rule = Literal["sound", "original"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 FEWEST = 4  # below this many summaries the original rule drops none
+REPEATED_FLOOR = 0.5  # of the best sentence's cosine to the query, for a sentence of several documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,8 @@ class ConsensusConfig:
 
     rule: Rule = "sound"
     duplicate: float = 0.92
-    floor: float = 0.15
-    dissent: float = 0.25
+    floor: float = 0.1
+    dissent: float = 0.2
     trusted_weight: float = 3.0
 
     def __post_init__(self) -> None:
@@ -204,8 +206,17 @@ class Consensus:
         if not flat:
             return [""] * len(summaries)
         rows = self.embedding.embed([query, *flat])
-        near = iter((rows[1:] @ rows[0] >= self.config.floor).tolist())
-        return [" ".join(sentence for sentence in group if next(near)) for group in parts]
+        near = rows[1:] @ rows[0]
+        repeated = Counter(" ".join(words(sentence)) for group in parts for sentence in set(group))
+        # A sentence that several documents bring word for word is a forced one, unless it answers the question.
+        limit = [
+            max(self.config.floor, REPEATED_FLOOR * float(near.max()))
+            if repeated[" ".join(words(sentence))] > 1
+            else self.config.floor
+            for sentence in flat
+        ]
+        on_task = iter((near >= np.array(limit)).tolist())
+        return [" ".join(sentence for sentence in group if next(on_task)) for group in parts]
 
 
 def mean_similarity(vectors: NDArray[np.float32]) -> Floats:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.errors import CorpusError, NothingToDoError
+from codeguard.text.mlfilter import Example
 from codeguard.text.model import Document
 
 
@@ -42,6 +43,40 @@ def read_documents(path: Path, *, labels: bool = False) -> tuple[Document, ...]:
     return tuple(documents)
 
 
+def read_examples(path: Path) -> tuple[Example, ...]:
+    """Return labelled examples from JSON lines: "query", "text" and "poisoned" (true or false) each.
+
+    Raises:
+        CorpusError: the file cannot be read or a line is malformed.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CorpusError(f"{path} cannot be read ({error})") from None
+    examples = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        value = _object(line, number, path)
+        query, text, poisoned = value.get("query"), value.get("text"), value.get("poisoned")
+        if not isinstance(query, str) or not isinstance(text, str) or not isinstance(poisoned, bool):
+            raise CorpusError(
+                f"{path}, line {number}", expected='"query" and "text" strings, "poisoned" true or false'
+            )
+        examples.append(Example(query, text, poisoned))
+    return tuple(examples)
+
+
+def _object(line: str, number: int, path: Path) -> dict[str, Any]:
+    try:
+        value: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        raise CorpusError(f"{path}, line {number}", got="no JSON", expected='{"text": "…"}') from None
+    if not isinstance(value, dict):
+        raise CorpusError(f"{path}, line {number}", got=type(value).__name__, expected="an object")
+    return value
+
+
 def _tsv(line: str, number: int, path: Path) -> Document | None:
     label, tab, text = line.partition("\t")
     if not tab:
@@ -52,11 +87,8 @@ def _tsv(line: str, number: int, path: Path) -> Document | None:
 
 
 def _json(line: str, number: int, path: Path) -> Document:
-    try:
-        value: Any = json.loads(line)
-    except (ValueError, RecursionError):
-        raise CorpusError(f"{path}, line {number}", got="no JSON", expected='{"text": "…"}') from None
-    if not isinstance(value, dict) or not isinstance(value.get("text"), str):
+    value = _object(line, number, path)
+    if not isinstance(value.get("text"), str):
         raise CorpusError(f"{path}, line {number}", expected='an object with a string "text"')
     for key in ("id", "label", "source"):
         if key in value and not isinstance(value[key], str):

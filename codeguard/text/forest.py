@@ -20,7 +20,7 @@ from codeguard.errors import MissingExtraError
 from codeguard.text.model import TextDefenseError
 
 Floats = NDArray[np.float64]
-TREES, SMALLEST_LEAF = 300, 2
+TREES, SMALLEST_LEAF = 200, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Forest:
             raise ValueError("values out of range")
 
 
-def train_forest(rows: Floats, poisoned: NDArray[np.bool_], seed: int = 0) -> Forest:
+def train_forest(rows: Floats, poisoned: NDArray[np.bool_], seed: int = 0, trees: int = TREES) -> Forest:
     """Train a forest on labelled rows, both classes with equal weight.
 
     Raises:
@@ -104,7 +104,7 @@ def train_forest(rows: Floats, poisoned: NDArray[np.bool_], seed: int = 0) -> Fo
     except ImportError:
         raise MissingExtraError("training a random forest needs scikit-learn", "text") from None
     model = ensemble.RandomForestClassifier(
-        n_estimators=TREES, min_samples_leaf=SMALLEST_LEAF, class_weight="balanced", random_state=seed
+        n_estimators=trees, min_samples_leaf=SMALLEST_LEAF, class_weight="balanced", random_state=seed
     ).fit(rows, poisoned)
     roots, parts, start = [], [], 0
     for estimator in model.estimators_:

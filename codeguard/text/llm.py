@@ -9,7 +9,6 @@ place.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib
 import ipaddress
 import json
@@ -18,18 +17,16 @@ import random
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from codeguard.errors import CodeguardError, ConfigError, MissingExtraError
 from codeguard.text.llmcache import AnswerCache, cache_key
 
 Message = Mapping[str, str]
-T = TypeVar("T")
 
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 LONGEST_PAUSE = 20.0  # seconds, whatever a Retry-After asks for
@@ -125,6 +122,8 @@ class LLMClient:
         self._cache = AnswerCache(config.cache_dir) if config.cache_dir else None
         self._lock = threading.Lock()
         self._usage = Usage()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._client: Any = None
         self._free_at = 0.0  # monotonic seconds: when the rate limit allows the next request
 
     @property
@@ -145,23 +144,48 @@ class LLMClient:
         """Return an answer or an error for every prompt, in the order of the prompts."""
         if not prompts:
             return []
-        return _run(lambda: self._gather(prompts, logprobs))
+        # A loop of our own, so that connections are kept between calls and a notebook's loop is not in the way.
+        return asyncio.run_coroutine_threadsafe(self._gather(prompts, logprobs), self._running()).result()
+
+    def close(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        with self._lock:
+            loop, client, self._loop, self._client = self._loop, self._client, None, None
+        if loop is not None:
+            if client is not None:
+                asyncio.run_coroutine_threadsafe(client.close(), loop).result()
+            loop.call_soon_threadsafe(loop.stop)
+
+    def __enter__(self) -> LLMClient:
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self.close()
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=_serve_loop, args=(self._loop,), name="llm", daemon=True).start()
+            return self._loop
 
     async def _gather(
         self, prompts: Sequence[Sequence[Message]], logprobs: bool
     ) -> list[Completion | LLMError]:
         gate = asyncio.Semaphore(self.config.concurrency)
-        async with self._connect() as client:
+        if self._client is None:
+            self._client = self._connect()
+        client = self._client
 
-            async def one(messages: Sequence[Message]) -> Completion | LLMError:
-                async with gate:
-                    try:
-                        return await self._ask(client, messages, logprobs)
-                    except LLMError as error:
-                        self._count(failed=1)
-                        return error
+        async def one(messages: Sequence[Message]) -> Completion | LLMError:
+            async with gate:
+                try:
+                    return await self._ask(client, messages, logprobs)
+                except LLMError as error:
+                    self._count(failed=1)
+                    return error
 
-            return list(await asyncio.gather(*(one(messages) for messages in prompts)))
+        return list(await asyncio.gather(*(one(messages) for messages in prompts)))
 
     async def _ask(self, client: Any, messages: Sequence[Message], logprobs: bool) -> Completion:
         config = self.config
@@ -225,8 +249,7 @@ class LLMClient:
             self._free_at = start + 60 / self.config.per_minute
         await asyncio.sleep(start - now)
 
-    @contextlib.asynccontextmanager
-    async def _connect(self) -> AsyncIterator[Any]:
+    def _connect(self) -> Any:
         config, openai = self.config, self._openai
         http = openai.DefaultAsyncHttpxClient(
             follow_redirects=False,
@@ -234,7 +257,7 @@ class LLMClient:
             timeout=config.timeout_s,
             event_hooks={"response": [_bounding(_http_module(openai), config.answer_bytes)]},
         )
-        client = openai.AsyncOpenAI(
+        return openai.AsyncOpenAI(
             base_url=config.base_url,
             api_key=config.api_key or "none",
             max_retries=0,
@@ -242,8 +265,6 @@ class LLMClient:
             http_client=http,
             default_headers={"Accept-Encoding": "identity"},
         )
-        async with client:
-            yield client
 
     def _count(self, **more: int) -> None:
         with self._lock:
@@ -366,11 +387,8 @@ def _retry_after(headers: Mapping[str, str]) -> float:
     return value if math.isfinite(value) and value > 0 else 0.0
 
 
-def _run(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine to its end, in a thread of its own where a loop is running already (a notebook)."""
+def _serve_loop(loop: asyncio.AbstractEventLoop) -> None:
     try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(make())
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(lambda: asyncio.run(make())).result()
+        loop.run_forever()
+    finally:
+        loop.close()

@@ -26,6 +26,7 @@ Kind = Literal["forest", "xgboost"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 SCHEMA = "codeguard.text.filter/1"
 FOLDS = 5
+FOLD_TREES = 100  # enough to place the threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +219,7 @@ def _judged(document: Document, chance: float, seen: bool, threshold: float) -> 
 
 def _fit(kind: Kind, rows: Floats, poisoned: NDArray[np.bool_]) -> Any:
     if kind == "forest":
-        return train_forest(rows, poisoned).predict
+        return train_forest(rows, poisoned, trees=FOLD_TREES).predict
     booster = _train_booster(rows, poisoned)
     return lambda unseen: _boosted(booster, unseen)
 

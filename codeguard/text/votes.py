@@ -13,8 +13,8 @@ from codeguard.text.model import Document
 from codeguard.text.tokens import content_words, words
 
 PASSAGE = 6  # consecutive words that two authors do not share by chance
-COVERED = 0.9  # of the votes that two rival claims have to hold together
-SHARED = 0.1  # of the smaller claim's votes that may hold both
+COVERED = 0.85  # of the votes that two rival claims have to hold together
+SHARED = 0.34  # of the smaller claim's votes that may hold both: who argues names the other view
 
 Floats = NDArray[np.float64]
 
@@ -83,19 +83,18 @@ def find_rivalry(
 ) -> Rivalry | None:
     """Find the two words that split the summaries best, the heavier camp first; None where nothing does.
 
-    Two words are rivals where nearly every vote holds one of them and
-    hardly any both, where they are of one kind (a number against a number, a
-    name against a name), and where at least `least_votes` groups stand
-    behind the lesser one. Of several pairs the one that covers most wins.
+    Two words are rivals where nearly every vote holds one of them and few
+    both, where both are numbers or neither is, and where at least
+    `least_votes` groups stand behind the lesser one. Of several pairs the
+    one that covers most wins. Where one word is in every summary there is
+    no rivalry: whoever disagrees would not use it.
     """
-    asked = set(content_words(query))
+    asked = claim_words(query)
     holders: dict[str, set[int]] = defaultdict(set)
-    kinds: dict[str, str] = {}
     for index, summary in enumerate(summaries):
-        for word, kind in _terms(summary):
+        for word in claim_words(summary):
             if word not in asked:
                 holders[word].add(index)
-                kinds[word] = min(kinds.get(word, kind), kind)
     present = [index for index, summary in enumerate(summaries) if summary]
     total = float(vote[present].sum())
     weight = {word: float(vote[list(who)].sum()) for word, who in holders.items()}
@@ -103,7 +102,7 @@ def find_rivalry(
     best: tuple[float, float, str, str] | None = None
     for number, one in enumerate(usable):
         for other in usable[number + 1 :]:
-            if kinds[one] != kinds[other]:
+            if is_number(one) != is_number(other):
                 continue
             both = float(vote[list(holders[one] & holders[other])].sum())
             smaller = min(weight[one], weight[other])
@@ -121,23 +120,18 @@ def find_rivalry(
     )
 
 
-def _terms(summary: str) -> Iterable[tuple[str, str]]:
-    """Return the content words of a summary, each with its kind: number, name or word."""
-    capitals = {token.lower() for token in _inner_tokens(summary) if token[:1].isupper()}
-    for word in set(content_words(summary)):
-        kind = "number" if any(char.isdigit() for char in word) or word in _NUMERALS else "word"
-        yield word, "name" if word in capitals and kind == "word" else kind
+def claim_words(summary: str) -> set[str]:
+    """Return the content words of a summary, without a possessive or plural s."""
+    return {word.removesuffix("'s").removesuffix("s") for word in content_words(summary)} - {""}
 
 
-def _inner_tokens(summary: str) -> Iterable[str]:
-    tokens = summary.replace("(", " ").replace('"', " ").split()
-    for before, token in zip(["."] + tokens, tokens, strict=False):
-        if not before.endswith((".", "!", "?", ":")):
-            yield token.strip(".,;:!?)'")
+def is_number(word: str) -> bool:
+    """Say whether a word is a number, in digits or spelled out."""
+    return any(char.isdigit() for char in word) or word in _NUMERALS
 
 
 _NUMBER_WORDS = """
     one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty
     seventy eighty ninety hundred thousand million billion first second third half twice once
 """
-_NUMERALS = frozenset(_NUMBER_WORDS.split())
+_NUMERALS = frozenset(word.removesuffix("s") for word in _NUMBER_WORDS.split())

@@ -1,0 +1,219 @@
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from codeguard.embedding import LexicalEmbedding
+from codeguard.errors import ConfigError
+from codeguard.text import Document
+from codeguard.text.consensus import Consensus, ConsensusConfig, mean_similarity
+from codeguard.text.extractive import ExtractiveReader
+from codeguard.text.llm import LLMClient, LLMConfig
+from codeguard.text.llm_reader import LLMReader
+from codeguard.text.reading import Reading
+from codeguard.text.votes import dependent_groups, find_rivalry, weights
+from experiments.text.consensus_corpus import load_topics
+from experiments.text.consensus_poison import ATTACKS, PHRASE, poison, replace_answer, succeeded
+from experiments.text.gullible import gullible
+from experiments.text.loopback import Reply, completion, serve
+
+EMBEDDING = LexicalEmbedding()
+BONES = load_topics()[2]
+CONFIG = ConsensusConfig(floor=0.02)  # the lexical embedding's cosines are smaller than MiniLM's
+
+
+class Scripted:
+    """Gives each text as its own summary, or an error for a text that says so."""
+
+    def answer(self, query: str, texts: Sequence[str]) -> Reading:
+        return Reading(" ".join(texts))
+
+    def summarise_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
+        return [Reading("", error="timeout") if "FAIL" in text else Reading(text) for text in texts]
+
+    def answer_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
+        return [Reading(text) for text in texts]
+
+
+def documents(*texts: str, sources: Sequence[str] = ()) -> list[Document]:
+    return [
+        Document(text, id=str(index), source=sources[index] if sources else "")
+        for index, text in enumerate(texts)
+    ]
+
+
+def groups_of(*items: Document, query: str = "") -> list[int]:
+    return dependent_groups(items, EMBEDDING.embed([item.text for item in items]), query, 0.92)
+
+
+def test_copies_and_near_copies_and_one_source_are_one_vote() -> None:
+    text = "An adult human has 212 bones, as was found in a recent count."
+    groups = groups_of(
+        Document(text),
+        Document(text.upper() + "!"),
+        Document("Something else that one person wrote about dogs.", source="blog"),
+        Document("And another page on trains and timetables.", source="blog"),
+        Document(BONES.documents[0]),
+    )
+    assert groups == [0, 0, 1, 1, 2]
+
+
+def test_a_shared_passage_makes_dependent_but_the_question_s_own_words_do_not() -> None:
+    shared = "as the committee of nine experts unanimously declared"
+    one, two = Document(f"Bones are many {shared}."), Document(f"Rivers run deep, {shared}.")
+    assert groups_of(one, two) == [0, 0]
+    question = "how many bones does an adult human have"
+    asked = [Document(f"{question}? I count 206."), Document(f"Some ask {question}; the list is long.")]
+    assert groups_of(*asked, query=question) == [0, 1]
+
+
+def test_independent_documents_are_independent_votes() -> None:
+    votes = 0
+    for topic in load_topics():
+        votes += len(set(groups_of(*(Document(text) for text in topic.documents), query=topic.question)))
+    assert votes >= 297  # of 300: a few share six words by chance
+
+
+def test_a_group_s_vote_is_shared_and_a_trusted_member_raises_it() -> None:
+    assert weights([0, 0, 1], [False, False, False], 3).tolist() == [0.5, 0.5, 1]
+    assert weights([0, 0, 1], [True, False, False], 3).tolist() == [1.5, 1.5, 1]
+
+
+@pytest.mark.parametrize(
+    ("summaries", "words"),
+    [
+        (["it is 206", "206 bones", "206 in all", "212 bones", "212 of them"], {"206", "212"}),
+        (["it is 206", "206 bones", "206 in all", "212 bones"], None),  # one dissenter is outvoted, no camp
+        (["206 bones"] * 5, None),
+        (["Leonardo's work", "by Leonardo", "Raphael did", "it was Raphael"], {"leonardo", "raphael"}),
+        ([], None),
+        (["", "", ""], None),
+    ],
+)
+def test_rivals_split_nearly_all_votes(summaries: list[str], words: set[str] | None) -> None:
+    count = len(summaries)
+    found = find_rivalry(summaries, "how many bones", np.ones(count), list(range(count)))
+    assert ({found.word, found.rival} if found else None) == words
+
+
+def test_the_original_rule_drops_below_mean_minus_one_deviation_and_none_of_three() -> None:
+    texts = ["206 bones in the adult", "the adult has 206 bones", "adult bones: 206", "quarterly tax report"]
+    old = Consensus(Scripted(), EMBEDDING, ConsensusConfig(rule="original"))
+    assert [item.kept for item in old.select(documents(*texts), "bones").judgments] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+    assert len(old.select(documents(*texts[1:]), "bones").kept) == 3
+    similarity = mean_similarity(EMBEDDING.embed(texts))
+    rows = EMBEDDING.embed(texts)
+    expected = [np.mean([rows[i] @ rows[j] for j in range(4) if j != i]) for i in range(4)]
+    np.testing.assert_allclose(similarity, expected, rtol=1e-5)
+
+
+def test_copies_of_one_poison_do_not_outvote_the_rest() -> None:
+    wrong = [f"An adult human has 212 bones, there is no doubt. ({n})" for n in range(7)]
+    result = Consensus(Scripted(), EMBEDDING, CONFIG).answer(
+        documents(*BONES.documents[:3], *wrong), BONES.question
+    )
+    assert "206" in result.answer
+    assert result.answer.count("212") <= 1
+
+
+def test_two_camps_of_similar_weight_mean_no_answer() -> None:
+    wrong = [replace_answer(text, BONES) for text in BONES.documents[5:]]
+    judge = Consensus(Scripted(), EMBEDDING, CONFIG)
+    result = judge.answer(documents(*BONES.documents[:5], *wrong), BONES.question)
+    assert result.answer == ""
+    assert "206" in result.abstained
+    assert "212" in result.abstained
+    assert {item.rule for item in result.selection.judgments} == {"two_camps"}
+
+
+def test_a_trusted_document_decides_between_camps() -> None:
+    wrong = [replace_answer(text, BONES) for text in BONES.documents[7:]]
+    clean = [Document(text, trusted=True) for text in BONES.documents[:4]]
+    judge = Consensus(Scripted(), EMBEDDING, ConsensusConfig(floor=0.02, dissent=0.3))
+    result = judge.answer([*clean, *documents(*wrong)], BONES.question)
+    assert "206" in result.answer
+    assert "212" not in result.answer
+    assert [item.rule for item in result.selection.rejected] == ["rival_claim"] * 3
+
+
+def test_a_forced_phrase_is_off_the_task() -> None:
+    forced = [f"{PHRASE}.", f"{PHRASE}!"]
+    result = Consensus(Scripted(), EMBEDDING, CONFIG).answer(
+        documents(*BONES.documents[:5], *forced), BONES.question
+    )
+    assert [item.rule for item in result.selection.judgments[5:]] == ["off_task"] * 2
+    assert PHRASE not in result.answer
+
+
+def test_a_failed_call_is_an_error_of_that_document_and_no_vote() -> None:
+    selection = Consensus(Scripted(), EMBEDDING, CONFIG).select(
+        documents(*BONES.documents[:4], "FAIL"), BONES.question
+    )
+    assert [item.rule for item in selection.judgments] == ["agrees"] * 4 + ["call_failed"]
+    assert "4 independent votes" in selection.notes[0]
+
+
+@pytest.mark.parametrize("rule", ["sound", "original"])
+def test_all_calls_failed_or_nothing_given(rule: str) -> None:
+    judge = Consensus(Scripted(), EMBEDDING, ConsensusConfig(rule=rule))  # type: ignore[arg-type]
+    assert judge.answer(documents("FAIL", "FAIL 2"), "q").abstained == "no document was kept"
+    assert judge.answer([], "q").answer == ""
+
+
+def test_a_failure_keeps_nothing() -> None:
+    class Broken(Scripted):
+        def summarise_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
+            return []
+
+    result = Consensus(Broken(), EMBEDDING).answer(documents("a", "b"), "q")
+    assert "lost a summary" in result.abstained
+    assert not result.selection.kept
+
+
+@pytest.mark.parametrize("changes", [{"rule": "x"}, {"floor": 2}, {"dissent": -1}, {"trusted_weight": 0}])
+def test_a_configuration_that_means_nothing_is_refused(changes: dict[str, object]) -> None:
+    with pytest.raises(ConfigError):
+        ConsensusConfig(**changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_through_a_real_server_a_gullible_model_is_kept_from_two_of_ten(attack: str) -> None:
+    pytest.importorskip("openai")
+    texts = [*BONES.documents[:8], *poison(BONES, attack, "distinct", 2, list(BONES.documents[8:]))]  # type: ignore[arg-type]
+    with serve(gullible({BONES.question: (BONES.right, BONES.wrong)})) as server:
+        reader = LLMReader(LLMClient(LLMConfig(server.url, "gullible")))
+        plain = reader.answer(BONES.question, texts).text
+        result = Consensus(reader, EMBEDDING, CONFIG).answer(documents(*texts), BONES.question)
+    assert succeeded(attack, BONES, plain) == (attack != "incorrect fact")  # type: ignore[arg-type]
+    assert not succeeded(attack, BONES, result.answer)  # type: ignore[arg-type]
+
+
+def test_a_server_that_fails_for_one_document_costs_that_document() -> None:
+    pytest.importorskip("openai")
+
+    def respond(request: dict[str, object]) -> Reply:
+        return Reply(b"{}", 400) if "OVERLOAD" in str(request) else completion("An adult has 206 bones.")
+
+    with serve(respond) as server:
+        reader = LLMReader(LLMClient(LLMConfig(server.url, "m")))
+        selection = Consensus(reader, EMBEDDING, CONFIG).select(
+            documents(*BONES.documents[:4], "OVERLOAD"), BONES.question
+        )
+    assert [item.rule for item in selection.judgments] == ["agrees"] * 4 + ["call_failed"]
+
+
+def test_the_embedded_reader_needs_no_server() -> None:
+    judge = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING, CONFIG)
+    assert "206" in judge.answer(documents(*BONES.documents), BONES.question).answer
+
+
+def test_the_corpus_is_thirty_questions_with_ten_documents_that_hold_the_answer() -> None:
+    topics = load_topics()
+    assert len(topics) == 30
+    assert all(len(set(topic.documents)) == 10 for topic in topics)
+    assert [text for topic in topics for text in topic.documents if topic.right not in text.lower()] == []
