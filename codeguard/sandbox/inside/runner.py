@@ -183,7 +183,6 @@ class Runner:
         try:
             function()
         except BaseException as error:
-            self.effects.active = False
             status = "memory" if type(error) is MemoryError else "error"
             raise _StopError(status, f"{type(error).__name__}: {_text(error)}") from None
         finally:
@@ -193,19 +192,24 @@ class Runner:
         setup, target, arguments = call
         names = _Scope(scope, __builtins__=scope["__builtins__"], __name__=MODULE)
         args, kwargs = (None, {}) if arguments is None else marshal.loads(arguments)
+        # to the end: what an iterator, str() of an exception or a finalizer does is the code's own too
+        self.effects.active = True
+        try:
+            return self._called(setup, target, args, kwargs, names, out, encoder)
+        finally:
+            self.effects.active = False
+
+    def _called(
+        self, setup: Any, target: Any, args: Any, kwargs: Any, names: _Scope, out: _Capture, encoder: Encoder
+    ) -> list[Any]:
         budget = encoder.budget
         try:
-            self.effects.active = True
-            try:
-                if setup is not None:
-                    types.FunctionType(setup, names)()
-                value = names.find(target) if type(target) is str else types.FunctionType(target, names)()
-                if args is not None:
-                    value = value(*args, **kwargs)
-                # an iterator's body is the code's own and runs here
-                shown = encoder.encode(value)
-            finally:
-                self.effects.active = False
+            if setup is not None:
+                types.FunctionType(setup, names)()
+            value = names.find(target) if type(target) is str else types.FunctionType(target, names)()
+            if args is not None:
+                value = value(*args, **kwargs)
+            shown = encoder.encode(value)
             after = None if args is None or all(map(_immutable, args)) else encoder.encode(args)
         except TooLargeError as error:
             encoder.budget = budget
