@@ -61,6 +61,7 @@ class _Open:
     name: str
     header: bytes
     members: int
+    body: int | None = None  # indentation of its first statement, where that is on a line of its own
 
 
 def outline(source: bytes) -> Outline:
@@ -77,13 +78,14 @@ def outline(source: bytes) -> Outline:
             continue
         if line.code.startswith(b"#"):
             for block in stack:
-                if block.indent < line.indent:
+                if block.body is not None and block.body <= line.indent:
                     block.end = line.end
             continue
         while stack and stack[-1].indent >= line.indent:
             _close(stack, marks)
         for block in stack:
             block.end = line.end
+            block.body = line.indent if block.body is None else block.body
         in_function = any(block.word == b"def" for block in stack)
         if not in_function and _DECORATOR.match(line.code):
             decorated = line.start if decorated is None else decorated
