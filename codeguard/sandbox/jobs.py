@@ -82,7 +82,7 @@ def result(
 ) -> JobResult:
     """Return what an answer says, as far as the bytes follow the protocol."""
     bodies = deque(decoding.frames(answer.output))
-    if bodies and bodies[0].startswith(wire.CODE):
+    if sent.extra_bytes > wire.CODE_BYTES and bodies and bodies[0].startswith(wire.CODE):
         # the child wrote it before it ran anything of the source
         codes.put(sent.key, bodies.popleft()[len(wire.CODE) :])
     try:
