@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 
 from codeguard.chunking import registry
 from codeguard.chunking.base import Grammar
@@ -104,11 +105,9 @@ def _chunks(
     name: str, data: bytes, decoded: DecodedText, utf8: bytes, source: bytes, parts: Sequence[_Part]
 ) -> tuple[Chunk, ...]:
     placed = [(piece, language, cut.imports) for cut, language in parts for piece in cut.pieces]
-    texts = [utf8[piece.start : piece.end] for piece, _, _ in placed]
-    characters = [0]
-    for text in texts:
-        characters.append(characters[-1] + len(text.decode()))
-    offsets = byte_offsets(data, decoded, characters)
+    raw = [utf8[piece.start : piece.end] for piece, _, _ in placed]
+    texts = [part.decode() for part in raw]
+    offsets = byte_offsets(data, decoded, list(accumulate(map(len, texts), initial=0)))
     offsets[-1] = len(data)  # also where a byte order mark is all there is
     lines = lines_of(source, [piece for piece, _, _ in placed])
     return tuple(
@@ -117,8 +116,8 @@ def _chunks(
             symbol=piece.symbol,
             kind=piece.kind,
             span=Span(*lines[index], offsets[index], offsets[index + 1]),
-            text=texts[index].decode(),
-            sha256=hashlib.sha256(texts[index]).hexdigest(),
+            text=texts[index],
+            sha256=hashlib.sha256(raw[index]).hexdigest(),
             # A function found in prose is Python; what is around it is not.
             language="python" if language in _PROSES and piece.kind is not ChunkKind.LINES else language,
             imports=imports,

@@ -48,7 +48,8 @@ def outline_of(root: Node, grammar: Grammar) -> Outline:
         if found is None:
             continue
         inside = found.inside or node
-        name = _SPACE.sub(" ", found.name)[:MAX_NAME]
+        name = found.name if found.name.isidentifier() else _SPACE.sub(" ", found.name)
+        name = name[:MAX_NAME]
         inner = (*level.scope, name) if name else level.scope
         symbol = ".".join(inner)
         if found.role is Role.IMPORT:
