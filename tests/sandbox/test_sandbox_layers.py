@@ -62,7 +62,6 @@ TRIES = [
     ("socket.socket()", 1),
     ("socket.socketpair()", 1),
     ("signal.setitimer(signal.ITIMER_REAL, 1)", 1),
-    ("resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))", 1),
 ]
 
 
