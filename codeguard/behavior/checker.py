@@ -140,9 +140,9 @@ class BehaviorChecker:
                 break
         if report is not None and report.verdict not in (Verdict.PASS, Verdict.NO_SIGNAL):
             return report
-        for reference, likeness in references:
+        for place, (reference, likeness) in enumerate(references):
             profile = self._profiles[reference.digest]
-            found = yield from examination.against_reference(profile, likeness)
+            found = yield from examination.against_reference(profile, likeness, best=place == 0)
             if found.verdict is not Verdict.NO_SIGNAL:
                 return found
             report = report or found

@@ -79,8 +79,14 @@ class Examination:
         report = self._report(Verdict.PASS, f"{len(known(answered))} cases agree", result, origin=spec.origin)
         return self._covered(report, missing)
 
-    def against_reference(self, profile: Profile, likeness: Similarity) -> Steps[CheckReport]:
-        """Hold the candidate to a trusted function: its examples, and its results on generated inputs."""
+    def against_reference(
+        self, profile: Profile, likeness: Similarity, best: bool = True
+    ) -> Steps[CheckReport]:
+        """Hold the candidate to a trusted function: its examples, and its results on generated inputs.
+
+        `best` says that no other trusted function is more alike.
+        """
+        likeness = likeness if best else replace(likeness, closest=False)
         origin = profile.reference.origin
         extra = beyond(self.candidate.capabilities, profile.capabilities)
         questions = self._questions(profile)

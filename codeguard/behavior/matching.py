@@ -134,22 +134,32 @@ def body_tokens(definition: Definition) -> Counter[str]:
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """How alike two functions are, each part from 0 to 1; None where one side says nothing."""
+    """How alike two functions are, each part from 0 to 1; None where one side says nothing.
+
+    `closest` is False where another trusted function is more alike.
+    """
 
     name: float
     doc: float | None
     body: float | None
     same_signature: bool = True
+    telling_name: bool = True
+    closest: bool = True
 
     @property
     def twin(self) -> bool:
         """Name and text leave no doubt that the two are one function, whatever they return."""
-        return self.name == 1.0 and ((self.doc or 0.0) >= 0.6 or (self.body or 0.0) >= 0.6)
+        return self.closest and self.name == 1.0 and ((self.doc or 0.0) >= 0.6 or (self.body or 0.0) >= 0.6)
 
     @property
     def sure(self) -> bool:
-        """A strong match that takes as many arguments: it need not agree first to be held to every example."""
-        return self.strong and self.same_signature
+        """A strong match that takes as many arguments: it need not agree first to be held to every example.
+
+        A name of one word, `replace` or `first`, is everybody's: with
+        descriptions of different things it is not enough.
+        """
+        told = self.telling_name or self.doc is None or self.doc >= 0.6 or (self.body or 0.0) >= 0.6
+        return self.strong and self.same_signature and told
 
     @property
     def described(self) -> bool:
@@ -187,6 +197,7 @@ def compare(candidate: Features, reference: Features) -> Similarity:
         doc=_doc_similarity(candidate.doc, reference.doc),
         body=_body_similarity(candidate.body, reference.body),
         same_signature=candidate.arity == reference.arity,
+        telling_name=len(reference.name) > 1,
     )
 
 

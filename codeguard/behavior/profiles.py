@@ -14,6 +14,7 @@ from codeguard.behavior.budget import Budget
 from codeguard.behavior.discovery import guesses
 from codeguard.behavior.domain import Domain, learn_domain
 from codeguard.behavior.effects import Capability, capabilities, observed
+from codeguard.behavior.effecttables import CHANCE
 from codeguard.behavior.examples import Example, Prints, Returns
 from codeguard.behavior.folding import constants_of, literals_of
 from codeguard.behavior.generate import Arguments, generate
@@ -96,6 +97,8 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         profile = replace(profile, domain=domain, capabilities=profile.capabilities | observed(effects))
         seen += more
     seen += yield from _variants(runner, examples, random, budget)
+    if any(capability.kind == CHANCE for capability in profile.capabilities):
+        seen = []  # what agreed in two worlds may have done so by luck
     return replace(profile, generated=tuple(seen))
 
 
@@ -198,13 +201,14 @@ def _confirmed(
         return (), [], "", ()
     calls = tuple(call for _, call in pairs)
     result, again = yield from runner.run(Batch(calls), Batch(calls[::-1], OTHER_WORLD))
+    by_chance = any(item.kind == CHANCE for item in capabilities(reference.runnable.source))
     if not any(answer.outcome is not Outcome.NOT_RUN for answer in result.calls):
         written = tuple(item for item, _ in pairs if item.args is not None and item.expected is not None)
         return written, [], result.detail or result.status.value, result.effects
     confirmed: list[Example] = []
     doubted: list[Observed] = []
     for (example, call), answer, other in zip(pairs, result.calls, again.calls[::-1], strict=False):
-        if not _stable(answer, other, call):
+        if not _stable(answer, other, call) or (by_chance and example.expected is None):
             continue
         kept = _confirm(example, answer)
         if kept is not None:

@@ -182,7 +182,8 @@ def meets(expected: Expected, result: CallResult, scale: float = 1.0) -> Compari
 
 
 def _raised(result: CallResult) -> Comparison:
-    if INCONCLUSIVE_EXCEPTIONS.intersection(result.exception):
+    # A name that nothing binds says that surroundings are missing; an unbound local is the function's own.
+    if result.exception[:1] == ("NameError",) or INCONCLUSIVE_EXCEPTIONS.intersection(result.exception):
         return Comparison.UNKNOWN
     return Comparison.DIFFERENT
 
