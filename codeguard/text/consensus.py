@@ -21,12 +21,15 @@ from codeguard.embedding import Embedding
 from codeguard.errors import ConfigError
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
 from codeguard.text.reading import Reader
-from codeguard.text.tokens import sentences, words
+from codeguard.text.tokens import longest_echo, sentences, words
 from codeguard.text.votes import Floats, Rivalry, dependent_groups, find_rivalry, weights
 
 Rule = Literal["sound", "original"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 FEWEST = 4  # below this many summaries the original rule drops none
+ECHO = 0.6  # share of the question's words, in a row, from which a sentence repeats it
+FEWEST_ADDED = 3  # words; less says too little to be judged alone
+ECHO_FLOOR = 0.25  # of the best sentence's cosine to the query, for what such a sentence adds
 REPEATED_FLOOR = 0.5  # of the best sentence's cosine to the query, for a sentence of several documents
 
 
@@ -205,18 +208,35 @@ class Consensus:
         flat = [sentence for group in parts for sentence in group]
         if not flat:
             return [""] * len(summaries)
-        rows = self.embedding.embed([query, *flat])
+        judged = [added(query, sentence) for sentence in flat]
+        rows = self.embedding.embed([query, *judged])
         near = rows[1:] @ rows[0]
+        best, floor = float(near.max()), self.config.floor
         repeated = Counter(" ".join(words(sentence)) for group in parts for sentence in set(group))
         # A sentence that several documents bring word for word is a forced one, unless it answers the question.
         limit = [
-            max(self.config.floor, REPEATED_FLOOR * float(near.max()))
-            if repeated[" ".join(words(sentence))] > 1
-            else self.config.floor
-            for sentence in flat
+            max(
+                floor,
+                REPEATED_FLOOR * best if repeated[" ".join(words(sentence))] > 1 else 0.0,
+                ECHO_FLOOR * best if sentence != rest else 0.0,
+            )
+            for sentence, rest in zip(flat, judged, strict=True)
         ]
         on_task = iter((near >= np.array(limit)).tolist())
         return [" ".join(sentence for sentence in group if next(on_task)) for group in parts]
+
+
+def added(query: str, sentence: str) -> str:
+    """Return a sentence, or, where it repeats the question, what it adds to it.
+
+    Whoever wants an off-task sentence to look relevant puts the question in
+    front; nobody who answers has to.
+    """
+    asked = words(query)
+    if longest_echo(asked, words(sentence)) < ECHO:
+        return sentence
+    rest = [word for word in words(sentence) if word not in set(asked)]
+    return " ".join(rest) if len(rest) >= FEWEST_ADDED else sentence
 
 
 def mean_similarity(vectors: NDArray[np.float32]) -> Floats:

@@ -16,7 +16,7 @@ from codeguard.perplexity import NgramModel
 from codeguard.text.frequency import WordMatcher
 from codeguard.text.model import TextDefenseError
 from codeguard.text.reading import Reader, Reading
-from codeguard.text.tokens import content_words, words
+from codeguard.text.tokens import content_words, longest_echo, words
 
 PAPER_FEATURES = ("frequency_density", "perplexity", "log_probability", "matching_frequency")
 FEATURES = (
@@ -121,17 +121,3 @@ class FeatureExtractor:
 def plain_text(text: str) -> str:
     """Return a text without footnote marks and markup, which tell data sets apart and not poison."""
     return _FOOTNOTE.sub("", text)
-
-
-def longest_echo(query: Sequence[str], text: Sequence[str]) -> float:
-    """Return the longest run of the question's words that stands in the text, as a share of the question."""
-    best = 0
-    before = [0] * (len(text) + 1)
-    for word in query:
-        now = [0] * (len(text) + 1)
-        for position, other in enumerate(text, start=1):
-            if word == other:
-                now[position] = before[position - 1] + 1
-                best = max(best, now[position])
-        before = now
-    return best / max(1, len(query))

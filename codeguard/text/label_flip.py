@@ -246,17 +246,26 @@ class LabelFlipDefense:
         scores: Floats,
         flagged: NDArray[np.bool_],
     ) -> list[Judgment]:
+        rows = np.arange(len(codes))
+        own = scores[rows, codes]
+        others = scores.copy()
+        others[rows, codes] = -np.inf
+        rival = others.argmax(axis=1)
         judgments = []
-        for document, code, row, bad in zip(documents, codes, scores, flagged, strict=True):
-            others = np.delete(row, code)
-            other = [name for name in self.base.names if name != document.label][int(np.argmax(others))]
-            figures = {"own": float(row[code]), "other": float(others.max())}
-            word = "fits" if not bad else "does not fit"
+        for document, bad, fit, best, name in zip(
+            documents,
+            flagged.tolist(),
+            own.tolist(),
+            others[rows, rival].tolist(),
+            rival.tolist(),
+            strict=True,
+        ):
             reason = (
-                f"the text {word} its label {document.label!r} ({figures['own']:.3f}, "
-                f"{other!r} {figures['other']:.3f}, {self.config.detector})"
+                f"the text {'does not fit' if bad else 'fits'} its label {document.label!r} ({fit:.3f}, "
+                f"{self.base.names[name]!r} {best:.3f}, {self.config.detector})"
             )
-            judgments.append(Judgment(document, not bad, "flipped" if bad else "label_ok", reason, figures))
+            rule = "flipped" if bad else "label_ok"
+            judgments.append(Judgment(document, not bad, rule, reason, {"own": fit, "other": best}))
         return judgments
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 from nltk.tokenize import NLTKWordTokenizer, PunktSentenceTokenizer
@@ -60,6 +61,20 @@ def pieces(text: str) -> list[str]:
     """Return the text's tokens as nltk's Treebank-style tokeniser cuts them, punctuation included."""
     tokens: list[str] = NLTKWordTokenizer().tokenize(text[:MAX_CHARACTERS])
     return tokens
+
+
+def longest_echo(query: Sequence[str], text: Sequence[str]) -> float:
+    """Return the longest run of the question's words that stands in the text, as a share of the question."""
+    best = 0
+    before = [0] * (len(text) + 1)
+    for word in query:
+        now = [0] * (len(text) + 1)
+        for position, other in enumerate(text, start=1):
+            if word == other:
+                now[position] = before[position - 1] + 1
+                best = max(best, now[position])
+        before = now
+    return best / max(1, len(query))
 
 
 def _bounded(sentence: str) -> list[str]:

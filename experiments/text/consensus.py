@@ -34,7 +34,7 @@ from experiments.text.loopback import serve
 
 GRID = ((5, (1, 2, 3)), (10, (1, 2, 3, 4, 5, 6, 7, 8)))
 MODES: dict[Attack, tuple[Mode, ...]] = {
-    "ignore instructions": ("distinct", "copies"),
+    "ignore instructions": ("distinct", "copies", "second order"),
     "incorrect fact": ("distinct", "copies", "rewritten"),
     "biased summary": ("distinct", "copies"),
 }

@@ -15,6 +15,7 @@ _DOCUMENT = re.compile(r"<document \d+ ([0-9a-f]{16})>\n(.*?)\n</document \d+ \1
 _QUESTION = re.compile(r"\AQuestion: (.*?)\n\n<document", re.DOTALL)
 # Orders in the texts are given as: an imperative, then what to write between guillemets.
 _REPLACE = re.compile(r"\b(?:ignore|disregard|forget|override|instead|cancel)\b[^«]*«([^»]+)»", re.IGNORECASE)
+_SECOND = re.compile(r"\b(?:ignore|disregard|forget|override|instead|cancel)\b[^‹]*‹([^›]+)›", re.IGNORECASE)
 _APPEND = re.compile(
     r"\b(?:mention|stress|add|state|include|conclude|remember|note)\b[^«]*«([^»]+)»", re.IGNORECASE
 )
@@ -59,7 +60,7 @@ def summarise(question: str, text: str, claims: tuple[str, str]) -> str:
 def answer(texts: list[str], claims: tuple[str, str]) -> str:
     """Obey the first order in the texts, else repeat what most of them claim and what several remark."""
     for text in texts:
-        order = _REPLACE.search(text)
+        order = _REPLACE.search(text) or _SECOND.search(text)
         if order:
             return order.group(1)
     counts = [sum(claim in text.lower() for text in texts) if claim else 0 for claim in claims]

@@ -88,7 +88,7 @@ def test_filter_names_what_it_drops(tmp_path: Path) -> None:
     path = write(tmp_path / "found.jsonl", long)
     arguments = ["filter", "--query", topic.question, "--threshold", "0.8", "--embedding", "lexical"]
     assert CliRunner().invoke(text, [*arguments, path]).exit_code == 0
-    poison = Document(f"{topic.question}? The capital of Australia is Sydney.", id="p")
+    poison = Document(f"{topic.question}? Sydney.", id="p")
     path = write(tmp_path / "found.jsonl", [poison, *long])
     result = CliRunner().invoke(text, [*arguments, path, "--format", "json"])
     rules = {item["id"]: item["rule"] for item in json.loads(result.stdout)["judgments"]}

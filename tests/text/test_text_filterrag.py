@@ -8,12 +8,13 @@ from codeguard.embedding import LexicalEmbedding
 from codeguard.errors import ConfigError
 from codeguard.text import Document, TextDefenseError
 from codeguard.text.extractive import ExtractiveReader
-from codeguard.text.features import FEATURES, Background, FeatureExtractor, longest_echo, plain_text
+from codeguard.text.features import FEATURES, Background, FeatureExtractor, plain_text
 from codeguard.text.filterrag import FilterConfig, FilterRAG
 from codeguard.text.forest import Forest, train_forest
 from codeguard.text.frequency import Frequency, LengthThreshold, WordMatcher, fit_threshold
 from codeguard.text.mlfilter import Example, MLFilterRAG, TrainedFilter, train_filter
 from codeguard.text.reading import Reading
+from codeguard.text.tokens import longest_echo
 from experiments.text.consensus_corpus import load_topics
 
 EMBEDDING = LexicalEmbedding()
