@@ -29,7 +29,18 @@ from codeguard.sandbox import Call, Job, Level, Sandbox, Status
 SOURCE = "def add(a, b):\n    return a + b\n"
 CALLS = (Call("add", (1, 2)), Call("add", (3, 4)))
 SCRIPT = SOURCE + "assert add(1, 2) == 3 and add(3, 4) == 7\n"
-BWRAP = "bwrap --ro-bind / / --dev /dev --proc /proc --unshare-all --die-with-parent".split()
+BWRAP = [
+    "bwrap",
+    "--ro-bind",
+    "/",
+    "/",
+    "--dev",
+    "/dev",
+    "--proc",
+    "/proc",
+    "--unshare-all",
+    "--die-with-parent",
+]
 # its own interpreter, with its own packages: prints seconds a check
 EVALPLUS = """
 import sys, time
@@ -37,7 +48,7 @@ sys.path.insert(0, sys.argv[1])
 from evalplus.eval import untrusted_check
 code = {source!r}
 def once():
-    status, _ = untrusted_check("humaneval", code, [[1, 2], [3, 4]], "add", expected=[3, 7], atol=0, ref_time=[0.1, 0.1])
+    status, _ = untrusted_check("humaneval", code, [[1, 2], [3, 4]], "add", expected=[3, 7], atol=0, ref_time=[0.1, 0.1])  # noqa: E501  # noqa: E501
     assert status == "pass", status
 if __name__ == "__main__":
     once()

@@ -255,7 +255,8 @@ def main() -> None:
         f"restricted tier: accepted {total - len(refused)} ({1 - len(refused) / total:.1%}), pass {len(passed)}"
     )
     print(
-        f"both tiers: accepted {len(accepted)} ({len(accepted) / total:.1%}), pass {len(either)} ({len(either) / total:.1%})"
+        f"both tiers: accepted {len(accepted)} ({len(accepted) / total:.1%}), "
+        f"pass {len(either)} ({len(either) / total:.1%})"
     )
     causes = collections.Counter(
         f"{row['restricted'][0]}: {row['restricted'][1][:70]}" for row in rows if row not in passed

@@ -6,7 +6,7 @@ from .words import words
 
 # pure computation: facades in the restricted tier
 _COMPUTING = words(
-    "__future__ abc array base64 binascii bisect calendar cmath collections collections.abc colorsys",
+    "__future__ _collections_abc abc array base64 binascii bisect calendar cmath collections collections.abc colorsys",
     "contextlib copy dataclasses datetime decimal difflib enum fractions functools hashlib heapq hmac",
     "html html.entities html.parser ipaddress itertools json keyword math numbers operator pprint queue random re",
     "reprlib secrets statistics string struct textwrap time types typing unicodedata uuid warnings weakref",
@@ -32,6 +32,12 @@ CHOSEN: dict[str, list[str]] = {
         "SEEK_SET SEEK_CUR SEEK_END UnsupportedOperation DEFAULT_BUFFER_SIZE",
     ),
     "threading": words("Lock RLock get_ident local Condition Event Semaphore BoundedSemaphore"),
+    "_weakref": words("ref proxy ReferenceType ProxyType getweakrefcount"),
+    # how addresses are written; nothing that makes a socket
+    "socket": words(
+        "AF_INET AF_INET6 SOCK_STREAM SOCK_DGRAM inet_pton inet_ntop inet_aton inet_ntoa htons ntohs htonl ntohl",
+        "gethostname error timeout gaierror herror",
+    ),
     "_thread": words("get_ident allocate_lock RLock LockType"),
     "codecs": words("encode decode BOM_UTF8 BOM_UTF16 BOM_UTF16_LE BOM_UTF16_BE BOM_UTF32 escape_decode"),
 }
@@ -52,7 +58,7 @@ _ENCODINGS = words(
 
 # what the lean zygote has: few modules, few shared objects, so its fork is cheap
 _CORE = words(
-    "__future__ abc bisect builtins collections collections.abc contextlib copy enum functools heapq",
+    "__future__ _collections_abc abc bisect builtins collections collections.abc contextlib copy enum functools heapq",
     "itertools json keyword math numbers operator re string textwrap time types typing",
 )
 

@@ -20,9 +20,7 @@ from .allowed import ALL, CHOSEN, COMPUTING, CORE
 # withheld from the facades: they lead to modules, frames or arbitrary attributes
 _HIDDEN: dict[str, frozenset[str]] = {
     "operator": frozenset({"attrgetter", "methodcaller"}),
-    "types": frozenset(
-        {"CodeType", "FunctionType", "FrameType", "TracebackType", "ModuleType", "LambdaType"}
-    ),
+    "types": frozenset({"CodeType", "FrameType", "TracebackType", "ModuleType"}),
     "typing": frozenset({"get_type_hints", "ForwardRef"}),
     "dataclasses": frozenset({"make_dataclass"}),
     "string": frozenset({"Formatter"}),

@@ -33,7 +33,7 @@ _OPEN_DUNDERS = frozenset(
         "rshift and xor or radd rsub rmul rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand",
         "rxor ror iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ixor ior neg pos",
         "abs invert complex int float index round trunc floor ceil lt le eq ne gt ge instancecheck",
-        "subclasscheck subclasshook init_subclass class_getitem set_name get set delete setattr delattr slots",
+        "dir subclasscheck subclasshook init_subclass class_getitem set_name get set delete setattr delattr slots",
         "match_args copy deepcopy getstate setstate getnewargs getnewargs_ex class dict all cause context",
         "suppress_context notes dataclass_fields dataclass_params fspath abstractmethods isabstractmethod",
         "members bound constraints origin args parameters total required_keys optional_keys orig_bases",
@@ -42,9 +42,7 @@ _OPEN_DUNDERS = frozenset(
 )
 _GUARDED = frozenset({"format", "format_map", "vformat", "get_field", "obj", "__dict__"})
 _REFUSED_ATTRIBUTES = INSPECT_ATTRIBUTES | {"mro", "f_trace_lines", "gi_suspended", "cr_suspended"}
-_REFUSED_NAMES = frozenset(
-    {"eval", "exec", "compile", "globals", "locals", "breakpoint", "__import__", "__builtins__"}
-)
+_REFUSED_NAMES = frozenset({"eval", "exec", "compile", "locals", "breakpoint", "__import__", "__builtins__"})
 
 
 _UNBINDABLE = frozenset({"__import__", "__builtins__", "_getattr_", "_refuse_", "_withheld_"})
@@ -337,7 +335,17 @@ def _guarded_vars(target: Any = _missing) -> Any:
     return guarded_getattr(target, "__dict__")
 
 
-_WITHHELD = _REFUSED_NAMES | {"open", "input", "help", "quit", "exit", "copyright", "credits", "license"}
+_WITHHELD = _REFUSED_NAMES | {
+    "globals",
+    "open",
+    "input",
+    "help",
+    "quit",
+    "exit",
+    "copyright",
+    "credits",
+    "license",
+}
 
 
 def restricted_builtins(replacements: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:

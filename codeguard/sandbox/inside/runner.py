@@ -127,7 +127,13 @@ class Runner:
         self._module = types.ModuleType(MODULE)
         sys.modules[MODULE] = self._module
         self._restricted = policy.restricted_builtins(
-            {"open": self._open, "input": self._input, "__import__": Facades(self.effects.note).import_}
+            {
+                "open": self._open,
+                "input": self._input,
+                # the real one answers with whatever module it is called from
+                "globals": lambda: vars(self._module),
+                "__import__": Facades(self.effects.note).import_,
+            }
         )
         self.world.enter(*WORLD)
 

@@ -190,6 +190,9 @@ class World:
         os.urandom = self._bytes
         if hasattr(os, "getrandom"):
             os.getrandom = lambda size, flags=0: self._bytes(size)
+        if "socket" in sys.modules:
+            network: Any = sys.modules["socket"]
+            network.gethostname = lambda: "sandbox"
         if "uuid" in sys.modules:
             # libuuid reads the clock and the network card itself; without it Python's own way is taken
             uuid: Any = sys.modules["uuid"]
