@@ -31,13 +31,7 @@ CALLS = (Call("add", (1, 2)), Call("add", (3, 4)))
 SCRIPT = SOURCE + "assert add(1, 2) == 3 and add(3, 4) == 7\n"
 BWRAP = [
     "bwrap",
-    "--ro-bind",
-    "/",
-    "/",
-    "--dev",
-    "/dev",
-    "--proc",
-    "/proc",
+    *["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"],
     "--unshare-all",
     "--die-with-parent",
 ]
@@ -48,7 +42,8 @@ sys.path.insert(0, sys.argv[1])
 from evalplus.eval import untrusted_check
 code = {source!r}
 def once():
-    status, _ = untrusted_check("humaneval", code, [[1, 2], [3, 4]], "add", expected=[3, 7], atol=0, ref_time=[0.1, 0.1])  # noqa: E501  # noqa: E501
+    inputs = [[1, 2], [3, 4]]
+    status, _ = untrusted_check("humaneval", code, inputs, "add", expected=[3, 7], atol=0, ref_time=[0.1, 0.1])
     assert status == "pass", status
 if __name__ == "__main__":
     once()

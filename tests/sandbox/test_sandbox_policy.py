@@ -75,7 +75,7 @@ REFUSED_WHEN_RUN = [
     "c.cr_frame.f_back",
     "f.f_globals",
     "from math import __loader__; __loader__()",
-    "import socket\nclass A(socket): pass",
+    "import ctypes\nclass A(ctypes): pass",
     "from math import pi as p, __loader__ as q; q.x",
 ]
 
