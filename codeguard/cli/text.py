@@ -13,6 +13,7 @@ import click
 
 from codeguard.embedding import Embedding
 from codeguard.errors import CodeguardError
+from codeguard.escaping import escaped
 from codeguard.text.consensus import RULES
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.files import read_documents, read_examples
@@ -25,6 +26,7 @@ from codeguard.text.reading import Reader
 
 EXIT_FINDINGS, EXIT_ERROR = 1, 2
 SHOWN_CHARACTERS = 60
+SHORT_ANSWER = 5  # words of an answer that Freq-Density is taken with
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -116,14 +118,14 @@ def filter_command(
 
     try:
         opened = open_embedding(embedding)
-        reader = _reader(llm_url, llm_model, opened)
+        reader = _reader(llm_url, llm_model, opened, SHORT_ANSWER)
         matcher = WordMatcher(opened if matching == "semantic" else None)
         if train_file is not None:
             if model_file is None:
                 raise click.UsageError("--train needs --model FILE to save to")
             model = train_filter(read_examples(train_file), opened, reader, kind=kind, matcher=matcher)  # type: ignore[arg-type]
             model.save(model_file)
-            click.echo(f"trained on {visible(str(train_file))}, threshold {model.threshold:.3f}")
+            click.echo(f"trained on {escaped(str(train_file))}, threshold {model.threshold:.3f}")
             return
         if documents is None or not query:
             raise click.UsageError("give DOCUMENTS and --query, or --train and --model")
@@ -173,19 +175,21 @@ def consensus_command(
         _fail(error)
     if form == "text":
         said = (
-            f"answer: {visible(result.answer)}"
+            f"answer: {escaped(result.answer)}"
             if result.answer
-            else f"no answer: {visible(result.abstained)}"
+            else f"no answer: {escaped(result.abstained)}"
         )
         click.echo(said)
     extra = {"answer": result.answer, "abstained": result.abstained}
     _show(result.selection, form, "codeguard.text.consensus/1", extra)
 
 
-def _reader(llm_url: str | None, llm_model: str, embedding: Embedding) -> Reader:
+def _reader(
+    llm_url: str | None, llm_model: str, embedding: Embedding, answer_words: int | None = None
+) -> Reader:
     """Return a reader: the model at the address where one is given, else sentences picked by the embedding."""
     if llm_url is None:
-        return ExtractiveReader(embedding)
+        return ExtractiveReader(embedding, answer_words=answer_words)
     key = os.environ.get("CODEGUARD_LLM_KEY", "")
     return LLMReader(LLMClient(LLMConfig(base_url=llm_url, model=llm_model, api_key=key)))
 
@@ -200,26 +204,18 @@ def _show(selection: Selection, form: str, schema: str, extra: Mapping[str, str]
         )
     else:
         for note in selection.notes:
-            click.echo(f"note: {visible(note)}")
+            click.echo(f"note: {escaped(note)}")
         for judgment in selection.rejected:
-            excerpt = visible(judgment.document.text[:SHOWN_CHARACTERS])
-            click.echo(f"rejected {visible(judgment.document.id)}: {visible(judgment.reason)}")
+            excerpt = escaped(judgment.document.text[:SHOWN_CHARACTERS])
+            click.echo(f"rejected {escaped(judgment.document.id)}: {escaped(judgment.reason)}")
             click.echo(f"    {excerpt}")
         click.echo(f"{len(selection.kept)} kept, {len(selection.rejected)} rejected")
     if selection.error:
-        click.echo(f"error: {visible(selection.error)}", err=True)
+        click.echo(f"error: {escaped(selection.error)}", err=True)
         raise SystemExit(EXIT_ERROR)
     raise SystemExit(EXIT_FINDINGS if selection.rejected else 0)
 
 
 def _fail(error: CodeguardError) -> NoReturn:
-    click.echo(f"error: {visible(str(error))}", err=True)
+    click.echo(f"error: {escaped(str(error))}", err=True)
     raise SystemExit(EXIT_ERROR)
-
-
-def visible(value: str) -> str:
-    """Return text that cannot drive a terminal: control, format and bidi characters are escaped."""
-    return "".join(
-        char if char.isprintable() or char == " " else char.encode("unicode_escape").decode("ascii")
-        for char in value
-    )

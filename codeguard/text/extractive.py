@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +18,20 @@ MAX_SENTENCES = 400  # of one text that are scored
 
 
 class ExtractiveReader:
-    """Answers with the sentence nearest to the query, summarises with the two nearest, in text order."""
+    """Answers with the sentence nearest to the query, summarises with the two nearest, in text order.
 
-    def __init__(self, embedding: Embedding, summary_sentences: int = 2) -> None:
-        """Take the embedding that sentences and query are compared by."""
+    With `answer_words` an answer to a single text is no whole sentence but
+    the words in a row that add most to the question, as a small model would
+    answer; FilterRAG wants that.
+    """
+
+    def __init__(
+        self, embedding: Embedding, summary_sentences: int = 2, answer_words: int | None = None
+    ) -> None:
+        """Take the embedding that sentences and query are compared by, and how much to give."""
         self._embedding = embedding
         self._length = summary_sentences
+        self._answer_words = answer_words
 
     def answer(self, query: str, texts: Sequence[str]) -> Reading:
         """Return the best sentence of all the texts; an error where they hold none."""
@@ -30,7 +39,10 @@ class ExtractiveReader:
 
     def answer_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
         """Return the best sentence of each text."""
-        return [self._pick(query, sentences(text), 1) for text in texts]
+        readings = [self._pick(query, sentences(text), 1) for text in texts]
+        if self._answer_words is None:
+            return readings
+        return [replace(item, text=short_answer(query, item.text, self._answer_words)) for item in readings]
 
     def summarise_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
         """Return the two best sentences of each text."""
@@ -52,6 +64,22 @@ class ExtractiveReader:
             lexical / highest
         )
         return total
+
+
+def short_answer(query: str, sentence: str, size: int) -> str:
+    """Return the `size` words in a row that add most to the question; numbers and names count double."""
+    tokens = sentence.split()
+    if len(tokens) <= size:
+        return sentence
+    asked = set(content_words(query))
+    gain = []
+    for place, token in enumerate(tokens):
+        new = [word for word in content_words(token) if word not in asked]
+        marked = any(char.isdigit() for char in token) or (place > 0 and token[:1].isupper())
+        gain.append(len(new) * (2 if marked else 1))
+    starts = range(len(tokens) - size + 1)
+    best = max(starts, key=lambda start: (sum(gain[start : start + size]), -start))
+    return " ".join(tokens[best : best + size])
 
 
 def _without_echoes(query: str, parts: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What ML-FilterRAG looks at: four figures of the paper, and seven more for attacks on which those invert."""
+"""What ML-FilterRAG looks at: four figures of the paper, and more for attacks on which those invert."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codeguard.perplexity import NgramModel
 from codeguard.text.frequency import WordMatcher
 from codeguard.text.model import TextDefenseError
 from codeguard.text.reading import Reader, Reading
-from codeguard.text.tokens import content_words, longest_echo, words
+from codeguard.text.tokens import content_words, longest_echo, sentences, words
 
 PAPER_FEATURES = ("frequency_density", "perplexity", "log_probability", "matching_frequency")
 FEATURES = (
@@ -28,6 +28,14 @@ FEATURES = (
     "bits",
     "worst_bits",
     "unknown_words",
+    "digits",
+    "capitals",
+    "commas",
+    "brackets",
+    "word_length",
+    "short_words",
+    "variety",
+    "sentence_length",
 )
 ORDER = 5  # characters of the n-gram model
 SMOOTHING = 0.1  # added to each word count
@@ -105,6 +113,7 @@ class FeatureExtractor:
             bits,
             self.background.characters.worst_window(text)[0],
             unknown / frequency.total,
+            *style(text, present),
         ]
 
     def _answer_log_probability(self, answer: str, present: Counter[str], total: int) -> float:
@@ -116,6 +125,28 @@ class FeatureExtractor:
             )
             for word in words(answer)
         )
+
+
+def style(text: str, present: Counter[str]) -> list[float]:
+    """Return how a text is written, whatever it says: shares of signs and words, mean lengths.
+
+    Model prose and encyclopedic prose differ here when every word of them
+    is on the topic. Whether a text breaks off is not among these: it tells
+    a cut of a data set from another, and any chunk may be cut.
+    """
+    total = max(1, sum(present.values()))
+    size = max(1, len(text))
+    short = total - sum(present[word] for word in content_words(" ".join(present)))
+    return [
+        sum(char.isdigit() for char in text) / size,
+        sum(char.isupper() for char in text) / size,
+        text.count(",") / total,
+        (text.count("(") + text.count('"')) / total,
+        sum(len(word) * count for word, count in present.items()) / total,
+        short / total,
+        len(present) / total**0.8,
+        total / max(1, len(sentences(text))),
+    ]
 
 
 def plain_text(text: str) -> str:

@@ -20,7 +20,7 @@ from codeguard.errors import MissingExtraError
 from codeguard.text.model import TextDefenseError
 
 Floats = NDArray[np.float64]
-TREES, SMALLEST_LEAF = 200, 2
+TREES, SMALLEST_LEAF = 150, 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 from text_samples import clean_base, clean_batch, flipped
 
-from codeguard.cli.text import text, visible
+from codeguard.cli.text import text
 from codeguard.text import Document
 from experiments.text.consensus_corpus import load_topics
 
@@ -77,16 +77,11 @@ def test_texts_cannot_drive_the_terminal(base: str, tmp_path: Path) -> None:
     assert "\x1b" not in result.output
 
 
-def test_visible_leaves_ordinary_text_alone() -> None:
-    assert visible("naïve – 価格 ok") == "naïve – 価格 ok"
-    assert visible("a\r\nb\x00\udc80") == "a\\r\\nb\\x00\\udc80"
-
-
 def test_filter_names_what_it_drops(tmp_path: Path) -> None:
     topic = load_topics()[5]
     long = [Document(" ".join(topic.documents[start : start + 3]), id=str(start)) for start in (0, 3)]
     path = write(tmp_path / "found.jsonl", long)
-    arguments = ["filter", "--query", topic.question, "--threshold", "0.8", "--embedding", "lexical"]
+    arguments = ["filter", "--query", topic.question, "--threshold", "0.5", "--embedding", "lexical"]
     assert CliRunner().invoke(text, [*arguments, path]).exit_code == 0
     poison = Document(f"{topic.question}? Sydney.", id="p")
     path = write(tmp_path / "found.jsonl", [poison, *long])

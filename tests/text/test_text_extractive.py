@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from codeguard.embedding import LexicalEmbedding
 from codeguard.text.bm25 import bm25
-from codeguard.text.extractive import ExtractiveReader
+from codeguard.text.extractive import ExtractiveReader, short_answer
 from codeguard.text.tokens import MAX_SENTENCE, content_words, sentences, words
 
 READER = ExtractiveReader(LexicalEmbedding())
@@ -74,3 +74,22 @@ def test_a_summary_keeps_the_order_of_the_text() -> None:
 def test_a_repeated_question_is_no_answer() -> None:
     text = "how tall is the tower? The tower is 12 metres tall."
     assert READER.answer("how tall is the tower", [text]).text == "The tower is 12 metres tall."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "answer"),
+    [
+        ("The Eiffel Tower is 330 metres tall and was finished in 1889 by him.", "and was finished in 1889"),
+        ("too short", "too short"),
+        ("", ""),
+    ],
+)
+def test_a_short_answer_is_the_words_that_add_most(sentence: str, answer: str) -> None:
+    assert short_answer("how tall is the Eiffel tower in metres 330", sentence, 5) == answer
+
+
+def test_only_answers_to_single_texts_are_shortened() -> None:
+    reader = ExtractiveReader(LexicalEmbedding(), answer_words=3)
+    question = "how tall is the Eiffel Tower"
+    assert len(reader.answer_each(question, [TOWER])[0].text.split()) == 3
+    assert len(reader.answer(question, [TOWER]).text.split()) > 3
