@@ -6,6 +6,7 @@ import ast
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeVar
 
 MAX_TEXT = 2_000_000  # characters; more than that is data, not code
@@ -46,8 +47,12 @@ def parse(text: str) -> ast.Module | None:
         return None
 
 
+@lru_cache(maxsize=4)
 def read_module(text: str) -> Module:
-    """Return a file's statements; prose and broken statements are left out."""
+    """Return a file's statements; prose and broken statements are left out.
+
+    The last few are remembered: every chunk of a file asks for the same one.
+    """
     text = text.removeprefix("\ufeff")
     tree = parse(text)
     if tree is not None:
