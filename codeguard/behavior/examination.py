@@ -16,7 +16,7 @@ from codeguard.behavior.matching import Similarity
 from codeguard.behavior.profiles import Profile, answers, random_for
 from codeguard.behavior.running import Batch, Runner, Steps, call_of
 from codeguard.behavior.shrink import size, smaller
-from codeguard.behavior.tailored import Tailored, neighbours, tailored_inputs
+from codeguard.behavior.tailored import Tailored, tailored_inputs
 from codeguard.behavior.ties import arbitrary
 from codeguard.behavior.trial import Answered, Question, compare, different, known, of_example, of_observed
 from codeguard.behavior.values import Comparison
@@ -27,7 +27,8 @@ from codeguard.sandbox.model import JobResult, Level, Outcome, Status, Tier
 LEAST_AGREEMENT = 0.5  # a weak match has to agree with so much before its differences count
 MAX_ROUNDS = 4
 MAX_SETTLED = 24
-LEAST_NEIGHBOURS = 2
+LEAST_TWINS = 3
+MAX_SUSPICIONS = 6
 SHRINK_WIDTH = 24
 NOT_TAKEN = frozenset({"TypeError", "AttributeError"})
 ENDINGS = {
@@ -206,6 +207,7 @@ class Examination:
         results = [] if result is None else [result]
         wrong = different(answered)
         by_key = {repr((item.args, dict(item.kwargs))): item for item in made}
+        suspicions = 0
         for item in wrong:
             origin = by_key[repr((item.question.call.args, dict(item.question.call.kwargs)))]
             if origin.inside:
@@ -217,7 +219,11 @@ class Examination:
                     Verdict.DIVERGES, [smallest], len(inside), profile.reference.origin, results[0]
                 )
                 return report, results
-            if origin.magic and (yield from self._isolated(profile, origin)):
+            refuses = item.answer.outcome is Outcome.RAISED
+            if not origin.magic or refuses or suspicions >= MAX_SUSPICIONS:
+                continue
+            suspicions += 1
+            if (yield from self._switched(profile, origin)):
                 report = self._wrong(
                     Verdict.DIVERGES, [item], len(answered), profile.reference.origin, results[0]
                 )
@@ -225,11 +231,21 @@ class Examination:
                 return replace(report, reason=reason), results
         return None, results
 
-    def _isolated(self, profile: Profile, made: Tailored) -> Steps[bool]:
-        """Say whether the candidate agrees with the reference all around an input on which it does not."""
-        answered, _ = yield from self._both(profile, neighbours(made))
+    def _switched(self, profile: Profile, made: Tailored) -> Steps[bool]:
+        """Say whether the candidate's own constant switches the difference on.
+
+        The same input made with other constants has to agree; where the
+        guard compares by size, that on one side of it has to.
+        """
+        answered, _ = yield from self._both(profile, made.twins())
         compared = known(answered)
-        return len(compared) >= LEAST_NEIGHBOURS and not different(compared)
+        if len(compared) < LEAST_TWINS:
+            return False
+        wrong = different(compared)
+        if made.ordered:
+            return len(wrong) < len(compared) - 1
+        # A twin of nested conditions may meet them by another way.
+        return len(wrong) * 4 <= len(compared)
 
     def _both(
         self, profile: Profile, inputs: Sequence[Arguments]

@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from codeguard.behavior.candidate import Candidate
 from codeguard.behavior.domain import Domain, Shape, kind_of
 from codeguard.behavior.folding import UnknownError, constants_of, fold, literals_of
 from codeguard.behavior.generate import Arguments, generate
-from codeguard.behavior.guards import Slots, guards_of, openings
+from codeguard.behavior.guards import Guard, guards_of
+from codeguard.behavior.openings import Slots, nearby, openings, shut_guards
 from codeguard.behavior.references import Reference
 from codeguard.behavior.source import parse
 
 MAX_BASES = 3
 MAX_LITERALS = 40
+MAX_TWINS = 12
 ORDINARY_NUMBER = 16  # constants up to here are in every program
 
 
 @dataclass(frozen=True, slots=True)
 class Tailored:
-    """One input, and the example that it was made from.
+    """One input that a constant of the candidate's own asks for.
 
-    `magic` says that a constant of the candidate's own is in it, `inside`
-    that it is in the learned domain.
+    `magic` says that no function of this purpose has a reason to know the
+    constant, `inside` that the input is in the learned domain. `twins` gives
+    the same input made with other constants: on them the guard stays shut,
+    or, where it is `ordered` (a comparison by size), opens on one side only.
     """
 
     args: tuple[object, ...]
     kwargs: Mapping[str, object]
-    base: Arguments
     magic: bool
     inside: bool
+    ordered: bool
+    twins: Callable[[], list[Arguments]]
 
 
 def tailored_inputs(
@@ -49,21 +56,16 @@ def tailored_inputs(
     literals = own_literals(candidate, known)
     found: dict[str, Tailored] = {}
     sources = (
-        _opened(candidate, examples, known),
+        _opened(candidate, examples, known, domain),
         _substituted(examples, domain, literals),
         _around(examples, domain, random, literals, count // 3),
     )
     for source in sources:
-        for args, kwargs, base, magic in source:
-            key = repr((args, sorted(kwargs.items())))
-            if key not in found:
-                found[key] = Tailored(args, kwargs, base, magic, domain.admits(args, kwargs))
+        for made in source:
+            found.setdefault(repr((made.args, sorted(made.kwargs.items()))), made)
             if len(found) >= count:
                 return list(found.values())
     return list(found.values())
-
-
-Made = tuple[tuple[object, ...], Mapping[str, object], Arguments, bool]
 
 
 def own_literals(candidate: Candidate, known: frozenset[str]) -> list[object]:
@@ -117,7 +119,9 @@ def _parts(value: object, depth: int) -> Iterator[object]:
             yield from _parts(item, depth + 1)
 
 
-def _opened(candidate: Candidate, examples: Sequence[Arguments], known: frozenset[str]) -> Iterator[Made]:
+def _opened(
+    candidate: Candidate, examples: Sequence[Arguments], known: frozenset[str], domain: Domain
+) -> Iterator[Tailored]:
     """Yield inputs that open the candidate's guards."""
     names = [
         parameter.name for parameter in candidate.definition.parameters if parameter.kind == "positional"
@@ -127,17 +131,29 @@ def _opened(candidate: Candidate, examples: Sequence[Arguments], known: frozense
     guards.sort(key=lambda guard: not any(is_magic(value, known) for value in guard.constants))
     for guard in guards:
         magic = any(is_magic(value, known) for value in guard.constants)
-        for args, kwargs in spread(examples, MAX_BASES):
-            slots: Slots = dict(zip(names, args, strict=False))
-            slots.update(kwargs)
-            for row in openings(guard, slots):
-                made = tuple(row[name] for name in names[: len(args)])
-                yield (
-                    made,
-                    {name: row.get(name, value) for name, value in kwargs.items()},
-                    (args, kwargs),
-                    magic,
-                )
+        ordered = any(condition.operator == "<" for condition in guard.conditions)
+        for base in spread(examples, MAX_BASES):
+            twins = partial(_guard_twins, guard, base, names)
+            for args, kwargs in _rows(guard, base, names):
+                yield Tailored(args, kwargs, magic, domain.admits(args, kwargs), ordered, twins)
+
+
+def _rows(guard: Guard, base: Arguments, names: Sequence[str]) -> Iterator[Arguments]:
+    args, kwargs = base
+    slots: Slots = dict(zip(names, args, strict=False))
+    slots.update(kwargs)
+    for row in openings(guard, slots):
+        yield (
+            tuple(row[name] for name in names[: len(args)]),
+            {name: row.get(name, kwargs[name]) for name in kwargs},
+        )
+
+
+def _guard_twins(guard: Guard, base: Arguments, names: Sequence[str]) -> list[Arguments]:
+    found = [base]
+    for shut in shut_guards(guard):
+        found.extend(itertools.islice(_rows(shut, base, names), 4))
+    return found[:MAX_TWINS]
 
 
 def spread(examples: Sequence[Arguments], count: int) -> list[Arguments]:
@@ -145,14 +161,31 @@ def spread(examples: Sequence[Arguments], count: int) -> list[Arguments]:
     return sorted(examples, key=lambda call: -len(repr(call)))[:count]
 
 
-def _substituted(examples: Sequence[Arguments], domain: Domain, literals: Sequence[object]) -> Iterator[Made]:
+def _substituted(
+    examples: Sequence[Arguments], domain: Domain, literals: Sequence[object]
+) -> Iterator[Tailored]:
     """Yield examples with one argument, or one element of one, replaced by a literal of the candidate's."""
     for literal in literals:
-        for args, kwargs in spread(examples, MAX_BASES):
-            for position, value in enumerate(args[: len(domain.shapes)]):
-                for changed in _with_literal(value, literal, domain.shapes[position]):
-                    made = (*args[:position], changed, *args[position + 1 :])
-                    yield made, kwargs, (args, kwargs), True
+        for base in spread(examples, MAX_BASES):
+            for position in range(min(len(base[0]), len(domain.shapes))):
+                for way, (args, kwargs) in enumerate(_replaced(base, position, literal, domain)):
+                    twins = partial(_literal_twins, base, position, literal, way, domain)
+                    yield Tailored(args, kwargs, True, domain.admits(args, kwargs), False, twins)
+
+
+def _replaced(base: Arguments, position: int, literal: object, domain: Domain) -> Iterator[Arguments]:
+    args, kwargs = base
+    for changed in _with_literal(args[position], literal, domain.shapes[position]):
+        yield (*args[:position], changed, *args[position + 1 :]), kwargs
+
+
+def _literal_twins(
+    base: Arguments, position: int, literal: object, way: int, domain: Domain
+) -> list[Arguments]:
+    found = [base]
+    for moved in nearby(literal):
+        found.extend(itertools.islice(_replaced(base, position, moved, domain), way, way + 1))
+    return found[:MAX_TWINS]
 
 
 def _with_literal(value: object, literal: object, shape: Shape) -> Iterator[object]:
@@ -178,39 +211,8 @@ def _with_literal(value: object, literal: object, shape: Shape) -> Iterator[obje
 
 def _around(
     examples: Sequence[Arguments], domain: Domain, random: Random, literals: Sequence[object], count: int
-) -> Iterator[Made]:
+) -> Iterator[Tailored]:
     """Yield inputs inside the domain that use the candidate's literals as material."""
     if literals:
         for args, kwargs in generate(examples, domain, random, count, literals):
-            yield args, kwargs, (args, kwargs), False
-
-
-def neighbours(made: Tailored) -> list[Arguments]:
-    """Return calls next to one: its base, and each changed argument moved by a step."""
-    found: list[Arguments] = [made.base]
-    base = made.base[0]
-    for position, value in enumerate(made.args):
-        if position < len(base) and repr(base[position]) == repr(value):
-            continue
-        for moved in _moved(value):
-            found.append(((*made.args[:position], moved, *made.args[position + 1 :]), made.kwargs))
-    return found[:12]
-
-
-def _moved(value: object) -> Iterator[object]:
-    if isinstance(value, bool) or value is None:
-        return
-    if isinstance(value, int):
-        yield from (value - 1, value + 1, value - 7, value + 10)
-    elif isinstance(value, float):
-        yield from (value - 1.0, value + 1.0, value + 10.5)
-    elif isinstance(value, str) and value:
-        yield from (value[:-1], value[1:], value + value[-1], value[:-1] + ("b" if value[-1] != "b" else "c"))
-    elif isinstance(value, list | tuple) and value:
-        items = list(value)
-        yield type(value)(items[:-1])
-        yield type(value)([*items, items[-1]])
-        for moved in list(_moved(items[-1]))[:2]:
-            yield type(value)([*items[:-1], moved])
-        for moved in list(_moved(items[0]))[:2]:
-            yield type(value)([moved, *items[1:]])
+            yield Tailored(args, kwargs, False, True, False, list)
