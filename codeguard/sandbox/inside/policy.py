@@ -42,7 +42,9 @@ _OPEN_DUNDERS = frozenset(
 )
 _GUARDED = frozenset({"format", "format_map", "vformat", "get_field", "obj", "__dict__"})
 _REFUSED_ATTRIBUTES = INSPECT_ATTRIBUTES | {"mro", "f_trace_lines", "gi_suspended", "cr_suspended"}
-_REFUSED_NAMES = frozenset({"eval", "exec", "compile", "locals", "breakpoint", "__import__", "__builtins__"})
+_REFUSED_NAMES = frozenset(
+    {"eval", "exec", "compile", "globals", "locals", "breakpoint", "__import__", "__builtins__"}
+)
 
 
 _UNBINDABLE = frozenset({"__import__", "__builtins__", "_getattr_", "_refuse_", "_withheld_"})
@@ -336,7 +338,6 @@ def _guarded_vars(target: Any = _missing) -> Any:
 
 
 _WITHHELD = _REFUSED_NAMES | {
-    "globals",
     "open",
     "input",
     "help",
