@@ -81,7 +81,7 @@ def discover(
     """
     base = (root or Path.cwd()).resolve()
     walk = _Walk(max_bytes, tuple(ignore), known or {})
-    for argument, real in _arguments(paths):
+    for real in _arguments(paths):
         prefix = _name_of(real, base)
         try:
             _check_name(prefix)
@@ -92,7 +92,6 @@ def discover(
             walk.folder(real, "" if prefix == "." else prefix)
         else:
             walk.file(real, prefix)
-        del argument
     return walk.result()
 
 
@@ -111,9 +110,9 @@ def read_file(file: FoundFile, max_bytes: int = 2_000_000) -> bytes:
     return data
 
 
-def _arguments(paths: Sequence[Path]) -> list[tuple[Path, Path]]:
-    """Return the arguments with their real paths, outermost first, so that a file's name is that of the widest."""
-    resolved: dict[Path, Path] = {}
+def _arguments(paths: Sequence[Path]) -> list[Path]:
+    """Return the real paths of the arguments, outermost first, so that a file's name is that of the widest."""
+    resolved: set[Path] = set()
     for path in paths:
         try:
             real = path.resolve(strict=True)
@@ -121,10 +120,8 @@ def _arguments(paths: Sequence[Path]) -> list[tuple[Path, Path]]:
             raise CorpusError(
                 f"{_printable(str(path))} cannot be read: {_say(error)}", hint="check the path"
             ) from error
-        resolved.setdefault(real, path)
-    return sorted(
-        ((path, real) for real, path in resolved.items()), key=lambda pair: (len(pair[1].parts), pair[1])
-    )
+        resolved.add(real)
+    return sorted(resolved, key=lambda real: (len(real.parts), real))
 
 
 def _name_of(real: Path, base: Path) -> str:

@@ -15,13 +15,13 @@ from codeguard.behavior import SpecCoverage
 from codeguard.catalog import FileState
 from codeguard.checks import checkable
 from codeguard.chunking import CHUNKER_ID, chunk_file
-from codeguard.discovery import FoundFile, discover
+from codeguard.discovery import FoundFile, discover, read_file
 from codeguard.embedding.base import Vectors
-from codeguard.errors import ManifestError, NothingToDoError
+from codeguard.errors import CorpusError, ManifestError, NothingToDoError
 from codeguard.models import Chunk, Skipped, SourceFile, Trust
 from codeguard.perplexity import PerplexityModel
 from codeguard.provenance import FileEntry, Manifest, unlistable
-from codeguard.retrieval_text import retrieval_text
+from codeguard.retrieval_text import retrievable, retrieval_text
 from codeguard.signals.behavior import CONVICTING
 from codeguard.store import Row
 from codeguard.workspace import PERPLEXITY, Workspace
@@ -55,6 +55,7 @@ class IndexReport:
     unchanged: int
     skipped: tuple[Skipped, ...]
     by_lines: tuple[str, ...]
+    notes: tuple[str, ...]
     trusted_files: int
     manifest_unsigned: bool
     coverage: SpecCoverage
@@ -76,6 +77,7 @@ class _Run:
     unchanged: int = 0
     changed: bool = False
     skipped: list[Skipped] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     vectors: dict[str, Vectors] = field(default_factory=dict)
 
 
@@ -103,8 +105,14 @@ class Indexer:
         start = time.monotonic()
         run = _Run()
         root = self._root()
-        discovery = discover([*paths, *trust], root=root)
-        trusted_names = {item.name for item in discover(trust, root=root).files} if trust else set()
+        known = {name: (state.size, state.mtime_ns) for name, state in self._catalog.files().items()}
+        discovery = discover([*paths, *trust], root=root, known=known)
+        folders = [path.resolve() for path in trust]
+        trusted_names = {
+            item.name
+            for item in discovery.files
+            if any(item.path.is_relative_to(folder) for folder in folders)
+        }
         run.skipped.extend(discovery.skipped)
         if not discovery.files:
             raise NothingToDoError(
@@ -151,16 +159,18 @@ class Indexer:
         self, found: FoundFile, state: FileState | None, run: _Run
     ) -> tuple[SourceFile, FileState] | None:
         try:
-            data = found.path.read_bytes()
-        except OSError as error:
-            run.skipped.append(Skipped(found.name, f"cannot be read ({error.strerror})"))
+            data = read_file(found)
+            digest = hashlib.sha256(data).hexdigest()
+            if state is not None and state.sha256 == digest:
+                self._catalog.touch(found.name, found.mtime_ns)
+                run.unchanged += 1
+                return None
+            file = chunk_file(found.name, data)
+        except CorpusError as error:  # it changed since it was found
+            run.skipped.append(Skipped(found.name, str(error)))
             return None
-        digest = hashlib.sha256(data).hexdigest()
-        if state is not None and state.sha256 == digest:
-            self._catalog.touch(found.name, found.mtime_ns)
-            run.unchanged += 1
-            return None
-        return chunk_file(found.name, data), FileState(len(data), found.mtime_ns, digest)
+        run.notes.extend(f"{file.path}: {note}" for note in file.notes)
+        return file, FileState(len(data), found.mtime_ns, digest)
 
     def _write(self, batch: Sequence[tuple[SourceFile, FileState]], run: _Run) -> None:
         if not batch:
@@ -181,7 +191,7 @@ class Indexer:
         chunks = {
             id_: chunk
             for id_, chunk in self._catalog.chunks(intents.write).items()
-            if chunk.text.strip() and id_ not in kept_out
+            if retrievable(chunk) and id_ not in kept_out
         }
         ids = list(chunks)
         if ids:
@@ -205,7 +215,7 @@ class Indexer:
         return np.stack([run.vectors[text] for text in texts])
 
     def _remove_vanished(self, paths: Sequence[Path], root: Path, present: set[str], run: _Run) -> None:
-        scopes = [_scope(path, root) for path in paths]
+        scopes = _scopes(paths, root)
         vanished = [
             name
             for name in self._catalog.files()
@@ -340,6 +350,7 @@ class Indexer:
             unchanged=run.unchanged,
             skipped=tuple(run.skipped),
             by_lines=tuple(self._catalog.unparsed()),
+            notes=tuple(run.notes),
             trusted_files=0 if manifest is None else len(manifest.files),
             manifest_unsigned=manifest is not None and manifest.unsigned,
             coverage=self._workspace.library.coverage(),
@@ -364,11 +375,18 @@ def _row(id_: str, chunk: Chunk) -> Row:
     return Row(id_, chunk.text, metadata)
 
 
-def _scope(path: Path, root: Path) -> str:
-    """Return the name that a path has in the index, empty for the root itself."""
-    resolved = path.resolve()
-    name = resolved.relative_to(root).as_posix() if resolved.is_relative_to(root) else resolved.name
-    return "" if name == "." else name
+def _scopes(paths: Sequence[Path], root: Path) -> list[str]:
+    """Return the names that paths have in the index, of paths within each other the outermost; empty for the root."""
+    resolved = {path.resolve() for path in paths}
+    outermost = [
+        path
+        for path in resolved
+        if not any(path != other and path.is_relative_to(other) for other in resolved)
+    ]
+    names = [
+        path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name for path in outermost
+    ]
+    return ["" if name == "." else name for name in names]
 
 
 def _under(name: str, scope: str) -> bool:

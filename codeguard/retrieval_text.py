@@ -9,6 +9,11 @@ from codeguard.models import Chunk
 _WORD_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\W]+")
 
 
+def retrievable(chunk: Chunk) -> bool:
+    """Say whether a chunk holds a word at all; blank lines and lone brackets are nobody's answer."""
+    return any(char.isalnum() for char in chunk.text)
+
+
 def retrieval_text(chunk: Chunk) -> str:
     """Return the symbol in words, then the text.
 

@@ -274,3 +274,22 @@ def test_the_indexer_repairs_nothing_where_nothing_is_intended(guard: CodeGuard)
     before = guard.workspace.vectors.ids()
     Indexer(guard.workspace).repair()
     assert guard.workspace.vectors.ids() == before
+
+
+def test_trust_below_an_indexed_folder_outside_the_root(corpus: Path, tmp_path: Path) -> None:
+    elsewhere = settings_of(corpus, root=str(tmp_path / "elsewhere"))
+    with CodeGuard.open(settings=elsewhere, trust=[corpus / "ours"]) as guard:
+        report = guard.index([corpus])
+        assert report.trusted_files == 1
+        assert place(guard.query(QUERY), "corpus/ours/m.py").trust is Trust.TRUSTED
+
+
+def test_a_nested_argument_forgets_no_other_folder_of_its_name(corpus: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other" / "ours"
+    other.mkdir(parents=True)
+    (other / "kept.py").write_text(CLEAN)
+    elsewhere = settings_of(corpus, root=str(tmp_path / "elsewhere"))
+    with CodeGuard.open(settings=elsewhere, trust=[corpus / "ours"]) as guard:
+        guard.index([other])
+        guard.index([corpus])
+        assert "ours/kept.py" in guard.catalog.files()

@@ -18,6 +18,7 @@ from codeguard.text.consensus import RULES
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.files import read_documents, read_examples
 from codeguard.text.label_flip import DETECTORS, LEVELS, LabelFlipConfig, LabelFlipDefense
+from codeguard.text.label_judge import LLMLabelJudge
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.llm_reader import LLMReader
 from codeguard.text.mlfilter import KINDS
@@ -52,12 +53,23 @@ def text() -> None:
 @click.option("--detector", type=click.Choice(DETECTORS), default="knn-weighted", show_default=True)
 @click.option("--level", type=click.Choice(LEVELS), default="auto", show_default=True)
 @click.option("--neighbours", type=click.IntRange(1), default=11, show_default=True)
+@llm_options
 @click.option("--embedding", default="auto", show_default=True, help="auto, minilm or lexical.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def label_flip(
-    batch: Path, base_file: Path, detector: str, level: str, neighbours: int, embedding: str, form: str
+    batch: Path,
+    base_file: Path,
+    detector: str,
+    level: str,
+    neighbours: int,
+    llm_url: str | None,
+    llm_model: str,
+    embedding: str,
+    form: str,
 ) -> None:
     """Judge whether the labels of BATCH are what its texts say, against a base that is right.
+
+    With --llm-url a model names the label of entries that fit two labels about as well.
 
     Exit code 0: everything kept; 1: something rejected; 2: error.
     """
@@ -67,7 +79,8 @@ def label_flip(
     try:
         config = LabelFlipConfig(detector=detector, level=level, neighbours=neighbours)  # type: ignore[arg-type]
         base = LabelledBase.of(read_documents(base_file, labels=True), label_embedding(embedding))
-        selection = LabelFlipDefense(base, config).select(read_documents(batch, labels=True))
+        judge = LLMLabelJudge(_client(llm_url, llm_model)) if llm_url else None
+        selection = LabelFlipDefense(base, config, judge).select(read_documents(batch, labels=True))
     except CodeguardError as error:
         _fail(error)
     _show(selection, form, "codeguard.text.label-flip/1")
@@ -190,8 +203,12 @@ def _reader(
     """Return a reader: the model at the address where one is given, else sentences picked by the embedding."""
     if llm_url is None:
         return ExtractiveReader(embedding, answer_words=answer_words)
+    return LLMReader(_client(llm_url, llm_model))
+
+
+def _client(llm_url: str, llm_model: str) -> LLMClient:
     key = os.environ.get("CODEGUARD_LLM_KEY", "")
-    return LLMReader(LLMClient(LLMConfig(base_url=llm_url, model=llm_model, api_key=key)))
+    return LLMClient(LLMConfig(base_url=llm_url, model=llm_model, api_key=key))
 
 
 def _show(selection: Selection, form: str, schema: str, extra: Mapping[str, str] | None = None) -> None:

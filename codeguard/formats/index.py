@@ -41,6 +41,9 @@ def index_text(report: IndexReport, required_level: str = "L2") -> str:
     if report.by_lines:
         lines.append(f"chunked by lines, no grammar for them: {len(report.by_lines)} files")
         lines += _some([escaped(path) for path in report.by_lines])
+    if report.notes:
+        lines.append(f"notes: {len(report.notes)}")
+        lines += _some([escaped(note) for note in report.notes])
     if report.skipped:
         counts = Counter(item.reason for item in report.skipped)
         lines.append(f"skipped: {len(report.skipped)}")

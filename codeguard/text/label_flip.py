@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.errors import ConfigError
+from codeguard.text.label_judge import LabelJudge
 from codeguard.text.labels import Floats, LabelledBase, centroids
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
 
@@ -28,6 +29,7 @@ DETECTORS: tuple[Detector, ...] = get_args(Detector)
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 SMALL_BATCH = 10  # below this, a share of flagged entries says little of the batch
+UNDECIDED = 0.5  # of the best label's score: less between it and the second is undecided
 CALIBRATION_SAMPLE = 2_000  # documents of the base that the usual share of alarms is measured on
 
 
@@ -83,10 +85,16 @@ class BatchTest:
 
 @dataclass(slots=True)
 class LabelFlipDefense:
-    """Judges batches of labelled documents against a base that is taken to be right."""
+    """Judges batches of labelled documents against a base that is taken to be right.
+
+    With `judge` a language model names the label of entries that fit two
+    labels about as well; where it gives no usable answer, the entry is
+    rejected.
+    """
 
     base: LabelledBase
     config: LabelFlipConfig = LabelFlipConfig()
+    judge: LabelJudge | None = None
     _usual: float | None = field(default=None, init=False, repr=False)
 
     def select(self, documents: Sequence[Document], query: str = "") -> Selection:
@@ -139,9 +147,12 @@ class LabelFlipDefense:
         codes = np.array([self.base.names.index(document.label) for document in documents], dtype=np.intp)
         scores = self.scores(vectors)
         flagged = self.flagged(scores, codes)
+        asked = self._second_opinion(documents, scores, codes, flagged)
         tests = self.batch_tests(vectors, codes, scores)
         level, note = self._choose(flagged, tests)
         notes = [note]
+        if asked:
+            notes.append(f"a second opinion was asked for {asked} entries that fit two labels about as well")
         if len(documents) == 1:
             notes.append("a batch of one: batch level and entry level ask the same question")
         whole = level == "batch" and (
@@ -178,6 +189,23 @@ class LabelFlipDefense:
                 f"mixed: nothing unusual about the batch ({share:.0%} of {count} disagree); kept whole",
             )
         return config.level, f"{config.level} level, as configured"
+
+    def _second_opinion(
+        self,
+        documents: Sequence[Document],
+        scores: Floats,
+        codes: NDArray[np.intp],
+        flagged: NDArray[np.bool_],
+    ) -> int:
+        """Ask the judge about undecided entries, correct `flagged` in place, return how many were asked."""
+        if self.judge is None:
+            return 0
+        best = np.sort(scores, axis=1)
+        undecided = np.flatnonzero(best[:, -1] - best[:, -2] < UNDECIDED * np.abs(best[:, -1])).tolist()
+        named = self.judge.name_labels([documents[index].text for index in undecided], self.base.names)
+        for index, name in zip(undecided, named, strict=True):
+            flagged[index] = name != documents[index].label
+        return len(undecided)
 
     def scores(self, vectors: NDArray[np.float32]) -> Floats:
         """Return how well each label fits each vector; shape (n, labels), larger fits better."""
