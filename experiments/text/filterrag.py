@@ -49,8 +49,8 @@ class Question:
     poison: Mapping[str, tuple[str, ...]]
 
 
-def load_questions(folder: Path, embedding: Embedding) -> list[Question]:
-    """Return the 100 questions; the white-box texts are made here, from the plain ones."""
+def load_questions(folder: Path, embedding: Embedding, attacks: Sequence[str] = ATTACKS) -> list[Question]:
+    """Return the 100 questions; the white-box texts are made here, from the plain ones, where they are asked for."""
     records = list(json.loads((folder / "nq.json").read_text(encoding="utf-8")).values())
     golden = [line.strip() for line in (folder / "golden_nq.txt").read_text(encoding="utf-8").split("\n")]
     golden = [line for line in golden if line]
@@ -61,10 +61,11 @@ def load_questions(folder: Path, embedding: Embedding) -> list[Question]:
         plain = tuple(record["adv_texts"])
         poison = {"plain": plain, "prefix": tuple(f"{text}. {item}" for item in plain)}
         poison |= {name: tuple(found[text][:EXTRA]) for name, found in others.items()}
-        poison["whitebox"] = tuple(
-            swap_words(item, text, record["incorrect answer"], embedding, seed)
-            for seed, item in enumerate(plain)
-        )
+        if "whitebox" in attacks:
+            poison["whitebox"] = tuple(
+                swap_words(item, text, record["incorrect answer"], embedding, seed)
+                for seed, item in enumerate(plain)
+            )
         questions.append(
             Question(text, record["correct answer"], record["incorrect answer"], passage, poison)
         )
@@ -225,6 +226,7 @@ def figures(counts: Mapping[str, int]) -> dict[str, Any]:
 def defenses_for(
     half: Half,
     attack: str,
+    attacks: Sequence[str],
     embedding: Embedding,
     reader: ExtractiveReader,
     semantic: WordMatcher,
@@ -238,13 +240,14 @@ def defenses_for(
         "FilterRAG, by length": FilterRAG(reader, semantic, FilterConfig(TOP, KEEP, threshold=limit)),
     }
     own = examples_of(half.train, [attack], embedding)
-    foreign = examples_of(half.train, [name for name in ATTACKS if name != attack], embedding)
-    plans = (
+    foreign = examples_of(half.train, [name for name in attacks if name != attack], embedding)
+    plans = [
         ("ML-FilterRAG, paper's 4, forest", own, PAPER_FEATURES, "forest"),
         ("ML-FilterRAG, all features, forest", own, FEATURES, "forest"),
         ("ML-FilterRAG, all features, XGBoost", own, FEATURES, "xgboost"),
-        ("all features, forest, attack not seen", foreign, FEATURES, "forest"),
-    )
+    ]
+    if len(attacks) > 1:
+        plans.append(("all features, forest, attack not seen", foreign, FEATURES, "forest"))
     for name, examples, features, kind in plans:
         model = train_filter(
             examples, embedding, reader, kind="xgboost" if kind == "xgboost" else "forest",
@@ -254,11 +257,13 @@ def defenses_for(
     return found
 
 
-def run(data: Path | None = None, embedding: Embedding | None = None) -> dict[str, Any]:
-    """Run the experiment and return its tables and plots."""
+def run(
+    data: Path | None = None, embedding: Embedding | None = None, attacks: Sequence[str] = ATTACKS
+) -> dict[str, Any]:
+    """Run the experiment, on all attacks or on some, and return its tables and plots."""
     chosen = CachedEmbedding(embedding or open_embedding())
     reader, short = ExtractiveReader(chosen), ExtractiveReader(chosen, answer_words=SHORT_ANSWER)
-    questions = load_questions(data_folder(data, "poisonedrag_nq"), chosen)
+    questions = load_questions(data_folder(data, "poisonedrag_nq"), chosen, attacks)
     halves = [Half(questions[0::2], questions[1::2]), Half(questions[1::2], questions[0::2])]
     semantic = WordMatcher(chosen)
     limits, lengths = zip(*(calibrate(half.train, chosen, short, semantic) for half in halves), strict=True)
@@ -266,9 +271,9 @@ def run(data: Path | None = None, embedding: Embedding | None = None) -> dict[st
     totals: dict[tuple[str, str, str], dict[str, int]] = {}
     for half, limit in zip(halves, limits, strict=True):
         rounds = [half.test[start : start + ROUND] for start in range(0, len(half.test), ROUND)]
-        for attack in ATTACKS:
+        for attack in attacks:
             defenses: dict[str, TextDefense | None] = {"no defense": None}
-            defenses |= defenses_for(half, attack, chosen, short, semantic, limit)
+            defenses |= defenses_for(half, attack, attacks, chosen, short, semantic, limit)
             for name, defense in defenses.items():
                 for mix in ("clean", "half", "poison"):
                     total = totals.setdefault((attack, mix, name), {})
@@ -286,7 +291,7 @@ def run(data: Path | None = None, embedding: Embedding | None = None) -> dict[st
         "readings": readings_table(questions, short, semantic),
         "lengths": list(lengths[0]),
         "rows": rows,
-        "plots": {"passed": _plot(rows)},
+        "plots": {"passed": _plot(rows, attacks)},
     }
 
 
@@ -312,18 +317,18 @@ def readings_table(questions: Sequence[Question], reader: ExtractiveReader, sema
     return rows
 
 
-def _plot(rows: Rows) -> str:
-    names = [row["defense"] for row in rows if (row["attack"], row["top 4"]) == (ATTACKS[0], "half")]
+def _plot(rows: Rows, attacks: Sequence[str]) -> str:
+    names = [row["defense"] for row in rows if (row["attack"], row["top 4"]) == (attacks[0], "half")]
     series = {
         name: [
             (float(place), row["poison passed"]["value"])
-            for place, attack in enumerate(ATTACKS, start=1)
+            for place, attack in enumerate(attacks, start=1)
             for row in rows
             if (row["attack"], row["top 4"], row["defense"]) == (attack, "half", name)
         ]
         for name in names
     }
-    label = ", ".join(f"{place} {attack}" for place, attack in enumerate(ATTACKS, start=1))
+    label = ", ".join(f"{place} {attack}" for place, attack in enumerate(attacks, start=1))
     return line_plot("Poison that passes (2 of 4 poisoned)", series, x_label=label, y_label="share of poison")
 
 
@@ -332,9 +337,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--embedding", default="auto")
+    parser.add_argument("--attack", action="append", choices=ATTACKS, help="only these; may be repeated")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    result = run(arguments.data, open_embedding(arguments.embedding))
+    result = run(arguments.data, open_embedding(arguments.embedding), arguments.attack or ATTACKS)
     print(f"{result['questions']} questions, {result['rounds']} rounds, {result['embedding']}")
     for table in ("readings", "lengths", "rows"):
         print(text_table(result[table]), end="\n\n")

@@ -115,7 +115,7 @@ def ham_words(documents: Sequence[Document], count: int = 60) -> list[str]:
         return math.log((ham + 0.5) / (sizes["ham"] + 1)) - math.log((spam + 0.5) / (sizes["spam"] + 1))
 
     frequent = [word for word, seen in counts["ham"].items() if seen >= 20]
-    return sorted(frequent, key=odds, reverse=True)[:count]
+    return sorted(frequent, key=lambda word: (-odds(word), word))[:count]
 
 
 def rates_of(flips: Sequence[bool], rejected: Sequence[bool]) -> dict[str, int]:

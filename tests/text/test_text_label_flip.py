@@ -10,7 +10,10 @@ from codeguard.embedding import LexicalEmbedding
 from codeguard.errors import ConfigError
 from codeguard.text import Document, LabelFlipConfig, LabelFlipDefense, LabelledBase, TextDefenseError
 from codeguard.text.label_flip import DETECTORS, binomial_tail
+from codeguard.text.label_judge import LLMLabelJudge
 from codeguard.text.labels import shrunk_covariance
+from codeguard.text.llm import LLMClient, LLMConfig
+from experiments.text.loopback import completion, serve
 
 EMBEDDING = LexicalEmbedding()
 KNN = LabelFlipConfig(level="entry", neighbours=3)
@@ -210,3 +213,28 @@ def test_binomial_tail_is_the_sum_of_its_terms(successes: int, trials: int, shar
         for hits in range(successes, trials + 1)
     )
     assert binomial_tail(successes, trials, share) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kept"),
+    [("ham", True), (" Ham. ", True), ("spam", False), ("I cannot say", False), ("", False)],
+)
+def test_a_second_opinion_decides_what_fits_two_labels_and_no_answer_rejects(reply: str, kept: bool) -> None:
+    pytest.importorskip("openai")
+    odd = Document("call me now when the lecture is over, I won a prize", label="ham")
+    with serve(lambda request: completion(reply)) as server:
+        judge = LLMLabelJudge(LLMClient(LLMConfig(server.url, "m", attempts=1)))
+        undecided = LabelFlipDefense(defense().base, config(detector="centroid"), judge)
+        selection = undecided.select([odd])
+        assert len(server.requests) == 1
+    assert [item.kept for item in selection.judgments] == [kept]
+    assert "second opinion" in selection.notes[1]
+
+
+def test_what_is_clear_is_not_asked() -> None:
+    class Never:
+        def name_labels(self, texts: list[str], names: list[str]) -> list[str]:
+            assert texts == []
+            return []
+
+    assert LabelFlipDefense(defense().base, KNN, Never()).select(clean_base()[:1]).error == ""  # type: ignore[arg-type]
