@@ -117,6 +117,8 @@ def confine(without: frozenset[str], control: int) -> Confinement:
     confinement.attempt("seccomp", install)
     confinement.attempt("rlimits", limit)
     confinement.attempt("child_filter", ready)
+    if not confinement.holds("child_filter"):
+        confinement.filter = None
     return confinement
 
 
