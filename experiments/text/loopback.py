@@ -13,12 +13,16 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Reply:
-    """What the server sends: bytes at once, or `endless` repetitions of a piece, or nothing (`silent`)."""
+    """What the server sends: bytes at once, or `endless` repetitions of a piece, or nothing (`silent`).
+
+    `pause_s` is the time between two of the endless pieces.
+    """
 
     body: bytes = b""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     endless: bytes = b""
+    pause_s: float = 0.0
     silent: bool = False
 
 
@@ -71,8 +75,9 @@ def serve(respond: Callable[[dict[str, Any]], Reply]) -> Iterator[LoopbackServer
                 self.close_connection = True
                 self.end_headers()
                 try:
-                    while not state.release.is_set():
+                    while not state.release.wait(reply.pause_s):
                         self.wfile.write(reply.endless)
+                        self.wfile.flush()
                 except OSError:
                     return
             else:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from codeguard.errors import ConfigError, CorpusError, MissingExtraError
 from codeguard.text.llm import Completion, LLMClient, LLMConfig, LLMError, parse_answer
@@ -114,6 +116,49 @@ def test_a_silent_server_runs_into_the_deadline() -> None:
         pytest.raises(LLMError, match="no answer within"),
     ):
         client(server.url, timeout_s=0.2, attempts=1).complete(ask("x"))
+
+
+def test_a_server_that_drips_runs_into_the_same_deadline() -> None:
+    reply = Reply(endless=b" ", pause_s=0.05)  # each byte comes well within any timeout for a single read
+    with serve(lambda request: reply) as server, pytest.raises(LLMError, match="no answer within"):
+        client(server.url, timeout_s=0.5, attempts=1).complete(ask("x"))
+
+
+def test_connections_are_opened_anew_after_closing() -> None:
+    with serve(echo) as server, client(server.url) as model:
+        assert model.complete(ask("a")).text == "A"
+        model.close()
+        assert model.complete(ask("b")).text == "B"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["choices", "message", "content", "usage", "prompt_tokens", "logprobs", "logprob", "x"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON, st.booleans())
+def test_any_json_is_an_answer_or_an_error_of_ours(value: object, nested: bool) -> None:
+    body = json.dumps(
+        {"choices": [{"message": {"content": "ok"}, "logprobs": value}], "usage": value} if nested else value
+    )
+    try:
+        answer = parse_answer(body.encode())
+    except LLMError:
+        return
+    assert answer.text.encode("utf-8")
+    assert answer.prompt_tokens >= 0
+    assert all(item <= 1e-6 for item in answer.logprobs)
 
 
 def test_nobody_at_the_address() -> None:
