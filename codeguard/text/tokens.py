@@ -1,13 +1,11 @@
-"""Sentences and words, by nltk's tokenisers that need no download."""
+"""Sentences, by nltk's Punkt with abbreviations of our own (no download), and words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from functools import cache
-
-from nltk.tokenize import NLTKWordTokenizer, PunktSentenceTokenizer
-from nltk.tokenize.punkt import PunktParameters
+from typing import Any
 
 MAX_CHARACTERS = 200_000  # of one document: what is beyond is not read
 MAX_SENTENCE = 600  # characters; a longer run without a full stop is cut at spaces
@@ -28,7 +26,9 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 
 
 @cache
-def _splitter() -> PunktSentenceTokenizer:
+def _splitter() -> Any:
+    from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer  # half a second: only when used
+
     parameters = PunktParameters()
     parameters.abbrev_types = set(_ABBREVIATIONS.split())
     return PunktSentenceTokenizer(parameters)
@@ -55,12 +55,6 @@ def words(text: str) -> list[str]:
 def content_words(text: str) -> list[str]:
     """Return `words` without articles, pronouns, auxiliaries and question words."""
     return [word for word in words(text) if word not in _SHORT_WORDS]
-
-
-def pieces(text: str) -> list[str]:
-    """Return the text's tokens as nltk's Treebank-style tokeniser cuts them, punctuation included."""
-    tokens: list[str] = NLTKWordTokenizer().tokenize(text[:MAX_CHARACTERS])
-    return tokens
 
 
 def longest_echo(query: Sequence[str], text: Sequence[str]) -> float:
