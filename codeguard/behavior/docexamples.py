@@ -25,7 +25,7 @@ SEPARATORS = re.compile(
     re.IGNORECASE,
 )
 OUTPUT = re.compile(
-    r"(?:outputs?|results?|returns?|answer|expected)\b[^\[\]({'\"\d\-TFN]*?(?:should be|is|are|:|=|returns?)?\s*",
+    r"(?:outputs?|results?|returns?|answer|expected)\b(?:\s+(?:(?:should|will|would|must)\s+be|is|are|equals?))?\s*[:=]?\s*",
     re.IGNORECASE,
 )
 INPUT = re.compile(r"\binputs?\s*:\s*", re.IGNORECASE)
@@ -279,12 +279,12 @@ def _literal_end(text: str) -> int:
         while end > 0 and text[end - 1] == "\\":
             end = text.find(text[0], end + 1)
         return end + 1
-    match = re.match(r"[-+]?(?:\d[\d_]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+)|True\b|False\b|None\b", text)
+    match = re.match(r"[-+]?(?:\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+)|True\b|False\b|None\b", text)
     return match.end() if match else 0
 
 
 def _nothing_more(rest: str) -> bool:
-    if rest[:1].isalnum() or rest[:1] in "'\"_":
+    if rest and (rest[0].isalnum() or rest[0] in "'\"_"):
         return False
     rest = rest.strip()
     return not rest or rest[0] in "#.;,)" or rest[0].isalpha()

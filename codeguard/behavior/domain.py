@@ -75,7 +75,7 @@ class Texts:
             return False
         if not self.outer_spaces and value != value.strip():
             return False
-        if self.template is not None and template_of(value) != self.template:
+        if value and self.template is not None and template_of(value) != self.template:
             return False
         return all(is_balanced(value, opening) for opening in self.balanced)
 

@@ -197,7 +197,7 @@ class Examination:
         the reference has no such constant, and next to the input the two agree.
         """
         domain, examples = profile.domain, profile.plain_calls
-        if domain is None or not examples:
+        if domain is None or not examples or not self.budget.tailored:
             return None, []
         random = random_for(self.seed, "tailored", profile.reference.digest, self.candidate.runnable.source)
         made = tailored_inputs(

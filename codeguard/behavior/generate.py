@@ -38,6 +38,8 @@ def generate(
 
     `examples` must not be empty. Examples themselves are not repeated.
     """
+    if count <= 0:
+        return
     known = {_key(call) for call in examples}
     made = 0
     sources = _listed(examples, domain), _random(examples, domain, random, count * MAX_TRIES, literals)

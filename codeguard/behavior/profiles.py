@@ -82,7 +82,7 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     calls: list[Arguments] = [*profile.plain_calls]
     calls += [(item.call.args or (), item.call.kwargs) for item in doubted]
     random = random_for(seed, "inputs", reference.digest)
-    if not examples and not problem:
+    if not examples and not problem and budget.generated:
         tried = yield from _discovered(runner, reference)
         profile = replace(profile, generated=(*doubted, *tried))
         calls += [(item.call.args or (), item.call.kwargs) for item in tried]
