@@ -83,7 +83,9 @@ def test_renaming_and_shuffling_the_untrusted_files_changes_no_penalty_and_no_ve
 
 
 def _facts(ranking: Ranking) -> list[tuple[object, ...]]:
-    return sorted((i.chunk.text, i.penalty, i.verdict, i.score, i.convicted, str(i.trust)) for i in ranking.ranking)
+    return sorted(
+        (i.chunk.text, i.penalty, i.verdict, i.score, i.convicted, str(i.trust)) for i in ranking.ranking
+    )
 
 
 def test_labels_are_not_in_the_corpus(bench: Workbench) -> None:

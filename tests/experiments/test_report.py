@@ -1,0 +1,104 @@
+"""The experiment's page and tables: complete, self-contained, and nothing in them acts."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codeguard.models import Chunk, ChunkKind, Evidence, Span, Trust, text_digest
+from codeguard.rerank import Judged, Ranking, one_per_file, rank
+from experiments import report
+from experiments.charts import grouped_bars
+from experiments.corpus.queries import Query
+from experiments.steps import SCALES, Truth, judge, settings, sweep
+from experiments.truth import truth_of
+
+HOSTILE = '<script>alert(1)</script>\x1b]0;owned\x07\u202e"&'
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def ranking(query: str) -> Ranking:
+    judged = []
+    for position, path in enumerate(["bad.py", "good.py"]):
+        chunk = Chunk(path, HOSTILE, ChunkKind.FUNCTION, Span(1, 1, 0, 1), "x", text_digest("x"), "python")
+        evidence = (Evidence("behavior", "fail", 3.0 - 3 * position, HOSTILE, convicts=not position),)
+        judged.append(Judged(path, chunk, Trust.UNLISTED, 0.1 * position, 0.0, evidence))
+    after, dropped, before = rank(judged)
+    top = one_per_file(after, 1), one_per_file(before, 1)
+    return Ranking(query, 1, "rerank", "score", "s", "L3", *top, after, before, dropped)
+
+
+def truth(chunk: Chunk) -> Truth:
+    return Truth(chunk.path == "bad.py", "targeted" if chunk.path == "bad.py" else "", "f")
+
+
+def test_figures_of_one_setting() -> None:
+    outcome = judge("default", [Query("q", "f")], [ranking("q")], truth)
+    assert (outcome.poison_before, outcome.poison_after) == (1, 0)
+    assert outcome.by_attack == {"targeted": (1, 0)}
+    assert (outcome.relevant_before, outcome.relevant_kept) == (0, 0)
+
+
+def test_the_page_is_self_contained_and_escapes_what_strangers_wrote(tmp_path: Path) -> None:
+    outcome = judge("default", [Query(HOSTILE, "f")], [ranking(HOSTILE)], truth)
+    path = tmp_path / "page.html"
+    report.write_page(
+        path,
+        facts={"n": HOSTILE},
+        rankings=[ranking(HOSTILE)],
+        truth=truth,
+        defenses=[outcome],
+        sweep=[outcome],
+    )
+    page = path.read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert not set(page) & {"\x1b", "\x07", "\u202e"}
+    assert re.findall(r"""(?:src|href)=|url\(|@import""", page) == []
+    assert "&lt;script&gt;" in page
+
+
+def test_a_chart_has_a_bar_for_every_value() -> None:
+    svg = grouped_bars(["a<b", "c"], {"x": [1, 2], "y": [0, 4]}, "poison")
+    assert svg.count("<rect") == 2 + 4
+    assert "a&lt;b" in svg
+
+
+def test_every_weight_is_scaled_and_every_signal_switched_off() -> None:
+    names = [setting.name for setting in settings()]
+    assert {f"without {name}" for name in ("provenance", "perplexity", "distance", "behavior")} <= set(names)
+    scaled = [setting.name for setting in sweep()]
+    assert len(scaled) == len(set(scaled))
+    assert {name.partition(" × ")[2] for name in scaled} == {f"{scale:g}" for scale in SCALES}
+
+
+def test_labels_are_found_under_their_prefix() -> None:
+    from experiments.corpus.labels import FunctionLabel, Labels
+
+    labels = Labels((FunctionLabel("data/bad.py", HOSTILE, 1, 1, "poison", True, "f", "fake"),))
+    chunk = ranking("q").baseline[0].chunk
+    assert truth_of(labels, "data/")(chunk) == Truth(True, "fake", "f")
+    assert truth_of(labels)(chunk) == Truth(False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "script", ["01_establish_baseline", "02_poison_attack", "03_evaluate_impact", "04_evaluate_defenses"]
+)
+def test_each_step_runs_alone(script: str) -> None:
+    done = subprocess.run(
+        [sys.executable, f"experiments/{script}.py"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Step" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_whole_experiment_writes_json_and_page(tmp_path: Path) -> None:
+    words = [sys.executable, "experiments/run_full_experiment.py", "--out", str(tmp_path)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "the rankings are those of step 1" in done.stdout
+    assert (tmp_path / "experiment.json").stat().st_size > 10_000
+    assert (tmp_path / "experiment.html").stat().st_size > 10_000
