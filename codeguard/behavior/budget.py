@@ -17,8 +17,8 @@ class Budget:
     counterexample.
     """
 
-    generated: int = 160
-    tailored: int = 80
+    generated: int = 128
+    tailored: int = 64
     shrinking: int = 60
     wall_s: float = 4.0
     cpu_s: float = 1.0

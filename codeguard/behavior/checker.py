@@ -141,7 +141,9 @@ class BehaviorChecker:
         if report is not None and report.verdict not in (Verdict.PASS, Verdict.NO_SIGNAL):
             return report
         for place, (reference, likeness) in enumerate(references):
-            profile = self._profiles[reference.digest]
+            profile = self._profiles.get(reference.digest)
+            if profile is None:  # not the most alike, so not run beforehand
+                profile = self._profiles[reference.digest] = yield from self._observed(reference)
             found = yield from examination.against_reference(profile, likeness, best=place == 0)
             if found.verdict is not Verdict.NO_SIGNAL:
                 return found

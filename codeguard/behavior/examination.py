@@ -25,7 +25,7 @@ from codeguard.models import CheckReport, Coverage, Verdict
 from codeguard.sandbox.model import JobResult, Level, Outcome, Status, Tier
 
 LEAST_AGREEMENT = 0.5  # a weak match has to agree with so much before its differences count
-MAX_ROUNDS = 4
+MAX_ROUNDS = 3
 MAX_SETTLED = 24
 LEAST_TWINS = 3
 MAX_SUSPICIONS = 6
@@ -110,7 +110,7 @@ class Examination:
         violated = self._violated(extra, likeness, ordinary, origin, _agrees_mostly(answered))
         if violated is not None:
             return violated
-        if different(answered) and self.runner.tier is Tier.RESTRICTED and self.level >= Level.L2:
+        if different(answered) and not (yield from self._holds_natively(different(answered))):
             # The restricted tier's own rules must not convict anybody.
             self.runner.tier = Tier.NATIVE
             ordinary, other = yield from self._ask(questions, twice=True)
@@ -145,6 +145,15 @@ class Examination:
             else (Batch(calls, trace=True),)
         )
         return (yield from self.runner.run(*batches))
+
+    def _holds_natively(self, wrong: Sequence[Answered]) -> Steps[bool]:
+        """Say whether wrong answers stay wrong where no policy stands between the code and Python."""
+        if self.runner.tier is not Tier.RESTRICTED or self.level < Level.L2:
+            return True
+        native = Runner(self.candidate.runnable, self.level, self.budget, Tier.NATIVE)
+        questions = [item.question for item in wrong[:MAX_SETTLED]]
+        (result,) = yield from native.run(Batch(tuple(question.call for question in questions)))
+        return len(different(compare(questions, result.calls))) == len(questions)
 
     def _differs(
         self, profile: Profile, answered: Sequence[Answered], result: JobResult
@@ -252,7 +261,9 @@ class Examination:
     ) -> Steps[tuple[list[Answered], JobResult | None]]:
         """Run reference and candidate on the same inputs, each in a child of its own."""
         runner = Runner(profile.reference.runnable, self.level, self.budget.for_reference())
-        seen, _ = yield from answers(runner, profile.reference, inputs, profile.examples)
+        seen, _ = yield from answers(
+            runner, profile.reference, inputs, profile.examples, twice=not profile.steady
+        )
         asked = [of_observed(item, self.candidate.runnable) for item in seen]
         questions = [question for question in asked if question is not None]
         if not questions:

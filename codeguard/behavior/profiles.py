@@ -14,7 +14,7 @@ from codeguard.behavior.budget import Budget
 from codeguard.behavior.discovery import guesses
 from codeguard.behavior.domain import Domain, learn_domain
 from codeguard.behavior.effects import Capability, capabilities, observed
-from codeguard.behavior.effecttables import CHANCE
+from codeguard.behavior.effecttables import CHANCE, CLOCK, ENVIRONMENT
 from codeguard.behavior.examples import Example, Prints, Returns
 from codeguard.behavior.folding import constants_of, literals_of
 from codeguard.behavior.generate import Arguments, generate
@@ -29,6 +29,7 @@ from codeguard.sandbox.model import Call, CallResult, Level, Outcome
 
 MAX_GROUPS = 60  # kinds of input that are tried on a function without examples
 MAX_TEMPLATES = 6
+UNSTEADY = frozenset({CHANCE, CLOCK, ENVIRONMENT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ class Profile:
     """A reference, run: what it confirmed of its examples, and its results on generated inputs.
 
     `domain` is None where no example shows plain values. `problem` says why
-    the reference could not be run, empty where it could.
+    the reference could not be run, empty where it could. `steady` says that
+    no result of it was seen to depend on more than the arguments.
     """
 
     reference: Reference
@@ -60,6 +62,7 @@ class Profile:
     domain: Domain | None
     capabilities: frozenset[Capability]
     problem: str = ""
+    steady: bool = False
 
     @property
     def plain_calls(self) -> tuple[Arguments, ...]:
@@ -95,6 +98,7 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         inputs = list(generate(calls, domain, random, budget.generated, literals))
         more, effects = yield from answers(runner, reference, inputs, examples)
         profile = replace(profile, domain=domain, capabilities=profile.capabilities | observed(effects))
+        profile = replace(profile, steady=bool(more) and not any(item.kind in UNSTEADY for item in able))
         seen += more
     seen += yield from _variants(runner, examples, random, budget)
     if any(capability.kind == CHANCE for capability in profile.capabilities):
@@ -149,9 +153,17 @@ def _variants(
 
 
 def answers(
-    runner: Runner, reference: Reference, inputs: Sequence[Arguments], examples: Sequence[Example]
+    runner: Runner,
+    reference: Reference,
+    inputs: Sequence[Arguments],
+    examples: Sequence[Example],
+    twice: bool = True,
 ) -> Steps[tuple[list[Observed], tuple[str, ...]]]:
-    """Run the reference on inputs; keep those on which it returns what it may return, in every world."""
+    """Run the reference on inputs; keep those on which it returns what it may return.
+
+    With `twice`, in another world as well, so that nothing stays that
+    depends on more than the arguments.
+    """
     # Small calls first: what is too long for the reference's own share of the time is left out.
     inputs = sorted(inputs, key=lambda made: len(repr(made)))
     calls = tuple(Call(reference.runnable.target, tuple(args), dict(kwargs)) for args, kwargs in inputs)
@@ -164,8 +176,8 @@ def answers(
         for call, answer in zip(calls, first.calls, strict=False)
         if answer.outcome is Outcome.RETURNED and (not usual or result_kind(answer.value) in usual)
     ]
-    if not returned:
-        return [], first.effects
+    if not returned or not twice:
+        return returned, first.effects
     (second,) = yield from runner.run(Batch(tuple(item.call for item in reversed(returned)), OTHER_WORLD))
     pairs = zip(returned, second.calls[::-1], strict=False)
     stable = [item for item, again in pairs if agrees(item.answer, again, item.call.args) is Comparison.SAME]
