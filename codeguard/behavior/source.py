@@ -37,8 +37,13 @@ class Module:
         return result
 
 
+@lru_cache(maxsize=8)
 def parse(text: str) -> ast.Module | None:
-    """Return the syntax tree, or None where there is none."""
+    """Return the syntax tree, or None where there is none.
+
+    The last few are remembered, for one candidate is read from several sides:
+    a caller must not change the tree.
+    """
     if len(text) > MAX_TEXT:
         return None
     try:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from codeguard.behavior.modules import TrustedModules
-from codeguard.behavior.source import Definition, Function, Module, name_of, unparse
+from codeguard.behavior.source import Definition, Function, Module, name_of, parse, unparse
 
 BUILTIN_NAMES = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
 # Decorators that do not read annotations; others might.
@@ -83,11 +83,10 @@ def _target(definition: Definition) -> str:
 
 
 def _locate(source: str, definition: Definition, own_name: str) -> Function | None:
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parse(source)
+    if tree is None or not tree.body:
         return None
-    last: ast.stmt = body[-1]
+    last: ast.stmt = tree.body[-1]
     if isinstance(last, ast.ClassDef):
         functions = [
             node for node in last.body if isinstance(node, Function) and node.name == definition.name
