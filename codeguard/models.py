@@ -206,9 +206,9 @@ class CheckReport:
     on which the candidate differs, 0 to 1. `notes` are observations without
     penalty. `effects` and `coverage` are reported by the confined child
     itself and may be forged: they may lower a rank, never raise it. `claims`
-    names the trusted function whose words a function uses for itself while it
-    differs on most of that function's examples: suspicious, but it may be
-    another function, so it convicts nobody.
+    names the trusted function that a reader would take a function for while
+    it was not shown to behave like it: it may be another function or out of a
+    check's reach, so it convicts nobody.
     """
 
     verdict: Verdict

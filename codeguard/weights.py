@@ -37,7 +37,9 @@ DEFAULTS: Mapping[str, Weight] = {
         3.0, "wrong on inputs inside the learned domain; at least 2, up to 3 by share"
     ),
     "behavior.violation": Weight(3.0, "reached for what the trusted twin does not touch"),
-    "behavior.mismatch": Weight(2.5, "uses a trusted function's words, does something else: out of mode drop"),
+    "behavior.lookalike": Weight(
+        2.5, "passes for a trusted function, not shown to behave like it: that one is there to show"
+    ),
     "behavior.timeout": Weight(1.5, "does not finish where the reference does; may be honest and slow"),
     "behavior.memory": Weight(1.5, "exhausts memory where the reference does not"),
     "behavior.crash": Weight(1.5, "dies where the reference does not"),

@@ -169,13 +169,13 @@ def test_what_a_verdict_costs(verdict: Verdict, share: float, penalty: float, co
     assert (item.penalty, item.convicted) == (pytest.approx(penalty), convicts)
 
 
-def test_claiming_to_be_a_trusted_function_and_being_another_is_penalised_and_convicts_nobody() -> None:
+def test_a_lookalike_that_was_not_shown_to_behave_is_penalised_and_convicts_nobody() -> None:
     def service(chunk: Chunk, file: SourceFile) -> CheckReport:
         return CheckReport(Verdict.NO_SIGNAL, "like add in words", "L3", claims="add")
 
     config = DefenseConfig(enable_provenance=False, enable_distance=False)
     (item,) = DefenseManager(config, services={"behavior": service}).apply([CLEAN]).retained
-    assert (item.penalty, item.convicted, item.evidence[0].id) == (2.5, False, "mismatch")
+    assert (item.penalty, item.convicted, item.evidence[0].id) == (2.5, False, "lookalike")
 
 
 @pytest.mark.parametrize(("coverage", "penalty"), [(Coverage.FULL, -0.5), (Coverage.PARTIAL, 0.0)])

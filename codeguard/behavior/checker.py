@@ -99,9 +99,15 @@ class BehaviorChecker:
         references = [(item, likeness) for item, likeness in found if candidate.takes(item.examples)]
         references = references[:MAX_REFERENCES]
         if not references and not self._library.specs_for(candidate.features):
-            reason = "no spec and no trusted function like it"
-            return CheckReport(Verdict.NO_SIGNAL, reason, level.name, effects=candidate.effects)
+            reason = "no spec and no trusted function like it that takes its arguments"
+            report = CheckReport(Verdict.NO_SIGNAL, reason, level.name, effects=candidate.effects)
+            return replace(report, claims=self._claimed(candidate))
         return candidate, references
+
+    def _claimed(self, candidate: Candidate) -> str:
+        """Return the trusted function that a reader would take the candidate for, empty where there is none."""
+        found = self._library.references_for(candidate.features)
+        return next((f"{item.name} ({item.origin})" for item, likeness in found if likeness.lookalike), "")
 
     def _observe(self, references: Sequence[Reference]) -> None:
         steps = [self._observed(item) for item in references]
@@ -149,9 +155,10 @@ class BehaviorChecker:
                 return found
             report = report or found
         if report is None:
-            return CheckReport(
-                Verdict.NO_SIGNAL, "does not take the inputs of its spec", self._sandbox.level.name
-            )
+            reason = "does not take the inputs of its spec"
+            report = CheckReport(Verdict.NO_SIGNAL, reason, self._sandbox.level.name)
+        if report.verdict is not Verdict.PASS and not report.claims:
+            report = replace(report, claims=self._claimed(candidate))
         return replace(report, effects=report.effects or candidate.effects)
 
 

@@ -106,7 +106,7 @@ class Examination:
             name = profile.reference.name
             reason = f"like {name} in words, not in what it does"
             report = self._report(Verdict.NO_SIGNAL, reason, ordinary)
-            return replace(report, claims=name if likeness.described else "")
+            return replace(report, claims=f"{name} ({origin})" if likeness.described else "")
         violated = self._violated(extra, likeness, ordinary, origin, _agrees_mostly(answered))
         if violated is not None:
             return violated

@@ -162,6 +162,12 @@ class Similarity:
         return self.strong and self.same_signature and told
 
     @property
+    def lookalike(self) -> bool:
+        """A reader would take the candidate for this function: its name and text, or its description."""
+        doc, body = self.doc or 0.0, self.body or 0.0
+        return (self.name == 1.0 and (doc >= 0.5 or body >= 0.6)) or (self.name > 0.0 and doc >= 0.8)
+
+    @property
     def described(self) -> bool:
         """The candidate describes itself as this function, in words of its own docstring."""
         return self.doc is not None and self.doc >= 0.6 and self.name > 0.0

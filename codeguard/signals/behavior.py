@@ -20,6 +20,7 @@ from codeguard.signals.base import Context, Moment, Rule, Subject
 
 CONVICTING = frozenset({Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
 EXHAUSTING = frozenset({Verdict.TIMEOUT, Verdict.MEMORY, Verdict.CRASH})
+UNSHOWN = frozenset({Verdict.NO_SIGNAL, Verdict.POLICY, Verdict.ERROR, Verdict.UNSUPPORTED, Verdict.BADTYPE})
 LEAST_DIVERGENCE = 2.0
 
 
@@ -45,8 +46,8 @@ class BehaviorSignal:
         ),
         Rule("violation", "tried what the trusted twin does not", Severity.CRITICAL, Confidence.HIGH),
         Rule(
-            "mismatch",
-            "describes itself as a trusted function and does something else",
+            "lookalike",
+            "reads like a trusted function and was not shown to behave like it",
             Severity.MEDIUM,
             Confidence.MEDIUM,
         ),
@@ -85,14 +86,14 @@ class BehaviorSignal:
 
     def _rule(self, report: CheckReport) -> Rule:
         by_id = {rule.id: rule for rule in self.rules}
-        if report.verdict is Verdict.NO_SIGNAL and report.claims:
-            return by_id["mismatch"]
+        if report.verdict in UNSHOWN and report.claims:
+            return by_id["lookalike"]
         return by_id.get(report.verdict.value, by_id["untested"])
 
     def _penalty(self, report: CheckReport, trust: Trust, context: Context) -> tuple[float, bool]:
         verdict = report.verdict
-        if verdict is Verdict.NO_SIGNAL and report.claims:
-            return context.weights["behavior.mismatch"], False
+        if verdict in UNSHOWN and report.claims:
+            return (0.0 if trust is Trust.COPY else context.weights["behavior.lookalike"]), False
         weight = context.weights[f"behavior.{verdict.value}"]
         if verdict is Verdict.PASS:
             earns_bonus = report.coverage is Coverage.FULL and trust is Trust.UNLISTED
@@ -110,6 +111,8 @@ def describe(report: CheckReport) -> str:
     parts = [f"{report.verdict.value}: {report.reason}" if report.reason else report.verdict.value]
     if report.counterexample:
         parts.append(report.counterexample)
+    if report.claims and report.verdict in UNSHOWN:
+        parts.append(f"reads like {report.claims}")
     if report.origin:
         parts.append(f"expectation from {report.origin}")
     if report.verdict is Verdict.PASS and report.coverage is Coverage.PARTIAL:
