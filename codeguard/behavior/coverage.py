@@ -43,6 +43,25 @@ def unreached(node: Function, coverage: LineCoverage | None) -> list[str]:
             and not _endless(statement)
         ):
             missing.append(f"one way out of: {_first_line(statement)}")
+    return missing + _unreached_parts(node, coverage)
+
+
+def _unreached_parts(node: Function, coverage: LineCoverage) -> list[str]:
+    """Return the parts of branching expressions that were never evaluated; each has a line of its own."""
+    missing: list[str] = []
+    for child in ast.walk(node):
+        if isinstance(child, ast.IfExp):
+            parts: list[ast.expr] = [child.body, child.orelse]
+        elif isinstance(child, ast.BoolOp):
+            parts = child.values
+        elif isinstance(child, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+            parts = [child.elt]
+        else:
+            continue
+        for part in parts:
+            lines = set(range(part.lineno, (part.end_lineno or part.lineno) + 1)) & coverage.executable
+            if lines and not lines & coverage.reached:
+                missing.append(unparse(part)[:80])
     return missing
 
 
@@ -59,9 +78,11 @@ def _statements(node: Function) -> Iterator[ast.stmt]:
         )
 
 
-def _ways_out(statement: ast.stmt, coverage: LineCoverage) -> set[int]:
-    """Return where execution went from a branching statement's own line."""
-    return {to for start, to in coverage.arcs if start == statement.lineno}
+def _ways_out(statement: ast.If | ast.While | ast.For, coverage: LineCoverage) -> set[int]:
+    """Return where execution went from a branching statement's head, which may be several lines."""
+    head = statement.iter if isinstance(statement, ast.For) else statement.test
+    lines = range(statement.lineno, max(statement.lineno, head.end_lineno or 0) + 1)
+    return {to for start, to in coverage.arcs if start in lines and to not in lines}
 
 
 def _endless(statement: ast.stmt) -> bool:

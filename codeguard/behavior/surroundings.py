@@ -14,6 +14,7 @@ import symtable
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from codeguard.behavior.layout import spread_out
 from codeguard.behavior.modules import TrustedModules
 from codeguard.behavior.source import Definition, Function, Module, name_of, parse, unparse
 
@@ -65,7 +66,7 @@ def extract(
     own_name = definition.name if definition.owner is None else definition.owner.name
     needed = needed_for(free_names(own), module, own_name, trusted, path)
     written = [_written(statement) for statement in (*needed.statements, own)]
-    source = "\n".join(written) + "\n"
+    source = spread_out("\n".join(written) + "\n")
     if len(source) > MAX_CHARACTERS or not written[-1]:
         return None
     node = _locate(source, definition, own_name)

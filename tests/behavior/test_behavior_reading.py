@@ -15,6 +15,7 @@ from codeguard.behavior.effects import capabilities
 from codeguard.behavior.examples import Raises, Returns
 from codeguard.behavior.folding import UnknownError, fold
 from codeguard.behavior.generate import generate
+from codeguard.behavior.layout import spread_out
 from codeguard.behavior.profiles import random_for
 from codeguard.behavior.shrink import size, smaller
 from codeguard.behavior.source import Definition, definitions, read_module
@@ -298,3 +299,18 @@ def test_literals_of_an_expression_are_places_to_fill() -> None:
     changed = filled(example, (4, [2]))
     assert changed is not None
     assert changed.expression == "sorted(f(lambda x: x < 4, [2]))"
+
+
+LAYOUTS = [
+    "def f(n):\n    return 7 if n * 3 == 5 else n * 2 if (n > 3 and n < 5) or n else [x for x in y if x]\n",
+    "def f(n):\n    z = (a or b)(c)\n    return f'{a if b else c}' + ('é' if n else 'b')\n",
+    "def f(n):\n    if not (a and (b or c)):\n        x = {k: v if v else w for k, v in n if k or v}\n",
+]
+
+
+@pytest.mark.parametrize("source", LAYOUTS)
+def test_a_layout_changes_lines_and_nothing_else(source: str) -> None:
+    written = ast.unparse(ast.parse(source)) + "\n"
+    laid_out = spread_out(written)
+    assert ast.dump(ast.parse(laid_out)) == ast.dump(ast.parse(written))
+    assert laid_out.count("\n") > written.count("\n")

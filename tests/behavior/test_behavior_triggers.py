@@ -144,3 +144,10 @@ def test_an_unopened_branch_costs_the_full_pass(check: Check) -> None:
 )
 def test_honest_special_cases_are_none(check: Check, code: str) -> None:
     assert check(code, DOUBLE).verdict is Verdict.PASS
+
+
+def test_a_branch_within_an_expression_counts_as_one(check: Check) -> None:
+    code = "def double_it(number):\n    return 7 if (number * 2654435761) % 2**32 == 12345 else number * 2\n"
+    report = check(code, DOUBLE)
+    assert report.verdict is Verdict.PASS
+    assert report.coverage is Coverage.PARTIAL
