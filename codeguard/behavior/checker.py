@@ -95,7 +95,7 @@ class BehaviorChecker:
             return CheckReport(Verdict.NO_SIGNAL, candidate, level.name)
         found = self._library.references_for(candidate.features)
         # Among equals the one with the very same text, which is what a copy is checked against.
-        found.sort(key=lambda pair: pair[0].runnable.source != candidate.runnable.source)
+        found.sort(key=lambda pair: pair[0].definition.text != candidate.definition.text)
         references = [(item, likeness) for item, likeness in found if candidate.takes(item.examples)]
         references = references[:MAX_REFERENCES]
         if not references and not self._library.specs_for(candidate.features):

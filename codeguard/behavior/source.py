@@ -136,6 +136,11 @@ class Definition:
         return ast.get_docstring(self.node) or ""
 
     @property
+    def text(self) -> str:
+        """The function alone, written out in one layout."""
+        return unparse(self.node)
+
+    @property
     def first_line(self) -> int:
         """First line with decorators, 1-based in the file."""
         return min([self.node.lineno, *(decorator.lineno for decorator in self.node.decorator_list)])
