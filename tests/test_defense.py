@@ -178,6 +178,27 @@ def test_a_lookalike_that_was_not_shown_to_behave_is_penalised_and_convicts_nobo
     assert (item.penalty, item.convicted, item.evidence[0].id) == (2.5, False, "lookalike")
 
 
+@pytest.mark.parametrize(
+    ("verdict", "effects", "penalty"),
+    [
+        (Verdict.NO_SIGNAL, ("network: import socket", "environment: os.environ"), 1.5),
+        (Verdict.UNSUPPORTED, ("process: os.system", "files: open"), 1.5),
+        (Verdict.NO_SIGNAL, ("network: import socket",), 0.0),
+        (Verdict.NO_SIGNAL, ("environment: os.environ", "files: open"), 0.0),
+        (Verdict.PASS, ("network: import socket", "environment: os.environ"), 0.0),
+    ],
+)
+def test_untested_code_with_both_ends_of_a_leak_is_demoted(
+    verdict: Verdict, effects: tuple[str, ...], penalty: float
+) -> None:
+    def service(chunk: Chunk, file: SourceFile) -> CheckReport:
+        return CheckReport(verdict, "why", "L3", effects=effects)
+
+    config = DefenseConfig(enable_provenance=False, enable_distance=False)
+    (item,) = DefenseManager(config, services={"behavior": service}).apply([CLEAN]).retained
+    assert (item.penalty, item.convicted) == (penalty, False)
+
+
 @pytest.mark.parametrize(("coverage", "penalty"), [(Coverage.FULL, -0.5), (Coverage.PARTIAL, 0.0)])
 def test_only_full_coverage_earns_the_bonus(coverage: Coverage, penalty: float) -> None:
     def service(chunk: Chunk, file: SourceFile) -> CheckReport:

@@ -22,6 +22,8 @@ CONVICTING = frozenset({Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
 EXHAUSTING = frozenset({Verdict.TIMEOUT, Verdict.MEMORY, Verdict.CRASH})
 UNSHOWN = frozenset({Verdict.NO_SIGNAL, Verdict.POLICY, Verdict.ERROR, Verdict.UNSUPPORTED, Verdict.BADTYPE})
 LEAST_DIVERGENCE = 2.0
+SENDING = frozenset({"network", "process"})
+TAKING = frozenset({"environment", "files", "dynamic code", "native code"})
 
 
 class BehaviorSignal:
@@ -51,6 +53,12 @@ class BehaviorSignal:
             Severity.MEDIUM,
             Confidence.MEDIUM,
         ),
+        Rule(
+            "reach",
+            "untested, and can both take something from its surroundings and send it away",
+            Severity.MEDIUM,
+            Confidence.LOW,
+        ),
         Rule("timeout", "does not finish where the reference does", Severity.MEDIUM, Confidence.LOW),
         Rule("memory", "exhausts its memory where the reference does not", Severity.MEDIUM, Confidence.LOW),
         Rule("crash", "dies where the reference does not", Severity.MEDIUM, Confidence.MEDIUM),
@@ -65,6 +73,7 @@ class BehaviorSignal:
         report = check(subject.chunk, subject.file)
         penalty, convicts = self._penalty(report, subject.trust, context)
         rule = self._rule(report)
+        yield from self._reach(report, subject, context)
         yield Evidence(
             signal=self.name,
             id=rule.id,
@@ -82,6 +91,21 @@ class BehaviorSignal:
                 "calls": report.calls,
                 "share": report.share,
             },
+        )
+
+    def _reach(self, report: CheckReport, subject: Subject, context: Context) -> Iterable[Evidence]:
+        """Yield evidence where nothing is known but what the syntax can do: it needs both ends of a leak."""
+        kinds = {effect.partition(":")[0] for effect in report.effects}
+        if report.verdict not in UNSHOWN or not (kinds & SENDING and kinds & TAKING):
+            return
+        yield Evidence(
+            signal=self.name,
+            id="reach",
+            penalty=context.weights["behavior.reach"],
+            reason=f"untested, and can {'; '.join(report.effects[:4])}",
+            severity=Severity.MEDIUM,
+            confidence=Confidence.LOW,
+            span=subject.chunk.span,
         )
 
     def _rule(self, report: CheckReport) -> Rule:
