@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.candidate import Candidate, read_candidate
+from codeguard.behavior.effects import capabilities
 from codeguard.behavior.examination import Examination
 from codeguard.behavior.library import SpecLibrary
 from codeguard.behavior.matching import Similarity
@@ -122,7 +123,8 @@ class BehaviorChecker:
         except SandboxError:
             raise
         except Exception as error:  # one odd function must not end a whole run
-            return Profile(reference, (), (), None, frozenset(), problem=_internal(error))
+            able = capabilities(reference.runnable.source)
+            return Profile(reference, (), (), None, able, problem=_internal(error))
 
     def _guarded(self, plan: Plan | CheckReport) -> Steps[CheckReport]:
         try:

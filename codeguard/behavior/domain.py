@@ -112,6 +112,7 @@ class Shape:
     numbers: Numbers | None = None
     texts: Texts | None = None
     items: Items | None = None
+    keys: Items | None = None
     values: Items | None = None
     columns: tuple[Shape, ...] | None = None
     seen: tuple[object, ...] = field(default=(), compare=False)
@@ -134,7 +135,7 @@ class Shape:
         if isinstance(value, list | tuple | set | frozenset):
             return self.items is not None and self.items.admits(ordered(value), depth)
         if isinstance(value, dict):
-            keys, values = self.items, self.values
+            keys, values = self.keys, self.values
             if keys is None or values is None:
                 return False
             return keys.admits(list(value), depth) and values.admits(list(value.values()), depth)
@@ -165,18 +166,19 @@ def learn(values: Sequence[object], bounds: Bounds | None = None, depth: int = 0
     texts = [value for value in values if isinstance(value, str)]
     rows = [value for value in values if isinstance(value, list | tuple | set | frozenset)]
     maps = [value for value in values if isinstance(value, dict)]
-    items, inner = None, None
+    items, keys, inner = None, None, None
     if depth < MAX_DEPTH:
         if rows:
             items = _learn_items([ordered(row) for row in rows], bounds, depth)
         if maps:
-            items = _learn_items([list(row) for row in maps], bounds, depth)
+            keys = _learn_items([list(row) for row in maps], bounds, depth)
             inner = _learn_items([list(row.values()) for row in maps], bounds, depth, distinct=False)
     return Shape(
         kinds=kinds,
         numbers=_learn_numbers(numbers, bounds) if numbers else None,
         texts=_learn_texts(texts) if texts else None,
         items=items,
+        keys=keys,
         values=inner,
         columns=_learn_columns(rows, depth),
         seen=tuple(values),

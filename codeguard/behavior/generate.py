@@ -350,8 +350,9 @@ def _mutate_dict(
 ) -> dict[object, object]:
     changed = dict(value)
     keys = list(changed)
-    keys_shape = shape.items.item if shape.items is not None else shape
-    values_shape = shape.values.item if shape.values is not None else shape
+    if shape.keys is None or shape.values is None:
+        return changed
+    keys_shape, values_shape = shape.keys.item, shape.values.item
     step = random.randrange(4)
     if step == 0 and keys:
         del changed[random.choice(keys)]
@@ -361,10 +362,22 @@ def _mutate_dict(
     elif step == 2 and keys:
         key = random.choice(keys)
         renamed = mutate(key, keys_shape, Pool(tuple(keys)), random, depth + 1)
-        changed = {(renamed if name == key else name): item for name, item in changed.items()}
+        changed = {
+            (renamed if name == key else name): item for name, item in changed.items() if _hashable(renamed)
+        }
     else:
-        changed[fresh(keys_shape, random, depth + 1)] = fresh(values_shape, random, depth + 1)
+        name = fresh(keys_shape, random, depth + 1)
+        if _hashable(name):
+            changed[name] = fresh(values_shape, random, depth + 1)
     return changed
+
+
+def _hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def fresh(shape: Shape, random: Random, depth: int = 0) -> object:
@@ -378,12 +391,10 @@ def fresh(shape: Shape, random: Random, depth: int = 0) -> object:
         return _fresh_text(shape.texts, shape, random)
     if kind in ("list", "tuple", "set", "frozenset") and shape.items is not None and depth < 6:
         return _fresh_items(kind, shape, random, depth)
-    if kind == "dict" and shape.items is not None and shape.values is not None and depth < 6:
-        count = random.randint(shape.items.shortest, max(shape.items.shortest, min(shape.items.longest, 6)))
-        return {
-            fresh(shape.items.item, random, depth + 1): fresh(shape.values.item, random, depth + 1)
-            for _ in range(count)
-        }
+    if kind == "dict" and shape.keys is not None and shape.values is not None and depth < 6:
+        count = random.randint(shape.keys.shortest, max(shape.keys.shortest, min(shape.keys.longest, 6)))
+        keys = [fresh(shape.keys.item, random, depth + 1) for _ in range(count)]
+        return {key: fresh(shape.values.item, random, depth + 1) for key in keys if _hashable(key)}
     return random.choice(shape.seen) if shape.seen else None
 
 

@@ -216,7 +216,11 @@ def test_limits_are_read(docstring: str, bounds: dict[int, Bounds]) -> None:
 
 PLAIN = st.recursive(
     st.integers(-50, 50) | st.text("ab c1", max_size=6) | st.booleans(),
-    lambda inner: st.lists(inner, max_size=4) | st.tuples(inner, inner),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.text("ab", max_size=2), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
