@@ -175,7 +175,7 @@ class Similarity:
     @property
     def strong(self) -> bool:
         """The candidate claims to be this function."""
-        described = self.doc is None or self.doc >= 0.3 or (self.body or 0.0) >= 0.5
+        described = self.doc is None or self.doc >= 0.55 or (self.body or 0.0) >= 0.5
         return (self.name == 1.0 and described) or (
             self.doc is not None and self.doc >= 0.9 and self.name > 0.0
         )
