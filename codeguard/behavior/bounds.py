@@ -14,6 +14,8 @@ RANGE = re.compile(
     rf"\b(?:range|interval|between)\b[^\[\]\d.-]{{0,12}}\[?\s*{NUMBER}\s*(?:,|and|to|\.\.)\s*{NUMBER}",
     re.IGNORECASE,
 )
+TYPE_VARIABLE = re.compile(r"\b_?(?:[A-Z]|[KTV]T)\b")  # by the convention of their names
+ANY_NUMBER = Bounds(-1e9, 1e9)
 LENGTH = re.compile(r"\blen(?:gth)?\b|\bsize\b", re.IGNORECASE)
 
 
@@ -40,6 +42,11 @@ def bounds_of(docstring: str, parameters: Sequence[Parameter]) -> Mapping[int, B
                 "", [name for name in names if re.search(rf"\b{re.escape(name)}\b", line)] or names
             ):
                 found.setdefault(index, Bounds(_value(match[1]), _value(match[2])))
+    positional = [parameter for parameter in parameters if parameter.kind == "positional"]
+    for index, parameter in enumerate(positional):
+        # Its items may be of any type, so the function cannot depend on what they are.
+        if TYPE_VARIABLE.search(parameter.annotation):
+            found.setdefault(index, ANY_NUMBER)
     return found
 
 
