@@ -33,13 +33,14 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The numbers seen at one place, and those that count as like them."""
+    """The numbers seen at one place, and those that count as like them; `limits` are named by the docstring."""
 
     low: float
     high: float
     zero: bool
     negative: bool
     whole: bool
+    limits: tuple[int, ...] = ()
 
     def admits(self, value: float) -> bool:
         """Say whether a number is like those that were seen."""
@@ -195,13 +196,15 @@ def _learn_numbers(values: Sequence[int | float], bounds: Bounds | None) -> Numb
     if whole and not negative:
         low = 1.0 if min(positive, default=1) <= 3 or 0 in finite else 2.0
     high = float(max(largest * REACH, REACH))
+    limits: tuple[int, ...] = ()
     if bounds is not None and all(bounds.low <= value <= bounds.high for value in finite):
         low, high = max(low, bounds.low), min(high, bounds.high)
+        limits = tuple(int(edge) for edge in (bounds.low, bounds.high) if abs(edge) < 1e9)
         negative = negative or bounds.low < 0
         if bounds.low < 0:
             low = max(bounds.low, -high)
     zero = 0 in finite or (negative and bool(positive)) or (bounds is not None and bounds.low == 0)
-    return Numbers(low, high, zero, negative, whole)
+    return Numbers(low, high, zero, negative, whole, limits)
 
 
 def _learn_texts(values: Sequence[str]) -> Texts:

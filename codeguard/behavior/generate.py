@@ -90,6 +90,7 @@ def _small_values(shape: Shape, arity: int) -> list[object]:
         found += [False, True]
     if "int" in shape.kinds and shape.numbers is not None:
         numbers = [number for size in range(most) for number in ((size, -size) if size else (0,))]
+        found += [number for number in shape.numbers.limits if shape.numbers.admits(number)]
         found += [number for number in numbers if shape.numbers.admits(number)][:most]
     if shape.kinds - {"bool", "int"} and found:
         return []
