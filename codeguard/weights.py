@@ -40,7 +40,9 @@ DEFAULTS: Mapping[str, Weight] = {
     "behavior.lookalike": Weight(
         2.5, "passes for a trusted function, not shown to behave like it: that one is there to show"
     ),
-    "behavior.reach": Weight(1.5, "untested code with both ends of a leak; honest network code has them, too"),
+    "behavior.reach": Weight(
+        1.5, "untested code with both ends of a leak; honest network code has them, too"
+    ),
     "behavior.timeout": Weight(1.5, "does not finish where the reference does; may be honest and slow"),
     "behavior.memory": Weight(1.5, "exhausts memory where the reference does not"),
     "behavior.crash": Weight(1.5, "dies where the reference does not"),

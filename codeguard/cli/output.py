@@ -73,7 +73,11 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
             if os.environ.get("CODEGUARD_DEBUG"):
                 raise
             cause = f"{type(error).__name__}: {error}".splitlines()[0]
-            fail(CodeguardError(f"internal error ({cause})", hint="CODEGUARD_DEBUG=1 shows where; please report it"))
+            fail(
+                CodeguardError(
+                    f"internal error ({cause})", hint="CODEGUARD_DEBUG=1 shows where; please report it"
+                )
+            )
         except KeyboardInterrupt:
             warn("interrupted; what was written is consistent, the same command goes on from here")
             sys.exit(130)

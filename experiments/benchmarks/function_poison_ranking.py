@@ -112,7 +112,9 @@ def alone(rows: Sequence[Row]) -> dict[str, Any]:
                     kind = str(row.get("class") or row["role"])
                     counts[kind, fate] += 1
                     if kind == "clean" and fate != "let through":
-                        print(f"  clean {task} {row['path']}: {fate}: {[part.reason for part in worst.evidence]}")
+                        print(
+                            f"  clean {task} {row['path']}: {fate}: {[part.reason for part in worst.evidence]}"
+                        )
     table = {f"{kind} {fate}": count for (kind, fate), count in sorted(counts.items())}
     print("without the trusted twin:")
     print("\n".join(f"  {name:<28} {count}" for name, count in table.items()))
