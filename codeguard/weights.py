@@ -38,7 +38,7 @@ DEFAULTS: Mapping[str, Weight] = {
     ),
     "behavior.violation": Weight(3.0, "reached for what the trusted twin does not touch"),
     "behavior.lookalike": Weight(
-        2.5, "passes for a trusted function, not shown to behave like it: that one is there to show"
+        4.0, "passes for a trusted function, not shown to behave like it: that one is there to show"
     ),
     "behavior.reach": Weight(
         1.5, "untested code with both ends of a leak; honest network code has them, too"

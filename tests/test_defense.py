@@ -175,7 +175,7 @@ def test_a_lookalike_that_was_not_shown_to_behave_is_penalised_and_convicts_nobo
 
     config = DefenseConfig(enable_provenance=False, enable_distance=False)
     (item,) = DefenseManager(config, services={"behavior": service}).apply([CLEAN]).retained
-    assert (item.penalty, item.convicted, item.evidence[0].id) == (2.5, False, "lookalike")
+    assert (item.penalty, item.convicted, item.evidence[0].id) == (4.0, False, "lookalike")
 
 
 @pytest.mark.parametrize(

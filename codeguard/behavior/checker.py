@@ -107,8 +107,9 @@ class BehaviorChecker:
 
     def _claimed(self, candidate: Candidate) -> str:
         """Return the trusted function that a reader would take the candidate for, empty where there is none."""
-        found = self._library.references_for(candidate.features)
-        return next((f"{item.name} ({item.origin})" for item, likeness in found if likeness.lookalike), "")
+        return next(
+            (f"{item.name} ({item.origin})" for item in self._library.lookalikes_of(candidate.features)), ""
+        )
 
     def _observe(self, references: Sequence[Reference]) -> None:
         steps = [self._observed(item) for item in references]

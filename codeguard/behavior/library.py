@@ -90,6 +90,10 @@ class SpecLibrary:
         found = [(self.references[index], likeness) for index, likeness in self._index.candidates(wanted)]
         return [(reference, likeness) for reference, likeness in found if reference.usable is not None]
 
+    def lookalikes_of(self, wanted: Features) -> list[Reference]:
+        """Return the trusted functions that a reader would take a function for, the most alike first."""
+        return [self.references[index] for index in self._index.lookalikes(wanted)]
+
     @cached_property
     def _by_name(self) -> dict[tuple[str, ...], tuple[Spec, ...]]:
         found: dict[tuple[str, ...], tuple[Spec, ...]] = {}

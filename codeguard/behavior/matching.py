@@ -32,6 +32,7 @@ perform quick quickly run safe safely simple the util utils
 """
 FILLER_WORDS = frozenset(_FILLERS.split())
 LEAST_DOC_WORDS = 3
+TELLING_DOC_WORDS = 6  # so many words in common are no accident
 LEAST_BODY_TOKENS = 10
 MAX_SCORED = 40
 
@@ -145,6 +146,8 @@ class Similarity:
     same_signature: bool = True
     telling_name: bool = True
     closest: bool = True
+    same_parameters: bool = False
+    doc_words: int = 0
 
     @property
     def twin(self) -> bool:
@@ -165,7 +168,9 @@ class Similarity:
     def lookalike(self) -> bool:
         """A reader would take the candidate for this function: its name and text, or its description."""
         doc, body = self.doc or 0.0, self.body or 0.0
-        return (self.name == 1.0 and (doc >= 0.5 or body >= 0.6)) or (self.name > 0.0 and doc >= 0.8)
+        if self.name == 1.0 and (doc >= 0.5 or body >= 0.6 or self.same_parameters):
+            return True
+        return doc >= 0.8 and (self.name > 0.0 or self.doc_words >= TELLING_DOC_WORDS)
 
     @property
     def described(self) -> bool:
@@ -204,7 +209,16 @@ def compare(candidate: Features, reference: Features) -> Similarity:
         body=_body_similarity(candidate.body, reference.body),
         same_signature=candidate.arity == reference.arity,
         telling_name=len(reference.name) > 1,
+        same_parameters=_same_parameters(candidate, reference),
+        doc_words=min(len(candidate.doc), len(reference.doc)),
     )
+
+
+def _same_parameters(first: Features, second: Features) -> bool:
+    """Say whether the parameters have the same names, and enough of them to be no coincidence."""
+    names = first.keywords - {"self", "cls"}
+    alike = first.keywords == second.keywords and first.owner == second.owner
+    return alike and (len(names) > 1 or (len(names) == 1 and len(first.name) > 1))
 
 
 def _name_similarity(first: tuple[str, ...], second: tuple[str, ...]) -> float:
@@ -240,6 +254,16 @@ class ReferenceIndex:
 
     def candidates(self, wanted: Features) -> list[tuple[int, Similarity]]:
         """Return the plausible references, the best first."""
+        found = [(index, likeness) for index, likeness in self._scored(wanted) if likeness.plausible]
+        return sorted(found, key=lambda pair: (-pair[1].score, pair[0]))
+
+    def lookalikes(self, wanted: Features) -> list[int]:
+        """Return the references that a reader would take a function for, the most alike first."""
+        found = [(-likeness.score, index) for index, likeness in self._scored(wanted) if likeness.lookalike]
+        return [index for _, index in sorted(found)]
+
+    def _scored(self, wanted: Features) -> list[tuple[int, Similarity]]:
+        """Compare with the references that share most with a function."""
         votes: dict[int, float] = {}
         for key in sorted(_keys(wanted)):
             holders = self._postings.get(key, ())
@@ -247,9 +271,7 @@ class ReferenceIndex:
             for index in holders:
                 votes[index] = votes.get(index, 0.0) + weight
         nearest = sorted(votes, key=lambda index: (-votes[index], index))[:MAX_SCORED]
-        scored = [(index, compare(wanted, self._references[index])) for index in nearest]
-        found = [(index, likeness) for index, likeness in scored if likeness.plausible]
-        return sorted(found, key=lambda pair: (-pair[1].score, pair[0]))
+        return [(index, compare(wanted, self._references[index])) for index in nearest]
 
 
 def _keys(wanted: Features) -> set[str]:

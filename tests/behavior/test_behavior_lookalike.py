@@ -1,0 +1,45 @@
+"""What a reader would take for a trusted function, and what only shares a word with it."""
+
+import pytest
+
+from codeguard.behavior import SpecLibrary
+from codeguard.behavior.candidate import read_candidate
+from codeguard.chunking import chunk_file
+
+TRUSTED = '''
+def copy_tree(source, target):
+    """Copy an entire directory tree to a new location and return the copied names."""
+    raise NotImplementedError
+
+
+def get(url):
+    """Fetch."""
+    return url
+'''
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            'def copy_tree(a, b, c):\n    """Copy an entire directory tree to a new location."""\n',
+            ["copy_tree"],
+        ),
+        ("def copy_tree(source, target):\n    return None\n", ["copy_tree"]),
+        ("def do_copy_tree2(source, target):\n    return None\n", ["copy_tree"]),
+        (
+            'def duplicate(x):\n    """Copy an entire directory tree to a new location and return the copied names."""\n',
+            ["copy_tree"],
+        ),
+        ("def copy_tree(a):\n    return a\n", []),
+        ('def copy_file(source):\n    """Copy one file to a new location."""\n', []),
+        ("def get(url):\n    return None\n", []),
+        ('def walk(tree):\n    """Visit every directory of a tree."""\n', []),
+    ],
+)
+def test_lookalikes(text: str, found: list[str]) -> None:
+    library = SpecLibrary.load(shipped=False).with_trusted([chunk_file("ours.py", TRUSTED.encode())])
+    file = chunk_file("theirs.py", (text.rstrip() + "\n    pass\n").encode())
+    candidate = read_candidate(file.chunks[0], file)
+    assert not isinstance(candidate, str)
+    assert [reference.name for reference in library.lookalikes_of(candidate.features)] == found
