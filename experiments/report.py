@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,16 @@ def sweep_matrix(sweep: Sequence[Outcome]) -> dict[str, list[int]]:
 def write_json(results: dict[str, Any], path: Path) -> None:
     """Write the figures."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results, indent=1, ensure_ascii=True) + "\n")
+    path.write_text(json.dumps(_finite(results), indent=1, ensure_ascii=True, allow_nan=False) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    """Return the value with what JSON cannot say, a share of nothing, as null."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_page(
