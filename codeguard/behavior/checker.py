@@ -22,6 +22,7 @@ from codeguard.sandbox.model import Level
 POLICY_VERSION = "behavior/1"
 WINDOW = 64  # checks that run abreast
 MAX_PROFILES = 4_096
+DECIDED = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
 MAX_REFERENCES = 3  # references that one candidate is compared with
 Subject = tuple[Chunk, SourceFile]
 Plan = tuple[Candidate, list[tuple[Reference, Similarity]]]
@@ -129,11 +130,14 @@ class BehaviorChecker:
 
     def _guarded(self, plan: Plan | CheckReport) -> Steps[CheckReport]:
         try:
-            return (yield from self._check(plan))
+            report = yield from self._check(plan)
         except SandboxError:
             raise
         except Exception as error:  # nor may it pass for checked: the report says what happened
-            return CheckReport(Verdict.ERROR, _internal(error), self._sandbox.level.name)
+            report = CheckReport(Verdict.ERROR, _internal(error), self._sandbox.level.name)
+        if isinstance(plan, CheckReport) or report.claims or report.verdict in DECIDED:
+            return report
+        return replace(report, claims=self._claimed(plan[0]))
 
     def _check(self, plan: Plan | CheckReport) -> Steps[CheckReport]:
         if isinstance(plan, CheckReport):
@@ -160,8 +164,6 @@ class BehaviorChecker:
         if report is None:
             reason = "does not take the inputs of its spec"
             report = CheckReport(Verdict.NO_SIGNAL, reason, self._sandbox.level.name)
-        if report.verdict is not Verdict.PASS and not report.claims:
-            report = replace(report, claims=self._claimed(candidate))
         return replace(report, effects=report.effects or candidate.effects)
 
 

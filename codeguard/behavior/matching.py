@@ -168,7 +168,7 @@ class Similarity:
     def lookalike(self) -> bool:
         """A reader would take the candidate for this function: its name and text, or its description."""
         doc, body = self.doc or 0.0, self.body or 0.0
-        if self.name == 1.0 and (doc >= 0.5 or body >= 0.6 or self.same_parameters):
+        if self.name == 1.0 and (doc >= 0.7 or body >= 0.6 or self.same_parameters):
             return True
         return doc >= 0.8 and (self.name > 0.0 or self.doc_words >= TELLING_DOC_WORDS)
 

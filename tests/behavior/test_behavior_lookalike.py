@@ -28,7 +28,7 @@ def get(url):
         ("def copy_tree(source, target):\n    return None\n", ["copy_tree"]),
         ("def do_copy_tree2(source, target):\n    return None\n", ["copy_tree"]),
         (
-            'def duplicate(x):\n    """Copy an entire directory tree to a new location and return the copied names."""\n',
+            'def duplicate(x):\n    """Copy an entire directory tree to a new location and return copied names."""\n',
             ["copy_tree"],
         ),
         ("def copy_tree(a):\n    return a\n", []),
