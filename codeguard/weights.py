@@ -40,6 +40,9 @@ DEFAULTS: Mapping[str, Weight] = {
     "behavior.lookalike": Weight(
         4.0, "passes for a trusted function, not shown to behave like it: that one is there to show"
     ),
+    "behavior.company": Weight(
+        2.5, "the text around a convicted function is what sells it: out of mode drop"
+    ),
     "behavior.reach": Weight(
         1.5, "untested code with both ends of a leak; honest network code has them, too"
     ),

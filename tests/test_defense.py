@@ -178,6 +178,22 @@ def test_a_lookalike_that_was_not_shown_to_behave_is_penalised_and_convicts_nobo
     assert (item.penalty, item.convicted, item.evidence[0].id) == (4.0, False, "lookalike")
 
 
+@pytest.mark.parametrize(("text", "penalty"), [(WRONG.chunk.text, 2.5), (CLEAN.chunk.text, 0.0)])
+def test_text_around_a_convicted_function_is_demoted(text: str, penalty: float) -> None:
+    function = candidate("theirs/x.py", text, 0.1).chunk
+    prose = replace(
+        function, kind=ChunkKind.MODULE, symbol="", text="# official\n", sha256=text_digest("# official\n")
+    )
+    file = SourceFile("theirs/x.py", "", "0" * 64, "python", (prose, function))
+    config = DefenseConfig(enable_provenance=False, enable_distance=False)
+    (item,) = (
+        DefenseManager(config, services={"behavior": reports})
+        .apply([Candidate("p", prose, file, 0.1)])
+        .retained
+    )
+    assert (item.penalty, item.convicted) == (penalty, False)
+
+
 @pytest.mark.parametrize(
     ("verdict", "effects", "penalty"),
     [

@@ -8,6 +8,7 @@ from typing import ClassVar
 from codeguard.models import (
     CheckReport,
     Chunk,
+    ChunkKind,
     Confidence,
     Coverage,
     Evidence,
@@ -20,6 +21,7 @@ from codeguard.signals.base import Context, Moment, Rule, Subject
 
 CONVICTING = frozenset({Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
 EXHAUSTING = frozenset({Verdict.TIMEOUT, Verdict.MEMORY, Verdict.CRASH})
+FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 UNSHOWN = frozenset({Verdict.NO_SIGNAL, Verdict.POLICY, Verdict.ERROR, Verdict.UNSUPPORTED, Verdict.BADTYPE})
 LEAST_DIVERGENCE = 2.0
 SENDING = frozenset({"network", "process"})
@@ -59,6 +61,12 @@ class BehaviorSignal:
             Severity.MEDIUM,
             Confidence.LOW,
         ),
+        Rule(
+            "company",
+            "text around a function of the same file that is convicted",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+        ),
         Rule("timeout", "does not finish where the reference does", Severity.MEDIUM, Confidence.LOW),
         Rule("memory", "exhausts its memory where the reference does not", Severity.MEDIUM, Confidence.LOW),
         Rule("crash", "dies where the reference does not", Severity.MEDIUM, Confidence.MEDIUM),
@@ -69,6 +77,9 @@ class BehaviorSignal:
         """Yield one piece of evidence for a function of unknown origin."""
         check: Callable[[Chunk, SourceFile], CheckReport] | None = context.services.get("behavior")
         if check is None or subject.trust is Trust.TRUSTED:
+            return
+        if subject.chunk.kind not in FUNCTIONS:
+            yield from self._company(subject, check, context)
             return
         report = check(subject.chunk, subject.file)
         penalty, convicts = self._penalty(report, subject.trust, context)
@@ -92,6 +103,23 @@ class BehaviorSignal:
                 "share": report.share,
             },
         )
+
+    def _company(
+        self, subject: Subject, check: Callable[[Chunk, SourceFile], CheckReport], context: Context
+    ) -> Iterable[Evidence]:
+        """Yield evidence about text that is no function: it speaks for the functions it stands around."""
+        for sibling in subject.file.chunks:
+            if sibling.kind not in FUNCTIONS or check(sibling, subject.file).verdict not in CONVICTING:
+                continue
+            yield Evidence(
+                signal=self.name,
+                id="company",
+                penalty=0.0 if subject.trust is Trust.COPY else context.weights["behavior.company"],
+                reason=f"stands in the same file as {sibling.symbol}, which is convicted",
+                severity=Severity.MEDIUM,
+                span=subject.chunk.span,
+            )
+            return
 
     def _reach(self, report: CheckReport, subject: Subject, context: Context) -> Iterable[Evidence]:
         """Yield evidence where nothing is known but what the syntax can do: it needs both ends of a leak."""
