@@ -1,4 +1,4 @@
-"""What a signal is: one source of evidence about a chunk."""
+"""What a signal is: one source of evidence, about a chunk, a file or the corpus."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from codeguard.models import Chunk, Confidence, Evidence, Severity, SourceFile, Trust
+from codeguard.reading import Reading
 from codeguard.weights import Weights
 
 
@@ -33,6 +34,8 @@ class Rule:
     explanation: str = ""
     bad: str = ""
     good: str = ""
+    cwe: tuple[int, ...] = ()
+    language: str = "python"  # of the examples
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,4 +84,54 @@ class Signal(Protocol):
 
     def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
         """Yield the evidence about one chunk, none where there is nothing to say."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What a static signal saw: a rule of its own and where, in character offsets of the file's text.
+
+    `severity` and `confidence` are the rule's unless given. `reason` is one
+    line for a person; untrusted text in it is escaped where it is shown.
+    """
+
+    rule: str
+    start: int
+    end: int
+    reason: str
+    severity: Severity | None = None
+    confidence: Confidence | None = None
+    measurements: Mapping[str, float | int | str | bool] = field(default_factory=dict)
+
+
+@runtime_checkable
+class FileSignal(Protocol):
+    """A static signal that looks at one whole file; the audit shows its findings, the ranking its penalties.
+
+    Its penalty for a rule is the weight `name.rule`, charged once a chunk.
+    It looks at nothing but the text and its services: never at the file's
+    name or folder, so that renaming a file changes no finding.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    rules: ClassVar[tuple[Rule, ...]]
+    needs: ClassVar[frozenset[str]]
+
+    def inspect(self, reading: Reading, context: Context) -> Iterable[Sighting]:
+        """Yield what stands out in one file."""
+        ...
+
+
+@runtime_checkable
+class CorpusSignal(Protocol):
+    """A static signal that needs all files at once, such as one that counts near-duplicates."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    rules: ClassVar[tuple[Rule, ...]]
+    needs: ClassVar[frozenset[str]]
+
+    def inspect_corpus(self, readings: Iterable[Reading], context: Context) -> Iterable[tuple[str, Sighting]]:
+        """Yield what stands out, each with the path of its file."""
         ...

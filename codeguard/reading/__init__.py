@@ -1,0 +1,5 @@
+"""A file as the static signals read it: its syntax tree, its names, its comments and strings, each made once."""
+
+from codeguard.reading.reading import Reading, Segment, SegmentKind
+
+__all__ = ["Reading", "Segment", "SegmentKind"]

@@ -1,0 +1,117 @@
+"""One file with the views that static signals share, each made when it is first asked for."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from bisect import bisect_right
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from codeguard.models import Chunk, SourceFile, Span
+
+LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+class SegmentKind(StrEnum):
+    """What a piece of natural or quoted text in a source file is."""
+
+    COMMENT = "comment"
+    DOCSTRING = "docstring"
+    STRING = "string"
+    IDENTIFIER = "identifier"
+    PROSE = "prose"  # the whole of a file that is no code: Markdown, plain text
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A comment, string or name of a file.
+
+    `text` is the content without delimiters. `start` and `end` are character
+    offsets of the whole token in the file's text, the end exclusive.
+    """
+
+    kind: SegmentKind
+    text: str
+    start: int
+    end: int
+
+
+class Reading:
+    """A file under inspection. Nothing of it is ever run, imported or compiled to bytecode."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+
+    @property
+    def text(self) -> str:
+        """The decoded text."""
+        return self.file.text
+
+    @property
+    def language(self) -> str:
+        """The language's name, as the chunker says."""
+        return self.file.language
+
+    @cached_property
+    def tree(self) -> ast.Module | None:
+        """The syntax tree, None where the file is no Python or does not parse."""
+        if self.file.language != "python":
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return ast.parse(self.file.text)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                return None
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node of the syntax tree, breadth first; empty where there is no tree."""
+        return () if self.tree is None else tuple(ast.walk(self.tree))
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """The parent of every node but the module."""
+        return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """Character offset of the start of each line; lines end as Python's do."""
+        return [0, *(match.end() for match in LINE_END.finditer(self.text))]
+
+    def line_of(self, offset: int) -> int:
+        """Return the 1-based line of a character offset."""
+        return bisect_right(self.line_starts, offset)
+
+    def offset(self, line: int, utf8_column: int) -> int:
+        """Return the character offset of a place as `ast` gives it: 1-based line, column in UTF-8 bytes."""
+        start = self.line_starts[min(line, len(self.line_starts)) - 1]
+        if self.text.isascii():
+            return start + utf8_column
+        end = self.line_starts[line] if line < len(self.line_starts) else len(self.text)
+        return start + len(
+            self.text[start:end].encode("utf-8", "replace")[:utf8_column].decode("utf-8", "ignore")
+        )
+
+    def place(self, node: ast.AST) -> tuple[int, int]:
+        """Return the character offsets of a node with a position, the end exclusive."""
+        line, column = int(getattr(node, "lineno", 1)), int(getattr(node, "col_offset", 0))
+        end_line = int(getattr(node, "end_lineno", None) or line)
+        end_column = getattr(node, "end_col_offset", None)
+        start = self.offset(line, column)
+        return start, start if end_column is None else self.offset(end_line, int(end_column))
+
+    def chunk_at(self, offset: int) -> Chunk | None:
+        """Return the chunk of the file that holds a character offset's line."""
+        line = self.line_of(offset)
+        holding = [chunk for chunk in self.file.chunks if chunk.start_line <= line <= chunk.end_line]
+        return holding[-1] if holding else None
+
+    def span(self, start: int, end: int) -> Span:
+        """Return lines (1-based, inclusive) and UTF-8 byte offsets of a stretch of the text."""
+        first = len(self.text[:start].encode("utf-8", "surrogatepass"))
+        length = len(self.text[start:end].encode("utf-8", "surrogatepass"))
+        return Span(self.line_of(start), self.line_of(max(start, end - 1)), first, first + length)
