@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.errors import StoreError
-from codeguard.models import Chunk, ChunkKind, SourceFile, Span
+from codeguard.models import Chunk, ChunkKind, SourceFile, Span, text_digest
 
 SCHEMA_VERSION = 1
 PARAMETERS = 500  # of one statement; SQLite's own limit is at least 999
@@ -314,13 +314,14 @@ _COLUMNS = (
 
 
 def _chunk(row: Sequence[Any]) -> Chunk:
+    # The digest is taken of the text, not from its column: trust follows from what will be shown.
     return Chunk(
         path=row[1],
         symbol=row[2],
         kind=ChunkKind(row[3]),
         span=Span(row[4], row[5], row[6], row[7]),
         text=row[8],
-        sha256=row[9],
+        sha256=text_digest(row[8]),
         language=row[10],
         imports=tuple(json.loads(row[11])),
     )

@@ -87,6 +87,7 @@ class Settings:
     `store` is a folder or the URL of a Chroma server; `state_dir` holds the
     catalog, cached evidence, manifest and seed (the store's folder unless the
     store is remote). `specs` are folders of the user's own TOML specs.
+    `source` is the configuration file that this was read from, if not the user's own.
     """
 
     store: str = ".codeguard"
@@ -99,12 +100,18 @@ class Settings:
     headers: Mapping[str, str] = field(default_factory=dict)
     defense: DefenseConfig = field(default_factory=DefenseConfig)
     signing: Mapping[str, Any] = field(default_factory=dict)
+    source: str | None = None
     fixed_seed: bytes | None = None  # experiments only: a seed that an attacker may know
 
     @property
     def remote(self) -> bool:
         """Whether the store is a server."""
         return self.store.startswith(("http://", "https://"))
+
+    @property
+    def config_file(self) -> Path:
+        """Place of the configuration file, whether there is one or not; key files are relative to it."""
+        return Path(self.source) if self.source is not None else user_config_dir() / "config.toml"
 
     @property
     def state(self) -> Path:
@@ -143,7 +150,7 @@ def load_settings(path: Path | None = None) -> Settings:
         table = tomllib.loads(raw.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"configuration file {chosen} is not TOML ({error})") from None
-    return _settings(table, str(chosen))
+    return _settings(table, str(chosen)).replace(source=None if path is None else str(path))
 
 
 def _settings(table: Mapping[str, Any], where: str) -> Settings:

@@ -20,12 +20,14 @@ from codeguard.embedding.base import Vectors
 from codeguard.errors import CorpusError, ManifestError, NothingToDoError
 from codeguard.models import Chunk, Skipped, SourceFile, Trust
 from codeguard.perplexity import PerplexityModel
-from codeguard.provenance import FileEntry, Manifest, unlistable
+from codeguard.provenance import BUNDLE_NAME, MANIFEST_NAME, FileEntry, Manifest, unlistable
 from codeguard.retrieval_text import retrievable, retrieval_text
 from codeguard.signals.behavior import CONVICTING
+from codeguard.signed_trust import SignedTree, find_signed_trees, holds, verified_trees
 from codeguard.store import Row
 from codeguard.workspace import PERPLEXITY, Workspace
 
+TRAINED_ON = "trained_on"
 FILES_A_BATCH = 64
 CACHED_VECTORS = 100_000
 
@@ -58,6 +60,7 @@ class IndexReport:
     notes: tuple[str, ...]
     trusted_files: int
     manifest_unsigned: bool
+    signed_by: tuple[str, ...]
     coverage: SpecCoverage
     checked: int
     convicted: tuple[Convicted, ...]
@@ -108,13 +111,17 @@ class Indexer:
         known = {name: (state.size, state.mtime_ns) for name, state in self._catalog.files().items()}
         discovery = discover([*paths, *trust], root=root, known=known)
         folders = [path.resolve() for path in trust]
+        trees = self._signed_trees(folders, root)
+        own = {tree.folder / name for tree in trees for name in (MANIFEST_NAME, BUNDLE_NAME)}
+        found = tuple(item for item in discovery.files if item.path not in own)
         trusted_names = {
-            item.name
-            for item in discovery.files
-            if any(item.path.is_relative_to(folder) for folder in folders)
+            item.name for item in found if any(item.path.is_relative_to(folder) for folder in folders)
         }
         run.skipped.extend(discovery.skipped)
-        if not discovery.files:
+        run.skipped.extend(
+            Skipped(item.name, "signed manifest") for item in discovery.files if item.path in own
+        )
+        if not found:
             raise NothingToDoError(
                 "no file to index",
                 got=f"{len(discovery.skipped)} skipped",
@@ -122,9 +129,10 @@ class Indexer:
             )
         self._workspace.remember_make()
         self.repair(run)
-        self._update_files(discovery.files, run)
-        self._remove_vanished([*paths, *trust], root, {item.name for item in discovery.files}, run)
-        self._update_trust(trusted_names, {item.name for item in discovery.files})
+        self._update_files(found, run)
+        self._remove_vanished([*paths, *trust], root, {item.name for item in found}, run)
+        scopes = _scopes([*paths, *trust], root)
+        self._update_trust(trusted_names, {item.name for item in found}, trees, scopes)
         checked = self._judge()
         convicted = tuple(self._convicted())
         quarantined = self._quarantine(convicted if quarantine else (), run)
@@ -219,8 +227,7 @@ class Indexer:
         vanished = [
             name
             for name in self._catalog.files()
-            if name not in present
-            and any(name == scope or scope == "" or name.startswith(scope + "/") for scope in scopes)
+            if name not in present and any(_below(name, scope) for scope in scopes)
         ]
         if vanished:
             run.changed = True
@@ -229,11 +236,45 @@ class Indexer:
                     self._catalog.remove_file(name)
             self.repair(run)
 
-    def _update_trust(self, trusted: set[str], decided: set[str]) -> None:
-        """Write the unsigned manifest and train the character model where the trusted text changed."""
+    def _signed_trees(self, trusted: Sequence[Path], root: Path) -> list[SignedTree]:
+        """Find and verify the signed manifests of the trusted paths, before anything is written."""
+        trees = find_signed_trees(trusted, root)
+        verified_trees(trees, self._workspace.settings)
+        if self._workspace.settings.require_signature:
+            signed = {tree.folder for tree in trees}
+            for path in trusted:
+                if not signed & {path, *path.parents}:
+                    raise ManifestError(
+                        f"{path} has no signed manifest",
+                        got="no signature",
+                        expected="a signature (require_signature is on)",
+                        hint="make one with: codeguard trust build, then codeguard trust sign",
+                    )
+        return trees
+
+    def _update_trust(
+        self, trusted: set[str], decided: set[str], trees: Sequence[SignedTree], scopes: Sequence[str]
+    ) -> None:
+        """Write down what is trusted now and train the character model where the trusted text changed."""
+        kept = [tree for tree in self._workspace.signed_trees if not _decided(tree, trees, scopes)]
+        self._workspace.save_signed_trees([*kept, *trees])
+        in_trees = {name for name in trusted if any(holds(tree, name) for tree in [*kept, *trees])}
+        self._update_unsigned(trusted - in_trees, decided)
+        self._workspace.forget_trust()
+        manifest = self._workspace.manifest
+        states = self._catalog.files()
+        for name in sorted(in_trees & states.keys()):
+            if manifest is None or not manifest.covers(name, states[name].sha256):
+                self._workspace.warnings.append(
+                    f"{name} is not as it was signed: untrusted until: codeguard trust update"
+                )
+        self._train()
+
+    def _update_unsigned(self, trusted: set[str], decided: set[str]) -> None:
+        """Write the unsigned manifest of what no signed one speaks for."""
         states = self._catalog.files()
         try:
-            before = self._workspace.manifest
+            before = self._workspace.unsigned_manifest
         except ManifestError as error:
             if not trusted:
                 raise
@@ -259,12 +300,17 @@ class Indexer:
         manifest = Manifest(
             files=entries,
             root=self._root().name or "root",
-            version=1 if before is None else before.manifest.version + 1,
+            version=1 if before is None else before.version + 1,
             created=datetime.now(UTC).replace(microsecond=0),
             chunker=CHUNKER_ID,
         )
         self._workspace.save_manifest(manifest)
-        self._workspace.forget_trust()
+
+    def _train(self) -> None:
+        """Train the character model anew where the trusted text is not what it was trained on."""
+        digest = self._workspace.trust_digest
+        if self._catalog.meta(TRAINED_ON) == digest:
+            return
         files = self._workspace.trusted_files()
         path = self._workspace.state / PERPLEXITY
         texts = [(file.path, file.text) for file in files if file.text.strip()]
@@ -272,6 +318,7 @@ class Indexer:
             PerplexityModel.train(texts).save(path)
         else:
             path.unlink(missing_ok=True)
+        self._catalog.set_meta(TRAINED_ON, digest)
         self._workspace.forget_trust()
 
     def _judge(self) -> int:
@@ -353,6 +400,7 @@ class Indexer:
             notes=tuple(run.notes),
             trusted_files=0 if manifest is None else len(manifest.files),
             manifest_unsigned=manifest is not None and manifest.unsigned,
+            signed_by=() if manifest is None else manifest.signed_by,
             coverage=self._workspace.library.coverage(),
             checked=checked,
             convicted=convicted,
@@ -373,6 +421,17 @@ def _row(id_: str, chunk: Chunk) -> Row:
         "sha256": chunk.sha256,
     }
     return Row(id_, chunk.text, metadata)
+
+
+def _decided(tree: SignedTree, trees: Sequence[SignedTree], scopes: Sequence[str]) -> bool:
+    """Say whether this run decides about a tree: finds it again, or walks over it without trusting it."""
+    return any(tree.folder == new.folder for new in trees) or any(
+        _below(part, scope) for part in tree.parts for scope in scopes
+    )
+
+
+def _below(name: str, scope: str) -> bool:
+    return scope == "" or name == scope or name.startswith(scope + "/")
 
 
 def _scopes(paths: Sequence[Path], root: Path) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from codeguard.perplexity import PerplexityModel
 from codeguard.provenance import Manifest, VerifiedManifest, load_unsigned, save_unsigned, verify_unsigned
 from codeguard.sandbox import Level, Sandbox
 from codeguard.secret import SECRET_BYTES, kept_secret
+from codeguard.signed_trust import SignedTree, from_text, to_text, together, verified_trees
 from codeguard.store import VectorStore
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ CATALOG = "catalog.sqlite3"
 PERPLEXITY = "perplexity.npz"
 SEED = "seed"
 VECTORS = "chroma"
+SIGNED_TREES = "signed_trees"
 
 
 class Workspace:
@@ -138,14 +141,33 @@ class Workspace:
 
     @cached_property
     def manifest(self) -> VerifiedManifest | None:
-        """The verified manifest of the trusted paths, None where nothing is trusted."""
-        manifest = load_unsigned(self.state, seal_key=self._key)
-        if manifest is None:
-            return None
-        if self.settings.require_signature:
-            self.warnings.append("a signature is required and the manifest has none: nothing is trusted")
-            return None
-        return verify_unsigned(manifest)
+        """The verified manifest of the trusted paths, None where nothing is trusted.
+
+        Signed manifests are verified here and now, each in its tree.
+
+        Raises ManifestError, ConfigError: one is missing or refused, or a signature is required and
+        the manifest of some trusted path has none.
+        """
+        parts = verified_trees(self.signed_trees, self.settings)
+        unsigned = self.unsigned_manifest
+        if unsigned is not None and unsigned.files:
+            signature = self.settings.require_signature
+            parts.append((".", verify_unsigned(unsigned, require_signature=signature)))
+        return together(parts)
+
+    @property
+    def unsigned_manifest(self) -> Manifest | None:
+        """What the state directory lists as trusted on the word of `index --trust` alone."""
+        return load_unsigned(self.state, seal_key=self._key)
+
+    @property
+    def signed_trees(self) -> list[SignedTree]:
+        """Where signed manifests lie, as the last `index --trust` found them."""
+        return from_text(self.catalog.meta(SIGNED_TREES))
+
+    def save_signed_trees(self, trees: Sequence[SignedTree]) -> None:
+        """Remember where signed manifests lie."""
+        self.catalog.set_meta(SIGNED_TREES, to_text(trees))
 
     def save_manifest(self, manifest: Manifest) -> None:
         """Keep the unsigned manifest, sealed, so that a state directory of another hand is not believed."""
@@ -189,7 +211,11 @@ class Workspace:
             return []
         found = []
         for path, state in self.catalog.files().items():
-            if self.manifest.covers(path, state.sha256) and (file := self.catalog.file(path)) is not None:
+            if not self.manifest.covers(path, state.sha256):
+                continue
+            file = self.catalog.file(path)
+            # The catalog's word for the file is not enough: each chunk of it has to be the listed text.
+            if file is not None and _digests(file) == self.manifest.files[path].chunks:
                 found.append(file)
         return found
 
@@ -210,17 +236,22 @@ class Workspace:
         )
 
     @property
+    def trust_digest(self) -> str:
+        """Digest of which files are trusted, and of their bytes."""
+        trusted = hashlib.sha256()
+        for path, entry in sorted(self.manifest.files.items() if self.manifest is not None else ()):
+            trusted.update(f"{path}\0{entry.sha256}\0".encode("utf-8", "surrogatepass"))
+        return trusted.hexdigest()
+
+    @property
     def epoch(self) -> str:
         """Digest of what the behavior reports depend on beside the candidate and its file."""
         level = self.catalog.meta("sandbox_level") or ""
         seed_id = hashlib.sha256(b"seed" + self.seed).hexdigest()
-        trusted = hashlib.sha256()
-        for path, entry in sorted(self.manifest.files.items() if self.manifest is not None else ()):
-            trusted.update(f"{path}\0{entry.sha256}\0".encode("utf-8", "surrogatepass"))
         parts = (
             POLICY_VERSION,
             self.specs.digest,
-            trusted.hexdigest(),
+            self.trust_digest,
             level,
             self.settings.defense.required_level,
             seed_id,
@@ -251,6 +282,10 @@ class Workspace:
         if self._vectors is not None:
             self._vectors.close()
         self.catalog.close()
+
+
+def _digests(file: SourceFile) -> tuple[str, ...]:
+    return tuple(chunk.sha256 for chunk in file.chunks)
 
 
 def is_test(path: str) -> bool:

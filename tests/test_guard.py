@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from codeguard.config import DefenseConfig, Settings
-from codeguard.errors import EmbeddingError, NothingToDoError, StoreError
+from codeguard.errors import EmbeddingError, ManifestError, NothingToDoError, StoreError
 from codeguard.guard import CodeGuard
 from codeguard.indexing import Indexer
 from codeguard.models import Trust
 from codeguard.rerank import Ranked, Ranking
 from codeguard.store import Row
+from codeguard.workspace import CATALOG
 
 TRUSTED = '''"""Arithmetic."""
 
@@ -158,12 +160,31 @@ def test_trust_is_what_the_last_run_says(corpus: Path, guard: CodeGuard) -> None
     assert with_trust.trust is Trust.TRUSTED
 
 
-def test_a_required_signature_leaves_nothing_trusted(corpus: Path) -> None:
-    with open_guard(corpus, require_signature=True) as guard:
+def test_a_required_signature_refuses_what_has_none(corpus: Path) -> None:
+    with open_guard(corpus, require_signature=True) as guard, pytest.raises(ManifestError, match="no signed"):
         guard.index([corpus])
-        ranking = guard.query(QUERY)
-    assert place(ranking, "ours/m.py").trust is not Trust.TRUSTED
-    assert any("signature" in line for line in ranking.warnings)
+
+
+def test_a_signature_required_since_then_refuses_the_unsigned_manifest(
+    corpus: Path, guard: CodeGuard
+) -> None:
+    guard.close()
+    with (
+        open_guard(corpus, require_signature=True) as demanding,
+        pytest.raises(ManifestError, match="not signed"),
+    ):
+        demanding.query(QUERY)
+
+
+def test_a_rewritten_catalog_gains_no_trust(corpus: Path, guard: CodeGuard) -> None:
+    ours = place(guard.query(QUERY), "ours/m.py").chunk
+    guard.close()
+    with sqlite3.connect(corpus.parent / "store" / CATALOG) as catalog:
+        catalog.execute("UPDATE chunks SET text = ? WHERE sha256 = ?", (WRONG, ours.sha256))
+    catalog.close()
+    with open_guard(corpus) as again:
+        assert place(again.query(QUERY), "ours/m.py").trust is Trust.MODIFIED
+        assert again.workspace.trusted_files() == []
 
 
 class TestTheStoreIsRewritten:

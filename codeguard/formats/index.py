@@ -20,7 +20,9 @@ def index_json(report: IndexReport) -> dict[str, Any]:
 
 def index_text(report: IndexReport, required_level: str = "L2") -> str:
     """Return the report for a person: counts first, then everything that was left out."""
-    signature = ", unsigned manifest in the state directory" if report.manifest_unsigned else ""
+    signature = f", signed by {escaped(', '.join(report.signed_by))}" if report.signed_by else ""
+    if report.manifest_unsigned:
+        signature += ", unsigned manifest in the state directory"
     lines = [
         f"{level_line(report.sandbox_level, required_level)}, embedding {report.embedding}",
         f"{report.files} files, {report.chunks} chunks "

@@ -4,7 +4,7 @@
 needs cryptography, git or sigstore is imported when it is used.
 """
 
-from codeguard.provenance.compose import combined, rechunked
+from codeguard.provenance.compose import combined, rechunked, within
 from codeguard.provenance.dsse import Envelope, read_envelope, sign_payload
 from codeguard.provenance.keys import KeyRing, load_signer, policy_of_keys, refuse_inside
 from codeguard.provenance.local import load_unsigned, read_limited, save_unsigned, write_atomically
@@ -65,5 +65,6 @@ __all__ = [
     "verify_envelope",
     "verify_keyless",
     "verify_unsigned",
+    "within",
     "write_atomically",
 ]

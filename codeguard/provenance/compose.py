@@ -9,6 +9,7 @@ from dataclasses import replace
 from codeguard.errors import ManifestError
 from codeguard.provenance.escape import shown
 from codeguard.provenance.manifest import FileEntry, Manifest
+from codeguard.provenance.tree import in_scope
 from codeguard.provenance.verified import VerifiedManifest, _admit
 
 
@@ -54,6 +55,16 @@ def combined(parts: Sequence[tuple[str, VerifiedManifest]]) -> VerifiedManifest:
     )
     signers = tuple(dict.fromkeys(identity for _, part in parts for identity in part.signed_by))
     return _admit(merged, signers, unsigned=any(part.unsigned for _, part in parts))
+
+
+def within(verified: VerifiedManifest, parts: Sequence[str]) -> VerifiedManifest:
+    """Return what the manifest says of some parts of its tree, folders or files with `/`; `.` is all of it."""
+    if "." in parts:
+        return verified
+    old = verified.manifest
+    files = {path: entry for path, entry in old.files.items() if in_scope(path, parts)}
+    manifest = replace(old, files=files, scope=tuple(parts))
+    return _admit(manifest, verified.signed_by, unsigned=verified.unsigned)
 
 
 def rechunked(
