@@ -1,0 +1,210 @@
+"""The text in a source file that people and models read: comments, docstrings, strings, names, prose."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from codeguard.reading.lexers import LEXERS, Lexer
+from codeguard.reading.segment import Segment, SegmentKind
+
+_PARAGRAPH = re.compile(r"\S[^\r\n]*+(?:(?:\r\n|\r|\n)[^\S\r\n]*+[^\s][^\r\n]*+)*+")
+_NESTING = re.compile(r"/\*|\*/")
+_LINE_MARKS = re.compile(r"(?://[/!]*+|\#++!?|<!--)[ \t]?+")
+_DECORATION = re.compile(r"^[^\S\r\n]*+\*++(?=\s|$)[ \t]?+", re.MULTILINE)
+_OPENING = re.compile(r"""[A-Za-z0-9@$]{0,3}+(?P<hashes>\#*+)(?P<quote>\"{3}|'{3}|["'`/])""")
+_BEFORE_OPERAND = frozenset("(,=:[!&|?{};+-*%~^>")
+_WORDS_BEFORE_OPERAND = ("return", "typeof", "case", "in", "of", "when", "if", "unless", "and", "or", "not")
+_LINE_BREAK = re.compile(r"\r\n|\r|\n")
+
+
+def segments_of(text: str, language: str, docstrings: frozenset[int] | None = None) -> tuple[Segment, ...]:
+    """Return the segments of a text in the order of their starts.
+
+    Comments on consecutive lines are one segment. A name (keywords among
+    them) is given once, where it first stands. In prose a segment is a
+    paragraph; a language without a lexer is read as prose. Linear in the
+    text's size, whatever it holds; one segment may be as long as the text.
+    `docstrings` are offsets where docstrings start, guessed where None.
+    """
+    lexer = LEXERS.get(language)
+    if lexer is None:
+        return tuple(paragraphs(text, 0, len(text)))
+    if docstrings is None and language != "python":
+        docstrings = frozenset()
+    scan = _Scan(text, lexer, docstrings)
+    scan.run()
+    return tuple(sorted(scan.found, key=lambda segment: segment.start))
+
+
+def paragraphs(text: str, start: int, end: int) -> Iterator[Segment]:
+    """Yield the paragraphs of prose, which blank lines part."""
+    for match in _PARAGRAPH.finditer(text, start, end):
+        yield Segment(SegmentKind.PROSE, match.group(), match.start(), match.end())
+
+
+def docstring_places(tree: ast.Module) -> Iterator[tuple[int, int]]:
+    """Yield line and UTF-8 column of every docstring, walking statements only."""
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
+            first = node.body[0]
+            value = first.value if isinstance(first, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield value.lineno, value.col_offset
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, name, None)
+            if isinstance(inner, list):
+                stack.extend(inner)
+
+
+class _Scan:
+    """One pass over a text."""
+
+    def __init__(self, text: str, lexer: Lexer, docstrings: frozenset[int] | None) -> None:
+        self.text = text
+        self.lexer = lexer
+        self.docstrings = docstrings
+        self.found: list[Segment] = []
+        self._comment: list[str] = []  # texts of the comment that is being put together
+        self._comment_start = self._comment_end = 0
+        self._names: set[str] = set()
+        self._endings: dict[str, list[int]] | None = None
+
+    def run(self) -> None:
+        """Find every segment."""
+        start = 0
+        if self.lexer.reopening is not None:
+            start = self._reopen(0)
+        self._lex(start, len(self.text), heredocs=self.lexer.ending is not None)
+        self._close_comment()
+
+    def _lex(self, position: int, end: int, *, heredocs: bool) -> None:
+        text, names, found = self.text, self._names, self.found
+        search = self.lexer.tokens.search
+        while (match := search(text, position, end)) is not None:
+            group, start, position = match.lastgroup, match.start(), match.end()
+            if group == "name":
+                name = match.group()
+                if name not in names:
+                    names.add(name)
+                    found.append(Segment(SegmentKind.IDENTIFIER, name, start, position))
+            elif group == "string":
+                self._string(start, position)
+            elif group == "comment":
+                self._add_comment(_LINE_MARKS.sub("", match.group(), count=1), start, position)
+            elif group == "block":
+                self._block(start, position)
+            elif group == "regex":
+                if self._operand_expected(start):
+                    self._string(start, position)
+                else:
+                    position = start + 1
+            elif group == "nested":
+                position = self._nested_end(start)
+                self._block(start, position)
+            elif group == "heredoc" and heredocs:
+                position = self._heredocs(start)
+            elif group == "markup":
+                position = self._reopen(position)
+
+    def _string(self, start: int, end: int) -> None:
+        opening = _OPENING.match(self.text, start, end)
+        if opening is None:
+            return
+        quote = opening["quote"]
+        closing = quote + opening["hashes"]
+        stop = end
+        if end - opening.end() >= len(closing) and self.text.endswith(closing, start, end):
+            stop = end - len(closing)
+        if stop > opening.end():
+            kind = SegmentKind.DOCSTRING if self._is_docstring(start) else SegmentKind.STRING
+            self.found.append(Segment(kind, self.text[opening.end() : stop], start, end))
+
+    def _is_docstring(self, start: int) -> bool:
+        if self.docstrings is not None:
+            return start in self.docstrings
+        before, line_break = self._before(start)
+        return (line_break and before in ("", ":")) or start == 0
+
+    def _before(self, start: int) -> tuple[str, bool]:
+        """Return the last character before whitespace, and whether a line ends in between."""
+        position = start
+        line_break = False
+        while position and self.text[position - 1].isspace():
+            position -= 1
+            line_break = line_break or self.text[position] in "\r\n"
+        return self.text[position - 1 : position], line_break or position == 0
+
+    def _operand_expected(self, start: int) -> bool:
+        before, line_break = self._before(start)
+        if line_break or before in _BEFORE_OPERAND:
+            return True
+        words = self.text[max(0, start - 16) : start].split()
+        return bool(words) and words[-1].endswith(_WORDS_BEFORE_OPERAND) and before.isalpha()
+
+    def _add_comment(self, content: str, start: int, end: int) -> None:
+        if self._comment:
+            gap = self.text[self._comment_end : start]
+            if not gap.isspace() or len(_LINE_BREAK.findall(gap)) != 1:
+                self._close_comment()
+        if not self._comment:
+            self._comment_start = start
+        self._comment.append(content)
+        self._comment_end = end
+
+    def _close_comment(self) -> None:
+        content = "\n".join(self._comment)
+        if content and not content.isspace():
+            self.found.append(Segment(SegmentKind.COMMENT, content, self._comment_start, self._comment_end))
+        self._comment = []
+
+    def _block(self, start: int, end: int) -> None:
+        content = self.text[start:end]
+        content = content.removeprefix("=begin").removeprefix("/*").removesuffix("=end").removesuffix("*/")
+        self._add_comment(_DECORATION.sub("", content.lstrip("*!")).strip(" "), start, end)
+
+    def _nested_end(self, start: int) -> int:
+        depth = 0
+        for match in _NESTING.finditer(self.text, start):
+            depth += 1 if match.group() == "/*" else -1
+            if depth == 0:
+                return match.end()
+        return len(self.text)
+
+    def _heredocs(self, start: int) -> int:
+        """Take the bodies of all heredocs opened in this line and the rest of the line; return where to go on."""
+        line_break = _LINE_BREAK.search(self.text, start)
+        line_end = line_break.start() if line_break else len(self.text)
+        body = line_break.end() if line_break else line_end
+        for match in self.lexer.tokens.finditer(self.text, start, line_end):
+            if match["word"]:
+                ending = self._ending(match["word"], body)
+                if ending is not None:
+                    if ending > body:
+                        content = self.text[body:ending]
+                        self.found.append(Segment(SegmentKind.STRING, content, body, ending))
+                    body = ending + len(match["word"])
+        self._lex(start, line_end, heredocs=False)
+        return body
+
+    def _ending(self, word: str, start: int) -> int | None:
+        if self._endings is None:
+            self._endings = {}
+            assert self.lexer.ending is not None
+            for match in self.lexer.ending.finditer(self.text):
+                self._endings.setdefault(match[1], []).append(match.start())
+        places = self._endings.get(word, ())
+        index = bisect_left(places, start)
+        return places[index] if index < len(places) else None
+
+    def _reopen(self, position: int) -> int:
+        """Take the markup up to the place where code starts again as prose."""
+        assert self.lexer.reopening is not None
+        match = self.lexer.reopening.search(self.text, position)
+        end = match.start() if match else len(self.text)
+        self.found.extend(paragraphs(self.text, position, end))
+        return match.end() if match else end
