@@ -13,6 +13,7 @@ from codeguard import __version__
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "index": ("codeguard.cli.index", "index", "Bring an index up to date with paths of code."),
     "query": ("codeguard.cli.query", "query", "Ask the index, defended."),
+    "audit": ("codeguard.cli.audit", "audit", "Look for what is wrong in code, without an index."),
     "check": ("codeguard.cli.check", "check", "Run the behavior checker on a file."),
     "trust": ("codeguard.cli.trust", "trust", "Build, sign, verify and show manifests of trusted code."),
     "text": ("codeguard.cli.text", "text", "Defenses for text corpora."),
@@ -22,6 +23,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Show what works here: sandbox layers, embedding, store, versions.",
     ),
     "signals": ("codeguard.cli.signals", "signals", "List the registered signals with their weights."),
+    "rules": ("codeguard.cli.rules", "rules", "List every rule that an audit may name."),
+    "explain": ("codeguard.cli.explain", "explain", "Explain one rule with a bad and a good example."),
     "completion": ("codeguard.cli.completion", "completion", "Print the completion script of a shell."),
 }
 

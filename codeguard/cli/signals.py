@@ -13,19 +13,20 @@ from codeguard.cli.output import guarded, read_settings, say, say_json
 @guarded
 def signals(context: click.Context, format_: str) -> None:
     """List the registered signals with their rules, weights and the reason of each weight."""
-    from codeguard.signals import load_signals
+    from codeguard.signals import Signal, load_all
     from codeguard.weights import DEFAULTS
 
     settings = read_settings(context)
     rows = []
-    for signal in load_signals():
+    for signal in load_all():
+        moment = signal.moment.value if isinstance(signal, Signal) else "audit"
         for rule in signal.rules:
             key = f"{signal.name}.{rule.id}"
             rows.append(
                 {
                     "signal": signal.name,
                     "enabled": settings.defense.enabled(signal.name),
-                    "moment": signal.moment.value,
+                    "moment": moment,
                     "rule": rule.id,
                     "summary": rule.summary,
                     "weight": settings.defense.weights[key],
@@ -41,4 +42,4 @@ def signals(context: click.Context, format_: str) -> None:
             last = str(row["signal"])
             say(f"{last}  ({'on' if row['enabled'] else 'off'}, at {row['moment']} time)")
         reason = f"  [{row['reason']}]" if row["reason"] else ""
-        say(f"  {row['weight']:+5.1f}  {row['rule']:<10} {row['summary']}{reason}")
+        say(f"  {row['weight']:+5.1f}  {row['rule']:<16} {row['summary']}{reason}")
