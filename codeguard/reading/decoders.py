@@ -1,0 +1,106 @@
+"""Runs of encoded text, read where the result is text."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import urllib.parse
+import zlib
+from collections.abc import Callable, Iterator
+
+RUNS = 40  # looked at in one text
+RUN_LENGTH = 8_000  # characters of one run
+
+_WORDS = re.compile(r"[^\W\d_]{2,}")
+
+
+def _base64(run: str) -> bytes:
+    run = re.sub(r"\s", "", run).replace("-", "+").replace("_", "/").rstrip("=")
+    return base64.b64decode(run + "=" * (-len(run) % 4))
+
+
+def _base32(run: str) -> bytes:
+    run = re.sub(r"\s", "", run).rstrip("=")
+    return base64.b32decode(run + "=" * (-len(run) % 8))
+
+
+def _hexadecimal(run: str) -> bytes:
+    return bytes.fromhex(re.sub(r"0[xX]|\\x|[^0-9a-fA-F]", "", run))
+
+
+def _escapes(run: str) -> bytes:
+    def decode(match: re.Match[str]) -> str:
+        digits = match[1] or match[2] or match[3] or match[4]
+        value = int(digits, 8 if match[4] else 16)
+        return chr(value) if value < 0x110000 else "\ufffd"
+
+    return _ESCAPE.sub(decode, run).encode("utf-8", "replace")
+
+
+def _decimal(run: str) -> bytes:
+    return bytes(int(number) for number in re.findall(r"\d+", run))
+
+
+def _binary(run: str) -> bytes:
+    return bytes(int(bits, 2) for bits in re.findall(r"[01]{8}", run))
+
+
+def _percent(run: str) -> bytes:
+    return urllib.parse.unquote_to_bytes(run)
+
+
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u\{?([0-9a-fA-F]{1,6})\}?|U([0-9a-fA-F]{8})|([0-3]?[0-7]{2}))")
+
+_CODECS: tuple[tuple[str, re.Pattern[str], Callable[[str], bytes]], ...] = (
+    ("escapes", re.compile(rf"(?:[ -\[\]-~]{{0,3}}{_ESCAPE.pattern}){{4,}}+[ -\[\]-~]{{0,80}}"), _escapes),
+    ("hex", re.compile(r"(?<!\w)(?:(?:0[xX]|\\x)?[0-9a-fA-F]{2}[ ,:;-]{0,2}){8,}+"), _hexadecimal),
+    ("binary", re.compile(r"(?<!\w)(?:[01]{8}[ ,]?){5,}+"), _binary),
+    ("character codes", re.compile(r"(?<!\w)(?:1?\d\d[ ,;]{1,2}){8,}+\d{0,3}"), _decimal),
+    ("percent escapes", re.compile(r"(?:[\w.~+-]{0,12}%[0-9a-fA-F]{2}){3,}+[\w.~+-]{0,80}"), _percent),
+    ("base32", re.compile(r"(?<![\w/+])[A-Z2-7]{16,}+={0,6}(?![\w/+=])"), _base32),
+    ("base64", re.compile(r"(?<![\w/+])(?:[A-Za-z0-9+/_-]{12,}+\s{0,3}){1,200}={0,2}(?![\w/+=])"), _base64),
+)  # fmt: skip
+_ANY = re.compile(
+    r"[A-Za-z0-9+/_-]{12}|\\[xuU0-7]|(?:\w\w[ ,:;-]{1,2}){6}|(?:[01]{8} ){3}|(?:\d{2,3}[ ,;]{1,2}){6}|%\w\w|0[xX]\w\w"
+)
+
+
+def decoded_runs(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the codec and the text of every encoded run that reads as text."""
+    if _ANY.search(text) is None:
+        return
+    looked = 0
+    for name, pattern, decode in _CODECS:
+        for match in pattern.finditer(text):
+            looked += 1
+            if looked > RUNS:
+                return
+            found = _text(decode, match.group()[:RUN_LENGTH])
+            if found is not None:
+                yield name, found
+
+
+def _text(decode: Callable[[str], bytes], run: str) -> str | None:
+    """Return what a run decodes to if that is text, compressed or not."""
+    try:
+        data = decode(run)
+        if data[:2] in (b"x\x9c", b"x\xda", b"x\x01"):
+            data = zlib.decompressobj().decompress(data, RUN_LENGTH)
+        text = data.decode("utf-8")
+    except (ValueError, binascii.Error, zlib.error, OverflowError):
+        return None
+    return text if _is_text(text) else None
+
+
+def _is_text(text: str) -> bool:
+    """Tell words from noise: printable, mostly letters and spaces, at least two words or eight letters."""
+    if len(text) < 4:
+        return False
+    fine = sum(
+        char.isalnum() or char.isspace() or char in ".,:;!?'\"()[]{}<>/_-=+*#&@%$|\\`" for char in text
+    )
+    letters = sum(char.isalpha() for char in text)
+    if fine != len(text) or letters * 2 < len(text):
+        return False
+    return len(_WORDS.findall(text)) >= 2 or letters >= 8

@@ -1,0 +1,240 @@
+"""Text as it was meant before it was hidden: invisible characters, lookalikes, encodings, spaced and reversed letters.
+
+`unmasked` gives the readings of a text, the plain one first. It does not
+judge: a base64 of a licence is a reading like any other. Everything is
+bounded: a long text is looked at in its first `LIMIT` characters, an
+encoding inside an encoding down to `DEPTH`, at most `READINGS` readings.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codeguard.reading.confusables import NEAR_LOOKALIKE
+from codeguard.reading.decoders import decoded_runs
+from codeguard.reading.words import COMMON, split_glued
+
+LIMIT = 20_000
+DEPTH = 2
+READINGS = 12
+
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
+)
+INVISIBLE = re.compile(f"[{_INVISIBLE}]+")
+_WITHIN_WORD = re.compile(f"(?<=[A-Za-z])[{_INVISIBLE}]+(?=[A-Za-z])")
+_TAGS = re.compile("[\U000e0020-\U000e007e]{2,}")
+_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
+_BITS = re.compile("[\u200b-\u200f\u2060-\u2064\u180e]{16,}")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_LEET_WORD = re.compile(r"(?<![\w@$])(?=[\w@$!|+]*[A-Za-z])(?=[\w@$!|+]*[0134578@$!|+])[\w@$!|+]{3,}")
+_DIGITS = re.compile(r"(?<!\w)[0134578]{3,}(?!\w)")
+_LEET = str.maketrans("013457@$!|+8", "oieastasiltb")
+_APART = r"[^\W\d_](?:(?P<gap>[ .\-_*·|~]| {2})[^\W\d_](?:(?P=gap)[^\W\d_]){2,})"
+_SPACED = re.compile(rf"(?<![^\W_]){_APART}(?:[^\w\s]*\s{{2,}}[^\W\d_](?:(?P=gap)[^\W\d_])*)*(?![^\W_])")
+_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_REGIONAL = {0x1F1E6 + index: chr(ord("a") + index) for index in range(26)}
+_SMALL = str.maketrans("ʙʜɢʀɴʟᴀᴅᴇᴊᴋᴍᴘꜰᴛᴜᴠᴡᴢɪᴏꜱᴄʏ", "bhgrnladejkmpftuvwziosc" + "y")
+_UPSIDE = str.maketrans("ɐqɔpǝɟƃɓɥᴉıɾʞlɯuodbɹsʇnʌʍxʎz¡¿˙'", "abcdefgghiijklmnopqrstuvwxyz!?.,")
+_ROT13 = str.maketrans(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "nopqrstuvwxyzabcdefghijklmNOPQRSTUVWXYZABCDEFGHIJKLM",
+)
+_ATBASH = str.maketrans(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPONMLKJIHGFEDCBA",
+)
+_ASCII_WORD = re.compile(r"[a-z]{3,}")
+_TELLING = sorted(word for word in COMMON if len(word) >= 4)
+_ROT13_WORDS = frozenset(word.translate(_ROT13) for word in _TELLING) - COMMON
+_ATBASH_WORDS = frozenset(word.translate(_ATBASH) for word in _TELLING) - COMMON
+_REVERSED_WORDS = frozenset(word[::-1] for word in _TELLING) - COMMON
+
+
+@dataclass(frozen=True, slots=True)
+class Unmasked:
+    """One reading of a text; `masks` names what it was hidden by, outermost first."""
+
+    text: str
+    masks: tuple[str, ...] = ()
+
+
+def unmasked(text: str, depth: int = DEPTH) -> tuple[Unmasked, ...]:
+    """Return the readings of a text: first the text as it shows, then what it hides, without doubles."""
+    text = text[:LIMIT]
+    shown, masks = _shown(text)
+    readings = {shown: Unmasked(shown, masks)}
+    for hidden in _hidden(text, shown, depth):
+        if len(readings) >= READINGS:
+            break
+        if hidden.text.strip():
+            readings.setdefault(hidden.text, hidden)
+    return tuple(readings.values())
+
+
+def split_name(name: str) -> str:
+    """Return an identifier as words: `ignore_allRules` is `ignore all Rules`."""
+    words = " ".join(_CAMEL.findall(name))
+    if len(name) >= 16 and " " not in words:
+        return split_glued(name.lower()) or words
+    return words
+
+
+def _shown(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the text without what cannot be seen, with lookalikes folded."""
+    if text.isascii():
+        return text, ()
+    masks: list[str] = []
+    shown = INVISIBLE.sub("", text)
+    if len(_WITHIN_WORD.findall(text)) >= 2:
+        masks.append("invisible characters")
+    folded = unicodedata.normalize("NFKC", shown)
+    if _fancy(shown, folded):
+        masks.append("styled letters")
+    small = folded.translate(_SMALL)
+    plain = _without_stacked_marks(small.translate(_REGIONAL))
+    if plain != small or sum(a != b for a, b in zip(small, folded, strict=True)) > 3:
+        masks.append("styled letters")
+    latin = _fold_lookalikes(plain)
+    if latin != plain:
+        masks.append("lookalike letters")
+    return latin, tuple(dict.fromkeys(masks))
+
+
+def _fancy(text: str, folded: str) -> bool:
+    """Tell whether NFKC turned at least three other letters into ASCII ones."""
+    return text != folded and sum(char.isascii() and char.isalpha() for char in folded) >= 3 + sum(
+        char.isascii() and char.isalpha() for char in text
+    )
+
+
+def _without_stacked_marks(text: str) -> str:
+    """Drop combining marks where they are laid over Latin text in quantity."""
+    apart = unicodedata.normalize("NFD", text)
+    bare = [char for char in apart if not "\u0300" <= char <= "\u036f"]
+    latin = sum(char.isascii() and char.isalpha() for char in bare)
+    return "".join(bare) if latin and (len(apart) - len(bare)) * 2 > latin else text
+
+
+def _fold_lookalikes(text: str) -> str:
+    """Fold lookalikes in words that mix them with Latin letters, and everywhere in a text that is mostly Latin."""
+    letters = [char for char in text if char.isalpha()]
+    mostly_latin = sum(char.isascii() for char in letters) * 2 > len(letters)
+
+    def fold(match: re.Match[str]) -> str:
+        word = match.group()
+        if word.isascii():
+            return word
+        folded = word.translate(NEAR_LOOKALIKE)
+        if not folded.isascii():
+            return word
+        mixed = any(char.isascii() for char in word) and any(_foreign(char) for char in word)
+        whole = mostly_latin and len(word) >= 4 and folded.lower() in COMMON
+        return folded if mixed or whole else word
+
+    return _WORD.sub(fold, text)
+
+
+def _foreign(char: str) -> bool:
+    return not char.isascii() and not unicodedata.name(char, "").startswith("LATIN")
+
+
+def _hidden(text: str, shown: str, depth: int) -> Iterator[Unmasked]:
+    if not text.isascii():
+        for mask, found in _invisible_messages(text):
+            yield from _nested(found, mask, depth)
+    for mask, found in decoded_runs(shown):
+        yield from _nested(found, mask, depth)
+    if "&" in shown and (decoded := html.unescape(shown)) != shown and "&#" in shown:
+        yield Unmasked(decoded, ("character references",))
+    for mask, found in _respelled(shown):
+        yield Unmasked(found, (mask,))
+
+
+def _nested(text: str, mask: str, depth: int) -> Iterator[Unmasked]:
+    if depth <= 1:
+        yield Unmasked(text, (mask,))
+        return
+    for inner in unmasked(text, depth - 1):
+        yield Unmasked(inner.text, (mask, *inner.masks))
+
+
+def _invisible_messages(text: str) -> Iterator[tuple[str, str]]:
+    for match in _TAGS.finditer(text):
+        yield "tag characters", "".join(chr(ord(char) - 0xE0000) for char in match.group())
+    for match in _SELECTORS.finditer(text):
+        values = [ord(char) - (0xFE00 if char < "\uffff" else 0xE0100 - 16) for char in match.group()]
+        yield "variation selectors", bytes(values).decode("utf-8", "replace")
+    for match in _BITS.finditer(text):
+        yield from (("zero-width bits", found) for found in _from_bits(match.group()))
+
+
+def _from_bits(run: str) -> Iterator[str]:
+    """Read two sorts of invisible characters as zeros and ones, either way round."""
+    sorts = sorted(set(run))
+    if len(sorts) != 2:
+        return
+    for zero in sorts:
+        bits = "".join("0" if char == zero else "1" for char in run)
+        found = bytes(int(bits[at : at + 8], 2) for at in range(0, len(bits) - 7, 8)).decode(
+            "utf-8", "replace"
+        )
+        if found.isprintable() and "\ufffd" not in found:
+            yield found
+
+
+def _respelled(text: str) -> Iterator[tuple[str, str]]:
+    spaced = _SPACED.sub(_join_spaced, text)
+    if spaced != text:
+        yield "spaced letters", spaced
+    leet = _LEET_WORD.sub(lambda match: _unleet(match.group()), text)
+    if leet != text and _gained(text, leet) >= 2:
+        yield "digits for letters", _DIGITS.sub(lambda match: _unleet(match.group()), leet)
+    words = _ASCII_WORD.findall(text.lower())
+    if len(words) >= 3:
+        if _share(words, _ROT13_WORDS):
+            yield "rot13", text.translate(_ROT13)
+        if _share(words, _REVERSED_WORDS):
+            yield "reversed text", text[::-1]
+        if _share(words, _ATBASH_WORDS):
+            yield "atbash", text.translate(_ATBASH)
+    if not text.isascii() and len(re.findall("[ǝɐɹʇɥʎʍɯɔ]", text)) >= 3:
+        yield "upside-down letters", text[::-1].translate(_UPSIDE)
+        yield "upside-down letters", text.translate(_UPSIDE)
+
+
+def _gained(before: str, after: str) -> int:
+    """Count the common words that a respelling made."""
+    known = sum(word in COMMON for word in _ASCII_WORD.findall(before.lower()))
+    return sum(word in COMMON for word in _ASCII_WORD.findall(after.lower())) - known
+
+
+def _share(words: list[str], telling: frozenset[str]) -> bool:
+    hits = sum(word in telling for word in words)
+    return hits >= 2 and hits * 8 >= len(words) and hits > sum(word in COMMON for word in words)
+
+
+def _join_spaced(match: re.Match[str]) -> str:
+    """Join letters set apart; wider gaps part the words, or else the vocabulary does."""
+    parts = re.split(r"\s{2,}", match.group())
+    joined = [re.sub(r"[\W_]", "", part) for part in parts]
+    if len(joined) == 1 and len(joined[0]) > 7:
+        return split_glued(joined[0].lower()) or joined[0]
+    return " ".join(joined)
+
+
+def _unleet(word: str) -> str:
+    """Read digits and signs as letters; a 1 is an i, or an l where that makes a common word."""
+    lower = word.lower()
+    plain = lower.translate(_LEET)
+    if plain in COMMON or "1" not in lower:
+        return plain
+    other = lower.replace("1", "l").translate(_LEET)
+    if other in COMMON:
+        return other
+    return plain.replace("ii", "ll")
