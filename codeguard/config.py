@@ -87,6 +87,9 @@ class Settings:
     `store` is a folder or the URL of a Chroma server; `state_dir` holds the
     catalog, cached evidence, manifest and seed (the store's folder unless the
     store is remote). `specs` are folders of the user's own TOML specs.
+    `share` lets a process of ours hold an embedded store and serve every
+    process of this user, until it was idle for `share_idle_s` seconds;
+    without it the store belongs to one process at a time.
     `source` is the configuration file that this was read from, if not the user's own.
     """
 
@@ -96,6 +99,8 @@ class Settings:
     embedding: str = "auto"
     specs: tuple[str, ...] = ()
     jobs: int | None = None
+    share: bool = True
+    share_idle_s: float = 60.0
     require_signature: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
     defense: DefenseConfig = field(default_factory=DefenseConfig)
@@ -164,6 +169,8 @@ def _settings(table: Mapping[str, Any], where: str) -> Settings:
         "embedding": str,
         "specs": list,
         "jobs": int,
+        "share": bool,
+        "share_idle_s": float,
         "require_signature": bool,
     }
     _check_keys(values, known, where)

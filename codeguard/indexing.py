@@ -195,6 +195,7 @@ class Indexer:
         intents = self._catalog.intents()
         if not intents:
             return
+        store = self._workspace.vectors  # first: the process that serves it starts meanwhile
         kept_out = self._catalog.quarantined()
         chunks = {
             id_: chunk
@@ -204,9 +205,9 @@ class Indexer:
         ids = list(chunks)
         if ids:
             vectors = self._embed([chunks[id_] for id_ in ids], run)
-            self._workspace.vectors.add([_row(id_, chunks[id_]) for id_ in ids], vectors)
+            store.add([_row(id_, chunks[id_]) for id_ in ids], vectors)
         if intents.delete:
-            self._workspace.vectors.delete(intents.delete)
+            store.delete(intents.delete)
         self._catalog.clear_intents([*intents.write, *intents.delete])
         run.added += len(ids)
         run.removed += len(intents.delete)

@@ -22,7 +22,7 @@ from codeguard.provenance import Manifest, VerifiedManifest, load_unsigned, save
 from codeguard.sandbox import Level, Sandbox
 from codeguard.secret import SECRET_BYTES, kept_secret
 from codeguard.signed_trust import SignedTree, from_text, to_text, together, verified_trees
-from codeguard.store import VectorStore
+from codeguard.store import SharedStore, Vectors, VectorStore
 
 if TYPE_CHECKING:
     from codeguard.embedding import Embedding
@@ -47,7 +47,7 @@ class Workspace:
         self.state = settings.state
         self.warnings: list[str] = []
         self._sandbox: Sandbox | None = None
-        self._vectors: VectorStore | None = None
+        self._vectors: Vectors | None = None
         if not create and not (self.state / CATALOG).exists():
             raise StoreError(
                 f"no index in {self.state}", hint="make one with: codeguard index PATH… --trust PATH"
@@ -129,15 +129,20 @@ class Workspace:
         return embedding
 
     @property
-    def vectors(self) -> VectorStore:
+    def vectors(self) -> Vectors:
         """The vector store."""
         if self._vectors is None:
-            dimension = self.embedding.dimension
-            if self.settings.remote:
-                self._vectors = VectorStore.open_url(self.settings.store, dimension, self.settings.headers)
-            else:
-                self._vectors = VectorStore.open_folder(self.state / VECTORS, dimension)
+            self._vectors = self._open_vectors()
         return self._vectors
+
+    def _open_vectors(self) -> Vectors:
+        settings = self.settings
+        if settings.share and not settings.remote:
+            # Before the embedding is loaded: the serving process starts meanwhile.
+            return SharedStore(self.state / VECTORS, idle_s=settings.share_idle_s)
+        if settings.remote:
+            return VectorStore.open_url(settings.store, settings.headers)
+        return VectorStore.open_folder(self.state / VECTORS)
 
     @cached_property
     def manifest(self) -> VerifiedManifest | None:
@@ -279,9 +284,11 @@ class Workspace:
         """Stop the sandbox and let go of catalog and store."""
         if self._sandbox is not None:
             self._sandbox.close()
-        if self._vectors is not None:
-            self._vectors.close()
-        self.catalog.close()
+        try:
+            if self._vectors is not None:
+                self._vectors.close()
+        finally:
+            self.catalog.close()
 
 
 def _digests(file: SourceFile) -> tuple[str, ...]:

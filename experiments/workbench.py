@@ -34,7 +34,11 @@ class Workbench:
         for folder in folders:
             self.put(folder)
         settings = Settings(
-            store=str(self.root / "store"), root=str(self.corpus), embedding=embedding, fixed_seed=SEED
+            store=str(self.root / "store"),
+            root=str(self.corpus),
+            embedding=embedding,
+            fixed_seed=SEED,
+            share=False,
         )
         self._guard = CodeGuard.open(settings=settings, trust=[self.corpus / name for name in trusted])
 

@@ -58,7 +58,11 @@ def corpus(tmp_path: Path) -> Path:
 
 def settings_of(corpus: Path, **changes: object) -> Settings:
     made = Settings(
-        store=str(corpus.parent / "store"), root=str(corpus), embedding="lexical", fixed_seed=b"x" * 32
+        store=str(corpus.parent / "store"),
+        root=str(corpus),
+        embedding="lexical",
+        fixed_seed=b"x" * 32,
+        share=False,
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 

@@ -23,7 +23,7 @@ VECTORS = np.stack([unit(1, 0, 0), unit(0, 1, 0)])
 
 @pytest.fixture
 def store(tmp_path: Path):  # type: ignore[no-untyped-def]
-    opened = VectorStore.open_folder(tmp_path / "chroma", 3)
+    opened = VectorStore.open_folder(tmp_path / "chroma")
     yield opened
     opened.close()
 
@@ -50,10 +50,10 @@ def test_rows_can_be_overwritten_and_deleted(store: VectorStore) -> None:
 
 
 def test_what_was_written_is_there_after_closing(tmp_path: Path) -> None:
-    first = VectorStore.open_folder(tmp_path / "chroma", 3)
+    first = VectorStore.open_folder(tmp_path / "chroma")
     first.add(ROWS, VECTORS)
     first.close()
-    second = VectorStore.open_folder(tmp_path / "chroma", 3)
+    second = VectorStore.open_folder(tmp_path / "chroma")
     assert second.ids() == {"a", "b"}
     second.close()
 
@@ -61,7 +61,7 @@ def test_what_was_written_is_there_after_closing(tmp_path: Path) -> None:
 def test_a_second_process_waits_and_then_says_so(tmp_path: Path, store: VectorStore) -> None:
     code = (
         "import sys; from pathlib import Path; from codeguard.store import VectorStore\n"
-        "VectorStore.open_folder(Path(sys.argv[1]), 3, wait_s=0.2)"
+        "VectorStore.open_folder(Path(sys.argv[1]), wait_s=0.2)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "chroma")], capture_output=True, text=True, check=False
@@ -73,7 +73,7 @@ def test_a_second_process_waits_and_then_says_so(tmp_path: Path, store: VectorSt
 @pytest.mark.parametrize("url", ["http://", "http://127.0.0.1:99999", "http://127.0.0.1:1"])
 def test_no_server_is_one_clear_line(url: str) -> None:
     with pytest.raises(StoreError) as caught:
-        VectorStore.open_url(url, 3)
+        VectorStore.open_url(url)
     assert "\n" not in str(caught.value)
 
 
@@ -87,7 +87,7 @@ def test_a_damaged_store_is_one_clear_line(tmp_path: Path, damage: str) -> None:
     else:
         database.mkdir()
     with pytest.raises(StoreError) as caught:
-        VectorStore.open_folder(folder, 3).count()
+        VectorStore.open_folder(folder).count()
     assert "\n" not in str(caught.value)
 
 
@@ -101,7 +101,7 @@ def test_a_planted_env_file_neither_runs_nor_redirects(tmp_path: Path) -> None:
     )
     code = (
         "from pathlib import Path\nimport numpy as np\nfrom codeguard.store import Row, VectorStore\n"
-        "store = VectorStore.open_folder(Path('here'), 3)\n"
+        "store = VectorStore.open_folder(Path('here'))\n"
         "store.add([Row('a', 'x', {'path': 'p'})], np.eye(3, dtype=np.float32)[:1])\n"
         "print(store.ids())\nstore.close()\n"
     )

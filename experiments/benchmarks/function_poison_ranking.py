@@ -64,7 +64,11 @@ def ranked(rows: Sequence[Row], queries: Sequence[Row], k: int, embedding: str) 
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(row["source"])
         settings = Settings(
-            store=str(Path(folder) / "store"), root=str(root), embedding=embedding, fixed_seed=SEED
+            store=str(Path(folder) / "store"),
+            root=str(root),
+            embedding=embedding,
+            fixed_seed=SEED,
+            share=False,
         )
         with CodeGuard.open(settings=settings, trust=[root / "ours"]) as guard:
             report = guard.index([root])

@@ -64,6 +64,7 @@ class Store:
             root=str(self.base / "corpus"),
             embedding="lexical",
             fixed_seed=b"x" * 32,
+            share=False,
         )
         return CodeGuard.open(settings=settings, trust=[self.base / "corpus" / "ours"])
 

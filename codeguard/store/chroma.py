@@ -1,0 +1,293 @@
+"""Chroma in this process, or on a server."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+
+from codeguard.chroma_import import import_chromadb
+from codeguard.errors import StoreError
+from codeguard.store.base import BATCH, COLLECTION, BusyError, Hit, Row
+from codeguard.store.replacing import recover
+from codeguard.store.wire import ask_to_retire
+
+LOCK_WAIT_S = 10.0
+RETRIES = 6
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 5.0
+DAMAGED = "restore it or index again into a new folder"
+
+T = TypeVar("T")
+
+
+class VectorStore:
+    """A Chroma collection of unit vectors under cosine distance (see `codeguard.store.base.Vectors`).
+
+    An embedded store belongs to one process at a time: two writers destroy
+    Chroma's files. The lock is held until `close`.
+    """
+
+    def __init__(self, client: Any, location: str, lock: FileLock | None = None) -> None:
+        self._client = client
+        self._lock = lock
+        self.location = location
+        self._attempts = 1 if lock is not None else RETRIES
+        self._batch = BATCH
+        self._collection = self._open_collection()
+
+    @classmethod
+    def open_folder(cls, folder: Path, *, wait_s: float = LOCK_WAIT_S, retire: bool = True) -> VectorStore:
+        """Open or create the store in a folder, for this process alone.
+
+        A process of ours that serves the folder is asked to let go of it, unless `retire` is False.
+
+        Raises:
+            StoreError: in use by another process, not writable, or not readable by this Chroma.
+        """
+        with _told(f"the store's folder {folder} cannot be written"):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+        lock = lock_folder(folder, wait_s, retire=retire)
+        try:
+            recover(folder)
+            with _told(f"the store's folder {folder} cannot be written"):
+                folder.mkdir(exist_ok=True)
+            with _told(f"the store {folder} cannot be opened", hint=DAMAGED):
+                client = import_chromadb().PersistentClient(path=str(folder), settings=_settings())
+            return cls(client, str(folder), lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    @classmethod
+    def open_url(cls, url: str, headers: Mapping[str, str] | None = None) -> VectorStore:
+        """Connect to a Chroma server.
+
+        Raises:
+            StoreError: no server there, or it refuses.
+        """
+        parts = urlsplit(url)
+        try:
+            port = parts.port or (443 if parts.scheme == "https" else 8000)
+        except ValueError:
+            port = None
+        if not parts.hostname or port is None or parts.scheme not in ("http", "https"):
+            raise StoreError("not the address of a store", got=url, expected="http(s)://host:port")
+        chromadb = import_chromadb()
+        where = f"{parts.hostname}:{port}"
+
+        def connect() -> Any:
+            return chromadb.HttpClient(
+                host=parts.hostname,
+                port=port,
+                ssl=parts.scheme == "https",
+                headers=dict(headers or {}),
+                settings=_settings(),
+            )
+
+        with _told(f"no Chroma server answers at {where}", hint="start one with: chroma run"):
+            client = _tried(connect, 2)
+        store = cls(client, url)
+        with contextlib.suppress(Exception):  # an older server does not say
+            store._batch = max(1, min(BATCH, int(client.get_max_batch_size())))
+        return store
+
+    def _open_collection(self) -> Any:
+        return self._call(
+            lambda: self._client.get_or_create_collection(
+                COLLECTION,
+                embedding_function=None,
+                configuration={"hnsw": {"space": "cosine", "ef_construction": 200, "ef_search": 200}},
+            ),
+            f"the collection of {self.location} cannot be opened",
+            DAMAGED,
+        )
+
+    def _call(self, request: Callable[[], T], what: str, hint: str | None = None) -> T:
+        with _told(what, hint):
+            return _tried(request, self._attempts)
+
+    def add(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
+        """See `Vectors`."""
+        for start in range(0, len(rows), self._batch):
+            batch = rows[start : start + self._batch]
+            written = {
+                "ids": [row.id for row in batch],
+                "embeddings": vectors[start : start + len(batch)],
+                "documents": [row.document for row in batch],
+                "metadatas": [dict(row.metadata) for row in batch],
+            }
+            self._call(
+                lambda written=written: self._collection.upsert(**written),  # type: ignore[misc]
+                f"the store {self.location} cannot be written",
+            )
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """See `Vectors`."""
+        for page in self._pages(ids):
+            self._call(
+                lambda page=page: self._collection.delete(ids=page),  # type: ignore[misc]
+                f"the store {self.location} cannot be written",
+            )
+
+    def nearest(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
+        """See `Vectors`."""
+        total = self.count()
+        if total == 0:
+            return []
+        answer = self._call(
+            lambda: self._collection.query(
+                query_embeddings=[vector], n_results=min(count, total), include=["distances", "documents"]
+            ),
+            f"the store {self.location} cannot be searched",
+            "run: codeguard index",
+        )
+        hits = [
+            Hit(str(id_), float(distance), str(document or ""))
+            for id_, distance, document in zip(
+                answer["ids"][0], answer["distances"][0], answer["documents"][0], strict=True
+            )
+        ]
+        return sorted(hits, key=lambda hit: (hit.distance, hit.id))
+
+    def count(self) -> int:
+        """See `Vectors`."""
+        return self._call(
+            lambda: int(self._collection.count()), f"the store {self.location} cannot be read", DAMAGED
+        )
+
+    def ids(self) -> set[str]:
+        """See `Vectors`."""
+        found: set[str] = set()
+        while page := self.page_of_ids(len(found)):
+            before = len(found)
+            found.update(page)
+            if len(found) == before:
+                break
+        return found
+
+    def page_of_ids(self, offset: int) -> list[str]:
+        """Return some ids from `offset` on, none behind the last."""
+        answer = self._call(
+            lambda: self._collection.get(include=[], limit=self._batch, offset=offset),
+            f"the store {self.location} cannot be read",
+        )
+        return [str(id_) for id_ in answer["ids"]]
+
+    def documents(self, ids: Sequence[str]) -> dict[str, str]:
+        """See `Vectors`."""
+        return {id_: str(document or "") for id_, document in self._get(ids, "documents")}
+
+    def embeddings(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """See `Vectors`."""
+        return {id_: np.asarray(row, dtype=np.float32) for id_, row in self._get(ids, "embeddings")}
+
+    def metadatas(self, ids: Sequence[str]) -> dict[str, dict[str, str]]:
+        """See `Vectors`."""
+        return {
+            id_: {str(key): str(value) for key, value in (row or {}).items()}
+            for id_, row in self._get(ids, "metadatas")
+        }
+
+    def _get(self, ids: Sequence[str], what: str) -> Iterator[tuple[str, Any]]:
+        for page in self._pages(ids):
+            answer = self._call(
+                lambda page=page: self._collection.get(ids=page, include=[what]),  # type: ignore[misc]
+                f"the store {self.location} cannot be read",
+            )
+            yield from zip((str(id_) for id_ in answer["ids"]), answer[what], strict=True)
+
+    def _pages(self, ids: Sequence[str]) -> Iterator[list[str]]:
+        for start in range(0, len(ids), self._batch):
+            yield list(ids[start : start + self._batch])
+
+    def close(self) -> None:
+        """See `Vectors`."""
+        close = getattr(self._client, "close", None)
+        if callable(close):
+            with contextlib.suppress(RuntimeError):
+                close()
+        if self._lock is not None:
+            self._lock.release()
+
+
+def lock_folder(folder: Path, wait_s: float = LOCK_WAIT_S, *, retire: bool = True) -> FileLock:
+    """Take the lock of an embedded store; the system releases it when its holder ends, however it ends.
+
+    Raises:
+        BusyError: held by another process for longer than `wait_s` seconds.
+        StoreError: not to be written.
+    """
+    lock = FileLock(str(folder.with_name(folder.name + ".lock")))
+    try:
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            if retire:
+                ask_to_retire(folder)
+            lock.acquire(timeout=wait_s)
+    except Timeout:
+        raise BusyError(
+            f"the store {folder} is in use by another process",
+            hint="wait for it, or use a Chroma server (--store http://…)",
+        ) from None
+    except OSError as error:
+        raise StoreError(f"the store {folder} cannot be locked ({error.strerror})") from None
+    return lock
+
+
+def _settings() -> Any:
+    return import_chromadb().config.Settings(_env_file=None, anonymized_telemetry=False)
+
+
+def _tried(request: Callable[[], T], attempts: int) -> T:
+    """Repeat a request that a server or the way to it failed, with growing pauses."""
+    pause = FIRST_PAUSE_S
+    for left in range(attempts - 1, -1, -1):
+        try:
+            return request()
+        except Exception as error:
+            if not left or not _passing(error):
+                raise
+        # Spread, so that several processes do not come back in step.
+        time.sleep(pause * random.uniform(0.5, 1.0))
+        pause = min(LONGEST_PAUSE_S, pause * 3)
+    raise AssertionError("unreachable")
+
+
+def _passing(error: Exception) -> bool:
+    """Say whether an error may pass by itself: no answer, 429, or the server's own failure (5xx)."""
+    import httpx
+
+    chain: BaseException | None = error
+    while chain is not None:
+        if isinstance(chain, httpx.TransportError):
+            return not isinstance(chain, httpx.UnsupportedProtocol)
+        if isinstance(chain, httpx.HTTPStatusError):
+            return chain.response.status_code == 429 or chain.response.status_code >= 500
+        code = getattr(chain, "code", None)
+        if callable(code):
+            with contextlib.suppress(Exception):
+                return int(code()) == 429 or int(code()) >= 500
+        chain = chain.__context__
+    return False
+
+
+@contextlib.contextmanager
+def _told(what: str, hint: str | None = None) -> Iterator[None]:
+    """Turn whatever Chroma raises into one line of ours."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except Exception as error:  # Chroma raises its own, pydantic's, sqlite's and plain ones
+        cause = " ".join(str(error).split())[:200] or type(error).__name__
+        raise StoreError(f"{what} ({cause})", hint=hint) from error
