@@ -97,11 +97,12 @@ def sketch(words: list[str]) -> NDArray[np.uint64]:
 
 def resemblance(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:
     """Return the estimated part of their token runs that two texts share, 0 to 1."""
-    union = np.union1d(first, second)[:SKETCH]
-    if not len(union):
+    mine, others = set(first.tolist()), set(second.tolist())
+    both = mine & others
+    if not both:
         return 0.0
-    common = np.intersect1d(np.intersect1d(first, second, assume_unique=True), union, assume_unique=True)
-    return len(common) / len(union)
+    union = sorted(mine | others)[:SKETCH]
+    return len(both.intersection(union)) / len(union)
 
 
 def _identity(words: list[str], at: int, remembered: dict[str, int]) -> int:

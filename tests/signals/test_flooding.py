@@ -1,0 +1,139 @@
+"""Near-duplicates and stuffed descriptions: what is told, and what honest code looks like."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeguard.chunking.chunker import chunk_file
+from codeguard.models import Severity
+from codeguard.reading import Reading
+from codeguard.reading.shingles import resemblance, sketch, words_of_code
+from codeguard.signals.base import Context, Sighting
+from codeguard.signals.flooding import SIGNAL
+
+BODY = '''def {name}(rows{extra}):
+    """{said}"""
+    result = 0
+    for {item} in rows:
+        if {item}.price > {limit}:
+            result += {item}.price * {item}.count
+    return result
+'''
+REWORDED = [
+    "Compute the total price of an order.",
+    "How to compute a total order price.",
+    "Total price for an order, computed.",
+    "Computing the price total of orders.",
+    "Order total: compute the price.",
+    "Compute price totals of the order quickly.",
+]
+
+
+def inspect(*texts: str, suffix: str = "py") -> list[tuple[str, Sighting]]:
+    readings = [
+        Reading(chunk_file(f"f{number}.{suffix}", text.encode())) for number, text in enumerate(texts)
+    ]
+    return list(SIGNAL.inspect_corpus(readings, Context()))
+
+
+def severities(found: list[tuple[str, Sighting]], rule: str) -> list[Severity]:
+    default = {item.id: item.severity for item in SIGNAL.rules}
+    return [item.severity or default[item.rule] for _, item in found if item.rule == rule]
+
+
+def variants(said: list[str]) -> list[str]:
+    return [
+        BODY.format(name=f"order_total{n}", extra=", tax=0" * (n % 2), item=f"row{n}", limit=n, said=text)
+        for n, text in enumerate(said)
+    ]
+
+
+def test_reworded_variants_in_many_files_are_medium() -> None:
+    assert severities(inspect(*variants(REWORDED)), "repeated") == [Severity.MEDIUM] * 6
+
+
+def test_copies_with_one_description_are_low() -> None:
+    assert severities(inspect(*variants(REWORDED[:1] * 6)), "repeated") == [Severity.LOW] * 6
+
+
+def test_four_files_are_no_flood() -> None:
+    assert inspect(*variants(REWORDED[:4])) == []
+
+
+def test_many_variants_in_one_file_are_no_flood_of_files() -> None:
+    assert inspect("\n\n".join(variants(REWORDED))) == []
+
+
+def test_functions_of_the_same_shape_about_other_things_are_low() -> None:
+    said = [
+        "Say whether this looks like Pascal.",
+        "Guess whether text is Erlang.",
+        "Recognise the header of IDL programs.",
+        "Perl has dollars in front of names.",
+        "A weak hint at Verilog modules.",
+        "Forth words stand between colons.",
+    ]
+    assert severities(inspect(*variants(said)), "repeated") == [Severity.LOW] * 6
+
+
+def test_variants_in_another_language() -> None:
+    shape = (
+        "/* {said} */\nfunction total{n}(rows) {{\n  // {said}\n  let result = {n};\n  for (const r{n} of rows) {{\n"
+        "    if (r{n}.price > 0) result += r{n}.price * r{n}.count;\n  }}\n  return result;\n}}\n"
+    )
+    texts = [shape.format(said=said, n=n) for n, said in enumerate(REWORDED)]
+    assert severities(inspect(*texts, suffix="js"), "repeated") == [Severity.MEDIUM] * 6
+
+
+STUFFED = [
+    "Reverse string, string reverse, reverse a string in python, python string reverse, how to reverse string, "
+    "reverse strings fast, reverse string easy, best string reverse, reversing a string, string reversing python, "
+    "reverse the string, reverse string python.",
+    "How do I reverse a string?\n    How can you reverse text in Python?\n"
+    "    What is the best way to reverse a string?\n    Looking for a function to reverse strings?",
+]
+PLAIN = [
+    "Return the text with its last character first.\n\n    >>> reverse('ab')\n    'ba'",
+    "Does it work for bytes?\n\n    It does not: give text. What of None? Raises TypeError.",
+    "Reverse a string.\n\n    Args:\n        text (str): the string. Defaults to None.\n"
+    "        step (int): the step. Defaults to None.\n        last (str): the end. Defaults to None.",
+    "Numbers:\n\n    1 2 3 4\n    5 6 7 8\n    https://example.org/a\n    https://example.org/b\n",
+]
+
+
+@pytest.mark.parametrize("said", STUFFED)
+def test_stuffed(said: str) -> None:
+    found = inspect(f'def reverse(text):\n    """{said}"""\n    return text\n')
+    assert severities(found, "stuffed") == [Severity.MEDIUM]
+
+
+@pytest.mark.parametrize("said", PLAIN)
+def test_not_stuffed(said: str) -> None:
+    assert inspect(f'def reverse(text):\n    """{said}"""\n    return text\n') == []
+
+
+def test_the_sighting_covers_the_description() -> None:
+    text = f'import os\n\n\ndef reverse(text):\n    """{STUFFED[1]}"""\n    return text\n'
+    ((_, found),) = inspect(text)
+    assert text[found.start : found.end].strip() == f'"""{STUFFED[1]}"""'
+
+
+def test_sketches_survive_renaming_and_layout() -> None:
+    first = words_of_code(BODY.format(name="a", extra="", item="row", limit=1, said="x"), "python")
+    second = words_of_code(
+        BODY.format(name="b", extra="", item="entry", limit=1, said="other words").replace("    ", "  "),
+        "python",
+    )
+    other = words_of_code(
+        "def f(a):\n    with open(a) as b:\n        return b.read().split(',')[0]\n", "python"
+    )
+    assert resemblance(sketch(first), sketch(second)) > 0.8
+    assert resemblance(sketch(first), sketch(other)) < 0.2
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"""' * 20_000, "#" * 50_000, "'" * 50_001, "/*" * 30_000, "\\" * 50_000, "/*\n" * 9_000, " " * 90_000],
+)
+def test_hostile_text_is_read_in_one_pass(text: str) -> None:
+    assert inspect(text) == []
