@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeguard.chunking.chunker import chunk_file
-from codeguard.models import Severity
+from codeguard.models import Chunk, ChunkKind, Severity, SourceFile, Span
 from codeguard.reading import Reading
 from codeguard.reading.shingles import resemblance, sketch, words_of_code
 from codeguard.signals.base import Context, Sighting
@@ -136,4 +136,7 @@ def test_sketches_survive_renaming_and_layout() -> None:
     ['"""' * 20_000, "#" * 50_000, "'" * 50_001, "/*" * 30_000, "\\" * 50_000, "/*\n" * 9_000, " " * 90_000],
 )
 def test_hostile_text_is_read_in_one_pass(text: str) -> None:
-    assert inspect(text) == []
+    span = Span(1, 1, 0, len(text))
+    chunk = Chunk("f.py", "f", ChunkKind.FUNCTION, span, text, "", "python")
+    reading = Reading(SourceFile("f.py", text, "", "python", (chunk,)))
+    assert list(SIGNAL.inspect_corpus([reading], Context())) == []
