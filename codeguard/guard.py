@@ -23,7 +23,7 @@ LONGEST_QUERY = 10_000
 class CodeGuard:
     """A guarded index of code. Use as a context manager or call `close`.
 
-    An embedded store belongs to one open guard at a time.
+    Several processes may hold the same index open, one of them indexing.
     """
 
     def __init__(self, workspace: Workspace, trust: Sequence[str] = ()) -> None:
@@ -132,7 +132,8 @@ class CodeGuard:
             return []
         chosen = config or self.settings.defense
         chosen = replace(chosen, mode=mode or chosen.mode, order=order or chosen.order)
-        Indexer(self._workspace).repair()
+        self._workspace.refresh()
+        Indexer(self._workspace).repair_if_alone()
         search = _Search(self._workspace, chosen, k, defense)
         vectors = self._workspace.embedding.embed(list(texts))
         return [search.rank(text, vector) for text, vector in zip(texts, vectors, strict=True)]
@@ -197,10 +198,12 @@ class _Search:
 
     def _candidates(self, hits: Sequence[Hit], warnings: dict[str, None]) -> Iterator[Candidate]:
         chunks = self._workspace.catalog.chunks(hit.id for hit in hits)
+        strangers = self._strangers([hit.id for hit in hits if hit.id not in chunks])
+        if strangers:
+            warnings["the vector store holds entries that codeguard did not write: ignored"] = None
         for hit in hits:
             chunk = chunks.get(hit.id)
             if chunk is None:
-                warnings["the vector store holds entries that codeguard did not write: ignored"] = None
                 continue
             if text_digest(hit.document) != chunk.sha256:
                 place = f"{chunk.path}:{chunk.start_line}"
@@ -208,6 +211,15 @@ class _Search:
             file = self._file(chunk.path)
             if file is not None:
                 yield Candidate(hit.id, chunk, file, round(hit.distance, 6))
+
+    def _strangers(self, unknown: Sequence[str]) -> set[str]:
+        """Return which ids the catalog never knew; an index that runs beside us may just have deleted some."""
+        if not unknown:
+            return set()
+        going = set(
+            self._workspace.catalog.intents().delete
+        )  # before the store is asked: deleted, then cleared
+        return self._workspace.vectors.documents(unknown).keys() - going
 
     def _file(self, path: str) -> SourceFile | None:
         if path not in self._files:

@@ -105,6 +105,11 @@ class Indexer:
             NothingToDoError: not one file under the paths.
             StoreError, EmbeddingError: see there.
         """
+        with self._workspace.writing(lambda: self._progress("waiting for another index of this store", 0, 1)):
+            self._workspace.refresh()
+            return self._run(paths, trust, quarantine)
+
+    def _run(self, paths: Sequence[Path], trust: Sequence[Path], quarantine: bool) -> IndexReport:
         start = time.monotonic()
         run = _Run()
         root = self._root()
@@ -188,6 +193,13 @@ class Indexer:
             for file, state in batch:
                 self._catalog.put_file(file, state)
         self.repair(run)
+
+    def repair_if_alone(self) -> None:
+        """Repair after a crash; where another process is indexing, the intents are its own."""
+        if self._catalog.intents():
+            with self._workspace.writing() as alone:
+                if alone:
+                    self.repair()
 
     def repair(self, run: _Run | None = None) -> None:
         """Tell the vector store what the catalog intends; after a crash this finishes what was begun."""

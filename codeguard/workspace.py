@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
 
 from codeguard.behavior import POLICY_VERSION, BehaviorChecker, SpecLibrary
 from codeguard.catalog import Catalog
@@ -19,6 +22,7 @@ from codeguard.errors import CodeguardError, EmbeddingError, StoreError
 from codeguard.models import SourceFile
 from codeguard.perplexity import PerplexityModel
 from codeguard.provenance import Manifest, VerifiedManifest, load_unsigned, save_unsigned, verify_unsigned
+from codeguard.provenance.local import UNSIGNED_NAME
 from codeguard.sandbox import Level, Sandbox
 from codeguard.secret import SECRET_BYTES, kept_secret
 from codeguard.signed_trust import SignedTree, from_text, to_text, together, verified_trees
@@ -32,6 +36,7 @@ PERPLEXITY = "perplexity.npz"
 SEED = "seed"
 VECTORS = "chroma"
 SIGNED_TREES = "signed_trees"
+WRITING = "index.lock"
 
 
 class Workspace:
@@ -48,6 +53,7 @@ class Workspace:
         self.warnings: list[str] = []
         self._sandbox: Sandbox | None = None
         self._vectors: Vectors | None = None
+        self._trust_state: tuple[object, ...] = ()
         if not create and not (self.state / CATALOG).exists():
             raise StoreError(
                 f"no index in {self.state}", hint="make one with: codeguard index PATH… --trust PATH"
@@ -267,6 +273,36 @@ class Workspace:
         """Return the source of behavior reports for the current epoch."""
         return BehaviorReports(lambda: self.checker, self.epoch, self.catalog, budget_s)
 
+    @contextlib.contextmanager
+    def writing(self, waiting: Callable[[], None] | None = None) -> Iterator[bool]:
+        """Be the only one that changes this index; yield whether that is so.
+
+        With `waiting` it always is: where another process changes the index, `waiting` is called once
+        and its end is waited for. Without, it is tried once. The system releases the lock of a process
+        that ends, however it ends.
+        """
+        lock = FileLock(str(self.state / WRITING))
+        try:
+            alone = _acquired(lock)
+            if not alone and waiting is not None:
+                waiting()
+                lock.acquire()
+                alone = True
+        except OSError as error:
+            raise StoreError(f"the index in {self.state} cannot be locked ({error.strerror})") from None
+        try:
+            yield alone
+        finally:
+            lock.release()
+
+    def refresh(self) -> None:
+        """Read trust anew where another process has changed it."""
+        stamps = tuple(_stamp(self.state / name) for name in (UNSIGNED_NAME, PERPLEXITY))
+        state = (*stamps, self.catalog.meta(SIGNED_TREES))
+        if state != self._trust_state:
+            self._trust_state = state
+            self.forget_trust()
+
     def forget_trust(self) -> None:
         """Read manifest, models and specs anew after the trusted files changed."""
         for name in ("manifest", "perplexity", "library", "checker"):
@@ -289,6 +325,22 @@ class Workspace:
                 self._vectors.close()
         finally:
             self.catalog.close()
+
+
+def _acquired(lock: FileLock) -> bool:
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    return True
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def _digests(file: SourceFile) -> tuple[str, ...]:

@@ -141,24 +141,26 @@ class Server:
         threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        left = False
-        with contextlib.suppress(GoneError):
-            while not left:
-                request = receive(connection)
-                left = request.header.get("op") in ("leave", "retire")
-                if left:
-                    break
-                if not self._enter():
-                    break
-                try:
-                    header, blob = self._answered(request)
-                    with contextlib.suppress(ValueError):
-                        send(connection, header, blob)
-                finally:
-                    self._exit()
-            if left and request.header["op"] == "retire":
-                self.retire()
-        self._part(connection)
+        try:
+            with contextlib.suppress(GoneError):
+                while (request := receive(connection)).header.get("op") not in ("leave", "retire"):
+                    if not self._enter():
+                        return
+                    try:
+                        self._reply(connection, request)
+                    finally:
+                        self._exit()
+                if request.header["op"] == "retire":
+                    self.retire()
+        finally:
+            self._part(connection)
+
+    def _reply(self, connection: socket.socket, request: Frame) -> None:
+        header, blob = self._answered(request)
+        try:
+            send(connection, header, blob)
+        except ValueError as error:
+            send(connection, {"error": f"the store {self._store.location}: {error}", "hint": None})
 
     def _enter(self) -> bool:
         with self._changed:
