@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from codeguard.auditing.inspecting import Inspected, Source, detector_error, sighted
+from codeguard.acceptance import Acceptances, load_acceptances
+from codeguard.auditing.baselines import audited_scope, read_baseline, write_baseline
+from codeguard.auditing.evidence import Checked, behavior_findings, provenance_findings
+from codeguard.auditing.ignores import Ignore, suppressed, uncounted
+from codeguard.auditing.inspecting import Inspected, Source
+from codeguard.auditing.overcorpus import corpus_findings
 from codeguard.auditing.rules import Selection, all_rules
+from codeguard.auditing.trust import TrustedBase, of_paths
 from codeguard.auditing.unseen import unseen_findings
 from codeguard.auditing.workers import inspect_all
+from codeguard.config import Settings
 from codeguard.discovery import discover
-from codeguard.errors import NothingToDoError
-from codeguard.findings import AuditReport, Finding, with_fingerprints
+from codeguard.errors import CorpusError, NothingToDoError
+from codeguard.findings import AuditReport, Finding, Standing, with_fingerprints
 from codeguard.models import Confidence, Skipped
-from codeguard.reading import Reading
-from codeguard.signals import Context, CorpusSignal, Sighting, load_corpus_signals
+from codeguard.signals import Context, load_corpus_signals, load_file_signals
 
+if TYPE_CHECKING:
+    from codeguard.workspace import Workspace
+
+CATALOG = (
+    "catalog.sqlite3"  # as `codeguard.workspace` names it, which is not loaded to find that there is none
+)
 Progress = Callable[[str, int, int], None]
 
 
@@ -25,88 +39,203 @@ Progress = Callable[[str, int, int], None]
 class AuditOptions:
     """What an audit may be told.
 
-    `jobs` bounds the worker processes. Findings below `min_confidence` or
-    outside the selection are counted and not listed.
+    `trust` are paths that are the team's own, `base` a manifest that is
+    verified already; without both the index of the settings says what is
+    trusted, if there is one. `staged` reads the git index instead of the
+    files. Findings below `min_confidence` or outside the selection are
+    counted and not listed. `jobs` bounds the worker processes. With
+    `update_baseline` the baseline file is written anew, `reason` being that
+    of new entries.
     """
 
     selection: Selection = field(default_factory=Selection)
     min_confidence: Confidence = Confidence.LOW
+    staged: bool = False
+    trust: tuple[Path, ...] = ()
+    base: TrustedBase | None = None
+    behavior: bool = True
+    baseline: Path | None = None
+    update_baseline: bool = False
+    reason: str = ""
     jobs: int | None = None
 
 
 def audit(
     paths: Sequence[Path],
     options: AuditOptions | None = None,
+    settings: Settings | None = None,
     *,
     progress: Progress = lambda stage, done, total: None,
 ) -> AuditReport:
-    """Audit the files under `paths`.
+    """Audit the files under `paths`, or what is staged.
 
     Raises:
         NothingToDoError: not one file, suitable or not, under the paths.
-        CorpusError, ConfigError: see there.
+        CorpusError, ConfigError, ManifestError, StoreError: see there.
     """
-    begun = time.monotonic()
-    chosen = options or AuditOptions()
-    chosen.selection.check(all_rules())
-    sources, skipped = _sources(paths)
-    context = Context()
-    corpus = [item for item in load_corpus_signals() if item.needs <= context.services.keys()]
-    inspected = list(
-        inspect_all(
-            sources,
-            context,
-            jobs=chosen.jobs,
-            keep=bool(corpus),
-            progress=lambda done, total: progress("files", done, total),
+    with ExitStack() as stack:
+        run = _Audit(paths, options or AuditOptions(), settings or Settings(), progress, stack)
+        return run.report()
+
+
+class _Audit:
+    """One audit; gathers findings, then lets those who may overrule them."""
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        options: AuditOptions,
+        settings: Settings,
+        progress: Progress,
+        stack: ExitStack,
+    ) -> None:
+        self._begun = time.monotonic()
+        self._paths = [Path(path) for path in paths]
+        self._options = options
+        self._settings = settings
+        self._progress = progress
+        self._signals = load_file_signals()
+        self._corpus = load_corpus_signals()
+        options.selection.check(all_rules())
+        self._index = self._open_index(stack)
+        self._sources, self._skipped, root = self._found()
+        self._base = self._trusted(root)
+        self._warnings = list(self._base.warnings)
+
+    def report(self) -> AuditReport:
+        """Run the audit."""
+        inspected = self._inspect()
+        checked = self._behavior(inspected)
+        findings = [finding for item in inspected for finding in item.findings]
+        findings += unseen_findings(self._skipped)
+        findings += provenance_findings(inspected, self._base)
+        findings += checked.findings
+        findings += corpus_findings(self._corpus, inspected, self._context)
+        findings = self._with_ignores(findings, inspected)
+        findings = self._accepted(findings)
+        kept = with_fingerprints(self._baselined(findings, inspected))
+        chosen = [item for item in kept if self._takes(item)]
+        return AuditReport(
+            findings=tuple(chosen),
+            files=len(inspected),
+            functions=sum(item.functions for item in inspected),
+            lines=sum(item.lines for item in inspected),
+            skipped=self._skipped,
+            hidden=len(kept) - len(chosen),
+            trust=self._base.said,
+            sandbox_level=checked.level,
+            checked=checked.functions,
+            ran=checked.ran,
+            seconds=time.monotonic() - self._begun,
+            warnings=(*self._warnings, *checked.warnings),
         )
-    )
-    findings = [finding for item in inspected for finding in item.findings]
-    findings += unseen_findings(skipped)
-    for signal in corpus:
-        findings += _over_corpus(signal, inspected, context)
-    kept, hidden = _chosen(with_fingerprints(findings), chosen)
-    return AuditReport(
-        findings=tuple(kept),
-        files=len(inspected),
-        functions=sum(item.functions for item in inspected),
-        lines=sum(item.lines for item in inspected),
-        skipped=tuple(skipped),
-        hidden=hidden,
-        seconds=time.monotonic() - begun,
-    )
 
+    def _open_index(self, stack: ExitStack) -> Workspace | None:
+        """Open the index whose trust counts, where nothing else was named and there is one."""
+        named = self._options.trust or self._options.base or self._settings.defense.trust_paths
+        if named or not (self._settings.state / CATALOG).exists():
+            return None
+        from codeguard.auditing.room import index_of
 
-def _sources(paths: Sequence[Path]) -> tuple[list[Source], tuple[Skipped, ...]]:
-    missing = [path for path in paths if not path.exists() and not path.is_symlink()]
-    if paths and len(missing) == len(paths):
-        raise NothingToDoError(f"no such file: {missing[0]}", hint="check the path")
-    found = discover(paths)
-    if not found.files and not found.skipped:
-        raise NothingToDoError("no file to audit", got="empty folders", hint="give other paths")
-    return [Source(item.name, item) for item in found.files], found.skipped
+        index = index_of(self._settings)
+        if index is not None:
+            stack.callback(index.close)
+        return index
 
+    def _found(self) -> tuple[list[Source], tuple[Skipped, ...], Path]:
+        root = self._options.base.root if self._options.base is not None else Path.cwd()
+        if self._index is not None:
+            root = Path(self._index.catalog.meta("root") or ".")
+        if self._options.staged:
+            from codeguard.auditing.staged import staged_files
 
-def _over_corpus(signal: CorpusSignal, inspected: Sequence[Inspected], context: Context) -> list[Finding]:
-    """Return what a signal that needs all files at once says; its failure is a finding about the first file."""
-    readings = {item.name: Reading(item.file) for item in inspected if item.file is not None}
-    try:
-        found: dict[str, list[Sighting]] = {}
-        for path, sighting in signal.inspect_corpus(readings.values(), context):
-            found.setdefault(path, []).append(sighting)
-        return [
-            finding
-            for path, sightings in found.items()
-            for finding in sighted(signal, readings[path], sightings)
-        ]
-    except Exception as error:  # a signal may be a third party's
-        return [detector_error(signal.name, reading, error) for reading in list(readings.values())[:1]]
+            staged = staged_files(Path.cwd(), self._paths)
+            return list(staged.sources), staged.skipped, staged.root
+        missing = [path for path in self._paths if not path.exists() and not path.is_symlink()]
+        if missing:
+            kind = NothingToDoError if len(missing) == len(self._paths) else CorpusError
+            raise kind(f"no such file: {missing[0]}", hint="check the path")
+        found = discover(self._paths, root=root)
+        if not found.files and not found.skipped:
+            raise NothingToDoError("no file to audit", got="nothing in there", hint="give other paths")
+        return [Source(item.name, item) for item in found.files], found.skipped, root
 
+    def _trusted(self, root: Path) -> TrustedBase:
+        if self._options.base is not None:
+            return self._options.base
+        if self._index is not None:
+            from codeguard.auditing.room import base_of
 
-def _chosen(findings: Sequence[Finding], options: AuditOptions) -> tuple[list[Finding], int]:
-    kept = [
-        item
-        for item in findings
-        if options.selection.takes(item.rule) and item.confidence >= options.min_confidence
-    ]
-    return kept, len(findings) - len(kept)
+            return base_of(self._index)
+        paths = self._options.trust or tuple(Path(path) for path in self._settings.defense.trust_paths)
+        return of_paths(paths, self._settings, root) if paths else TrustedBase(root)
+
+    @property
+    def _context(self) -> Context:
+        services: dict[str, Any] = {}
+        needed = {need for signal in self._signals for need in signal.needs}
+        needed |= {need for signal in self._corpus for need in signal.needs}
+        if "trusted" in needed and self._base.manifest is not None:
+            services["trusted"] = tuple(self._base.files())
+        return Context(services, self._settings.defense.weights)
+
+    def _inspect(self) -> list[Inspected]:
+        keep = bool(self._corpus) or self._options.behavior or self._base.manifest is not None
+
+        def progress(done: int, total: int) -> None:
+            self._progress("files", done, total)
+
+        jobs = self._options.jobs or self._settings.jobs
+        return list(inspect_all(self._sources, self._context, jobs=jobs, keep=keep, progress=progress))
+
+    def _behavior(self, inspected: Sequence[Inspected]) -> Checked:
+        if not (self._options.behavior and self._settings.defense.enable_behavior):
+            return Checked()
+        files = [item.file for item in inspected if item.file is not None]
+        return behavior_findings(
+            files,
+            self._base,
+            self._settings,
+            self._index,
+            lambda done, total: self._progress("checks", done, total),
+        )
+
+    def _with_ignores(self, findings: list[Finding], inspected: Sequence[Inspected]) -> list[Finding]:
+        counting: dict[str, list[Ignore]] = {}
+        for item in inspected:
+            covered = self._base.covers(item.name, item.sha256)
+            for ignore, finding in item.ignores:
+                why = uncounted(ignore, covered)
+                if why:
+                    findings.append(replace(finding, reason=why))
+                else:
+                    counting.setdefault(item.name, []).append(ignore)
+        return suppressed(findings, counting)
+
+    def _accepted(self, findings: Sequence[Finding]) -> list[Finding]:
+        known: Acceptances = load_acceptances(self._settings.state)
+        if known.refused:
+            self._warnings.append(f"{known.refused} acceptances do not verify: they do not count")
+        result = []
+        for item in findings:
+            acceptance = known.of(item.digest) if item.open else None
+            if acceptance is not None:
+                item = item.overruled(Standing.ACCEPTED, acceptance.say())
+            result.append(item)
+        return result
+
+    def _baselined(self, findings: list[Finding], inspected: Sequence[Inspected]) -> list[Finding]:
+        place = self._options.baseline
+        if place is None:
+            return findings
+        ordered = with_fingerprints(findings)
+        known = read_baseline(place, missing_is_empty=self._options.update_baseline)
+        if self._options.update_baseline:
+            names = audited_scope(self._paths, self._base.root, self._options.staged, inspected)
+            write_baseline(place, known, ordered, names, self._takes, self._options.reason)
+            known = read_baseline(place)
+        problem = known.problem(self._paths, self._base, self._options.staged, inspected)
+        return [*ordered, problem] if problem is not None else known.baseline.apply(ordered)
+
+    def _takes(self, item: Finding) -> bool:
+        return self._options.selection.takes(item.rule) and item.confidence >= self._options.min_confidence

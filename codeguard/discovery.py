@@ -15,7 +15,17 @@ from codeguard.errors import CorpusError
 from codeguard.ignoring import IgnoreRules
 from codeguard.models import Skipped
 
-__all__ = ["DecodedText", "Discovery", "FoundFile", "byte_offsets", "discover", "read_file", "read_text"]
+__all__ = [
+    "DecodedText",
+    "Discovery",
+    "FoundFile",
+    "byte_offsets",
+    "discover",
+    "name_problem",
+    "printable_name",
+    "read_file",
+    "read_text",
+]
 
 HEAD_BYTES = 8192
 NEVER_WALKED: Mapping[str, str] = {
@@ -293,13 +303,26 @@ def _link_reason(path: Path, top: Path) -> str:
     return "link that leads out of the folder"
 
 
-def _check_name(name: str) -> None:
+def name_problem(name: str) -> str:
+    """Return why a file of this name is not taken, empty where it is."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
-        raise _UnsuitableError("its name is not UTF-8") from None
+        return "its name is not UTF-8"
     if any(unicodedata.category(character) == "Cc" or character in _DECEPTIVE for character in name):
-        raise _UnsuitableError("its name holds control characters")
+        return "its name holds control characters"
+    return ""
+
+
+def printable_name(name: str) -> str:
+    """Return a name that can be shown and stored: what is not UTF-8 or controls a terminal is escaped."""
+    return _printable(name)
+
+
+def _check_name(name: str) -> None:
+    problem = name_problem(name)
+    if problem:
+        raise _UnsuitableError(problem)
 
 
 def _printable(name: str) -> str:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from codeguard.auditing.deadline import DeadlineError, deadline
+from codeguard.auditing.ignores import RULE as IGNORE
+from codeguard.auditing.ignores import Ignore, ignores_of
 from codeguard.auditing.rules import AUDIT, DISCOVERY, OWN_RULES
 from codeguard.chunking import chunk_file
 from codeguard.discovery import FoundFile, read_file
@@ -45,10 +47,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """What the static signals say of one file; `file` is None where it could not be read or is not kept."""
+    """What the static signals say of one file; `file` is None where it could not be read or is not kept.
+
+    `ignores` are the comments that ask for something to be ignored, each with
+    the finding that it is where it does not count.
+    """
 
     name: str
     findings: tuple[Finding, ...]
+    ignores: tuple[tuple[Ignore, Finding], ...] = ()
     file: SourceFile | None = None
     sha256: str = ""
     functions: int = 0
@@ -82,13 +89,15 @@ class Inspector:
             found.append(finding_at(reading, Sighting("syntax", 0, 0, "does not parse"), DISCOVERY, _SYNTAX))
         for signal in self._signals:
             found += self._look(signal, reading)
+        ignores, failed = self._ignores(reading)
         return Inspected(
             name=source.name,
-            findings=tuple(found),
+            findings=(*found, *failed),
+            ignores=ignores,
             file=file if self._keep else None,
             sha256=file.sha256,
             functions=sum(chunk.kind in FUNCTIONS for chunk in file.chunks),
-            lines=len(reading.line_starts),
+            lines=len(reading.line_starts) - (not reading.text or reading.text[-1] in "\r\n"),
         )
 
     def _look(self, signal: FileSignal, reading: Reading) -> list[Finding]:
@@ -98,6 +107,18 @@ class Inspector:
             return sighted(signal, reading, sightings)
         except (Exception, DeadlineError) as error:  # a signal may be a third party's
             return [detector_error(signal.name, reading, error)]
+
+    def _ignores(self, reading: Reading) -> tuple[tuple[tuple[Ignore, Finding], ...], list[Finding]]:
+        """Return the inline ignores, and the finding that looking for them failed."""
+        try:
+            with deadline(SECONDS_A_SIGNAL):
+                pairs = [
+                    (item, finding_at(reading, Sighting(IGNORE.id, item.start, item.end, ""), AUDIT, IGNORE))
+                    for item in ignores_of(reading)
+                ]
+            return tuple(pairs), []
+        except (Exception, DeadlineError) as error:  # the lexer meets hostile text
+            return (), [detector_error(AUDIT, reading, error)]
 
 
 def sighted(
@@ -165,14 +186,20 @@ def detector_error(signal: str, reading: Reading, error: BaseException) -> Findi
     return finding_at(reading, sighting, AUDIT, rule)
 
 
-def chunk_finding(
-    reading: Reading, chunk: Chunk, sighting: Sighting, signal: str, rule: Rule, start: int
-) -> Finding:
+def chunk_finding(reading: Reading, chunk: Chunk, sighting: Sighting, signal: str, rule: Rule) -> Finding:
     """Return a finding about a whole chunk, shown at its first line; its fingerprint is over all its text."""
-    found = finding_at(reading, sighting, signal, rule)
-    line = reading.line_of(start)
-    place = Place(line, found.place.start_column, line, found.place.end_column)
-    return replace(found, place=place, digest=chunk.sha256, symbol=chunk.symbol, text_digest=chunk.sha256)
+    starts = [*reading.line_starts, len(reading.text)]
+    line = min(chunk.start_line, len(starts) - 1)
+    while (
+        line < min(chunk.end_line, len(starts) - 1)
+        and not reading.text[starts[line - 1] : starts[line]].strip()
+    ):
+        line += 1
+    shown = reading.text[starts[line - 1] : starts[line]].rstrip()
+    start = starts[line - 1] + len(shown) - len(shown.lstrip())
+    placed = replace(sighting, start=start, end=starts[line - 1] + len(shown))
+    found = finding_at(reading, placed, signal, rule)
+    return replace(found, digest=chunk.sha256, symbol=chunk.symbol, text_digest=chunk.sha256)
 
 
 _SYNTAX = OWN_RULES[f"{DISCOVERY}.syntax"]

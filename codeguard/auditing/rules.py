@@ -97,6 +97,18 @@ DISCOVERY_RULES: tuple[Rule, ...] = (
         cwe=(1121,),
     ),
     Rule(
+        "collision",
+        "a path that passes for another one",
+        Severity.MEDIUM,
+        Confidence.HIGH,
+        explanation="Two names that are one to a file system which folds case or normalises, or one to a reader "
+        "(confusable letters, UTS #39). Beside a trusted file, whoever opens or retrieves the one may get the other.",
+        bad="p\u0430yments.py beside payments.py (the second letter is Cyrillic)",
+        good="payments.py",
+        cwe=(451, 178),
+        language="text",
+    ),
+    Rule(
         "syntax",
         "Python that does not parse: what needs the syntax tree could not look",
         Severity.MEDIUM,

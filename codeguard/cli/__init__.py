@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "signals": ("codeguard.cli.signals", "signals", "List the registered signals with their weights."),
     "rules": ("codeguard.cli.rules", "rules", "List every rule that an audit may name."),
     "explain": ("codeguard.cli.explain", "explain", "Explain one rule with a bad and a good example."),
+    "accept": ("codeguard.cli.accept", "accept", "Overrule what is said of a chunk's text, by its digest."),
     "completion": ("codeguard.cli.completion", "completion", "Print the completion script of a shell."),
 }
 

@@ -1,0 +1,35 @@
+"""`codeguard accept`."""
+
+from __future__ import annotations
+
+import click
+
+from codeguard.cli.output import guarded, read_settings, say, say_json
+
+
+@click.command()
+@click.argument("digest")
+@click.option("--reason", required=True, help="Why; shown wherever the text is met from now on.")
+@click.option("--by", metavar="NAME", help="Who.  [default: the name of your account]")
+@click.option("--store", help="Folder of the index whose state keeps it.  [default: .codeguard]")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.pass_context
+@guarded
+def accept(
+    context: click.Context, digest: str, reason: str, by: str | None, store: str | None, format_: str
+) -> None:
+    """Overrule what is said of a chunk's text, by its DIGEST (sha256, as audit and query show it).
+
+    It is kept in the state directory with name and date, and shown ever after. A changed text has
+    another digest and is judged anew.
+    """
+    from dataclasses import asdict
+
+    from codeguard.acceptance import accept as keep
+
+    settings = read_settings(context, store=store)
+    entry = keep(settings.state, digest.lower(), reason, by=by)
+    if format_ == "json":
+        say_json({"schema": "codeguard.accept/1", **asdict(entry)})
+    else:
+        say(f"{entry.digest} {entry.say()}")
