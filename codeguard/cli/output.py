@@ -9,13 +9,15 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 import click
 
-from codeguard.config import Settings, load_settings
 from codeguard.errors import CodeguardError, NothingToDoError
 from codeguard.escaping import escaped
+
+if TYPE_CHECKING:
+    from codeguard.config import Settings
 
 EXIT_FINDINGS = 1
 EXIT_ERROR = 2
@@ -87,6 +89,8 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
 
 def read_settings(context: click.Context, **changes: Any) -> Settings:
     """Return the settings of `--config`, changed by the options that were given."""
+    from codeguard.config import load_settings  # `--help` does without
+
     path = context.find_root().params.get("config")
     return load_settings(Path(path) if path else None).replace(**changes)
 
