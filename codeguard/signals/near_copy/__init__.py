@@ -1,0 +1,149 @@
+"""Near-identical copies of trusted functions, with the line that was changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from codeguard.models import Chunk, ChunkKind, Confidence, Severity
+from codeguard.reading import Reading
+from codeguard.reading.statements import Statement, statements
+from codeguard.reading.twins import TrustedFunctions, Twin
+from codeguard.signals.base import Context, Rule, Sighting
+from codeguard.signals.near_copy.difference import Change, Difference, Weight, difference
+
+FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
+LEAST_TOKENS = 14  # of both functions together
+TELLING_TOKENS = 120  # of both together: so much code is no coincidence, whatever it is called
+MOST_REPLACED = 3
+NAMED_SHARE = 0.3
+UNNAMED_SHARE = 0.1
+
+_GOOD = """
+def read_below(root, name):
+    path = (root / name).resolve()
+    if not path.is_relative_to(root):
+        raise ValueError(name)
+    return path.read_text()
+"""
+_NO_CHECK = """
+def read_below(root, name):
+    path = (root / name).resolve()
+    return path.read_text()
+"""
+_CHANGED_GOOD = """
+def clamp(value, low, high):
+    if value < low:
+        return low
+    return high if value > high else value
+"""
+_CHANGED_BAD = """
+def clamp(value, low, high):
+    if value < low:
+        return low
+    return high if value >= low else value
+"""
+
+
+class NearCopySignal:
+    """Compares functions with the trusted ones of the same name or the same code.
+
+    Layout, comments, names of variables, annotations, order of parameters
+    and of keywords do not count. A copy of all that counts is nothing.
+    """
+
+    name: ClassVar[str] = "near_copy"
+    summary: ClassVar[str] = "copies of trusted functions with a changed line"
+    needs: ClassVar[frozenset[str]] = frozenset({"trusted_functions"})
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "changed_line",
+            "copy of a trusted function with a changed comparison, constant, operator, call or variable",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Whoever takes the copy for the original gets other results. The reason shows both lines.",
+            bad=_CHANGED_BAD,
+            good=_CHANGED_GOOD,
+            cwe=(506,),
+        ),
+        Rule(
+            "removed_check",
+            "copy of a trusted function without a check or protection that the original has",
+            Severity.HIGH,
+            Confidence.MEDIUM,
+            "The original raises, validates, verifies or uses a safe setting; the copy does not, and reads alike.",
+            bad=_NO_CHECK,
+            good=_GOOD,
+            cwe=(506, 693),
+        ),
+        Rule(
+            "changed_message",
+            "copy of a trusted function that differs in messages or logging only",
+            Severity.INFO,
+            Confidence.HIGH,
+            "A difference that does not change what the function returns.",
+        ),
+    )
+
+    def inspect(self, reading: Reading, context: Context) -> Iterable[Sighting]:
+        """Yield the changes of each near copy, the heaviest first."""
+        trusted: TrustedFunctions | None = context.services.get("trusted_functions")
+        if not trusted:
+            return
+        position = 0
+        for chunk in reading.file.chunks:
+            if chunk.kind in FUNCTIONS:
+                yield from _sightings(chunk, position, trusted)
+            position += len(chunk.text)
+
+
+def _sightings(chunk: Chunk, position: int, trusted: TrustedFunctions) -> Iterator[Sighting]:
+    closest: tuple[Twin, Difference] | None = None
+    twins = trusted.twins(chunk)
+    own = statements(chunk.text, chunk.language, chunk.symbol.rpartition(".")[2]) if twins else ()
+    for twin in twins:
+        found = _compared(own, chunk, twin)
+        if found is None:
+            continue
+        if not found.changes:
+            return  # a copy of all that counts
+        if closest is None or found.share < closest[1].share:
+            closest = (twin, found)
+    if closest is None or not _is_copy(*closest, chunk):
+        return
+    twin, found = closest
+    for change in sorted(found.changes, key=lambda item: -item.weight)[:3]:
+        yield _sighting(change, twin, position)
+
+
+def _compared(own: tuple[Statement, ...], chunk: Chunk, twin: Twin) -> Difference | None:
+    function = twin.function
+    name = function.symbol.rpartition(".")[2]
+    return difference(statements(function.text, function.language, name), function.text, own, chunk.text)
+
+
+def _is_copy(twin: Twin, found: Difference, chunk: Chunk) -> bool:
+    """Say whether so much agrees that the rest was changed, not written anew."""
+    if found.size < LEAST_TOKENS or not found.telling or found.replaced > MOST_REPLACED:
+        return False
+    own, other = chunk.symbol.rpartition("."), twin.function.symbol.rpartition(".")
+    named = twin.named and (own[0] == other[0] or found.size >= TELLING_TOKENS)
+    if named:
+        return found.share <= NAMED_SHARE
+    return found.size >= TELLING_TOKENS and found.share <= UNNAMED_SHARE
+
+
+def _sighting(change: Change, twin: Twin, position: int) -> Sighting:
+    shown = f"{change.what} beside {twin.function.symbol} ({twin.function.origin})"
+    lines = f"trusted: {change.was or 'nothing'}; here: {change.now or 'nothing'}"
+    rules = {Weight.PROTECTION: "removed_check", Weight.CHANGE: "changed_line"}
+    return Sighting(
+        rules.get(change.weight, "changed_message"),
+        position + change.start,
+        position + change.end,
+        f"{shown}; {lines}",
+        measurements={"trusted_line": twin.function.line, "likeness": round(twin.likeness, 2)},
+    )
+
+
+SIGNAL = NearCopySignal()
