@@ -100,6 +100,7 @@ class Catalog:
             try:
                 db.execute("PRAGMA foreign_keys = ON")
                 db.execute("PRAGMA journal_mode = WAL")
+                db.execute("PRAGMA secure_delete = ON")
                 self._ensure_schema(db)
             except BaseException:
                 db.close()
@@ -282,6 +283,20 @@ class Catalog:
             rows.append((key, value, self._mac(key, value)))
         with self.transaction():
             self._db.executemany("INSERT OR REPLACE INTO analyses VALUES (?, ?, ?)", rows)
+
+    def keep_analyses(self, keys: Iterable[str]) -> int:
+        """Drop every cached analysis but these and those of the same content; return how many went."""
+        with self.transaction():
+            self._db.execute("CREATE TEMP TABLE kept (key TEXT PRIMARY KEY)")
+            self._db.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((key,) for key in keys))
+            before = self._db.execute("SELECT count(*) FROM analyses").fetchone()[0]
+            self._db.execute(
+                "DELETE FROM analyses WHERE key NOT IN kept AND value NOT IN "
+                "(SELECT value FROM analyses WHERE key IN kept)"
+            )
+            after = self._db.execute("SELECT count(*) FROM analyses").fetchone()[0]
+            self._db.execute("DROP TABLE kept")
+        return int(before - after)
 
     def _mac(self, key: str, value: str) -> bytes:
         return hmac.digest(self._key, f"{key}\0{value}".encode("utf-8", "surrogatepass"), "sha256")

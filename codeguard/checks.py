@@ -47,7 +47,7 @@ class BehaviorReports:
 
     def __call__(self, chunk: Chunk, file: SourceFile) -> CheckReport:
         """Return the report of one function."""
-        near = self._near_key(chunk, file)
+        near = self.near_key(chunk, file)
         known = self._cached(near)
         if known is not None:
             return known
@@ -65,7 +65,7 @@ class BehaviorReports:
         self, subjects: Sequence[Subject], progress: Callable[[int, int], None] = lambda done, total: None
     ) -> int:
         """Run what the cache does not know, in batches over the sandbox's workers; return how many ran."""
-        missing = [subject for subject in subjects if self._cached(self._near_key(*subject)) is None]
+        missing = [subject for subject in subjects if self._cached(self.near_key(*subject)) is None]
         for start in range(0, len(missing), BATCH):
             progress(start, len(missing))
             self._run(missing[start : start + BATCH])
@@ -83,7 +83,7 @@ class BehaviorReports:
         to_run = [index for index in range(len(subjects)) if index not in reports]
         reports.update(zip(to_run, checker.check_many([subjects[index] for index in to_run]), strict=True))
         for index, report in reports.items():
-            self._fresh[self._near_key(*subjects[index])] = report
+            self._fresh[self.near_key(*subjects[index])] = report
         if self._catalog is not None:
             self._keep(subjects, far_keys, reports)
 
@@ -94,7 +94,7 @@ class BehaviorReports:
         for index, report in reports.items():
             if report.verdict is Verdict.ERROR:
                 continue  # an error of ours may pass: it is never remembered
-            rows[self._near_key(*subjects[index])] = report.to_json()
+            rows[self.near_key(*subjects[index])] = report.to_json()
             if far_keys[index] is not None:
                 rows[f"far:{far_keys[index]}"] = report.to_json()
         assert self._catalog is not None
@@ -111,7 +111,8 @@ class BehaviorReports:
         except (KeyError, TypeError, ValueError):
             return None  # written by another version: computed anew
 
-    def _near_key(self, chunk: Chunk, file: SourceFile) -> str:
+    def near_key(self, chunk: Chunk, file: SourceFile) -> str:
+        """Return the key under which a function's report is cached for this epoch."""
         span = f"{chunk.span.start_byte}:{chunk.span.end_byte}"
         parts = "\0".join((self._epoch, file.sha256, chunk.sha256, chunk.symbol, span))
         return "near:" + hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()

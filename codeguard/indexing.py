@@ -217,7 +217,7 @@ class Indexer:
         ids = list(chunks)
         if ids:
             vectors = self._embed([chunks[id_] for id_ in ids], run)
-            store.add([_row(id_, chunks[id_]) for id_ in ids], vectors)
+            store.add([row_of(id_, chunks[id_]) for id_ in ids], vectors)
         if intents.delete:
             store.delete(intents.delete)
         self._catalog.clear_intents([*intents.write, *intents.delete])
@@ -425,7 +425,8 @@ class Indexer:
         )
 
 
-def _row(id_: str, chunk: Chunk) -> Row:
+def row_of(id_: str, chunk: Chunk) -> Row:
+    """Return what the vector store holds for a chunk beside its vector."""
     metadata = {
         "path": chunk.path,
         "symbol": chunk.symbol,

@@ -17,7 +17,7 @@ from codeguard.behavior import POLICY_VERSION, BehaviorChecker, SpecLibrary
 from codeguard.catalog import Catalog
 from codeguard.checks import BehaviorReports
 from codeguard.chunking import CHUNKER_ID
-from codeguard.config import Settings, user_config_dir
+from codeguard.config import DefenseConfig, Settings, user_config_dir
 from codeguard.errors import CodeguardError, EmbeddingError, StoreError
 from codeguard.models import SourceFile
 from codeguard.perplexity import PerplexityModel
@@ -26,6 +26,7 @@ from codeguard.provenance.local import UNSIGNED_NAME
 from codeguard.sandbox import Level, Sandbox
 from codeguard.secret import SECRET_BYTES, kept_secret
 from codeguard.signed_trust import SignedTree, from_text, to_text, together, verified_trees
+from codeguard.static_evidence import StaticEvidence
 from codeguard.store import SharedStore, Vectors, VectorStore
 
 if TYPE_CHECKING:
@@ -149,6 +150,18 @@ class Workspace:
         if settings.remote:
             return VectorStore.open_url(settings.store, settings.headers)
         return VectorStore.open_folder(self.state / VECTORS)
+
+    @contextlib.contextmanager
+    def exclusive_vectors(self) -> Iterator[VectorStore]:
+        """Hold the embedded store in this process alone; whoever else uses it waits."""
+        if self._vectors is not None:
+            self._vectors.close()
+            self._vectors = None
+        store = VectorStore.open_folder(self.state / VECTORS)
+        try:
+            yield store
+        finally:
+            store.close()
 
     @cached_property
     def manifest(self) -> VerifiedManifest | None:
@@ -302,6 +315,16 @@ class Workspace:
         if state != self._trust_state:
             self._trust_state = state
             self.forget_trust()
+
+    def static_evidence(self, config: DefenseConfig) -> StaticEvidence:
+        """Return what the static signals say of indexed files, by the weights of a configuration."""
+        return StaticEvidence(
+            config.weights,
+            catalog=self.catalog,
+            epoch=self.epoch,
+            trusted=self.trusted_files if self.manifest is not None else None,
+            enabled=config.enabled,
+        )
 
     def forget_trust(self) -> None:
         """Read manifest, models and specs anew after the trusted files changed."""

@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "audit": ("codeguard.cli.audit", "audit", "Look for what is wrong in code, without an index."),
     "check": ("codeguard.cli.check", "check", "Run the behavior checker on a file."),
     "trust": ("codeguard.cli.trust", "trust", "Build, sign, verify and show manifests of trusted code."),
+    "store": ("codeguard.cli.store", "store", "Look after an index: show, verify, compact, export it."),
     "text": ("codeguard.cli.text", "text", "Defenses for text corpora."),
     "doctor": (
         "codeguard.cli.doctor",

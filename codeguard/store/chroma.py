@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from codeguard.chroma_import import import_chromadb
 from codeguard.errors import StoreError
 from codeguard.store.base import BATCH, COLLECTION, BusyError, Hit, Row
-from codeguard.store.replacing import recover
+from codeguard.store.replacing import Replacement, recover
 from codeguard.store.wire import ask_to_retire
 
 LOCK_WAIT_S = 10.0
@@ -58,11 +58,7 @@ class VectorStore:
         lock = lock_folder(folder, wait_s, retire=retire)
         try:
             recover(folder)
-            with _told(f"the store's folder {folder} cannot be written"):
-                folder.mkdir(exist_ok=True)
-            with _told(f"the store {folder} cannot be opened", hint=DAMAGED):
-                client = import_chromadb().PersistentClient(path=str(folder), settings=_settings())
-            return cls(client, str(folder), lock)
+            return cls(_embedded(folder), str(folder), lock)
         except BaseException:
             lock.release()
             raise
@@ -209,14 +205,43 @@ class VectorStore:
         for start in range(0, len(ids), self._batch):
             yield list(ids[start : start + self._batch])
 
+    def rebuild(self, batches: Iterable[tuple[Sequence[Row], NDArray[np.float32]]]) -> None:
+        """Put a new folder with these rows in the place of this embedded store's; the old one is deleted.
+
+        The batches may be read from this store. What crashes here leaves the
+        old folder or the new one, and the next to open it deletes the rest.
+        """
+        folder = Path(self.location)
+        replacement = Replacement(folder)
+        with _told(f"the store {folder} cannot be built anew"):
+            fresh = VectorStore(_embedded(replacement.path), str(replacement.path))
+            try:
+                for rows, vectors in batches:
+                    fresh.add(rows, vectors)
+            finally:
+                fresh.close()
+        self._close_client()
+        replacement.put_in_place()
+        self._client = _embedded(folder)
+        self._collection = self._open_collection()
+
     def close(self) -> None:
         """See `Vectors`."""
+        self._close_client()
+        if self._lock is not None:
+            self._lock.release()
+
+    def _close_client(self) -> None:
         close = getattr(self._client, "close", None)
         if callable(close):
             with contextlib.suppress(RuntimeError):
                 close()
-        if self._lock is not None:
-            self._lock.release()
+
+
+def _embedded(folder: Path) -> Any:
+    with _told(f"the store {folder} cannot be opened", hint=DAMAGED):
+        folder.mkdir(exist_ok=True)
+        return import_chromadb().PersistentClient(path=str(folder), settings=_settings())
 
 
 def lock_folder(folder: Path, wait_s: float = LOCK_WAIT_S, *, retire: bool = True) -> FileLock:

@@ -1,0 +1,137 @@
+"""`codeguard store`."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from codeguard.cli.output import EXIT_FINDINGS, Progress, guarded, read_settings, say, say_json, warn
+
+if TYPE_CHECKING:
+    from codeguard.workspace import Workspace
+
+STORE = click.option(
+    "--store", help="Folder, or http(s)://host:port of a Chroma server.  [default: .codeguard]"
+)
+FORMAT = click.option(
+    "--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+SHOWN = 20
+
+
+@click.group()
+def store() -> None:
+    """Look after an index: show, verify, compact, export it."""
+
+
+@store.command("info")
+@STORE
+@FORMAT
+@click.pass_context
+@guarded
+def info_command(context: click.Context, store: str | None, format_: str) -> None:
+    """Show what the index holds and how much room it takes."""
+    from codeguard.storecare import info
+
+    with _opened(context, store) as workspace:
+        found = info(workspace)
+    if format_ == "json":
+        values = asdict(found)
+        say_json({"schema": "codeguard.store-info/1", **values, "bytes": values.pop("bytes_")})
+        return
+    say(f"store      {found.store} (state in {found.state})")
+    say(f"holds      {found.files} files, {found.chunks} chunks, {found.vectors} vectors")
+    say(f"made with  embedding {found.embedding or 'none yet'}, {found.chunker or 'no chunker yet'}")
+    say(f"root       {found.root or 'none yet'}")
+    say(f"sandbox    {found.sandbox_level or 'nothing was run'}")
+    say(f"disk       {found.bytes_ / 1e6:.1f} MB, the catalog {found.bytes_catalog / 1e6:.1f} MB of it")
+    if found.quarantined:
+        say(f"quarantine {found.quarantined} chunks are kept out")
+    if found.unfinished:
+        say(f"unfinished {found.unfinished} writes: the next index, query or verify carries them out")
+
+
+@store.command("verify")
+@STORE
+@click.option("--all", "all_", is_flag=True, help="Embed every chunk again, not a sample.")
+@click.option("--repair", is_flag=True, help="Write again what is missing or rewritten.")
+@FORMAT
+@click.pass_context
+@guarded
+def verify_command(context: click.Context, store: str | None, all_: bool, repair: bool, format_: str) -> None:
+    """Compare catalog and vectors; exit code 1 where something is missing, strange or rewritten."""
+    from codeguard.storecare import verify
+    from codeguard.storecare.verify import lines
+
+    with _opened(context, store) as workspace:
+        report = verify(workspace, all_vectors=all_, repair=repair, progress=Progress())
+    if format_ == "json":
+        say_json({"schema": "codeguard.store-verify/1", "clean": report.clean, **asdict(report)})
+    else:
+        for line in lines(report):
+            say(line)
+        for item in report.damage[:SHOWN]:
+            say(f"  {item.kind}: {item.place or item.id}")
+        if len(report.damage) > SHOWN:
+            say(f"  … and {sum(report.found.values()) - SHOWN} more (--format json lists a thousand)")
+        say(
+            "clean"
+            if report.clean
+            else "written again; verify once more"
+            if repair
+            else "repair it with: codeguard store verify --repair"
+        )
+    if not report.clean:
+        sys.exit(EXIT_FINDINGS)
+
+
+@store.command("compact")
+@STORE
+@click.option("--embed", is_flag=True, help="Compute every vector anew instead of keeping them.")
+@FORMAT
+@click.pass_context
+@guarded
+def compact_command(context: click.Context, store: str | None, embed: bool, format_: str) -> None:
+    """Build the store anew and swap it, so that what was deleted is gone from the disk."""
+    from codeguard.storecare import compact
+
+    with _opened(context, store) as workspace:
+        report = compact(workspace, embed=embed, progress=Progress())
+    for line in report.warnings:
+        warn(line)
+    if format_ == "json":
+        say_json({"schema": "codeguard.store-compact/1", **asdict(report)})
+        return
+    say(f"{report.chunks} chunks, {report.embedded} of them embedded anew")
+    say(f"{report.bytes_before / 1e6:.1f} MB before, {report.bytes_after / 1e6:.1f} MB now")
+
+
+@store.command("export")
+@STORE
+@click.pass_context
+@guarded
+def export_command(context: click.Context, store: str | None) -> None:
+    """Write every chunk with its evidence, one JSON object a line."""
+    from codeguard.storecare import export
+
+    with _opened(context, store) as workspace:
+        for record in export(workspace):
+            say_json(record)
+
+
+@contextlib.contextmanager
+def _opened(context: click.Context, store: str | None) -> Iterator[Workspace]:
+    from codeguard.workspace import Workspace
+
+    workspace = Workspace(read_settings(context, store=store))
+    try:
+        yield workspace
+        for line in workspace.warnings:
+            warn(line)
+    finally:
+        workspace.close()

@@ -1,0 +1,52 @@
+"""An index as plain records: every chunk with what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from codeguard.defense import DefenseManager
+from codeguard.signals import Subject
+from codeguard.workspace import Workspace
+
+SCHEMA = "codeguard.export/1"
+
+
+def export(workspace: Workspace) -> Iterator[dict[str, Any]]:
+    """Yield a record for each chunk: where it stands, its text, trust and evidence; no behavior check is run.
+
+    A function that was never checked has the evidence that says so.
+
+    Raises:
+        StoreError, ManifestError: see there.
+    """
+    services: dict[str, Any] = {"behavior": workspace.reports(budget_s=0.0)}
+    if workspace.perplexity is not None:
+        services["perplexity"] = workspace.perplexity
+    config = workspace.settings.defense
+    manager = DefenseManager(config, manifest=workspace.manifest, services=services)
+    kept_out = workspace.catalog.quarantined()
+    for path in sorted(workspace.catalog.files()):
+        file = workspace.catalog.file(path)
+        if file is None:
+            continue
+        for id_, chunk in workspace.catalog.chunks_of(path).items():
+            trust = manager.trust_of(chunk)
+            evidence = manager.evidence(Subject(chunk, file, trust))
+            yield {
+                "schema": SCHEMA,
+                "id": id_,
+                "path": chunk.path,
+                "symbol": chunk.symbol,
+                "kind": chunk.kind.value,
+                "language": chunk.language,
+                "start_line": chunk.start_line,
+                "end_line": chunk.end_line,
+                "sha256": chunk.sha256,
+                "text": chunk.text,
+                "trust": trust.value,
+                "convicted": any(item.convicts for item in evidence),
+                "penalty": round(sum(item.penalty for item in evidence), 6),
+                "quarantined": kept_out.get(id_),
+                "evidence": [item.to_json() for item in evidence],
+            }

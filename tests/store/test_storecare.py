@@ -1,0 +1,289 @@
+"""Damage is found whatever its kind, what was deleted is gone from the disk, crashes leave one whole store."""
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codeguard.config import Settings
+from codeguard.guard import CodeGuard
+from codeguard.store import Row, Vectors, VectorStore
+from codeguard.storecare import compact, export, info, verify
+from codeguard.workspace import Workspace
+
+OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
+MARKER = "qzxmarkerpoison"
+THEIRS = {
+    "theirs/poison.py": f'def add(a, b):\n    """Add: {MARKER}."""\n    return "{MARKER}", a - b\n',
+    "theirs/other.py": "def sub(a, b):\n    return a - b\n\n\ndef twice(a):\n    return 2 * a\n",
+}
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    for name, text in {"ours/m.py": OURS, **THEIRS}.items():
+        path = tmp_path / "corpus" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "corpus"
+
+
+def settings_of(corpus: Path) -> Settings:
+    return Settings(
+        store=str(corpus.parent / "state"),
+        root=str(corpus),
+        embedding="lexical",
+        fixed_seed=b"x" * 32,
+        share=False,
+    )
+
+
+def index(corpus: Path) -> None:
+    with CodeGuard.open(settings=settings_of(corpus), trust=[corpus / "ours"]) as guard:
+        guard.index([corpus])
+
+
+@pytest.fixture
+def workspace(corpus: Path) -> Iterator[Workspace]:
+    index(corpus)
+    opened = Workspace(settings_of(corpus))
+    yield opened
+    opened.close()
+
+
+def test_what_was_just_indexed_is_clean(workspace: Workspace) -> None:
+    report = verify(workspace, all_vectors=True)
+    assert report.clean
+    assert report.embedded == report.chunks == workspace.vectors.count() > 3
+
+
+def poison(workspace: Workspace) -> tuple[str, Row]:
+    chunks = workspace.catalog.chunks_of("theirs/poison.py")
+    id_ = next(iter(chunks))
+    return id_, Row(id_, chunks[id_].text, workspace.vectors.metadatas([id_])[id_])
+
+
+def no_row(store: Vectors, row: Row) -> None:
+    store.delete([row.id])
+
+
+def other_text(store: Vectors, row: Row) -> None:
+    store.add(
+        [Row(row.id, "def add(a, b): return a + b", row.metadata)], store.embeddings([row.id])[row.id][None]
+    )
+
+
+def other_metadata(store: Vectors, row: Row) -> None:
+    store.add(
+        [Row(row.id, row.document, {**row.metadata, "path": "ours/m.py"})],
+        store.embeddings([row.id])[row.id][None],
+    )
+
+
+def other_vector(store: Vectors, row: Row) -> None:
+    store.add([row], np.roll(store.embeddings([row.id])[row.id], 7)[None])
+
+
+def injected(store: Vectors, row: Row) -> None:
+    store.add([Row("injected", row.document, row.metadata)], store.embeddings([row.id])[row.id][None])
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (no_row, "store: missing"),
+        (other_text, "store: document rewritten"),
+        (other_metadata, "store: metadata rewritten"),
+        (other_vector, "store: vector rewritten"),
+        (injected, "store: entry that codeguard did not write"),
+    ],
+)
+def test_a_rewritten_store_is_found_and_repaired(
+    workspace: Workspace, change: Callable[[Vectors, Row], None], kind: str
+) -> None:
+    change(workspace.vectors, poison(workspace)[1])
+    assert dict(verify(workspace).found) == {kind: 1}
+    assert not verify(workspace, repair=True).clean
+    assert verify(workspace, all_vectors=True).clean
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        (
+            "UPDATE chunks SET text = text || ' ' WHERE path = 'theirs/poison.py'",
+            "catalog: text is not as its digest says",
+        ),
+        (
+            "UPDATE chunks SET symbol = 'safe' WHERE path = 'theirs/poison.py'",
+            "catalog: id is not that of its text",
+        ),
+        ("DELETE FROM files WHERE path = 'theirs/poison.py'", "catalog: chunk of no file"),
+    ],
+)
+def test_a_rewritten_catalog_is_found(workspace: Workspace, statement: str, kind: str) -> None:
+    with sqlite3.connect(workspace.catalog.path) as db:
+        db.execute("PRAGMA foreign_keys = OFF")
+        db.execute(statement)
+    assert kind in verify(workspace).found
+
+
+def test_an_interrupted_write_is_finished_and_no_damage(workspace: Workspace) -> None:
+    id_, _ = poison(workspace)
+    with workspace.catalog.transaction():
+        workspace.catalog.intend_writes([id_])
+    workspace.vectors.delete([id_])
+    report = verify(workspace)
+    assert report.clean
+    assert report.carried_out == 1
+
+
+def traces(folder: Path) -> list[str]:
+    return [
+        path.relative_to(folder).as_posix()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and MARKER.encode() in path.read_bytes()
+    ]
+
+
+def test_deleted_poison_is_gone_from_the_disk(corpus: Path) -> None:
+    index(corpus)
+    (corpus / "theirs" / "poison.py").unlink()
+    index(corpus)
+    state = corpus.parent / "state"
+    assert traces(state), "Chroma keeps what was deleted: without that there is nothing to test"
+    opened = Workspace(settings_of(corpus))
+    report = compact(opened)
+    assert report.warnings == ()
+    assert report.embedded == 0
+    assert report.analyses_dropped > 0
+    assert verify(opened, all_vectors=True).clean
+    opened.close()
+    assert traces(state) == []
+    with CodeGuard.open(settings=settings_of(corpus)) as guard:
+        assert guard.query("add two numbers").results
+
+
+def test_present_evidence_survives_compaction(corpus: Path, workspace: Workspace) -> None:
+    compact(workspace)
+    workspace.close()
+    with CodeGuard.open(settings=settings_of(corpus), trust=[corpus / "ours"]) as guard:
+        assert guard.index([corpus]).checked == 0
+
+
+def test_a_store_without_its_vectors_is_rebuilt(corpus: Path, workspace: Workspace) -> None:
+    workspace.vectors.count()
+    workspace.close()
+    shutil.rmtree(corpus.parent / "state" / "chroma")
+    again = Workspace(settings_of(corpus))
+    assert compact(again).embedded > 3
+    assert verify(again, all_vectors=True).clean
+    again.close()
+
+
+class CrashError(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("step", range(5))
+def test_a_crash_at_any_step_of_the_swap_leaves_one_whole_store(
+    corpus: Path, workspace: Workspace, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = 0
+
+    def counted(function: Callable[..., object]) -> Callable[..., object]:
+        def call(*words: object, **options: object) -> object:
+            nonlocal steps
+            steps += 1
+            if steps > step:
+                raise CrashError
+            return function(*words, **options)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", counted(Path.rename))
+        patch.setattr("codeguard.store.replacing.shutil.rmtree", counted(shutil.rmtree))
+        try:
+            compact(workspace)
+        except CrashError:
+            assert steps == step + 1
+        else:
+            assert steps <= step
+    workspace.close()
+    again = Workspace(settings_of(corpus))
+    assert verify(again, all_vectors=True).clean
+    again.close()
+    left = {path.name for path in (corpus.parent / "state").iterdir() if path.name.startswith("chroma")}
+    assert left == {"chroma", "chroma.lock"}
+
+
+def test_a_half_built_store_is_thrown_away(corpus: Path, workspace: Workspace) -> None:
+    store = workspace.vectors
+    assert isinstance(store, VectorStore)
+
+    def batches() -> Iterator[tuple[list[Row], np.ndarray]]:
+        yield [Row("half", "half", {"path": "p"})], np.eye(512, dtype=np.float32)[:1]
+        raise CrashError
+
+    with pytest.raises(CrashError):
+        store.rebuild(batches())
+    workspace.close()
+    again = Workspace(settings_of(corpus))
+    assert verify(again).clean
+    again.close()
+
+
+def test_export_holds_every_chunk_with_its_evidence(workspace: Workspace) -> None:
+    records = list(export(workspace))
+    assert {record["id"] for record in records} == workspace.catalog.ids()
+    bad = next(
+        record for record in records if record["path"] == "theirs/poison.py" and record["symbol"] == "add"
+    )
+    assert bad["convicted"]
+    assert bad["text"] == THEIRS["theirs/poison.py"]
+    assert next(record["trust"] for record in records if record["path"] == "ours/m.py") == "trusted"
+
+
+def test_info_counts(workspace: Workspace) -> None:
+    found = info(workspace)
+    assert (found.files, found.vectors, found.unfinished) == (3, workspace.vectors.count(), 0)
+    assert found.bytes_ > found.bytes_catalog > 0
+
+
+def run(corpus: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "codeguard", *words, "--store", str(corpus.parent / "state")],
+        cwd=corpus, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_the_commands(corpus: Path) -> None:
+    (corpus / "theirs" / "escape.py").write_text('x = "\x1b[2J\u202e"\n')
+    run(corpus, "index", ".", "--trust", "ours", "--embedding", "lexical")
+    assert "vectors" in run(corpus, "store", "info").stdout
+    assert run(corpus, "store", "verify", "--all").returncode == 0
+    lines = run(corpus, "store", "export").stdout
+    assert lines.isascii()
+    assert "\x1b" not in lines
+    assert {json.loads(line)["path"] for line in lines.splitlines()} >= set(THEIRS)
+    store = VectorStore.open_folder(corpus.parent / "state" / "chroma")
+    store.delete(sorted(store.ids())[:2])
+    store.close()
+    broken = run(corpus, "store", "verify", "--format", "json")
+    assert broken.returncode == 1
+    assert json.loads(broken.stdout)["found"] == {"store: missing": 2}
+    assert run(corpus, "store", "compact").returncode == 0
+    assert run(corpus, "store", "verify").returncode == 0
+    missing = subprocess.run(
+        [sys.executable, "-m", "codeguard", "store", "verify", "--store", "none"],
+        cwd=corpus, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert missing.returncode == 2
+    assert len(missing.stderr.splitlines()) == 1
