@@ -49,6 +49,17 @@ DEFAULTS: Mapping[str, Weight] = {
     "behavior.timeout": Weight(1.5, "does not finish where the reference does; may be honest and slow"),
     "behavior.memory": Weight(1.5, "exhausts memory where the reference does not"),
     "behavior.crash": Weight(1.5, "dies where the reference does not"),
+    "deceptive.bidi": Weight(2.5, "shows another program than it is: no honest reason in code"),
+    "deceptive.bidi-override": Weight(1.0, "text shown backwards; natural text needs no override"),
+    "deceptive.hidden-data": Weight(2.5, "text that only a machine sees, the reader of the results among them"),
+    "deceptive.invisible": Weight(1.0, "a name that looks like another; stray copies from a web page, too"),
+    "deceptive.lookalike-name": Weight(2.0, "a Latin name forged with other letters"),
+    "deceptive.colliding-name": Weight(2.0, "cannot be told from another name of the file"),
+    "deceptive.styled-name": Weight(1.5, "hides a call from a search; a test of Unicode looks the same"),
+    "deceptive.lookalike-punctuation": Weight(0.5, "mostly a slip of the keyboard"),
+    "deceptive.stacked-marks": Weight(0.5, "covers its surroundings, which is rarely useful"),
+    "deceptive.overprint": Weight(1.5, "a terminal shows another text"),
+    "deceptive.line-separator": Weight(1.0, "some readers see another line structure"),
 }
 
 

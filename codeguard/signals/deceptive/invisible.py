@@ -1,0 +1,131 @@
+"""Characters that show nothing, outside the contexts in which a script or an emoji needs them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from codeguard.models import Severity
+from codeguard.reading import Segment, SegmentKind
+from codeguard.reading.unmasking import unmasked
+from codeguard.signals.base import Sighting
+from codeguard.signals.deceptive.places import Places, named
+from codeguard.signals.deceptive.rules import HIDDEN, INVISIBLE
+
+_RUN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u2065\u206a-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]+"
+)
+_TAG = re.compile("[\U000e0000-\U000e007f]")
+_FLAG = re.compile("[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
+_BLACK_FLAG = "\U0001f3f4"
+_SELECTOR = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_JOINERS = "\u200c\u200d"
+_MARKS = "\u200e\u200f\u061c"
+_SOFT_HYPHEN, _ZERO_WIDTH_SPACE = "\u00ad", "\u200b"  # where a long word may be broken
+
+# Scripts whose letters join or stack, so that joiners choose a form.
+_JOINING = re.compile(
+    "[\u0600-\u08ff\u0900-\u0dff\u0f00-\u0fff\u1000-\u109f\u1700-\u18af\u1a20-\u1aad\u1b00-\u1c4f"
+    "\ua800-\ua82b\ua840-\ua877\ua880-\ua8ff\ua960-\ua9df\uaa60-\uaa7f\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufefc"
+    "\U00010a00-\U00011fff\U0001e900-\U0001e95f]"
+)
+_EMOJI = re.compile("[\u00a9\u00ae\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001fbff]")
+_BASE_OF_SELECTOR = re.compile(
+    "[#*0-9\u00a9\u00ae\u2000-\u2bff\u3000-\u9fff\uf900-\ufaff\u1000-\u109f\u1800-\u18af\ua840-\ua877"
+    "\uff00-\uffef\U00010000-\U0001ffff\U00020000-\U0003ffff]"
+)
+_HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb\uffa1-\uffdc]")
+_MONGOLIAN = re.compile("[\u1800-\u18af]")
+
+
+def invisible(places: Places) -> Iterator[Sighting]:
+    """Yield what cannot be seen and has no business where it stands, one sighting a line."""
+    done = -1
+    for match in _RUN.finditer(places.text):
+        if match.start() < done:
+            continue
+        sighting = _judge(places, match.start(), match.end())
+        if sighting is not None:
+            yield sighting
+            done = places.line(match.start())[1]
+
+
+def _judge(places: Places, start: int, end: int) -> Sighting | None:
+    run = places.text[start:end]
+    if start == 0 and run[0] == "\ufeff":
+        run, start = run[1:], 1
+    before = places.text[start - 1] if start else ""
+    after = places.text[end] if end < len(places.text) else ""
+    stray = "".join(_stray(run, before, after))
+    if not stray:
+        return None
+    if _carries_data(stray):
+        hidden = unmasked(run)
+        shown = next((f": {reading.text[:80]!r}" for reading in hidden if reading.masks and reading.text), "")
+        return Sighting(
+            HIDDEN.id, start, end, f"{len(stray)} invisible characters in a row carry data{shown}",
+            measurements={"characters": len(stray)},
+        )  # fmt: skip
+    segment = places.at(start)
+    reason = f"invisible character {named(stray[0])}"
+    if segment is None:
+        return Sighting(INVISIBLE.id, start, end, f"{reason} in code")
+    severity = _in_text(segment, stray[0], before + after)
+    return Sighting(INVISIBLE.id, start, end, f"{reason} in a {segment.kind.value}", severity=severity)
+
+
+def _in_text(segment: Segment, char: str, around: str) -> Severity:
+    """Rate a stray character in a comment or string: inside a Latin word it keeps a search from finding it."""
+    if char == _SOFT_HYPHEN or len(around) < 2 or not all(map(_latin, around)):
+        return Severity.INFO
+    breaks_a_line = char == _ZERO_WIDTH_SPACE and (
+        segment.kind is not SegmentKind.STRING or " " in segment.text
+    )
+    return Severity.INFO if breaks_a_line else Severity.MEDIUM
+
+
+def _carries_data(stray: str) -> bool:
+    """Tell a payload from a stray character: tags are always one."""
+    return len(_TAG.findall(stray)) >= 1 or len(_SELECTOR.findall(stray)) >= 3 or len(stray) >= 8
+
+
+def _stray(run: str, before: str, after: str) -> Iterator[str]:
+    """Yield the characters of a run that their neighbours do not call for."""
+    if before == _BLACK_FLAG and (flag := _FLAG.match(run)):
+        run, before = run[flag.end() :], _BLACK_FLAG
+    for index, char in enumerate(run):
+        following = run[index + 1] if index + 1 < len(run) else after
+        if not _called_for(char, before, following):
+            yield char
+        if not _SELECTOR.match(char):
+            before = char
+
+
+def _called_for(char: str, before: str, after: str) -> bool:
+    if _SELECTOR.match(char):
+        return bool(_BASE_OF_SELECTOR.match(before)) and not (before.isdigit() and char not in "\ufe0e\ufe0f")
+    if char in _JOINERS:
+        return _joins(char, before, after)
+    if char in _MARKS:
+        return not _latin(before) or not _latin(after)
+    if "\u180b" <= char <= "\u180f":
+        return bool(_MONGOLIAN.match(before))
+    if char in "\u115f\u1160\u3164\uffa0":
+        return bool(_HANGUL.match(before) or _HANGUL.match(after))
+    if char in "\u17b4\u17b5":
+        return "\u1780" <= before <= "\u17ff"
+    if char == "\u200b":
+        return not _latin(before) and not _latin(after) and not (before + after).isascii()
+    return False
+
+
+def _joins(char: str, before: str, after: str) -> bool:
+    if _JOINING.match(before) or (char in "\u200c\u200d" and _JOINING.match(after) and not _latin(before)):
+        return not _latin(after)
+    return char == "\u200d" and bool(_EMOJI.match(before)) and bool(_EMOJI.match(after))
+
+
+def _latin(char: str) -> bool:
+    return char.isalpha() and (char.isascii() or unicodedata.name(char, "").startswith("LATIN"))

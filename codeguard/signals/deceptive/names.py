@@ -1,0 +1,145 @@
+"""Names that read as other names (UTS #39), and operators that are none."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from codeguard.models import Severity
+from codeguard.reading import Reading, SegmentKind
+from codeguard.reading.confusables import LOOKALIKE, LOOKALIKE_PUNCTUATION, skeleton
+from codeguard.reading.unmasking import INVISIBLE
+from codeguard.reading.words import COMMON
+from codeguard.signals.base import Sighting
+from codeguard.signals.deceptive.places import Places, named
+from codeguard.signals.deceptive.rules import COLLIDING, LOOKALIKE_NAME, MIXED, PUNCTUATION, STACKED, STYLED
+
+_NAME = re.compile(r"[^\x00-\x40\x5b-\x5e\x60\x7b-\x7f\s][^\x00-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f\s]*")
+_WORD = re.compile(r"[^\W\d_]+")
+_STACK = re.compile("[A-Za-z\u00c0-\u024f][\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u20d0-\u20f0]{2,}")
+_KNOWN = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
+_COMBINED_WITH_LATIN = frozenset(
+    {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "HALFWIDTH", "KATAKANA-HIRAGANA"}
+)
+# First words of the Unicode names of letters that belong to no script.
+_STYLES = """MODIFIER COMBINING FULLWIDTH MATHEMATICAL DOUBLE-STRUCK SCRIPT SUBSCRIPT SUPERSCRIPT MICRO FEMININE
+MASCULINE IDEOGRAPHIC OHM KELVIN ANGSTROM"""
+_NO_SCRIPT = frozenset(_STYLES.split())
+_GREEK_IN_SCIENCE = frozenset("αβγδεζηθικλμνξπρσςτυφχψωϵϑϕϱΔΘΛΞΠΣΦΨΩΓ")
+_MOST = 200  # names looked at closely in one file
+
+
+def names(reading: Reading, places: Places) -> Iterator[Sighting]:
+    """Yield deceptive names, each where it first stands, and lookalike punctuation in code."""
+    others = {segment.text for segment in reading.segments if segment.kind is SegmentKind.IDENTIFIER}
+    by_look: dict[str, str] | None = None
+    seen: set[str] = set()
+    for start, end in places.code():
+        if places.text[start:end].isascii():
+            continue
+        yield from _punctuation(places, start, end)
+        for match in _NAME.finditer(places.text, start, end):
+            name = match.group()
+            if name.isascii() or name in seen or len(seen) >= _MOST:
+                continue
+            seen.add(name)
+            if by_look is None:
+                by_look = {skeleton(other): other for other in sorted(others, key=str.isascii)}
+            yield from _judge(name, match.start(), places.language, by_look)
+
+
+def _judge(name: str, start: int, language: str, by_look: dict[str, str]) -> Iterator[Sighting]:
+    end = start + len(name)
+    if _STACK.search(unicodedata.normalize("NFC", name)):
+        yield Sighting(STACKED.id, start, end, f"combining marks are stacked in the name {name!r}")
+    name = INVISIBLE.sub("", name)
+    look = skeleton(name)
+    other = by_look.get(look, look if look in _KNOWN and language == "python" else name)
+    plain = unicodedata.normalize("NFKC", name)
+    if _styled(name, plain):
+        yield Sighting(STYLED.id, start, end, f"{name!r} is {plain!r} in styled letters")
+    elif (
+        look.isascii()
+        and any(_deceives(word) for word in _WORD.findall(name))
+        and _readable(name, look, by_look)
+    ):
+        spelled = ", ".join(
+            f"{named(char)} for {LOOKALIKE[ord(char)]}" for char in name if ord(char) in LOOKALIKE
+        )
+        reason = f"{name!r} passes for {look!r} ({spelled})"
+        yield Sighting(
+            LOOKALIKE_NAME.id, start, end, reason, severity=Severity.LOW if len(name) == 1 else None
+        )
+    elif other not in (name, plain) and len(look) >= 2:
+        yield Sighting(COLLIDING.id, start, end, f"{name!r} looks like {other!r} and is another name")
+    elif any(_mixes(word) for word in _WORD.findall(name)):
+        yield Sighting(MIXED.id, start, end, f"{name!r} mixes scripts in one word")
+
+
+def _styled(name: str, plain: str) -> bool:
+    """Tell a plain name in mathematical, fullwidth or ligature letters; indices above and below are no style."""
+    if name == plain or not plain.isascii() or len(plain) < 3:
+        return False
+    styles = {unicodedata.decomposition(char).partition(" ")[0] for char in name if not char.isascii()}
+    return not styles <= {"<sub>", "<super>"}
+
+
+def _script(char: str) -> str:
+    """Return the first word of a letter's Unicode name, which is its script for all but a few."""
+    word = unicodedata.name(char, "").partition(" ")[0]
+    return "" if word in _NO_SCRIPT else word
+
+
+def _deceives(word: str) -> bool:
+    """Tell whether a word reads as Latin but holds letters of another script."""
+    foreign = [char for char in word if not char.isascii() and _script(char) not in ("LATIN", "")]
+    if not foreign or any(ord(char) not in LOOKALIKE for char in foreign):
+        return False
+    latin = len(word) - len(foreign)
+    return not (latin <= 2 and len(foreign) == 1 and foreign[0] in _GREEK_IN_SCIENCE)
+
+
+def _readable(name: str, look: str, by_look: dict[str, str]) -> bool:
+    """Tell a forged Latin name from a short word of another script that happens to have only such letters."""
+    if any(char.isascii() and char.isalpha() for char in name):
+        return True
+    return by_look.get(look, name) != name or look in _KNOWN or (len(look) >= 4 and look.lower() in COMMON)
+
+
+def _mixes(word: str) -> bool:
+    scripts = {_script(char) for char in word} - {""}
+    if len(scripts) < 2 or scripts - {"LATIN"} <= _COMBINED_WITH_LATIN:
+        return False
+    return not (
+        scripts == {"LATIN", "GREEK"} and all(c in _GREEK_IN_SCIENCE for c in word if _script(c) == "GREEK")
+    )
+
+
+def _punctuation(places: Places, start: int, end: int) -> Iterator[Sighting]:
+    for index in range(start, end):
+        char = places.text[index]
+        if char.isascii():
+            continue
+        shown = LOOKALIKE_PUNCTUATION.get(ord(char)) or (None if char.isalnum() else _folded(char))
+        if shown is not None and _between_code(places.text, index):
+            yield Sighting(PUNCTUATION.id, index, index + 1, f"{named(char)} passes for {shown!r}")
+
+
+def _folded(char: str) -> str | None:
+    plain = unicodedata.normalize("NFKC", char)
+    return (
+        plain if len(plain) == 1 and plain.isascii() and plain.isprintable() and not plain.isspace() else None
+    )
+
+
+def _between_code(text: str, index: int) -> bool:
+    """Tell code from a sentence that stands outside quotes, as in JSX: its neighbours are ASCII."""
+    ignored = f" \t\r\n{text[index]}"
+    before, after = (
+        text[max(0, index - 20) : index].rstrip(ignored),
+        text[index + 1 : index + 21].lstrip(ignored),
+    )
+    return (not before or before[-1].isascii()) and (not after or after[0].isascii())
