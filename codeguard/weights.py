@@ -51,7 +51,7 @@ DEFAULTS: Mapping[str, Weight] = {
     "behavior.crash": Weight(1.5, "dies where the reference does not"),
     "deceptive.bidi": Weight(2.5, "shows another program than it is: no honest reason in code"),
     "deceptive.bidi-override": Weight(1.0, "text shown backwards; natural text needs no override"),
-    "deceptive.hidden-data": Weight(2.5, "text that only a machine sees, the reader of the results among them"),
+    "deceptive.hidden-data": Weight(2.5, "data that only a machine sees, a model among them"),
     "deceptive.invisible": Weight(1.0, "a name that looks like another; stray copies from a web page, too"),
     "deceptive.lookalike-name": Weight(2.0, "a Latin name forged with other letters"),
     "deceptive.colliding-name": Weight(2.0, "cannot be told from another name of the file"),
