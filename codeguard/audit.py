@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from codeguard.acceptance import Acceptances, load_acceptances
 from codeguard.auditing.baselines import audited_scope, read_baseline, write_baseline
@@ -25,6 +26,7 @@ from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.findings import AuditReport, Finding, Standing, with_fingerprints
 from codeguard.models import Confidence, Skipped
 from codeguard.signals import Context, load_corpus_signals, load_file_signals
+from codeguard.signals.services import services_for
 
 if TYPE_CHECKING:
     from codeguard.workspace import Workspace
@@ -170,13 +172,10 @@ class _Audit:
         paths = self._options.trust or tuple(Path(path) for path in self._settings.defense.trust_paths)
         return of_paths(paths, self._settings, root) if paths else TrustedBase(root)
 
-    @property
+    @cached_property
     def _context(self) -> Context:
-        services: dict[str, Any] = {}
-        needed = {need for signal in self._signals for need in signal.needs}
-        needed |= {need for signal in self._corpus for need in signal.needs}
-        if "trusted" in needed and self._base.manifest is not None:
-            services["trusted"] = tuple(self._base.files())
+        trusted = self._base.files if self._base.manifest is not None else None
+        services = services_for((*self._signals, *self._corpus), trusted)
         return Context(services, self._settings.defense.weights)
 
     def _inspect(self) -> list[Inspected]:

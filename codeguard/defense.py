@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from codeguard.acceptance import SIGNAL as ACCEPTANCE
+from codeguard.acceptance import Acceptances
 from codeguard.config import DefenseConfig
 from codeguard.models import Chunk, Confidence, Evidence, Severity, SourceFile, Trust
 from codeguard.provenance import VerifiedManifest
 from codeguard.rerank import DETECTOR_ERROR, Judged, Ranked, rank
 from codeguard.scoring import standardise
 from codeguard.signals import Context, Signal, Subject, load_signals
+from codeguard.static_evidence import StaticEvidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,8 @@ class DefenseManager:
         config: which signals are on, mode, order, weights.
         manifest: the verified manifest; without one nothing is trusted.
         services: what signals need (`perplexity`, `behavior`, …). A signal whose service is missing
-            is inactive, which `inactive` tells.
+            is inactive, which `inactive` tells. `static` (a `StaticEvidence`) adds the static signals,
+            `acceptances` says what a person has overruled.
         signals: instead of the registered ones.
     """
 
@@ -55,6 +59,8 @@ class DefenseManager:
         self.config = config or DefenseConfig()
         self._manifest = manifest
         self._context = Context(dict(services or {}), self.config.weights)
+        self._static: StaticEvidence | None = self._context.services.get("static")
+        self._acceptances: Acceptances = self._context.services.get("acceptances", Acceptances())
         registered = load_signals() if signals is None else signals
         enabled = [item for item in registered if self.config.enabled(item.name)]
         self.active = tuple(item for item in enabled if item.needs <= self._context.services.keys())
@@ -87,7 +93,28 @@ class DefenseManager:
                         confidence=Confidence.HIGH,
                     )
                 )
-        return tuple(found)
+        if self._static is not None:
+            found.extend(self._static(subject.chunk, subject.file, subject.trust))
+        return self._overruled(subject.chunk, found)
+
+    def _overruled(self, chunk: Chunk, found: Sequence[Evidence]) -> tuple[Evidence, ...]:
+        """Return the evidence, without conviction and its penalty where a person accepted the text."""
+        acceptance = self._acceptances.of(chunk.sha256)
+        if acceptance is None:
+            return tuple(found)
+        static = {item.signal for item in found} - {item.name for item in self.active}
+        kept = [
+            replace(item, convicts=False, penalty=0.0) if item.convicts or item.signal in static else item
+            for item in found
+        ]
+        shown = Evidence(
+            signal=ACCEPTANCE,
+            id="accepted",
+            penalty=0.0,
+            reason=acceptance.say(),
+            measurements={"by": acceptance.by, "date": acceptance.date},
+        )
+        return (*kept, shown)
 
     def apply(self, candidates: Iterable[Candidate]) -> DefenseOutcome:
         """Judge and order candidates; the result does not depend on the order they come in."""

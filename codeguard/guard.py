@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from codeguard.acceptance import load_acceptances
+from codeguard.audit import AuditOptions, audit
 from codeguard.catalog import Catalog
 from codeguard.config import DefenseConfig, Settings, load_settings
 from codeguard.defense import Candidate, DefenseManager, DefenseOutcome
 from codeguard.errors import ConfigError
+from codeguard.findings import AuditReport
 from codeguard.indexing import Indexer, IndexReport, Progress
 from codeguard.models import SourceFile, text_digest
 from codeguard.rerank import Ranking, one_per_file
@@ -84,6 +87,13 @@ class CodeGuard:
         return indexer.run(
             [Path(path) for path in paths], [Path(path) for path in self._trust], quarantine=quarantine
         )
+
+    def audit(self, paths: Sequence[str | Path], options: AuditOptions | None = None) -> AuditReport:
+        """Audit files against what this index trusts (or what the options name); see `codeguard.audit.audit`."""
+        chosen = options or AuditOptions()
+        if not chosen.trust and chosen.base is None and self._trust:
+            chosen = replace(chosen, trust=tuple(Path(path) for path in self._trust))
+        return audit([Path(path) for path in paths], chosen, self.settings)
 
     def query(
         self,
@@ -165,6 +175,8 @@ class _Search:
         services: dict[str, Any] = {}
         if self._defense:
             services["behavior"] = self._reports
+            services["static"] = self._workspace.static_evidence(self._config)
+            services["acceptances"] = load_acceptances(self._workspace.state)
             if self._workspace.perplexity is not None:
                 services["perplexity"] = self._workspace.perplexity
         manifest = self._workspace.manifest

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from codeguard.acceptance import load_acceptances
 from codeguard.behavior import SpecCoverage
 from codeguard.catalog import FileState
 from codeguard.checks import checkable
@@ -44,6 +45,7 @@ class Convicted:
     sha256: str
     verdict: str
     reason: str
+    accepted: str = ""  # who overruled it, when and why
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +337,8 @@ class Indexer:
         self._workspace.forget_trust()
 
     def _judge(self) -> int:
-        """Run the behavior checks that the cache lacks; return how many ran."""
+        """Let the static signals look and run the behavior checks, where the cache lacks them; return how many ran."""
+        self._workspace.static_evidence(self._workspace.settings.defense).prepare(self._untrusted())
         if not self._workspace.settings.defense.enable_behavior:
             return 0
         self._catalog.set_meta("sandbox_level", self._workspace.sandbox.level.name)
@@ -363,6 +366,7 @@ class Indexer:
         if not self._workspace.settings.defense.enable_behavior:
             return
         reports = self._workspace.reports(budget_s=0.0)
+        accepted = load_acceptances(self._workspace.state)
         for file in self._untrusted():
             for chunk in filter(self._checked, file.chunks):
                 report = reports(chunk, file)
@@ -374,12 +378,15 @@ class Indexer:
                         chunk.sha256,
                         report.verdict.value,
                         report.reason,
+                        "" if (overruled := accepted.of(chunk.sha256)) is None else overruled.say(),
                     )
 
     def _quarantine(self, convicted: Sequence[Convicted], run: _Run) -> int:
         """Keep the convicted out of the vector store, and let back in what no longer is."""
         wanted = {
-            (item.path, item.symbol, item.sha256): f"{item.verdict}: {item.reason}" for item in convicted
+            (item.path, item.symbol, item.sha256): f"{item.verdict}: {item.reason}"
+            for item in convicted
+            if not item.accepted
         }
         reasons: dict[str, str] = {}
         for path in {item.path for item in convicted}:

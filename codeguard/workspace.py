@@ -20,17 +20,17 @@ from codeguard.chunking import CHUNKER_ID
 from codeguard.config import DefenseConfig, Settings, user_config_dir
 from codeguard.errors import CodeguardError, EmbeddingError, StoreError
 from codeguard.models import SourceFile
-from codeguard.perplexity import PerplexityModel
 from codeguard.provenance import Manifest, VerifiedManifest, load_unsigned, save_unsigned, verify_unsigned
 from codeguard.provenance.local import UNSIGNED_NAME
 from codeguard.sandbox import Level, Sandbox
 from codeguard.secret import SECRET_BYTES, kept_secret
 from codeguard.signed_trust import SignedTree, from_text, to_text, together, verified_trees
 from codeguard.static_evidence import StaticEvidence
-from codeguard.store import SharedStore, Vectors, VectorStore
 
 if TYPE_CHECKING:
     from codeguard.embedding import Embedding
+    from codeguard.perplexity import PerplexityModel
+    from codeguard.store import Vectors, VectorStore
 
 CATALOG = "catalog.sqlite3"
 PERPLEXITY = "perplexity.npz"
@@ -143,6 +143,8 @@ class Workspace:
         return self._vectors
 
     def _open_vectors(self) -> Vectors:
+        from codeguard.store import SharedStore, VectorStore  # `check` and `audit` must not load it
+
         settings = self.settings
         if settings.share and not settings.remote:
             # Before the embedding is loaded: the serving process starts meanwhile.
@@ -154,6 +156,8 @@ class Workspace:
     @contextlib.contextmanager
     def exclusive_vectors(self) -> Iterator[VectorStore]:
         """Hold the embedded store in this process alone; whoever else uses it waits."""
+        from codeguard.store import VectorStore
+
         if self._vectors is not None:
             self._vectors.close()
             self._vectors = None
@@ -203,6 +207,8 @@ class Workspace:
         path = self.state / PERPLEXITY
         if not path.exists():
             return None
+        from codeguard.perplexity import PerplexityModel  # brings numpy
+
         try:
             return PerplexityModel.load(path)
         except CodeguardError as error:

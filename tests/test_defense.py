@@ -22,7 +22,7 @@ from codeguard.models import (
     text_digest,
 )
 from codeguard.provenance import build_manifest, verify_unsigned
-from codeguard.signals import Context, Moment, Rule, Subject, load_signals
+from codeguard.signals import Context, Moment, Rule, Subject, load_all, load_signals
 from codeguard.weights import DEFAULTS
 
 
@@ -139,7 +139,7 @@ def test_every_registered_signal_documents_itself() -> None:
 
 
 def test_every_weight_belongs_to_a_rule() -> None:
-    rules = {f"{signal.name}.{rule.id}" for signal in load_signals() for rule in signal.rules}
+    rules = {f"{signal.name}.{rule.id}" for signal in load_all() for rule in signal.rules}
     assert set(DEFAULTS) <= rules
 
 

@@ -37,6 +37,7 @@ def index_text(report: IndexReport, required_level: str = "L2") -> str:
     for item in report.convicted[:SHOWN]:
         lines.append(
             f"  {escaped(item.path)}:{item.line} {escaped(item.symbol)}  {item.verdict}: {escaped(item.reason)}"
+            + (f" ({escaped(item.accepted)})" if item.accepted else "")
         )
     if len(report.convicted) > SHOWN:
         lines.append(f"  … and {len(report.convicted) - SHOWN} more (--format json lists all)")

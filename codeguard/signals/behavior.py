@@ -108,8 +108,11 @@ class BehaviorSignal:
         self, subject: Subject, check: Callable[[Chunk, SourceFile], CheckReport], context: Context
     ) -> Iterable[Evidence]:
         """Yield evidence about text that is no function: it speaks for the functions it stands around."""
+        accepted = context.services.get("acceptances")
         for sibling in subject.file.chunks:
             if sibling.kind not in FUNCTIONS or check(sibling, subject.file).verdict not in CONVICTING:
+                continue
+            if accepted is not None and accepted.of(sibling.sha256) is not None:
                 continue
             yield Evidence(
                 signal=self.name,

@@ -1,0 +1,195 @@
+"""Static signals in the ranking: their sightings in a file as evidence about its chunks.
+
+A file is looked at once. What was seen is kept in the catalog under the
+digests of the file, of the trusted text and of the signals themselves.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from codeguard import reading, signals
+from codeguard.catalog import Catalog
+from codeguard.models import Chunk, Confidence, Evidence, Severity, SourceFile, Trust
+from codeguard.reading import Reading
+from codeguard.rerank import DETECTOR_ERROR
+from codeguard.signals import Context, FileSignal, load_file_signals
+from codeguard.signals.services import services_for
+from codeguard.weights import Weights
+
+KEPT_FILES = 2_000  # in memory
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]  # by chunk: what was seen in it
+
+
+class StaticEvidence:
+    """Callable from a chunk, its file and its trust to the evidence of the static signals.
+
+    Only signals with a weight other than 0 are asked. `trusted` reads the
+    trusted files for those that need them, `epoch` is the digest of the
+    trusted text. Without a catalog nothing outlives the process.
+    """
+
+    def __init__(
+        self,
+        weights: Weights,
+        *,
+        catalog: Catalog | None = None,
+        epoch: str = "",
+        trusted: Callable[[], Sequence[SourceFile]] | None = None,
+        enabled: Callable[[str], bool] = lambda name: True,
+        file_signals: Sequence[FileSignal] | None = None,
+    ) -> None:
+        registered = load_file_signals() if file_signals is None else file_signals
+        self._weights = weights
+        self._signals = tuple(item for item in registered if enabled(item.name) and _weighs(item, weights))
+        self._catalog = catalog
+        self._trusted = trusted
+        named = ",".join(item.name for item in self._signals)
+        self._version = "\0".join((named, signals_version(self._signals), epoch))
+        self._known: dict[str, Rows] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._signals)
+
+    def __call__(self, chunk: Chunk, file: SourceFile, trust: Trust) -> tuple[Evidence, ...]:
+        """Return what the static signals say of one chunk; of trusted text nothing."""
+        if not self._signals or trust is Trust.TRUSTED:
+            return ()
+        rows = self._rows(file).get(_chunk_key(chunk), ())
+        return tuple(self._evidence(row) for row in rows)
+
+    def prepare(self, files: Iterable[SourceFile]) -> int:
+        """Look at the files that the catalog does not know yet; return how many."""
+        if not self._signals:
+            return 0
+        missing = 0
+        for file in files:
+            if self._kept(self._key(file)) is None:
+                self._look(file)
+                missing += 1
+        return missing
+
+    def _rows(self, file: SourceFile) -> Rows:
+        key = self._key(file)
+        if key not in self._known:
+            kept = self._kept(key)
+            if len(self._known) >= KEPT_FILES:
+                self._known.clear()
+            self._known[key] = self._look(file) if kept is None else kept
+        return self._known[key]
+
+    def _kept(self, key: str) -> Rows | None:
+        value = self._catalog.analysis(key) if self._catalog is not None else None
+        chunks = value.get("chunks") if value is not None else None
+        return chunks if isinstance(chunks, dict) else None
+
+    def _look(self, file: SourceFile) -> Rows:
+        """Let the signals look at a file; a file on which one fails is not kept."""
+        rows: dict[str, list[dict[str, Any]]] = {}
+        view = Reading(file)
+        failed = False
+        for signal in self._active:
+            try:
+                seen = _seen(signal, view, self._context)
+            except Exception as error:  # a signal may be a third party's
+                failed = True
+                seen = [(chunk, _failure(signal, error)) for chunk in file.chunks]
+            for chunk, row in seen:
+                rows.setdefault(_chunk_key(chunk), []).append(row)
+        if self._catalog is not None and not failed:
+            self._catalog.put_analyses({self._key(file): {"chunks": rows}})
+        return rows
+
+    @functools.cached_property
+    def _context(self) -> Context:
+        return Context(services_for(self._signals, self._trusted), self._weights)
+
+    @functools.cached_property
+    def _active(self) -> tuple[FileSignal, ...]:
+        return tuple(item for item in self._signals if item.needs <= self._context.services.keys())
+
+    def _key(self, file: SourceFile) -> str:
+        parts = "\0".join((self._version, file.sha256, file.language))
+        return "static:" + hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def _evidence(self, row: Mapping[str, Any]) -> Evidence:
+        signal, rule = str(row["signal"]), str(row["rule"])
+        return Evidence(
+            signal=signal,
+            id=rule,
+            penalty=0.0 if rule == DETECTOR_ERROR else self._weights[f"{signal}.{rule}"],
+            reason=str(row["reason"]),
+            severity=Severity(int(row["severity"])),
+            confidence=Confidence(int(row["confidence"])),
+            measurements={"line": int(row["line"]), "count": int(row["count"])},
+        )
+
+
+def signals_version(file_signals: Sequence[FileSignal]) -> str:
+    """Return a digest of the code that looks: the signals', and what they read with."""
+    folders = {Path(package.__path__[0]) for package in (signals, reading)}
+    modules = [sys.modules.get(type(item).__module__) for item in file_signals]
+    files = [getattr(module, "__file__", None) for module in modules]
+    others = {Path(file) for file in files if isinstance(file, str)}
+    return _digest_of(tuple(sorted(folders)), tuple(sorted(others)))
+
+
+@functools.cache
+def _digest_of(folders: tuple[Path, ...], files: tuple[Path, ...]) -> str:
+    digest = hashlib.sha256()
+    found = [path for folder in folders for path in sorted(folder.rglob("*")) if _is_code(path)]
+    for path in (*found, *files):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _is_code(path: Path) -> bool:
+    return path.is_file() and path.suffix != ".pyc"
+
+
+def _weighs(signal: FileSignal, weights: Weights) -> bool:
+    return any(weights[f"{signal.name}.{rule.id}"] for rule in signal.rules)
+
+
+def _seen(signal: FileSignal, view: Reading, context: Context) -> list[tuple[Chunk, dict[str, Any]]]:
+    """Return what a signal saw, each rule once a chunk."""
+    rules = {rule.id: rule for rule in signal.rules}
+    rows: dict[tuple[str, str], tuple[Chunk, dict[str, Any]]] = {}
+    for item in signal.inspect(view, context):
+        rule = rules[item.rule]
+        chunk = view.chunk_at(item.start)
+        if chunk is None:
+            continue
+        first = {
+            "signal": signal.name,
+            "rule": item.rule,
+            "severity": int(rule.severity if item.severity is None else item.severity),
+            "confidence": int(rule.confidence if item.confidence is None else item.confidence),
+            "reason": item.reason,
+            "line": view.line_of(item.start),
+            "count": 0,
+        }
+        _, row = rows.setdefault((_chunk_key(chunk), item.rule), (chunk, first))
+        row["count"] += 1
+    return list(rows.values())
+
+
+def _failure(signal: FileSignal, error: Exception) -> dict[str, Any]:
+    return {
+        "signal": signal.name,
+        "rule": DETECTOR_ERROR,
+        "severity": int(Severity.MEDIUM),
+        "confidence": int(Confidence.HIGH),
+        "reason": f"the signal failed: {type(error).__name__}: {error}",
+        "line": 0,
+        "count": 1,
+    }
+
+
+def _chunk_key(chunk: Chunk) -> str:
+    return f"{chunk.span.start_byte}:{chunk.span.end_byte}"
