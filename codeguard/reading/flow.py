@@ -1,0 +1,459 @@
+"""Data flow through one Python file: which values of strangers arrive at which sinks.
+
+Each function is read once, statement by statement, with abstract values for
+its parameters (`flowvalues`), what tests say of them (`guards`) and, for calls
+of functions of the same file, what those return and check. Afterwards the
+arguments of all calls seen tell how far the parameters' values come from.
+A lower bound: values that travel through other files, or through containers
+by a computed key, are not followed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from codeguard.reading.entries import entry_reach, harmless, is_injected
+from codeguard.reading.evaluation import DEEPEST, Evaluation
+from codeguard.reading.flowsinks import Arrival, Hit, Sink, SinkIndex
+from codeguard.reading.flowtables import GUARD_NAME, STOPS
+from codeguard.reading.flowvalues import (
+    ALL_USES,
+    NOTHING,
+    Origin,
+    Reach,
+    State,
+    Value,
+    joined,
+    merged,
+)
+from codeguard.reading.names import Names
+from codeguard.reading.scopes import FunctionNode
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_CONVERSIONS = frozenset({"int", "float", "uuid.UUID", "ipaddress.ip_address", "datetime.date.fromisoformat"})
+
+
+@dataclass(slots=True, eq=False)
+class Summary:
+    """What is known of a function once it has been read: what it returns and which parameters it checks."""
+
+    returned: list[Value] = field(default_factory=list)
+    checks: dict[str, frozenset[str]] = field(default_factory=dict)
+    stops: bool = False
+    done: bool = False
+
+
+class Flow:
+    """The flow through one file. `hits`, `returns` and `stores` are what arrived where."""
+
+    def __init__(
+        self, names: Names, tree: ast.Module, nodes: Sequence[ast.AST], sinks: Iterable[Sink]
+    ) -> None:
+        self.names = names
+        self.returns: list[Arrival] = []
+        self.stores: list[Arrival] = []
+        self._hits: dict[tuple[str, ast.AST, ast.AST], Hit] = {}
+        self._evaluation = Evaluation(names, SinkIndex(sinks), self)
+        self._summaries: dict[ast.AST, Summary] = {}
+        self._closures: dict[ast.AST, dict[str, Value]] = {}
+        self._attributes: dict[tuple[str, str], Value] = {}
+        self._edges: dict[tuple[ast.AST, str], list[Value]] = {}
+        self._reached: dict[tuple[ast.AST, str, str], Origin | None] = {}
+        self._entry: dict[ast.AST, Reach] = {}
+        self._at: ast.AST | None = None
+        self._loops: list[list[State]] = []
+        self._module = State()
+        self._run(tree.body, self._module)
+        functions = [node for node in nodes if isinstance(node, _FUNCTIONS)]
+        for function in sorted(functions, key=lambda item: item.name != "__init__"):
+            self._summary(function)
+
+    @property
+    def hits(self) -> list[Hit]:
+        """The values that arrived at sinks, in the order of their discovery."""
+        return list(self._hits.values())
+
+    def entry(self, function: ast.AST | None) -> Reach:
+        """Return who chooses the parameters of a function."""
+        if not isinstance(function, _FUNCTIONS):
+            return Reach.CALLER
+        if function not in self._entry:
+            self._entry[function] = entry_reach(function, self.names)
+        return self._entry[function]
+
+    def source(self, value: Value, use: str) -> Origin | None:
+        """Return the farthest origin of a value that is not harmless for a use, None where there is none.
+
+        A parameter's value comes from where the calls in the file have it
+        from. A private function that is only called with harmless values has
+        no origin.
+        """
+        best: Origin | None = None
+        if use in value.clean:
+            return None
+        for origin in value.origins:
+            found = self._farthest(origin, use, 0)
+            if found is not None and (best is None or found.reach > best.reach):
+                best = found
+        return best
+
+    def _farthest(self, origin: Origin, use: str, depth: int) -> Origin | None:
+        if origin.reach is not Reach.CALLER or origin.function is None or depth > 20:
+            return origin
+        key = (origin.function, origin.parameter, use)
+        if key in self._reached:
+            known = self._reached[key]
+            return origin if known is not None and known.reach is Reach.CALLER else known
+        self._reached[key] = origin
+        edges = self._edges.get((origin.function, origin.parameter), [])
+        name = str(getattr(origin.function, "name", ""))
+        private = name.startswith("_") and not name.startswith("__")
+        best: Origin | None = None if private and edges else origin
+        for value in edges:
+            for each in value.origins if use not in value.clean else ():
+                found = self._farthest(each, use, depth + 1)
+                if found is not None and (best is None or found.reach > best.reach):
+                    best = found
+        self._reached[key] = best
+        return best
+
+    def call(self, function: FunctionNode, call: ast.Call, arguments: dict[str, Value]) -> Value:
+        """Return what a function of the file returns for some arguments, and remember the call."""
+        for name, value in arguments.items():
+            self._edges.setdefault((function, name), []).append(value)
+        if function not in self._summaries and self._evaluation.depth > DEEPEST // 2:
+            return joined(arguments.values())
+        summary = self._summary(function)
+        if not summary.done:
+            return joined(arguments.values())
+        return joined([self._substituted(value, function, arguments) for value in summary.returned])
+
+    def _substituted(self, value: Value, function: ast.AST, arguments: dict[str, Value]) -> Value:
+        parts: list[Value] = []
+        for origin in value.origins:
+            if origin.function is function:
+                given = arguments.get(origin.parameter, NOTHING)
+                if given.origins:
+                    parts.append(given.cleaned(value.clean))
+            else:
+                parts.append(Value(frozenset({origin}), value.clean))
+        return joined(parts, built=value.built or any(part.built for part in parts))
+
+    def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
+        """Return which arguments of a call a function of the file checks, None where it is not of the file."""
+        for name in self.names.names_of(call.func):
+            definition = self.names.definition(name)
+            if isinstance(definition, _FUNCTIONS):
+                if self._evaluation.depth > DEEPEST // 2:
+                    return ()
+                checks = self._summary(definition).checks
+                listed = [item.arg for item in (*definition.args.posonlyargs, *definition.args.args)]
+                if listed[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute):
+                    listed = listed[1:]
+                return tuple((index, checks[item]) for index, item in enumerate(listed) if item in checks)
+        return None
+
+    def hit(self, sink: Sink, call: ast.Call, argument: ast.expr, value: Value) -> None:
+        """Note a value at a sink; what arrives there on several ways is one hit."""
+        if sink.needs_built and not value.built:
+            value = Value(frozenset(o for o in value.origins if o.reach is not Reach.CALLER), value.clean)
+            if not value.origins:
+                return
+        key = (sink.key, call, argument)
+        known = self._hits.get(key)
+        if known is None:
+            self._hits[key] = Hit(sink, call, argument, value, self._at)
+        else:
+            known.value = joined([known.value, value])
+
+    def attribute(self, owner: str, name: str) -> Value:
+        """Return what the methods of a class have stored in an attribute."""
+        return self._attributes.get((owner, name), NOTHING)
+
+    def _summary(self, function: FunctionNode) -> Summary:
+        known = self._summaries.get(function)
+        if known is not None:
+            return known
+        summary = self._summaries[function] = Summary()
+        state = State(dict(self._closures.get(function, self._module.names)))
+        self._enter(function, state)
+        at, self._at = self._at, function
+        loops, self._loops = self._loops, []
+        self._run(function.body, state)
+        self._at, self._loops = at, loops
+        summary.done = True
+        return summary
+
+    def _enter(self, function: FunctionNode, state: State) -> None:
+        reach = self.entry(function)
+        listed = [*function.args.posonlyargs, *function.args.args]
+        method = self.names.scopes.scope_of(function).is_class
+        extra = [item for item in (function.args.vararg, function.args.kwarg) if item is not None]
+        for index, argument in enumerate([*listed, *function.args.kwonlyargs, *extra]):
+            state.names.pop(argument.arg, None)
+            if (method and index == 0 and listed) or argument.arg in ("self", "cls"):
+                continue
+            if harmless(argument, self.names) or is_injected(function, argument, self.names):
+                continue
+            if argument.arg == "request" and reach is Reach.REMOTE:
+                continue
+            origin = Origin(
+                reach, argument.arg, "input", function, argument.arg, getattr(argument, "lineno", 0)
+            )
+            state.names[argument.arg] = Value(frozenset({origin}))
+
+    def _run(self, body: Sequence[ast.stmt], state: State) -> bool:
+        """Run statements on a state; return whether the flow goes on after them."""
+        evaluation = self._evaluation
+        if evaluation.depth > DEEPEST or evaluation.steps < 0:
+            return True
+        evaluation.depth += 1
+        try:
+            for statement in body:
+                run = _RUN.get(type(statement))
+                if run is not None and not run(self, statement, state):
+                    return False
+            return True
+        finally:
+            evaluation.depth -= 1
+
+    def _expression(self, node: ast.Expr, state: State) -> bool:
+        self._evaluation.value(node.value, state)
+        call = node.value.value if isinstance(node.value, ast.Await) else node.value
+        if not isinstance(call, ast.Call):
+            return True
+        names = self.names.names_of(call.func)
+        if any(name in STOPS for name in names):
+            self._mark_stop()
+            return False
+        self._checked(call, names, state)
+        return True
+
+    def _checked(self, call: ast.Call, names: Sequence[str], state: State) -> None:
+        """A call for its exception: `validate(x)`, `int(x)`, `path.relative_to(base)`."""
+        evaluation = self._evaluation
+        last = (
+            call.func.attr if isinstance(call.func, ast.Attribute) else "".join(names[-1:]).rpartition(".")[2]
+        )
+        arguments = [evaluation.value(argument, state) for argument in call.args]
+        checked = self.guarded(call)
+        cleared: list[tuple[Value, frozenset[str]]] = []
+        if checked is not None:
+            if self._stops(names):
+                cleared = [(arguments[index], uses) for index, uses in checked if index < len(arguments)]
+        elif any(name in _CONVERSIONS for name in names) or GUARD_NAME.search(last.lower()):
+            cleared = [(value, ALL_USES) for value in arguments]
+        elif last == "relative_to" and isinstance(call.func, ast.Attribute):
+            cleared = [(evaluation.value(call.func.value, state), frozenset({"path", "archive"}))]
+        for value, uses in cleared:
+            state.clear(value, uses)
+        self._note(cleared)
+
+    def _stops(self, names: Sequence[str]) -> bool:
+        for name in names:
+            definition = self.names.definition(name)
+            if isinstance(definition, _FUNCTIONS) and self._summary(definition).stops:
+                return True
+        return False
+
+    def _assign(self, node: ast.Assign | ast.AnnAssign, state: State) -> bool:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if node.value is None:
+            return True
+        for target in targets:
+            if (
+                isinstance(target, ast.Tuple | ast.List)
+                and isinstance(node.value, ast.Tuple | ast.List)
+                and len(target.elts) == len(node.value.elts)
+            ):
+                for part, given in zip(target.elts, node.value.elts, strict=True):
+                    self._store(part, self._evaluation.value(given, state), state, node)
+            else:
+                self._store(target, self._evaluation.value(node.value, state), state, node)
+        return True
+
+    def _augmented(self, node: ast.AugAssign, state: State) -> bool:
+        whole = ast.BinOp(node.target, node.op, node.value)
+        self._store(node.target, self._evaluation.value(whole, state), state, node)
+        return True
+
+    def _store(self, target: ast.expr, value: Value, state: State, node: ast.AST) -> None:
+        self._evaluation.bind(target, value, state)
+        if isinstance(target, ast.Attribute | ast.Subscript) and value.origins:
+            self.stores.append(Arrival(node, value, self._at, target))
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            for name in self.names.names_of(target.value):
+                if name.startswith(":"):
+                    key = (name[1:].removesuffix("()"), target.attr)
+                    self._attributes[key] = joined([self._attributes.get(key, NOTHING), value])
+
+    def _return(self, node: ast.Return, state: State) -> bool:
+        value = self._evaluation.value(node.value, state)
+        summary = self._summaries.get(self._at) if self._at is not None else None
+        if summary is not None and node.value is not None:
+            summary.returned.append(value)
+            self._note(self._evaluation.assume(node.value, True, state.copy()))
+            if value.origins:
+                self.returns.append(Arrival(node, value, self._at))
+        return False
+
+    def _note(self, found: Iterable[tuple[Value, frozenset[str]]]) -> None:
+        """Remember for the callers which parameters a function checks."""
+        summary = self._summaries.get(self._at) if self._at is not None else None
+        if summary is None:
+            return
+        for value, uses in found:
+            for origin in value.origins:
+                if origin.function is self._at:
+                    summary.checks[origin.parameter] = (
+                        summary.checks.get(origin.parameter, frozenset()) | uses
+                    )
+
+    def _mark_stop(self) -> None:
+        summary = self._summaries.get(self._at) if self._at is not None else None
+        if summary is not None:
+            summary.stops = True
+
+    def _raise(self, node: ast.Raise, state: State) -> bool:
+        self._evaluation.value(node.exc, state)
+        self._mark_stop()
+        return False
+
+    def _if(self, node: ast.If, state: State) -> bool:
+        self._evaluation.value(node.test, state)
+        held, failed = state.copy(), state.copy()
+        if_held = self._evaluation.assume(node.test, True, held)
+        if_failed = self._evaluation.assume(node.test, False, failed)
+        goes_on = self._run(node.body, held)
+        other = self._run(node.orelse, failed)
+        if not (goes_on and other):
+            self._note([*if_held, *if_failed])
+        return self._meet([held] * goes_on + [failed] * other, state)
+
+    def _meet(self, states: list[State], state: State) -> bool:
+        result = merged(states)
+        if result is None:
+            return False
+        state.become(result)
+        return True
+
+    def _assert(self, node: ast.Assert, state: State) -> bool:
+        self._evaluation.value(node.test, state)
+        self._note(self._evaluation.assume(node.test, True, state))
+        return True
+
+    def _for(self, node: ast.For | ast.AsyncFor, state: State) -> bool:
+        for _ in range(2):
+            inner = state.copy()
+            self._evaluation.bind(node.target, self._evaluation.value(node.iter, inner), inner)
+            self._loop(node.body, inner, state)
+        return self._run(node.orelse, state) if node.orelse else True
+
+    def _while(self, node: ast.While, state: State) -> bool:
+        for _ in range(2):
+            inner = state.copy()
+            self._evaluation.value(node.test, inner)
+            self._evaluation.assume(node.test, True, inner)
+            self._loop(node.body, inner, state)
+        self._evaluation.assume(node.test, False, state)
+        return self._run(node.orelse, state) if node.orelse else True
+
+    def _loop(self, body: Sequence[ast.stmt], inner: State, state: State) -> None:
+        """Run a body once and merge; a check in it that stops the function holds after it for what it runs over."""
+        self._loops.append([])
+        goes_on = self._run(body, inner)
+        left = self._loops.pop()
+        if goes_on:
+            left.append(inner)
+        cleared = merged([item.copy() for item in left])
+        result = merged([state, *left])
+        if result is not None:
+            state.become(result)
+        if cleared is not None:
+            for origin, uses in cleared.cleared.items():
+                state.clear(Value(frozenset({origin})), uses)
+
+    def _leave(self, node: ast.Break | ast.Continue, state: State) -> bool:
+        if self._loops:
+            self._loops[-1].append(state.copy())
+        return False
+
+    def _try(self, node: ast.Try, state: State) -> bool:
+        before = state.copy()
+        goes_on = self._run(node.body, state) and self._run(node.orelse, state)
+        ends = [state.copy()] if goes_on else []
+        start = merged([before, state.copy()]) or before
+        for handler in node.handlers:
+            caught = start.copy()
+            if handler.name:
+                origin = Origin(
+                    Reach.LOCAL, f"the exception {handler.name}", "exception", line=handler.lineno
+                )
+                caught.names[handler.name] = Value(frozenset({origin}))
+            if self._run(handler.body, caught):
+                ends.append(caught)
+        if not ends:
+            self._run(node.finalbody, start)
+            return False
+        self._meet(ends, state)
+        return self._run(node.finalbody, state)
+
+    def _with(self, node: ast.With | ast.AsyncWith, state: State) -> bool:
+        for item in node.items:
+            value = self._evaluation.value(item.context_expr, state)
+            if item.optional_vars is not None:
+                self._evaluation.bind(item.optional_vars, value, state)
+        return self._run(node.body, state)
+
+    def _match(self, node: ast.Match, state: State) -> bool:
+        subject = self._evaluation.value(node.subject, state)
+        ends: list[State] = [state.copy()]
+        for case in node.cases:
+            inner = state.copy()
+            if isinstance(case.pattern, ast.MatchValue | ast.MatchOr):
+                inner.clear(subject, ALL_USES)
+            for part in ast.walk(case.pattern):
+                name = getattr(part, "name", None)
+                if isinstance(name, str):
+                    inner.names[name] = subject
+            if isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None and case.guard is None:
+                ends = ends[1:]  # the rest goes here
+            if self._run(case.body, inner):
+                ends.append(inner)
+        return self._meet(ends, state)
+
+    def _define(self, node: FunctionNode, state: State) -> bool:
+        if self._at is not None:
+            self._closures[node] = dict(state.names)
+        state.names.pop(node.name, None)
+        return True
+
+    def _class(self, node: ast.ClassDef, state: State) -> bool:
+        return self._run(node.body, state.copy()) or True
+
+
+_RUN: dict[type[ast.AST], Callable[..., bool]] = {
+    ast.Expr: Flow._expression,
+    ast.Assign: Flow._assign,
+    ast.AnnAssign: Flow._assign,
+    ast.AugAssign: Flow._augmented,
+    ast.Return: Flow._return,
+    ast.Raise: Flow._raise,
+    ast.If: Flow._if,
+    ast.Assert: Flow._assert,
+    ast.For: Flow._for,
+    ast.AsyncFor: Flow._for,
+    ast.While: Flow._while,
+    ast.Break: Flow._leave,
+    ast.Continue: Flow._leave,
+    ast.Try: Flow._try,
+    ast.TryStar: Flow._try,
+    ast.With: Flow._with,
+    ast.AsyncWith: Flow._with,
+    ast.Match: Flow._match,
+    ast.FunctionDef: Flow._define,
+    ast.AsyncFunctionDef: Flow._define,
+    ast.ClassDef: Flow._class,
+}

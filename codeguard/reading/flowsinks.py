@@ -1,0 +1,104 @@
+"""Where data flow looks: the calls that do harm with a stranger's value, and what was seen there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from codeguard.reading.flowvalues import Use, Value
+from codeguard.reading.names import Names
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Calls that do harm with some of their arguments.
+
+    `names` are dotted names, `methods` names of methods of whatever object.
+    `arguments` are positions and keywords (`*`: all of them, `**`: mappings
+    spread into keywords), `receiver` says that the object the method is
+    called on counts, too. `accepts` looks at the call. `any_call` asks it of
+    every call.
+    """
+
+    key: str
+    use: Use
+    names: frozenset[str] = frozenset()
+    methods: frozenset[str] = frozenset()
+    arguments: tuple[int | str, ...] = (0,)
+    receiver: bool = False
+    needs_built: bool = False
+    accepts: Callable[[Names, ast.Call, str], bool] | None = None
+    any_call: bool = False
+
+    def nodes(self, call: ast.Call) -> Iterator[ast.expr]:
+        """Yield the arguments that count, as they are written."""
+        for argument in self.arguments:
+            if argument == "*":
+                yield from call.args
+                yield from (keyword.value for keyword in call.keywords)
+            elif argument == "**":
+                yield from (keyword.value for keyword in call.keywords if keyword.arg is None)
+            elif isinstance(argument, int):
+                if argument < len(call.args):
+                    yield call.args[argument]
+                elif call.args and isinstance(call.args[-1], ast.Starred):
+                    yield call.args[-1]
+            else:
+                yield from (keyword.value for keyword in call.keywords if keyword.arg in (argument, None))
+        if self.receiver and isinstance(call.func, ast.Attribute):
+            yield call.func.value
+
+
+@dataclass(slots=True, eq=False)
+class Hit:
+    """A value that arrived at a sink. `function` is the one it stands in, None at the top of the file."""
+
+    sink: Sink
+    call: ast.Call
+    argument: ast.expr
+    value: Value
+    function: ast.AST | None
+
+
+@dataclass(slots=True, eq=False)
+class Arrival:
+    """A value that is returned, or stored in an attribute or under a key (`target`)."""
+
+    node: ast.AST
+    value: Value
+    function: ast.AST | None
+    target: ast.expr | None = None
+
+
+class SinkIndex:
+    """The sinks by the name of what is called."""
+
+    def __init__(self, sinks: Iterable[Sink]) -> None:
+        self._names: dict[str, list[Sink]] = {}
+        self._methods: dict[str, list[Sink]] = {}
+        self._any: list[Sink] = []
+        for sink in sinks:
+            if sink.any_call:
+                self._any.append(sink)
+            for name in sink.names:
+                self._names.setdefault(name, []).append(sink)
+            for method in sink.methods:
+                self._methods.setdefault(method, []).append(sink)
+
+    def of(self, names: Names, call: ast.Call, resolved: Iterable[str]) -> list[Sink]:
+        """Return the sinks that a call is."""
+        found: list[Sink] = list(self._any)
+        function = call.func
+        if isinstance(function, ast.Attribute) and function.attr in self._methods:
+            last = next(iter(resolved), "")
+            if not last.startswith(":"):
+                found += self._methods[function.attr]
+        for name in resolved:
+            found += self._names.get(name, ())
+        if not found:
+            return found
+        name = next((each for each in resolved), "")
+        return [
+            sink for sink in dict.fromkeys(found) if sink.accepts is None or sink.accepts(names, call, name)
+        ]

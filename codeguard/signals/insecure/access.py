@@ -1,0 +1,231 @@
+"""Checks of rights that are missing, skipped or fail open."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.models import Confidence, Severity
+from codeguard.reading.flowvalues import Reach
+from codeguard.signals.base import Rule
+from codeguard.signals.insecure.base import FUNCTIONS, Check, Found, View, names
+
+_RIGHTS = re.compile(r"is_admin|is_staff|is_superuser|is_authenticated|has_perm|permission|authori[sz]ed|authenticated|role|"
+                     r"is_owner|owner_id|allowed|can_\w+|verify_\w*(?:token|signature|password)|check_password|is_active")  # fmt: skip
+_CHECKING = re.compile(r"auth|permi|verify|validate|check_(?:pass|sign|token|access|admin)|is_(?:admin|allowed|valid|authorized|owner)|"
+                       r"login|has_access|can_")  # fmt: skip
+_SENSITIVE = re.compile(r"admin|delete_user|remove_user|shutdown|reset|purge|drop_|wipe|exec|backup|config|grant|promote|impersonat|"
+                        r"delete_all|delete_account|set_role|users/delete|export_users|/internal")  # fmt: skip
+_GUARDS = re.compile(r"auth|login|permission|admin_required|require|jwt|token|protected|secure|role|session|current_user|staff|"
+                     r"api_key|abort\(40[13]|PermissionDenied|credential|\buser\b", re.IGNORECASE)  # fmt: skip
+
+
+def _asserted(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Assert)
+    text = ast.unparse(node.test)[:400].lower()
+    if "isinstance" in text:
+        return
+    function = view.function_of(node)
+    in_check = function is not None and (
+        function.name.startswith("test") or function.name.startswith("assert")
+    )
+    if _RIGHTS.search(text) and not in_check:
+        yield Found(node, "python -O leaves asserts out, and with them the check")
+    elif function is not None and not in_check and view.is_route(node):
+        yield Found(
+            node,
+            "python -O leaves asserts out: the check of a stranger's value goes with them",
+            None,
+            Confidence.LOW,
+        )
+
+
+def _swallowed(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """An exception in a check of rights that counts as a yes."""
+    assert isinstance(node, ast.ExceptHandler)
+    broad = node.type is None or view.names.resolve(node.type) in ("Exception", "BaseException")
+    function = view.function_of(node)
+    passes = all(isinstance(item, ast.Pass | ast.Continue) for item in node.body)
+    grants = any(
+        isinstance(item, ast.Return) and isinstance(item.value, ast.Constant) and item.value.value is True
+        for item in node.body
+    )
+    if function is None:
+        return
+    if (
+        grants
+        and (_CHECKING.search(function.name) or broad)
+        and _CHECKING.search(function.name + _calls(view, node))
+    ):
+        yield Found(
+            node, "where the check fails with an error, the answer is yes", Severity.MEDIUM, Confidence.HIGH
+        )
+    elif passes and broad and _checks(view, node):
+        yield Found(node, "where the check fails with an error, the program goes on")
+
+
+def _calls(view: View, node: ast.ExceptHandler) -> str:
+    parent = view.parent(node)
+    body = parent.body if isinstance(parent, ast.Try) else []
+    return " ".join(
+        view.names.called(part).rpartition(".")[2]
+        for item in body
+        for part in ast.walk(item)
+        if isinstance(part, ast.Call)
+    )
+
+
+def _checks(view: View, node: ast.ExceptHandler) -> bool:
+    parent = view.parent(node)
+    if not isinstance(parent, ast.Try):
+        return False
+    return any(
+        isinstance(part, ast.Call)
+        and re.match(
+            r"(?:_?(?:verify|authenticate|authorize|validate_(?:token|signature|cert)|check_(?:permission|signature|auth|access)))",
+            (view.names.called(part).rpartition(".")[2] or getattr(part.func, "attr", "")),
+        )  # fmt: skip
+        for item in parent.body
+        for part in ast.walk(item)
+    )
+
+
+def _silent(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.ExceptHandler)
+    broad = node.type is None or view.names.resolve(node.type) in ("Exception", "BaseException")
+    if broad and len(node.body) == 1 and isinstance(node.body[0], ast.Pass):
+        yield Found(node, "every error is dropped, those of checks among them")
+
+
+def _unprotected(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, FUNCTIONS)
+    if not node.decorator_list or view.flow.entry(node) is not Reach.REMOTE:
+        return
+    routes = " ".join(ast.unparse(item) for item in node.decorator_list)
+    if not _SENSITIVE.search(node.name) and not _SENSITIVE.search(routes):
+        return
+    body = ast.unparse(node)
+    around = " ".join(ast.unparse(item) for item in _surroundings(view))
+    if _GUARDS.search(_without(body, _SENSITIVE_WORDS)) or re.search(
+        r"before_request|dependencies=|login_manager|middleware", around
+    ):
+        return
+    yield Found(node.decorator_list[0], "strangers can call this, and nothing asks who they are")
+
+
+_SENSITIVE_WORDS = re.compile(
+    r"(?:delete_|remove_|export_|list_|reset_|create_)\w*|/users?\b|users?\b|user_id|requires?_?methods?|request"
+)
+
+
+def _without(text: str, pattern: re.Pattern[str]) -> str:
+    return pattern.sub("", text[:20_000])
+
+
+def _surroundings(view: View) -> list[ast.AST]:
+    tree = view.reading.tree
+    if tree is None:
+        return []
+    found: list[ast.AST] = []
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign | ast.Expr):
+            found.append(statement)
+        elif isinstance(statement, FUNCTIONS):
+            found.extend(statement.decorator_list)
+    return found
+
+
+def _by_address(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """Rights by a header that the client writes itself."""
+    assert isinstance(node, ast.Compare)
+    for side in (node.left, *node.comparators):
+        for value in [side, *view.names.values_of(side)]:
+            text = ast.unparse(value)[:300]
+            if re.search(r"X-Forwarded-For|X-Real-IP|HTTP_X_FORWARDED_FOR|['\"](?:Referer|HTTP_REFERER|X-Admin|X-User-Role|X-Is-Admin|Host)['\"]",
+                         text, re.IGNORECASE):  # fmt: skip
+                yield Found(node, "the client writes this header itself")
+                return
+            if re.search(
+                r"cookies?(?:\.get\()?[\[(]?['\"](?:is_?admin|role|admin|user_?type|privilege)",
+                text,
+                re.IGNORECASE,
+            ):
+                yield Found(node, "the client writes this cookie itself")
+                return
+
+
+CHECKS = (
+    Check(
+        Rule(
+            "assert-for-security",
+            "A right is checked with assert",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "python -O leaves asserts out. Raise an exception.",
+            bad="def delete(user, item):\n    assert user.is_admin\n    item.delete()",
+            good="def delete(user, item):\n    if not user.is_admin:\n        raise PermissionError(user)\n    item.delete()",
+            cwe=(617, 703),
+        ),
+        nodes=(ast.Assert,),
+        look=_asserted,
+    ),
+    Check(
+        Rule(
+            "check-fails-open",
+            "A check of rights that fails counts as passed",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "An attacker who makes the check fail is in. Where it fails with an error, refuse.",
+            bad="def is_allowed(user):\n    try:\n        return lookup(user)\n    except Exception:\n        return True",
+            good="def is_allowed(user):\n    try:\n        return lookup(user)\n    except Exception:\n        return False",
+            cwe=(636, 755),
+        ),
+        nodes=(ast.ExceptHandler,),
+        look=_swallowed,
+    ),
+    Check(
+        Rule(
+            "errors-dropped",
+            "Every error is dropped without a word",
+            Severity.LOW,
+            Confidence.LOW,
+            "What went wrong, an attack among it, leaves no trace. Catch what is expected, log the rest.",
+            bad="try:\n    work()\nexcept Exception:\n    pass",
+            good="try:\n    work()\nexcept KeyError:\n    pass",
+            cwe=(390, 703),
+        ),
+        nodes=(ast.ExceptHandler,),
+        look=_silent,
+    ),
+    Check(
+        Rule(
+            "missing-authentication",
+            "A route that matters asks nobody who they are",
+            Severity.MEDIUM,
+            Confidence.LOW,
+            "Strangers can call it. Put a check of login and rights in front.",
+            bad='from flask import Flask\n\napp = Flask(__name__)\n\n@app.route("/admin/wipe", methods=["POST"])\ndef wipe():\n'
+            '    database.clear()\n    return "done"',
+            good="from flask import Flask\nfrom flask_login import login_required\n\napp = Flask(__name__)\n\n"
+            '@app.route("/admin/wipe", methods=["POST"])\n@login_required\ndef wipe():\n    database.clear()\n    return "done"',
+            cwe=(306, 862),
+        ),
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
+        look=_unprotected,
+    ),
+    Check(
+        Rule(
+            "client-decides-rights",
+            "Rights depend on a header or cookie that the client writes",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Anyone can send it. Keep rights in the session on the server; believe forwarded addresses from your proxy alone.",
+            bad='def is_internal(request):\n    return request.headers.get("X-Forwarded-For") == "10.0.0.1"',
+            good='def is_internal(request):\n    return request.remote_addr == "10.0.0.1"',
+            cwe=(290, 807),
+        ),
+        nodes=(ast.Compare,),
+        look=_by_address,
+    ),
+)

@@ -1,0 +1,164 @@
+"""What a rule about insecure code is made of, and what it may ask about the file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from codeguard.models import Confidence, Severity
+from codeguard.reading import Reading
+from codeguard.reading.flow import Flow
+from codeguard.reading.flowsinks import Hit, Sink
+from codeguard.reading.flowvalues import Origin, Reach, Value
+from codeguard.reading.names import Names
+from codeguard.reading.scopes import FunctionNode
+from codeguard.signals.base import Rule
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A place that a rule speaks of. Severity and confidence are the rule's unless given."""
+
+    node: ast.AST
+    reason: str
+    severity: Severity | None = None
+    confidence: Confidence | None = None
+
+
+class View:
+    """One file as the rules see it."""
+
+    def __init__(self, reading: Reading, sinks: Iterable[Sink]) -> None:
+        self.reading = reading
+        self.names: Names = reading.names
+        self._sinks = sinks
+
+    @property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node of the file."""
+        return self.reading.nodes
+
+    @cached_property
+    def flow(self) -> Flow:
+        """The data flow through the file, made when a rule first asks for it."""
+        tree = self.reading.tree or ast.Module([], [])
+        return Flow(self.names, tree, self.nodes, self._sinks)
+
+    @cached_property
+    def modules(self) -> frozenset[str]:
+        """The first parts of all names that are imported anywhere in the file."""
+        found: set[str] = set()
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                found.update(alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found.add(node.module.partition(".")[0])
+        return frozenset(found)
+
+    def argument(self, call: ast.Call, keyword: str, position: int | None = None) -> ast.expr | None:
+        """Return an argument of a call by its keyword or its position."""
+        for item in call.keywords:
+            if item.arg == keyword:
+                return item.value
+        if position is not None and position < len(call.args):
+            found = call.args[position]
+            return None if isinstance(found, ast.Starred) else found
+        return None
+
+    def constant(
+        self, call: ast.Call, keyword: str, position: int | None = None, default: object = None
+    ) -> object:
+        """Return the constant value of an argument, `default` where it is missing or no constant."""
+        return self.names.constant(self.argument(call, keyword, position), default)
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """Return the parent of a node."""
+        return self.reading.parents.get(node)
+
+    def function_of(self, node: ast.AST) -> FunctionNode | None:
+        """Return the innermost function around a node."""
+        return self.names.function_of(node)
+
+    def is_route(self, node: ast.AST) -> bool:
+        """Whether a node stands in a function that strangers call, as a view of a web framework."""
+        function = self.function_of(node)
+        return function is not None and self.flow.entry(function) is Reach.REMOTE
+
+    def statement(self, node: ast.AST) -> ast.AST:
+        """Return the statement that a node stands in."""
+        at: ast.AST | None = node
+        while at is not None and not isinstance(at, ast.stmt):
+            at = self.parent(at)
+        return node if at is None else at
+
+
+Look = Callable[[View, ast.AST, str], Iterable[Found]]
+Grades = tuple[Severity | None, Severity | None, Severity | None]  # of REMOTE, LOCAL and CALLER
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A rule and where it looks.
+
+    `look` is called for calls of `calls` (dotted names) and `methods` (of
+    whatever object), with the name, and for nodes of the types `nodes`.
+    `look_at_file` is called once a file. `sinks` are watched by the data flow, and
+    what arrives there is reported with the severity of its reach (`grades`;
+    None: not at all).
+    """
+
+    rule: Rule
+    calls: frozenset[str] = frozenset()
+    methods: frozenset[str] = frozenset()
+    nodes: tuple[type[ast.AST], ...] = ()
+    look: Look | None = None
+    look_at_file: Callable[[View], Iterable[Found]] | None = None
+    sinks: tuple[Sink, ...] = ()
+    grades: Grades = (Severity.HIGH, Severity.MEDIUM, Severity.LOW)
+    tags: frozenset[str] = frozenset({"input"})
+
+
+def arrived(check: Check, view: View, hit: Hit) -> Iterator[Found]:
+    """Yield what a rule says of a value that arrived at one of its sinks."""
+    origin = view.flow.source(hit.value, hit.sink.use)
+    if origin is None or origin.tag not in check.tags:
+        return
+    graded = grade(check, origin)
+    if graded is not None:
+        name = view.names.called(hit.call).lstrip(":") or "a call"
+        yield Found(hit.call, f"{describe(origin)} reaches {name}", *graded)
+
+
+def grade(check: Check, origin: Origin) -> tuple[Severity, Confidence] | None:
+    """Return severity and confidence for an origin, None where the rule says nothing of it."""
+    severity = check.grades[Reach.REMOTE - origin.reach] if origin.reach else None
+    if severity is None:
+        return None
+    confidence = {Reach.REMOTE: Confidence.HIGH, Reach.LOCAL: Confidence.MEDIUM}.get(
+        origin.reach, Confidence.MEDIUM if severity >= Severity.MEDIUM else Confidence.LOW
+    )
+    return severity, confidence
+
+
+def describe(origin: Origin) -> str:
+    """Return an origin in words."""
+    kind = {
+        Reach.REMOTE: "a stranger's value",
+        Reach.LOCAL: "a value from outside the program",
+        Reach.CALLER: "the parameter",
+    }[origin.reach]
+    return f"{kind} {origin.what}"
+
+
+def source(view: View, value: Value, use: str) -> Origin | None:
+    """Return where a value comes from that is not harmless for a use."""
+    return view.flow.source(value, use)
+
+
+def names(text: str) -> frozenset[str]:
+    """Return the words of a text as a set, for tables that read well."""
+    return frozenset(text.split())

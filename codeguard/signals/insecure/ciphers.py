@@ -1,0 +1,251 @@
+"""Ciphers, modes, nonces and keys that do not hold."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.models import Confidence, Severity
+from codeguard.signals.base import Rule
+from codeguard.signals.insecure.base import Check, Found, View, names
+
+_PACKAGES = ("Crypto.Cipher", "Cryptodome.Cipher")
+_BROKEN = ("DES", "DES3", "ARC4", "ARC2", "Blowfish", "CAST", "XOR")
+_HAZMAT = "cryptography.hazmat.primitives.ciphers"
+_WEAK_CIPHERS = frozenset(f"{package}.{name}.new" for package in _PACKAGES for name in _BROKEN) | frozenset(
+    f"{_HAZMAT}.{part}.{name}"
+    for part in ("algorithms", "algorithms.decrepit")
+    for name in ("ARC4", "TripleDES", "Blowfish", "IDEA", "CAST5", "SEED", "RC2")
+)
+_NEW = frozenset(
+    f"{package}.{name}.new" for package in _PACKAGES for name in (*_BROKEN, "AES", "ChaCha20", "Salsa20")
+)
+_MODES = frozenset(f"{_HAZMAT}.modes.{mode}" for mode in ("CBC", "CTR", "OFB", "CFB", "GCM", "CFB8"))
+_RSA = names(
+    "Crypto.PublicKey.RSA.generate Cryptodome.PublicKey.RSA.generate Crypto.PublicKey.DSA.generate "
+    "cryptography.hazmat.primitives.asymmetric.rsa.generate_private_key "
+    "cryptography.hazmat.primitives.asymmetric.dsa.generate_private_key rsa.newkeys"
+)
+_CURVES = frozenset(
+    f"cryptography.hazmat.primitives.asymmetric.ec.{name}"
+    for name in ("SECP192R1", "SECT163K1", "SECT163R2", "SECT233K1", "SECP224R1")
+)
+
+
+def _weak_cipher(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    last = name.removesuffix(".new").rpartition(".")[2]
+    yield Found(node, f"{last} is broken: use AES-GCM or ChaCha20-Poly1305")
+
+
+def _ecb(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    if name.endswith("modes.ECB"):
+        yield Found(node, "ECB shows which blocks are equal")
+        return
+    mode = view.argument(node, "mode", 1)
+    if mode is not None and view.names.resolve(mode).endswith("MODE_ECB"):
+        yield Found(node, "ECB shows which blocks are equal")
+    elif mode is not None and name.rpartition(".")[0].endswith("AES") and view.names.constant(mode) == 1:
+        yield Found(node, "mode 1 is ECB, which shows which blocks are equal")
+
+
+def _fixed_nonce(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    if name in _MODES:
+        given = node.args[0] if node.args else None
+    elif name.endswith((".encrypt", ".encrypt.encrypt")):
+        given = node.args[0] if len(node.args) >= 3 else view.argument(node, "nonce")
+        if not name.startswith("cryptography."):
+            return
+    else:
+        given = view.argument(node, "iv", 2) or view.argument(node, "nonce")
+    if given is None or _is_decryption(view, node):
+        return
+    value = view.names.constant(given)
+    if isinstance(value, str | bytes) and value:
+        yield Found(node, "the nonce or IV is a constant, the same for every message")
+    elif _derived(view, given):
+        yield Found(node, "the IV is taken from the key, the same for every message")
+
+
+def _derived(view: View, node: ast.expr) -> bool:
+    for value in (node, *view.names.values_of(node)):
+        if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
+            base = value.value
+            text = (
+                base.attr
+                if isinstance(base, ast.Attribute)
+                else base.id
+                if isinstance(base, ast.Name)
+                else ""
+            )
+            if "key" in text.lower():
+                return True
+    return False
+
+
+def _is_decryption(view: View, node: ast.Call) -> bool:
+    parent = view.parent(node)
+    return isinstance(parent, ast.Attribute) and parent.attr == "decrypt"
+
+
+def _nonce_reuse(view: View) -> Iterator[Found]:
+    """The same nonce object in two encryptions of one function, or one made once for all at module level."""
+    for node in view.nodes:
+        if (
+            not isinstance(node, ast.Call)
+            or not isinstance(node.func, ast.Attribute)
+            or node.func.attr != "encrypt"
+        ):
+            continue
+        name = view.names.called(node)
+        if "AESGCM" not in name and "ChaCha20Poly1305" not in name and "AESCCM" not in name:
+            continue
+        nonce = node.args[0] if node.args else view.argument(node, "nonce")
+        if nonce is None or not _made_once(view, nonce):
+            continue
+        yield Found(node, "the nonce is made once and used for every message")
+
+
+def _made_once(view: View, nonce: ast.expr) -> bool:
+    """Whether a nonce lives longer than the call: of the module, of an object, from before a loop."""
+    if isinstance(nonce, ast.Attribute):
+        return bool(view.names.values_of(nonce))
+    if not isinstance(nonce, ast.Name):
+        return False
+    scope = view.names.scopes.scope_of(nonce)
+    found = view.names.scopes.find(nonce.id, scope)
+    if found is None:
+        return False
+    if found[0] is not scope and found[0] is view.names.scopes.module:
+        return True
+    loop = _loop_around(view, nonce)
+    return loop is not None and all(
+        binding.value is not None and not _within(view, binding.node, loop) for binding in found[1]
+    )
+
+
+def _loop_around(view: View, node: ast.AST) -> ast.AST | None:
+    at = view.parent(node)
+    while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(at, ast.For | ast.While | ast.ListComp | ast.GeneratorExp):
+            return at
+        at = view.parent(at)
+    return None
+
+
+def _within(view: View, node: ast.AST, holder: ast.AST) -> bool:
+    at: ast.AST | None = node
+    while at is not None and at is not holder:
+        at = view.parent(at)
+    return at is holder
+
+
+def _short_key(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    if name in _CURVES:
+        yield Found(node, f"{name.rpartition('.')[2]} is too short: use SECP256R1 or Ed25519")
+        return
+    position = 1 if name.startswith("cryptography") and "rsa" in name else 0
+    bits = view.constant(node, "key_size", position)
+    bits = view.constant(node, "bits", position) if bits is None else bits
+    if isinstance(bits, int) and bits < 2048:
+        yield Found(node, f"{bits} bits are too short: at least 2048, better 3072")
+
+
+def _no_padding(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    yield Found(node, f"{name.rpartition('.')[2]} padding tells an attacker what was encrypted: use OAEP")
+
+
+CHECKS = (
+    Check(
+        Rule(
+            "weak-cipher",
+            "A cipher that is broken",
+            Severity.MEDIUM,
+            Confidence.HIGH,
+            "DES, RC4 and Blowfish are broken or have blocks that are too small. Use AES-GCM or ChaCha20-Poly1305.",
+            bad="from Crypto.Cipher import DES\n\ndef lock(key, data):\n    return DES.new(key, DES.MODE_CBC).encrypt(data)",
+            good="from Crypto.Cipher import AES\n\ndef lock(key, data):\n    return AES.new(key, AES.MODE_GCM).encrypt(data)",
+            cwe=(327,),
+        ),
+        calls=_WEAK_CIPHERS,
+        look=_weak_cipher,
+    ),
+    Check(
+        Rule(
+            "ecb-mode",
+            "A cipher in ECB mode",
+            Severity.MEDIUM,
+            Confidence.HIGH,
+            "Equal blocks stay equal, and can be moved about. Use GCM.",
+            bad="from Crypto.Cipher import AES\n\ndef lock(key, data):\n    return AES.new(key, AES.MODE_ECB).encrypt(data)",
+            good="from Crypto.Cipher import AES\n\ndef lock(key, data):\n    return AES.new(key, AES.MODE_GCM).encrypt(data)",
+            cwe=(327,),
+        ),
+        calls=_NEW | {f"{_HAZMAT}.modes.ECB"},
+        look=_ecb,
+    ),
+    Check(
+        Rule(
+            "constant-iv",
+            "A nonce or initialisation vector is a constant",
+            Severity.MEDIUM,
+            Confidence.HIGH,
+            "With the same nonce two messages give each other away. Make one for each with os.urandom.",
+            bad='from Crypto.Cipher import AES\n\ndef lock(key, data):\n    return AES.new(key, AES.MODE_CBC, b"0" * 16).encrypt(data)',
+            good="import os\nfrom Crypto.Cipher import AES\n\ndef lock(key, data):\n    iv = os.urandom(16)\n"
+            "    return iv + AES.new(key, AES.MODE_CBC, iv).encrypt(data)",
+            cwe=(329, 1204),
+        ),
+        calls=_NEW
+        | _MODES
+        | frozenset(
+            f"{_HAZMAT}.aead.{name}.encrypt" for name in ("AESGCM", "AESCCM", "ChaCha20Poly1305", "AESGCMSIV")
+        ),
+        look=_fixed_nonce,
+    ),
+    Check(
+        Rule(
+            "nonce-reuse",
+            "One nonce is used for several messages",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "With GCM a nonce used twice gives the key of the signature away. Make a nonce next to each encryption.",
+            bad="import os\nfrom cryptography.hazmat.primitives.ciphers.aead import AESGCM\n\nNONCE = os.urandom(12)\n\n"
+            "def lock(key, data):\n    return AESGCM(key).encrypt(NONCE, data, None)",
+            good="import os\nfrom cryptography.hazmat.primitives.ciphers.aead import AESGCM\n\n"
+            "def lock(key, data):\n    nonce = os.urandom(12)\n    return nonce + AESGCM(key).encrypt(nonce, data, None)",
+            cwe=(323,),
+        ),
+        look_at_file=_nonce_reuse,
+    ),
+    Check(
+        Rule(
+            "short-key",
+            "A key is too short",
+            Severity.MEDIUM,
+            Confidence.HIGH,
+            "RSA and DSA below 2048 bits, curves below 256, are within reach. Use 3072 bits, P-256 or Ed25519.",
+            bad="from Crypto.PublicKey import RSA\n\nkey = RSA.generate(1024)",
+            good="from Crypto.PublicKey import RSA\n\nkey = RSA.generate(3072)",
+            cwe=(326,),
+        ),
+        calls=_RSA | _CURVES,
+        look=_short_key,
+    ),
+    Check(
+        Rule(
+            "rsa-padding",
+            "RSA encrypts with the padding of PKCS #1 v1.5, or none",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Error messages tell an attacker the plaintext bit by bit. Use OAEP.",
+            bad="from Crypto.Cipher import PKCS1_v1_5\n\ndef lock(key, data):\n    return PKCS1_v1_5.new(key).encrypt(data)",
+            good="from Crypto.Cipher import PKCS1_OAEP\n\ndef lock(key, data):\n    return PKCS1_OAEP.new(key).encrypt(data)",
+            cwe=(780,),
+        ),
+        calls=frozenset(f"{package}.PKCS1_v1_5.new" for package in _PACKAGES),
+        look=_no_padding,
+    ),
+)

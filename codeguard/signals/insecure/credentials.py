@@ -1,0 +1,426 @@
+"""Secrets in the code, in logs, in files; secrets compared carelessly."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from codeguard.models import Confidence, Severity
+from codeguard.signals.base import Rule
+from codeguard.signals.insecure.base import Check, Found, View, names
+from codeguard.signals.insecure.words import mentions
+
+_NAME = re.compile(
+    r"(?:^|_)(?:password|passwd|passphrase|pwd|pass|secret|secret_?key|api_?key|apikey|access_?key|auth_?token|token|"
+    r"private_?key|encryption_?key|signing_?key|jwt_?key|jwt_?secret|client_?secret|access_?token|db_?pass|app_?key|"
+    r"secret_?access_?key|bearer|credentials?|fernet_?key|aes_?key|hmac_?key|master_?key|session_?key)(?:_\d|_b64|_hex)?$"
+)
+_KEY = re.compile(
+    r"(?:^|_)(?:encryption|signing|jwt|fernet|aes|hmac|master|session|cipher|crypto)_?key$|^key$"
+)
+_PLACEHOLDER = re.compile(
+    r"^$|x{4,}|\*{3,}|^\.+$|^<.*>$|^\$|\{.*\}|%\(|example|placeholder|change.?me|your[_-]|dummy|redacted|not.?set|"
+    r"^(?:none|null|true|false|test|password|passwd|secret|token|key|user|str|string|default|required|invalid)$",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(
+    r"^(?:AKIA|ASIA)[0-9A-Z]{16}$|^gh[pousr]_[0-9A-Za-z]{36,}$|^xox[abpr]-[0-9A-Za-z-]{10,}$|^sk_live_[0-9A-Za-z]{16,}$|"
+    r"^sk-[0-9A-Za-z_-]{32,}$|^AIza[0-9A-Za-z_-]{35}$|^glpat-[0-9A-Za-z_-]{20}$|^eyJ[0-9A-Za-z_-]{10,}\.eyJ"
+)
+_PRIVATE_KEY = re.compile(
+    r"-----BEGIN (?:RSA |EC |DSA |OPENSSH |PGP )?PRIVATE KEY(?: BLOCK)?-----\s*[A-Za-z0-9+/=]{16}"
+)
+_URL = re.compile(r"^[a-z][a-z0-9+]{1,20}://[^/\s:@{}]{1,64}:([^/\s:@{}]{3,64})@[^/\s]")
+_LOGGED = re.compile(r"passw|passphrase|(?<![a-z])pwd(?![a-z])|secret|api_?key|private_?key|access_?token|auth_?token|"
+                     r"session_?token|reset_?token|credit_?card|card_?number|cvv|(?<![a-z])ssn(?![a-z])|(?<![a-z])token$")  # fmt: skip
+_HARMLESS = re.compile(r"len|hash|count|exist|valid|length|type|name|field|url|path|file|masked|redact|expire|id$|"
+                       r"reset_?password$|policy|min|max|prompt|is_|has_|form|error|label|help|usage|num")  # fmt: skip
+_COMPARED = re.compile(r"passw(?:or)?d|secret|token|signature|(?<![a-z])(?:hmac|mac|digest)(?![a-z])|api_?key|(?<![a-z])sig(?![a-z])|"
+                       r"(?<![a-z])otp(?![a-z])|csrf")  # fmt: skip
+_LOG_METHODS = names("debug info warning warn error critical exception log")
+
+
+def _named(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield names and what they are given, in an assignment, a call, a mapping, a default."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            name = _target_name(view, target)
+            if name:
+                yield name, node.value
+    elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        yield _target_name(view, node.target), node.value
+    elif isinstance(node, ast.keyword) and node.arg:
+        yield node.arg, node.value
+    elif isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                yield key.value, value
+    elif isinstance(node, ast.arguments):
+        positional = [*node.posonlyargs, *node.args]
+        for argument, default in zip(reversed(positional), reversed(node.defaults), strict=False):
+            yield argument.arg, default
+        for argument, given in zip(node.kwonlyargs, node.kw_defaults, strict=True):
+            if given is not None:
+                yield argument.arg, given
+
+
+def _target_name(view: View, target: ast.expr) -> str:
+    if isinstance(target, ast.Name):
+        return target.id
+    if isinstance(target, ast.Attribute):
+        return target.attr
+    if isinstance(target, ast.Subscript):
+        return view.names.text(target.slice) or ""
+    return ""
+
+
+def _literal(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
+        return node.value.decode("latin-1") if isinstance(node.value, bytes) else node.value
+    if isinstance(node, ast.BoolOp):  # os.environ.get("KEY") or "fallback"
+        return _literal(node.values[-1])
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("get", "getenv")
+        and len(node.args) == 2
+    ):
+        return _literal(node.args[1])
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "encode":
+        return _literal(node.func.value)
+    return None
+
+
+def _hard_coded(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    if isinstance(node, ast.Constant):
+        yield from _telling(node)
+        return
+    for given, value in _named(view, node):
+        text = _literal(value)
+        if text is None or not _NAME.search(_snake(given)) or not _is_secret(given, text):
+            continue
+        shown = entropy(text)
+        yield Found(
+            value,
+            f"{given} is written in the code",
+            None,
+            Confidence.HIGH if shown > 3 else Confidence.MEDIUM,
+        )
+
+
+def _telling(node: ast.Constant) -> Iterator[Found]:
+    text = node.value
+    if not isinstance(text, str) or len(text) < 10 or len(text) > 10_000:
+        return
+    if _TOKEN.match(text) and entropy(text) > 3 and "EXAMPLE" not in text:
+        yield Found(node, f"a token that begins with {text[:4]!r}", Severity.HIGH, Confidence.HIGH)
+    elif text.startswith("-----BEGIN") and _PRIVATE_KEY.match(text):
+        yield Found(node, "a private key", Severity.HIGH, Confidence.HIGH)
+    elif "://" in text[:24] and "@" in text:
+        match = _URL.match(text)
+        if match is not None and not _PLACEHOLDER.search(match[1]) and match[1].lower() not in _COMMON:
+            yield Found(node, "an address with a password in it", Severity.MEDIUM, Confidence.MEDIUM)
+
+
+_COMMON = frozenset({"pass", "pwd", "password", "pw", "user", "pass%20word", "pass:word"})
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name[:100]).lower().replace("-", "_")
+
+
+def _is_secret(name: str, text: str) -> bool:
+    """Whether a text looks like a secret rather than a name, a message or a hole to be filled."""
+    if (
+        not 4 <= len(text) <= 200
+        or _PLACEHOLDER.search(text)
+        or any(character.isspace() for character in text)
+    ):
+        return False
+    if len(set(text)) < 4 or text.lower() in _snake(name) or _snake(name) in text.lower().replace("-", "_"):
+        return False
+    if re.fullmatch(r"[A-Za-z_./:-]+", text):
+        # Words alone are names of fields, settings, endpoints, except where they stand for a password.
+        return bool(re.search(r"pass|pwd|secret", _snake(name))) and text.isalpha() and not text.istitle() and len(text) < 20 \
+            and _looks_chosen(text)  # fmt: skip
+    return True
+
+
+def _looks_chosen(text: str) -> bool:
+    return text.lower() in _CHOSEN or (text.lower() != text and text.upper() != text)
+
+
+_CHOSEN = frozenset({"admin", "root", "hunter", "letmein", "qwerty", "welcome", "monkey", "dragon", "supersecret",
+                     "topsecret", "changeit", "toor", "swordfish", "shhh", "mysecret", "secretkey"})  # fmt: skip
+
+
+def entropy(text: str) -> float:
+    """Return the entropy of a text's characters in bits a character (Shannon)."""
+    counts = Counter(text)
+    return (
+        -sum(count / len(text) * math.log2(count / len(text)) for count in counts.values()) if text else 0.0
+    )
+
+
+_CIPHERS = names(
+    "Crypto.Cipher.AES.new Cryptodome.Cipher.AES.new Crypto.Cipher.DES.new Crypto.Cipher.ARC4.new hmac.new hmac.digest "
+    "cryptography.fernet.Fernet cryptography.hazmat.primitives.ciphers.algorithms.AES "
+    "cryptography.hazmat.primitives.ciphers.aead.AESGCM cryptography.hazmat.primitives.ciphers.aead.ChaCha20Poly1305 "
+    "jwt.encode jwt.decode jose.jwt.encode jose.jwt.decode itsdangerous.URLSafeTimedSerializer itsdangerous.Signer "
+    "itsdangerous.URLSafeSerializer itsdangerous.TimestampSigner"
+)
+
+
+def _constant_key(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    position = 1 if name.startswith(("jwt.", "jose.")) else 0
+    given = view.argument(node, "key", position) or view.argument(node, "secret_key", position)
+    value = view.names.constant(given)
+    if given is not None and isinstance(value, str | bytes) and len(value) >= 4:
+        yield Found(given, f"the key of {name} is written in the code")
+
+
+def _empty_password(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.keyword)
+    if (
+        node.arg in ("password", "passwd", "pwd")
+        and isinstance(node.value, ast.Constant)
+        and node.value.value == ""
+    ):
+        call = view.parent(node)
+        name = view.names.called(call) if isinstance(call, ast.Call) else ""
+        if name.rpartition(".")[2].lower() in ("connect", "client", "redis", "mysqlconnectionpool"):
+            yield Found(node, "the password is empty")
+
+
+def _compared(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Compare)
+    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        return
+    sides = (node.left, node.comparators[0])
+    if any(_is_plain(view, side) for side in sides):
+        return
+    words = [_last_name(side) for side in sides]
+    secret = next(
+        (word for word in words if mentions(word, _COMPARED) and not mentions(word, _NOT_COMPARED)), ""
+    )
+    computed = any(_is_digest(view, side) for side in sides)
+    if not secret and not computed:
+        return
+    strong = (
+        computed or sum(bool(mentions(word, _COMPARED)) for word in words) == 2 or _from_request(view, sides)
+    )
+    if _pair_of_new(words) or not strong:
+        return
+    yield Found(node, f"== on {secret or 'a digest'} tells by its time how many characters are right",
+                Severity.MEDIUM if _authentic(view, node, secret) else Severity.LOW)  # fmt: skip
+
+
+_NOT_COMPARED = re.compile(
+    r"token_?(?:type|kind|id$|len|count|num|name)|_(?:type|kind|len|length|count|field|url|name)$|next_token"
+)
+
+
+def _authentic(view: View, node: ast.Compare, secret: str) -> bool:
+    """Whether the comparison decides about a request, rather than about tokens of a language or checksums of files."""
+    function = view.function_of(node)
+    around = (function.name if function is not None else "") + " " + ast.unparse(node)
+    return bool(
+        re.search(
+            r"hmac|sign|auth|login|api_?key|passw|secret|webhook|csrf|otp|session|verify_token|access|request\b",
+            around.lower(),
+        )
+    )
+
+
+def _pair_of_new(words: list[str]) -> bool:
+    """`password == confirmation`: both from the same form, no secret of the server's."""
+    return any(re.search(r"confirm|repeat|again|verif|_2$|2$|old_|new_", word.lower()) for word in words)
+
+
+def _from_request(view: View, sides: tuple[ast.expr, ast.expr]) -> bool:
+    return any(
+        isinstance(part, ast.Name | ast.Attribute) and getattr(part, "id", getattr(part, "attr", "")) in ("request", "req", "headers")
+        for side in sides
+        for value in (side, *view.names.values_of(side))
+        for part in ast.walk(value)
+    )  # fmt: skip
+
+
+def _is_digest(view: View, node: ast.expr) -> bool:
+    for value in (node, *view.names.values_of(node)):
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            name = view.names.called(value)
+            if value.func.attr in ("hexdigest", "digest") and name.startswith("hmac."):
+                return True
+    return False
+
+
+def _is_plain(view: View, node: ast.expr) -> bool:
+    """Whether a side is a literal, an empty value or the like: nothing that an attacker would measure."""
+    if isinstance(node, ast.Constant):
+        return not isinstance(node.value, str | bytes) or len(node.value) < 6
+    return isinstance(node, ast.Call) and view.names.called(node) in ("len", "type", "id", "ord", "int")
+
+
+def _last_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Call):
+        if node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
+            return node.args[0].value
+        return _last_name(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+    if isinstance(node, ast.Subscript):
+        return str(node.slice.value) if isinstance(node.slice, ast.Constant) else _last_name(node.value)
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _logged(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    if isinstance(node.func, ast.Attribute):
+        owner = _last_name(node.func.value).lower()
+        if "log" not in owner and not name.startswith("logging."):
+            return
+    elif name != "print":
+        return
+    for argument in (*node.args, *(item.value for item in node.keywords)):
+        word = _secret_in(argument)
+        if word:
+            severity = Severity.LOW if name == "print" else Severity.MEDIUM
+            yield Found(node, f"{word} is written into a log", severity)
+            return
+
+
+def _secret_in(node: ast.expr) -> str:
+    """Return the secret that an argument shows: itself, or put into its text."""
+    if isinstance(node, ast.JoinedStr):
+        return next(
+            (
+                word
+                for part in node.values
+                if isinstance(part, ast.FormattedValue) and (word := _secret_in(part.value))
+            ),
+            "",
+        )
+    if isinstance(node, ast.BinOp):
+        return _secret_in(node.right) or _secret_in(node.left)
+    if isinstance(node, ast.Tuple):
+        return next((word for part in node.elts if (word := _secret_in(part))), "")
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        return next((word for part in node.args if (word := _secret_in(part))), "")
+    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        word = _last_name(node)
+        if mentions(word, _LOGGED) and not mentions(word, _HARMLESS):
+            return word
+    return ""
+
+
+def _stored(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """A password written to a file, a cookie or a row as it is."""
+    assert isinstance(node, ast.Call)
+    for argument in (*node.args, *(item.value for item in node.keywords)):
+        word = _secret_in(argument)
+        if (
+            word
+            and re.search(r"passw|pwd|card|ssn|cvv", word.lower())
+            and not re.search(r"hash|crypt|enc", word.lower())
+        ):
+            owner = view.names.resolve(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+            if owner.startswith(("open", "pathlib.Path")) or name.endswith("set_cookie"):
+                yield Found(node, f"{word} is stored in clear text")
+                return
+
+
+CHECKS = (
+    Check(
+        Rule(
+            "hard-coded-secret",
+            "A password, key or token is written in the code",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Whoever reads the code has it, and it cannot be changed. Take it from the environment or a store of secrets.",
+            bad='DATABASE_PASSWORD = "S3cure-Pa55-99"',
+            good='import os\n\nDATABASE_PASSWORD = os.environ["DATABASE_PASSWORD"]',
+            cwe=(798, 259),
+        ),
+        nodes=(ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict, ast.arguments, ast.Constant),
+        look=_hard_coded,
+    ),
+    Check(
+        Rule(
+            "hard-coded-key",
+            "A cryptographic key is written in the code",
+            Severity.MEDIUM,
+            Confidence.HIGH,
+            "Whoever reads the code can decrypt and sign. Take the key from the environment or a store of secrets.",
+            bad='import hmac\n\ndef sign(data):\n    return hmac.new(b"some key", data, "sha256").digest()',
+            good='import hmac, os\n\ndef sign(data):\n    return hmac.new(os.environb[b"KEY"], data, "sha256").digest()',
+            cwe=(321,),
+        ),
+        calls=_CIPHERS,
+        look=_constant_key,
+    ),
+    Check(
+        Rule(
+            "empty-password",
+            "A connection is opened with an empty password",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Whoever reaches the server is in. Set a password and take it from the environment.",
+            bad='import pymysql\n\npymysql.connect(host="db", user="root", password="")',
+            good='import os, pymysql\n\npymysql.connect(host="db", user="app", password=os.environ["DB_PASSWORD"])',
+            cwe=(258, 521),
+        ),
+        nodes=(ast.keyword,),
+        look=_empty_password,
+    ),
+    Check(
+        Rule(
+            "timing-comparison",
+            "A secret is compared with ==",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "== stops at the first difference, and its time tells where. Use hmac.compare_digest.",
+            bad="import hmac\n\ndef verify(key, data, signature):\n"
+            '    return hmac.new(key, data, "sha256").hexdigest() == signature',
+            good="import hmac\n\ndef verify(key, data, signature):\n"
+            '    return hmac.compare_digest(hmac.new(key, data, "sha256").hexdigest(), signature)',
+            cwe=(208,),
+        ),
+        nodes=(ast.Compare,),
+        look=_compared,
+    ),
+    Check(
+        Rule(
+            "logged-secret",
+            "A secret is written into a log",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Logs are read by many and kept for long. Leave the secret out, or show that it is set.",
+            bad='import logging\n\ndef login(user, password):\n    logging.info("login %s %s", user, password)',
+            good='import logging\n\ndef login(user, password):\n    logging.info("login %s", user)',
+            cwe=(532,),
+        ),
+        methods=_LOG_METHODS,
+        calls=names("print"),
+        look=_logged,
+    ),
+    Check(
+        Rule(
+            "stored-in-clear",
+            "A password is stored as it is",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Whoever gets the file or cookie has the password. Store a slow hash, or encrypt it.",
+            bad='def save(user, password):\n    with open("users.txt", "a") as file:\n        file.write(f"{user}:{password}\\n")',
+            good='from argon2 import PasswordHasher\n\ndef save(user, password):\n    with open("users.txt", "a") as file:\n'
+            '        file.write(f"{user}:{PasswordHasher().hash(password)}\\n")',
+            cwe=(312, 256),
+        ),
+        methods=names("write write_text set_cookie writelines"),
+        look=_stored,
+    ),
+)

@@ -1,0 +1,254 @@
+"""Settings of web applications that open them to strangers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.models import Confidence, Severity
+from codeguard.signals.base import Rule
+from codeguard.signals.insecure.base import Check, Found, View, names
+from codeguard.signals.insecure.sessions import settings
+
+_RUN = names("flask.Flask.run uvicorn.run bottle.run aiohttp.web.run_app sanic.Sanic.run quart.Quart.run "
+             "werkzeug.serving.run_simple tornado.web.Application")  # fmt: skip
+_FRAMEWORKS = frozenset(
+    {"flask", "django", "bottle", "quart", "sanic", "fastapi", "tornado", "starlette", "werkzeug"}
+)
+
+
+def _debug(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    if isinstance(node, ast.Call):
+        if (
+            view.constant(node, "debug", default=False) is True
+            or view.constant(node, "use_debugger", default=False) is True
+        ):
+            yield Found(node, "the debugger lets whoever sees an error run code")
+        return
+    for setting, value in settings(view, node):
+        if view.names.constant(value, False) is not True:
+            continue
+        if setting == "DEBUG" and (_of_application(node) or _django_settings(view)):
+            yield Found(node, "errors are shown to strangers, with variables and settings")
+
+
+def _of_application(node: ast.AST) -> bool:
+    """`app.debug = True`, `app.config["DEBUG"] = True`."""
+    if not isinstance(node, ast.Assign):
+        return False
+    target = ast.unparse(node.targets[0])
+    return target.startswith(("app.", "application.", "settings.")) or ".config[" in target
+
+
+def _django_settings(view: View) -> bool:
+    bound = view.names.scopes.module.bindings
+    return sum(name in bound for name in ("INSTALLED_APPS", "MIDDLEWARE", "ROOT_URLCONF", "ALLOWED_HOSTS", "SECRET_KEY",
+                                          "DATABASES", "TEMPLATES")) >= 1 and "DEBUG" in bound  # fmt: skip
+
+
+def _bound(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    if name.endswith(".bind"):
+        address = node.args[0] if node.args else None
+        for value in [address, *(view.names.values_of(address) if address is not None else [])]:
+            if isinstance(value, ast.Tuple) and value.elts and _everywhere(view, value.elts[0]):
+                yield Found(node, "every network that the machine is in can connect")
+                return
+        return
+    host = view.argument(node, "host", 1 if name.startswith(("werkzeug", "uvicorn")) else 0)
+    if host is None and name in _SERVERS and node.args:
+        host = node.args[0].elts[0] if isinstance(node.args[0], ast.Tuple) and node.args[0].elts else None
+    if host is not None and _everywhere(view, host):
+        yield Found(node, "every network that the machine is in can connect")
+
+
+_SERVERS = names("http.server.HTTPServer http.server.ThreadingHTTPServer socketserver.TCPServer socketserver.UDPServer "
+                 "socketserver.ThreadingTCPServer xmlrpc.server.SimpleXMLRPCServer wsgiref.simple_server.make_server")  # fmt: skip
+
+
+def _everywhere(view: View, node: ast.expr) -> bool:
+    value = view.names.text(node)
+    return value in ("0.0.0.0", "::") or (value == "" and isinstance(view.parent(node), ast.Tuple))
+
+
+def _cors(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    if isinstance(node, ast.Call):
+        yield from _cors_call(view, node, name)
+        return
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module)
+    origin: ast.AST | None = None
+    credentials = False
+    for part in ast.walk(node):
+        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Subscript):
+            header = (view.names.text(part.targets[0].slice) or "").lower()
+            if header == "access-control-allow-origin" and _any_origin(view, part.value):
+                origin = part
+            elif header == "access-control-allow-credentials":
+                credentials = credentials or (view.names.text(part.value) or "").lower() == "true"
+    if origin is not None and credentials:
+        yield Found(origin, "any site can read answers in the user's name")
+
+
+def _any_origin(view: View, node: ast.expr) -> bool:
+    """Whether the origin is `*`, or repeats what the request says."""
+    if view.names.text(node) == "*":
+        return True
+    for value in [node, *view.names.values_of(node)]:
+        if (
+            isinstance(value, ast.Call | ast.Subscript)
+            and "origin" in ast.unparse(value).lower()
+            and "headers" in ast.unparse(value)
+        ):
+            scope = view.function_of(node)
+            return scope is None or not any(
+                isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In | ast.NotIn | ast.Eq)
+                for part in ast.walk(scope)
+            )
+    return False
+
+
+def _cors_call(view: View, node: ast.Call, name: str) -> Iterator[Found]:
+    credentials = any(
+        view.constant(node, keyword, default=False) is True
+        for keyword in ("allow_credentials", "supports_credentials")
+    )
+    if not credentials:
+        return
+    given = view.argument(node, "allow_origins") or view.argument(node, "origins")
+    pattern = view.constant(node, "allow_origin_regex", default=None)
+    value = view.names.constant(given, "*" if name.startswith("flask_cors") and given is None else ())
+    if (
+        value == "*"
+        or (isinstance(value, tuple) and "*" in value)
+        or pattern in (".*", "^.*$", "https?://.*", "https://.*")
+    ):
+        yield Found(node, "any site can read answers in the user's name")
+
+
+def _cors_setting(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    if not isinstance(node, ast.Assign):
+        yield from _cors(view, node, name)
+        return
+    for setting, value in settings(view, node):
+        if (
+            setting in ("CORS_ALLOW_ALL_ORIGINS", "CORS_ORIGIN_ALLOW_ALL")
+            and view.names.constant(value, False) is True
+        ):
+            allowed = view.names.scopes.module.bindings.get("CORS_ALLOW_CREDENTIALS", [])
+            if any(
+                item.value is not None and view.names.constant(item.value, False) is True for item in allowed
+            ):
+                yield Found(node, "any site can read answers in the user's name")
+
+
+def _autoescape(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    given = view.argument(node, "autoescape")
+    if given is None or view.names.constant(given, True) is False:
+        severity = Severity.MEDIUM if given is not None or _renders_html(view) else Severity.LOW
+        yield Found(node, "values are put into pages without escaping", severity)
+
+
+def _renders_html(view: View) -> bool:
+    return any(
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and (".html" in node.value or "</" in node.value)
+        for node in view.nodes
+    )
+
+
+def _hosts(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    for setting, value in settings(view, node):
+        if setting == "ALLOWED_HOSTS" and view.names.constant(value, ()) == ("*",):
+            yield Found(node, "links in mails and caches can be made to point to another host")
+        elif (
+            setting in ("SECURE_SSL_REDIRECT", "SECURE_CONTENT_TYPE_NOSNIFF")
+            and view.names.constant(value, True) is False
+        ):
+            yield Found(node, f"{setting} is off", Severity.LOW)
+
+
+CHECKS = (
+    Check(
+        Rule(
+            "debug-server",
+            "The application runs in debug mode",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "The debugger runs code for whoever sees an error, and pages of errors show settings. Take it from the environment.",
+            bad="from flask import Flask\n\napp = Flask(__name__)\napp.run(debug=True)",
+            good="from flask import Flask\n\napp = Flask(__name__)\napp.run()",
+            cwe=(489, 215, 94),
+        ),
+        calls=_RUN
+        | names("django.conf.settings.configure fastapi.FastAPI starlette.applications.Starlette app.run"),
+        nodes=(ast.Assign,),
+        look=_debug,
+    ),
+    Check(
+        Rule(
+            "bound-to-all",
+            "A server listens on every network",
+            Severity.MEDIUM,
+            Confidence.LOW,
+            "A service that was meant for this machine answers to strangers. Bind it to 127.0.0.1, or say where.",
+            bad='import socket\n\nserver = socket.socket()\nserver.bind(("0.0.0.0", 8080))',
+            good='import socket\n\nserver = socket.socket()\nserver.bind(("127.0.0.1", 8080))',
+            cwe=(1327, 605),
+        ),
+        calls=_RUN | _SERVERS | names("socket.socket.bind app.run asyncio.start_server"),
+        look=_bound,
+    ),
+    Check(
+        Rule(
+            "cors-any-origin",
+            "Any site may read answers in the user's name",
+            Severity.MEDIUM,
+            Confidence.HIGH,
+            "With credentials allowed, a page of another site reads what the user may read. List the origins.",
+            bad="from fastapi.middleware.cors import CORSMiddleware\n\n"
+            'app.add_middleware(CORSMiddleware, allow_origins=["*"], allow_credentials=True)',
+            good="from fastapi.middleware.cors import CORSMiddleware\n\n"
+            'app.add_middleware(CORSMiddleware, allow_origins=["https://example.com"], allow_credentials=True)',
+            cwe=(942, 346),
+        ),
+        calls=names(
+            "flask_cors.CORS flask_cors.cross_origin fastapi.middleware.cors.CORSMiddleware "
+            "starlette.middleware.cors.CORSMiddleware"
+        ),
+        methods=names("add_middleware"),
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.Assign),
+        look=_cors_setting,
+    ),
+    Check(
+        Rule(
+            "autoescape-off",
+            "Templates do not escape",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Markup in values runs as script. Use autoescape=select_autoescape().",
+            bad="from jinja2 import Environment, FileSystemLoader\n\n"
+            'environment = Environment(loader=FileSystemLoader("."), autoescape=False)',
+            good="from jinja2 import Environment, FileSystemLoader, select_autoescape\n\n"
+            'environment = Environment(loader=FileSystemLoader("."), autoescape=select_autoescape())',
+            cwe=(79, 116),
+        ),
+        calls=names("jinja2.Environment jinja2.environment.Environment mako.lookup.TemplateLookup"),
+        look=lambda view, node, name: _autoescape(view, node, name) if name.startswith("jinja2") else (),
+    ),
+    Check(
+        Rule(
+            "any-host",
+            "The application answers for any host name",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "The Host header ends up in links of mails and in caches. List the names.",
+            bad='ALLOWED_HOSTS = ["*"]',
+            good='ALLOWED_HOSTS = ["example.com"]',
+            cwe=(644, 20),
+        ),
+        nodes=(ast.Assign,),
+        look=_hosts,
+    ),
+)

@@ -1,0 +1,100 @@
+"""Runs the rules over one file: one pass over its calls and nodes, one over its data flow."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator
+
+from codeguard.reading import Reading
+from codeguard.signals.base import Sighting
+from codeguard.signals.insecure.base import Check, Found, View, arrived
+
+
+def load_checks(package: str, path: Iterable[str]) -> tuple[Check, ...]:
+    """Return the checks of every module of a package that defines `CHECKS`, by module name."""
+    found: list[Check] = []
+    for info in sorted(pkgutil.iter_modules(path), key=lambda info: info.name):
+        found += getattr(importlib.import_module(f"{package}.{info.name}"), "CHECKS", ())
+    return tuple(found)
+
+
+class Engine:
+    """The rules, indexed by what they look at."""
+
+    def __init__(self, checks: Iterable[Check]) -> None:
+        self.checks = tuple(checks)
+        self._calls: dict[str, list[Check]] = {}
+        self._methods: dict[str, list[Check]] = {}
+        self._nodes: dict[type[ast.AST], list[Check]] = {}
+        self._by_sink: dict[str, Check] = {}
+        self._sinks = tuple(sink for check in self.checks for sink in check.sinks)
+        for check in self.checks:
+            for name in check.calls:
+                self._calls.setdefault(name, []).append(check)
+            for method in check.methods:
+                self._methods.setdefault(method, []).append(check)
+            for kind in check.nodes:
+                self._nodes.setdefault(kind, []).append(check)
+            for sink in check.sinks:
+                if self._by_sink.setdefault(sink.key, check) is not check:
+                    raise ValueError(f"two rules share the sink key {sink.key!r}")
+
+    def inspect(self, reading: Reading) -> Iterator[Sighting]:
+        """Yield what the rules find in a file, each rule once a place."""
+        if reading.tree is None:
+            return
+        view = View(reading, self._sinks)
+        seen: dict[tuple[str, int, int], Sighting] = {}
+        for check, found in self._found(view):
+            sighting = _sighting(reading, check, found)
+            key = (sighting.rule, sighting.start, sighting.end)
+            known = seen.get(key)
+            if known is None or (known.severity or 0) < (sighting.severity or 0):
+                seen[key] = sighting
+        yield from sorted(seen.values(), key=lambda item: (item.start, item.end, item.rule))
+
+    def _found(self, view: View) -> Iterator[tuple[Check, Found]]:
+        for node in view.nodes:
+            if type(node) is ast.Call:
+                yield from self._of_call(view, node)
+            for check in self._nodes.get(type(node), ()):
+                if check.look is not None:
+                    for found in check.look(view, node, ""):
+                        yield check, found
+        for check in self.checks:
+            if check.look_at_file is not None:
+                for found in check.look_at_file(view):
+                    yield check, found
+        for hit in view.flow.hits:
+            check = self._by_sink[hit.sink.key]
+            for found in arrived(check, view, hit):
+                yield check, found
+
+    def _of_call(self, view: View, node: ast.Call) -> Iterator[tuple[Check, Found]]:
+        resolved = view.names.names_of(node.func)
+        done: set[str] = set()
+        for name in resolved:
+            for check in self._calls.get(name, ()):
+                if check.look is not None and check.rule.id not in done:
+                    done.add(check.rule.id)
+                    for found in check.look(view, node, name):
+                        yield check, found
+        if isinstance(node.func, ast.Attribute):
+            for check in self._methods.get(node.func.attr, ()):
+                if check.look is not None and check.rule.id not in done:
+                    for found in check.look(view, node, resolved[-1] if resolved else ""):
+                        yield check, found
+
+
+def _sighting(reading: Reading, check: Check, found: Found) -> Sighting:
+    start, end = reading.place(found.node)
+    return Sighting(
+        check.rule.id,
+        start,
+        end,
+        found.reason,
+        check.rule.severity if found.severity is None else found.severity,
+        check.rule.confidence if found.confidence is None else found.confidence,
+    )

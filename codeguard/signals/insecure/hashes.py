@@ -1,0 +1,200 @@
+"""Digests that do not hold: weak ones, and those of passwords."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.models import Confidence, Severity
+from codeguard.signals.base import Rule
+from codeguard.signals.insecure.base import Check, Found, View, names
+from codeguard.signals.insecure.words import PASSWORD, mentions, SECRET
+
+_WEAK = frozenset({"md5", "md4", "md2", "sha1", "sha", "ripemd160", "rmd160", "whirlpool"})
+_FAST = (
+    frozenset({"sha224", "sha256", "sha384", "sha512", "sha3_256", "sha3_512", "blake2b", "blake2s"}) | _WEAK
+)
+_CALLS = frozenset(f"hashlib.{name}" for name in _FAST) | names(
+    "hashlib.new Crypto.Hash.MD5.new Crypto.Hash.MD4.new Crypto.Hash.MD2.new Crypto.Hash.SHA.new Crypto.Hash.SHA1.new "
+    "Crypto.Hash.SHA256.new Crypto.Hash.SHA512.new Cryptodome.Hash.MD5.new Cryptodome.Hash.SHA1.new "
+    "cryptography.hazmat.primitives.hashes.MD5 cryptography.hazmat.primitives.hashes.SHA1"
+)
+_SECURITY = re.compile(
+    r"sign|token|verif|integrit|auth|certificate|session|api_?key|nonce|hmac|fingerprint|tamper|licen[cs]e|secur|reset",
+    re.IGNORECASE,
+)
+_DERIVE = names("hashlib.pbkdf2_hmac cryptography.hazmat.primitives.kdf.pbkdf2.PBKDF2HMAC Crypto.Protocol.KDF.PBKDF2 "
+                "passlib.hash.pbkdf2_sha256.using passlib.hash.pbkdf2_sha512.using werkzeug.security.generate_password_hash "
+                "bcrypt.gensalt hashlib.scrypt cryptography.hazmat.primitives.kdf.scrypt.Scrypt")  # fmt: skip
+
+
+def _algorithm(view: View, node: ast.Call, name: str) -> str:
+    if name == "hashlib.new":
+        return (view.names.text(view.argument(node, "name", 0)) or "").lower().replace("-", "")
+    last = name.removesuffix(".new").rpartition(".")[2].lower()
+    return last
+
+
+def _weak(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    algorithm = _algorithm(view, node, name)
+    if algorithm not in _WEAK or view.constant(node, "usedforsecurity", default=True) is False:
+        return
+    if _hashes_password(view, node, name):
+        return
+    function = view.function_of(node)
+    around = (
+        ast.unparse(view.statement(node))
+        if function is None
+        else f"{function.name} {ast.unparse(view.statement(node))}"
+    )
+    serious = bool(_SECURITY.search(around)) or mentions(around, SECRET)
+    severity = Severity.MEDIUM if serious else Severity.LOW
+    yield Found(node, f"{algorithm} can be forged: use sha256 or better", severity,
+                Confidence.MEDIUM if serious else Confidence.LOW)  # fmt: skip
+
+
+def _hashes_password(view: View, node: ast.Call, name: str) -> bool:
+    """Whether what goes into a digest is named like a password, here or by `update`."""
+    data = [*node.args[1 if name == "hashlib.new" else 0 :], *(item.value for item in node.keywords)]
+    words = [part for argument in data for part in _words(view, argument)]
+    parent = view.parent(node)
+    if not data and isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
+        function = view.function_of(node)
+        holder = parent.targets[0].id
+        for call in ast.walk(function) if function is not None else ():
+            if (
+                isinstance(call, ast.Call)
+                and isinstance(call.func, ast.Attribute)
+                and call.func.attr == "update"
+                and isinstance(call.func.value, ast.Name)
+                and call.func.value.id == holder
+            ):
+                words += [part for argument in call.args for part in _words(view, argument)]
+    return any(mentions(word, PASSWORD) for word in words)
+
+
+def _words(view: View, node: ast.expr) -> Iterator[str]:
+    """Yield the names and keys in an expression, and in what its names are bound to."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            yield part.id
+            for value in view.names.values_of(part)[:2]:
+                yield from (item.id for item in ast.walk(value) if isinstance(item, ast.Name))
+                yield from (item.attr for item in ast.walk(value) if isinstance(item, ast.Attribute))
+        elif isinstance(part, ast.Attribute):
+            yield part.attr
+        elif (
+            isinstance(part, ast.Constant)
+            and isinstance(part.value, str)
+            and isinstance(view.parent(part), ast.Subscript | ast.Call)
+        ):
+            yield part.value
+
+
+def _fast_password(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    algorithm = _algorithm(view, node, name)
+    if algorithm not in _FAST or not _hashes_password(view, node, name):
+        return
+    if view.constant(node, "usedforsecurity", default=True) is False:
+        return
+    yield Found(node, f"{algorithm} of a password is tried out by the billion: use scrypt, bcrypt or argon2")
+
+
+def _unsalted(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    position = {"hashlib.pbkdf2_hmac": 2, "hashlib.scrypt": None, "Crypto.Protocol.KDF.PBKDF2": 1}.get(
+        name, 99
+    )
+    salt = view.argument(node, "salt", position)
+    value = view.names.constant(salt)
+    if isinstance(value, str | bytes) and salt is not None:
+        yield Found(node, "the salt is the same for every password")
+
+
+def _iterations(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    least, given = 100_000, None
+    if name == "hashlib.pbkdf2_hmac":
+        given = view.constant(node, "iterations", 3)
+    elif name == "Crypto.Protocol.KDF.PBKDF2":
+        given = view.constant(node, "count", 3, 1000)
+    elif name == "bcrypt.gensalt":
+        least, given = 10, view.constant(node, "rounds", 0, 12)
+    elif name.endswith("scrypt") or name.endswith("Scrypt"):
+        least, given = 1 << 13, view.constant(node, "n")
+    elif name == "werkzeug.security.generate_password_hash":
+        method = view.constant(node, "method", 1, "scrypt")
+        last = str(method).rpartition(":")[2]
+        if str(method) in ("plain", "md5", "sha1", "sha256"):
+            yield Found(node, f"method {method!r} is no slow hash")
+        given = int(last) if str(method).startswith("pbkdf2") and last.isascii() and last.isdigit() else None
+    else:
+        given = view.constant(node, "iterations", None) or view.constant(node, "rounds", None)
+    if isinstance(given, int) and given < least:
+        yield Found(node, f"{given} rounds are too few: at least {least}")
+
+
+CHECKS = (
+    Check(
+        Rule(
+            "weak-hash",
+            "A digest that can be forged",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Two texts with the same MD5 or SHA-1 are made at will. Use SHA-256; for a mere checksum say "
+            "usedforsecurity=False.",
+            bad="import hashlib\n\ndef sign_token(data, secret):\n    return hashlib.md5(secret + data).hexdigest()",
+            good="import hmac\n\ndef sign_token(data, secret):\n    return hmac.new(secret, data, 'sha256').hexdigest()",
+            cwe=(328, 327),
+        ),
+        calls=_CALLS,
+        look=_weak,
+    ),
+    Check(
+        Rule(
+            "fast-password-hash",
+            "A password is kept as a fast digest",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Fast digests of passwords are guessed by the billion a second. Use scrypt, bcrypt, argon2 or PBKDF2.",
+            bad="import hashlib\n\ndef store(password):\n    return hashlib.sha256(password.encode()).hexdigest()",
+            good="import hashlib, os\n\ndef store(password):\n    salt = os.urandom(16)\n"
+            "    return salt + hashlib.scrypt(password.encode(), salt=salt, n=2**14, r=8, p=1)",
+            cwe=(916, 759),
+        ),
+        calls=_CALLS,
+        look=_fast_password,
+    ),
+    Check(
+        Rule(
+            "constant-salt",
+            "Every password gets the same salt",
+            Severity.MEDIUM,
+            Confidence.HIGH,
+            "One table breaks all passwords at once. Make a salt for each with os.urandom(16).",
+            bad='import hashlib\n\ndef derive(password):\n    return hashlib.pbkdf2_hmac("sha256", password, b"salt", 600000)',
+            good="import hashlib, os\n\ndef derive(password):\n    salt = os.urandom(16)\n"
+            '    return salt, hashlib.pbkdf2_hmac("sha256", password, salt, 600000)',
+            cwe=(760,),
+        ),
+        calls=_DERIVE,
+        look=_unsalted,
+    ),
+    Check(
+        Rule(
+            "few-iterations",
+            "A key is derived from a password in too few rounds",
+            Severity.MEDIUM,
+            Confidence.HIGH,
+            "The rounds are what makes guessing slow: 600,000 for PBKDF2 with SHA-256, 12 for bcrypt, n=2**14 for scrypt.",
+            bad='import hashlib\n\ndef derive(password, salt):\n    return hashlib.pbkdf2_hmac("sha256", password, salt, 1000)',
+            good='import hashlib\n\ndef derive(password, salt):\n    return hashlib.pbkdf2_hmac("sha256", password, salt, 600000)',
+            cwe=(916,),
+        ),
+        calls=_DERIVE,
+        look=_iterations,
+    ),
+)

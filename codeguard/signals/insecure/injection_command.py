@@ -1,0 +1,181 @@
+"""Strangers' text in commands, and commands that others can replace."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.models import Confidence, Severity
+from codeguard.reading.flowsinks import Sink
+from codeguard.reading.flowvalues import Use
+from codeguard.reading.names import Names
+from codeguard.signals.base import Rule
+from codeguard.signals.insecure.base import Check, Found, View, names
+
+_SUBPROCESS = names(
+    "subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen "
+    "asyncio.create_subprocess_exec"
+)
+_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell", "pwsh"})
+_TOOLS = frozenset(
+    {"git", "tar", "curl", "wget", "find", "ssh", "scp", "rsync", "zip", "7z", "sendmail", "awk", "hg"}
+)
+
+
+def _keyword(call: ast.Call, name: str) -> ast.expr | None:
+    return next((item.value for item in call.keywords if item.arg == name), None)
+
+
+def _in_shell(names: Names, call: ast.Call, name: str) -> bool:
+    shell = _keyword(call, "shell")
+    if shell is not None and names.constant(shell, True):
+        return True
+    listed = _command(names, call)
+    if listed:
+        first = (names.text(listed[0]) or "").rpartition("/")[2]
+        return (
+            first in _SHELLS and len(listed) > 2 and names.text(listed[1]) in ("-c", "/c", "-lc", "-Command")
+        )
+    return False
+
+
+def _without_shell(names: Names, call: ast.Call, name: str) -> bool:
+    return not _in_shell(names, call, name)
+
+
+def _command(names: Names, call: ast.Call) -> list[ast.expr]:
+    argument = call.args[0] if call.args else _keyword(call, "args")
+    if isinstance(argument, ast.Name):
+        values = names.values_of(argument)
+        argument = values[-1] if values else argument
+    return argument.elts if isinstance(argument, ast.List | ast.Tuple) else []
+
+
+def _option(names: Names, call: ast.Call, name: str) -> bool:
+    """Whether a tool that takes dangerous options is called without `--` before what is given to it."""
+    listed = _command(names, call)
+    if not listed or not _without_shell(names, call, name):
+        return False
+    tool = (names.text(listed[0]) or "").rpartition("/")[2]
+    return tool in _TOOLS and not any(
+        isinstance(item, ast.Constant) and item.value == "--" for item in listed
+    )
+
+
+def _program(names: Names, call: ast.Call, name: str) -> bool:
+    return not _in_shell(names, call, name) and not _command(names, call)
+
+
+def _partial_path(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """A program by its name alone, looked up in a search path that the call itself takes from elsewhere."""
+    assert isinstance(node, ast.Call)
+    environment = view.argument(node, "env")
+    listed = _command(view.names, node)
+    if environment is None or not listed:
+        return
+    program = view.names.text(listed[0])
+    if program is None or "/" in program:
+        return
+    value = view.names.values_of(environment) if isinstance(environment, ast.Name) else [environment]
+    for part in value:
+        if isinstance(part, ast.Dict):
+            for key, entry in zip(part.keys, part.values, strict=True):
+                if key is not None and view.names.text(key) == "PATH" and view.names.text(entry) is None:
+                    yield Found(node, f"{program} is looked up in a PATH that is put together at run time")
+
+
+def _search_path(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """`.` or a world-writable folder in front of the search path."""
+    assert isinstance(node, ast.Assign)
+    for target in node.targets:
+        if not (isinstance(target, ast.Subscript) and view.names.resolve(target.value) == "os.environ"):
+            continue
+        if view.names.text(target.slice) != "PATH":
+            continue
+        texts = [part.value for part in ast.walk(node.value) if isinstance(part, ast.Constant)]
+        first = next((text for text in texts if isinstance(text, str) and text != "PATH"), "")
+        if first.startswith((".:", ":", "/tmp", "/var/tmp")):
+            yield Found(node, f"the search path begins with {first!r}, where others may put programs")
+
+
+CHECKS = (
+    Check(
+        Rule(
+            "command-injection",
+            "A shell command is put together from a value that others choose",
+            Severity.HIGH,
+            Confidence.HIGH,
+            "The shell reads ; | $( ) and quotes in the value as its own. Pass a list without a shell, or quote "
+            "each value with shlex.quote.",
+            bad='import os\n\ndef ping(host):\n    os.system("ping -c 1 " + host)',
+            good='import subprocess\n\ndef ping(host):\n    subprocess.run(["ping", "-c", "1", "--", host])',
+            cwe=(78, 77),
+        ),
+        sinks=(
+            Sink(
+                "shell",
+                Use.SHELL,
+                names=names(
+                    "os.system os.popen os.popen2 os.popen3 subprocess.getoutput subprocess.getstatusoutput "
+                    "commands.getoutput commands.getstatusoutput asyncio.create_subprocess_shell "
+                    "pty.spawn popen2.popen2 fabric.Connection.run invoke.run"
+                ),
+                arguments=(0, "cmd", "command"),
+            ),
+            Sink(
+                "shell-true",
+                Use.SHELL,
+                names=_SUBPROCESS - {"asyncio.create_subprocess_exec"},
+                arguments=(0, "args"),
+                accepts=_in_shell,
+            ),
+            Sink("remote-shell", Use.SHELL, methods=names("exec_command"), needs_built=True),
+        ),
+        grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
+    ),
+    Check(
+        Rule(
+            "argument-injection",
+            "A value that others choose can become an option of a program",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "A value such as --upload-pack=… is read as an option. Put -- before it or refuse a leading dash.",
+            bad='import subprocess\nfrom flask import request\n\n@app.route("/clone")\ndef clone():\n'
+            '    subprocess.run(["git", "clone", request.args["url"], "/srv/repo"])',
+            good='import subprocess\nfrom flask import request\n\n@app.route("/clone")\ndef clone():\n'
+            '    subprocess.run(["git", "clone", "--", request.args["url"], "/srv/repo"])',
+            cwe=(88,),
+        ),
+        sinks=(
+            Sink("argument", Use.ARGUMENT, names=_SUBPROCESS, arguments=(0, "args"), accepts=_option),
+            Sink(
+                "program",
+                Use.ARGUMENT,
+                names=_SUBPROCESS
+                | names("os.execv os.execvp os.execl os.execlp os.spawnv os.spawnl os.startfile"),
+                arguments=(0, "args", 1),
+                accepts=_program,
+            ),
+        ),
+        grades=(Severity.HIGH, Severity.LOW, Severity.LOW),
+    ),
+    Check(
+        Rule(
+            "untrusted-search-path",
+            "A program is looked up in a search path that others may fill",
+            Severity.MEDIUM,
+            Confidence.LOW,
+            "Whoever can write a folder of PATH decides which program runs. Name the program by its full path.",
+            bad='import os\n\nos.environ["PATH"] = "/tmp/bin:" + os.environ["PATH"]',
+            good='import subprocess\n\nsubprocess.run(["/usr/bin/git", "status"])',
+            cwe=(426, 427),
+        ),
+        calls=_SUBPROCESS,
+        nodes=(ast.Assign,),
+        look=lambda view, node, name: (
+            _search_path(view, node, name)
+            if isinstance(node, ast.Assign)
+            else _partial_path(view, node, name)
+        ),
+    ),
+)

@@ -1,0 +1,177 @@
+"""Code from elsewhere that is run without a look at whether it is what was meant."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.models import Confidence, Severity
+from codeguard.signals.base import Rule
+from codeguard.signals.insecure.base import Check, Found, View, names
+
+_RUNS = names("eval exec os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output "
+              "subprocess.Popen compile os.execv os.startfile runpy.run_path importlib.util.spec_from_file_location os.chmod")  # fmt: skip
+_DOWNLOADS = names(
+    "urllib.request.urlretrieve urllib.request.urlopen requests.get requests.Session.get httpx.get wget.download"
+)
+_CHECKS = re.compile(r"hash|digest|sha\d|verif|signature|checksum|gpg|compare_digest")
+_PIPED = re.compile(
+    r"(?:curl|wget)\b[^|;&\n]{0,300}\|\s{0,5}(?:sudo\s{1,5})?(?:ba|z|da)?sh\b|(?:curl|wget)\b[^|;&\n]{0,300}\|\s{0,5}python"
+)
+_INDEX = re.compile(r"--index-url[= ]http://|--extra-index-url|--trusted-host|-i http://")
+
+
+def _downloaded(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """A function, or the file's top, that downloads, runs what came, and checks nothing in between."""
+    body = node.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else []
+    calls = [part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Call)]
+    named = [(part, view.names.called(part)) for part in calls]
+    fetched = [part for part, called in named if called in _DOWNLOADS]
+    if not fetched:
+        return
+    if any(_CHECKS.search(called.lower()) for _, called in named):
+        return
+    kept = _holders(view, fetched)
+    for part, called in named:
+        if called in _RUNS and part.lineno >= fetched[0].lineno and _uses(part, kept):
+            yield Found(part, f"{called} runs what was downloaded, whatever it is")
+            return
+
+
+def _holders(view: View, fetched: list[ast.Call]) -> set[str]:
+    """Return the names that hold what was downloaded, and the paths it was written to."""
+    names: set[str] = set()
+    for call in fetched:
+        names.update(
+            part.id for argument in call.args[1:] for part in ast.walk(argument) if isinstance(part, ast.Name)
+        )
+        names.update(
+            str(part.value) for argument in call.args[1:] for part in ast.walk(argument)
+            if isinstance(part, ast.Constant) and isinstance(part.value, str)
+        )  # fmt: skip
+        statement = view.statement(call)
+        if isinstance(statement, ast.Assign | ast.With):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [
+                item.optional_vars for item in statement.items if item.optional_vars is not None]  # fmt: skip
+            names.update(
+                part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)
+            )
+        function = view.function_of(call)
+        for part in ast.walk(function) if function is not None else ():
+            if isinstance(part, ast.Assign) and any(
+                isinstance(item, ast.Name) and item.id in names for item in ast.walk(part.value)
+            ):
+                names.update(target.id for target in part.targets if isinstance(target, ast.Name))
+            elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in ("write", "write_bytes",
+                                                                                                          "write_text"):  # fmt: skip
+                if any(
+                    isinstance(item, ast.Name) and item.id in names
+                    for argument in part.args
+                    for item in ast.walk(argument)
+                ):
+                    names.update(_written(view, part.func.value))
+    return names
+
+
+def _written(view: View, node: ast.expr) -> set[str]:
+    found = {node.id} if isinstance(node, ast.Name) else set()
+    for value in [node, *view.names.values_of(node)]:
+        for part in ast.walk(value):
+            if isinstance(part, ast.Name):
+                found.add(part.id)
+            elif isinstance(part, ast.Constant) and isinstance(part.value, str) and len(part.value) > 3:
+                found.add(part.value)
+    return found
+
+
+def _uses(call: ast.Call, kept: set[str]) -> bool:
+    return any(
+        isinstance(part, ast.Name)
+        and part.id in kept
+        or isinstance(part, ast.Constant)
+        and part.value in kept
+        for argument in (*call.args, *(item.value for item in call.keywords))
+        for part in ast.walk(argument)
+    )
+
+
+def _piped(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        yield from _downloaded(view, node, name)
+        return
+    assert isinstance(node, ast.Call)
+    if not node.args:
+        return
+    value = view.names.constant(node.args[0])
+    text = (
+        " ".join(map(str, value))
+        if isinstance(value, tuple)
+        else value
+        if isinstance(value, str)
+        else _parts(node.args[0])
+    )
+    if _PIPED.search(text[:4000]):
+        yield Found(node, "a script from the network is run as it comes")
+
+
+def _parts(node: ast.expr) -> str:
+    return " ".join(str(part.value) for part in ast.walk(node) if isinstance(part, ast.Constant))
+
+
+def _package_source(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    if not node.args:
+        return
+    value = view.names.constant(node.args[0])
+    text = (
+        " ".join(map(str, value))
+        if isinstance(value, tuple)
+        else value
+        if isinstance(value, str)
+        else _parts(node.args[0])
+    )
+    if "pip" in text and "install" in text and _INDEX.search(text[:4000]):
+        yield Found(
+            node, "packages come from a server that is not verified, or from one that others may fill"
+        )
+
+
+CHECKS = (
+    Check(
+        Rule(
+            "download-and-run",
+            "What was downloaded is run without a check",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Whoever has the server, or the way to it, runs code here. Compare a digest, or verify a signature.",
+            bad='import requests\n\ndef update():\n    code = requests.get("https://example.com/u.py", timeout=9).text\n    exec(code)',
+            good="import hashlib, hmac, requests\n\ndef update(digest):\n"
+            '    code = requests.get("https://example.com/u.py", timeout=9).content\n'
+            '    if not hmac.compare_digest(hashlib.sha256(code).hexdigest(), digest):\n        raise ValueError("changed")\n'
+            '    (open("/srv/u.py", "wb")).write(code)',
+            cwe=(494, 829),
+        ),
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
+        calls=names(
+            "os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen"
+        ),
+        look=_piped,
+    ),
+    Check(
+        Rule(
+            "package-source",
+            "Packages are installed from a source that is not verified",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "An http:// index, a trusted host or an extra index lets others deliver the package. Pin hashes, one https index.",
+            bad='import subprocess\n\nsubprocess.run(["pip", "install", "--trusted-host", "pypi.test", "tool"])',
+            good='import subprocess\n\nsubprocess.run(["pip", "install", "--require-hashes", "-r", "requirements.txt"])',
+            cwe=(829, 494),
+        ),
+        calls=names(
+            "os.system subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen pip.main"
+        ),
+        look=_package_source,
+    ),
+)

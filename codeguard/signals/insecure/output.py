@@ -1,0 +1,235 @@
+"""Strangers' text in what others read: pages, headers, logs, tables."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.models import Confidence, Severity
+from codeguard.reading.flowsinks import Arrival, Sink
+from codeguard.reading.flowvalues import Reach, Use
+from codeguard.reading.names import Names
+from codeguard.signals.base import Rule
+from codeguard.signals.insecure.base import Check, Found, View, describe, names
+
+_LOGGING = names("debug info warning warn error critical exception log")
+_RESPONSES = names(
+    "flask.make_response flask.Response django.http.HttpResponse fastapi.responses.HTMLResponse "
+    "starlette.responses.HTMLResponse HTMLResponse HttpResponse make_response aiohttp.web.Response "
+    "sanic.response.html werkzeug.wrappers.Response werkzeug.Response bottle.HTTPResponse"
+)
+
+
+def _is_logger(names: Names, call: ast.Call, name: str) -> bool:
+    if name.startswith("logging."):
+        return True
+    function = call.func
+    return (
+        isinstance(function, ast.Attribute)
+        and "log" in ast.unparse(function.value).lower().rpartition(".")[2]
+    )
+
+
+def _returned_html(view: View) -> Iterator[Found]:
+    for arrival in view.flow.returns:
+        if view.flow.entry(arrival.function) is not Reach.REMOTE or not isinstance(arrival.node, ast.Return):
+            continue
+        origin = view.flow.source(arrival.value, Use.HTML)
+        if origin is None or origin.tag != "input" or origin.reach is not Reach.REMOTE:
+            continue
+        if arrival.value.built and _writes_markup(view, arrival):
+            yield Found(arrival.node, f"{describe(origin)} is returned as a page, not escaped")
+
+
+def _writes_markup(view: View, arrival: Arrival) -> bool:
+    """Whether the function has markup in its strings, and answers with text that is not of another type."""
+    function = arrival.function
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or not isinstance(
+        arrival.node, ast.Return
+    ):
+        return False
+    if not _plain_answer(view, arrival.node.value):
+        return False
+    if view.modules & {"flask", "bottle", "quart", "werkzeug"} and _shown_directly(view, arrival.node.value):
+        return True
+    return any(
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and "<" in node.value
+        and ">" in node.value
+        for node in ast.walk(function)
+    )
+
+
+def _plain_answer(view: View, node: ast.expr | None) -> bool:
+    if isinstance(node, ast.Call):
+        return view.names.called(node) in _RESPONSES | {"str.format", "str.join"} or isinstance(
+            node.func, ast.Attribute
+        )
+    return isinstance(node, ast.JoinedStr | ast.BinOp | ast.Name | ast.Tuple | ast.Subscript)
+
+
+def _shown_directly(view: View, node: ast.expr | None) -> bool:
+    return isinstance(node, ast.JoinedStr | ast.BinOp) and view.is_route(node)
+
+
+def _exception_returned(view: View) -> Iterator[Found]:
+    for arrival in view.flow.returns:
+        function = arrival.function
+        if view.flow.entry(function) is not Reach.REMOTE:
+            continue
+        if any(origin.tag == "exception" for origin in arrival.value.origins):
+            if Use.RESPONSE not in arrival.value.clean:
+                yield Found(arrival.node, "the exception's text goes to the client")
+
+
+def _trace_returned(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    statement = view.statement(node)
+    if view.is_route(node) and isinstance(statement, ast.Return | ast.Assign):
+        yield Found(node, "a stack trace is made in a function that answers strangers")
+
+
+def _header_stores(view: View) -> Iterator[Found]:
+    for arrival in view.flow.stores:
+        target = arrival.target
+        if not (isinstance(target, ast.Subscript) and _is_headers(target.value)):
+            continue
+        origin = view.flow.source(arrival.value, Use.HEADER)
+        if origin is not None and origin.tag == "input" and origin.reach is Reach.REMOTE:
+            yield Found(arrival.node, f"{describe(origin)} is written into a header")
+
+
+def _is_headers(node: ast.expr) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name in ("headers", "response", "resp")
+
+
+def _raw_headers(names: Names, call: ast.Call, name: str) -> bool:
+    return not name.startswith(("email.", "requests.", "urllib.", "http.client."))
+
+
+CHECKS = (
+    Check(
+        Rule(
+            "cross-site-scripting",
+            "A page is put together from a value that others choose, not escaped",
+            Severity.HIGH,
+            Confidence.MEDIUM,
+            "Markup in the value runs as script in the reader's browser. Use a template that escapes, or html.escape.",
+            bad='from flask import Flask, request\n\napp = Flask(__name__)\n\n@app.route("/hi")\ndef hi():\n'
+            "    return f\"<h1>Hello {request.args['name']}</h1>\"",
+            good='import html\nfrom flask import Flask, request\n\napp = Flask(__name__)\n\n@app.route("/hi")\ndef hi():\n'
+            "    return f\"<h1>Hello {html.escape(request.args['name'])}</h1>\"",
+            cwe=(79,),
+        ),
+        sinks=(
+            Sink(
+                "html",
+                Use.HTML,
+                names=_RESPONSES,
+                arguments=(0, "content", "text", "response", "body"),
+                needs_built=True,
+            ),
+        ),
+        look_at_file=_returned_html,
+        grades=(Severity.HIGH, None, None),
+    ),
+    Check(
+        Rule(
+            "unescaped-markup",
+            "A value is marked as safe markup though others choose it",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Markup and mark_safe switch escaping off for this text. Format with format_html or Markup.format.",
+            bad='from markupsafe import Markup\n\ndef badge(name):\n    return Markup("<b>" + name + "</b>")',
+            good='from markupsafe import Markup\n\ndef badge(name):\n    return Markup("<b>{}</b>").format(name)',
+            cwe=(79, 80),
+        ),
+        sinks=(
+            Sink(
+                "markup",
+                Use.HTML,
+                names=names(
+                    "markupsafe.Markup flask.Markup jinja2.Markup jinja2.utils.markupsafe.Markup "
+                    "django.utils.safestring.mark_safe django.utils.safestring.SafeString django.utils.html.mark_safe "
+                    "django.utils.safestring.SafeText"
+                ),
+            ),
+        ),
+        grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
+    ),
+    Check(
+        Rule(
+            "header-injection",
+            "A value that others choose is written into a header",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "A line break in the value begins another header. Refuse \\r and \\n, or quote the value.",
+            bad='from flask import request, make_response\n\n@app.route("/x")\ndef x():\n    answer = make_response("ok")\n'
+            '    answer.headers["X-Name"] = request.args["name"]\n    return answer',
+            good='from urllib.parse import quote\nfrom flask import request, make_response\n\n@app.route("/x")\ndef x():\n'
+            '    answer = make_response("ok")\n    answer.headers["X-Name"] = quote(request.args["name"])\n    return answer',
+            cwe=(113, 93),
+        ),
+        sinks=(
+            Sink(
+                "header",
+                Use.HEADER,
+                methods=names("send_header add_header putheader"),
+                arguments=(0, 1),
+                accepts=_raw_headers,
+            ),
+        ),
+        look_at_file=_header_stores,
+        grades=(Severity.MEDIUM, None, None),
+    ),
+    Check(
+        Rule(
+            "log-injection",
+            "A value that others choose is written into a log as it is",
+            Severity.MEDIUM,
+            Confidence.LOW,
+            "A line break in the value forges an entry. Write it with %r, or take line breaks out.",
+            bad='import logging\nfrom flask import request\n\n@app.route("/login")\ndef login():\n'
+            '    logging.info("login of " + request.form["user"])\n    return "ok"',
+            good='import logging\nfrom flask import request\n\n@app.route("/login")\ndef login():\n'
+            '    logging.info("login of %s", request.form["user"].replace("\\n", " "))\n    return "ok"',
+            cwe=(117,),
+        ),
+        sinks=(Sink("log", Use.LOG, methods=_LOGGING, arguments=("*",), accepts=_is_logger),),
+        grades=(Severity.MEDIUM, None, None),
+    ),
+    Check(
+        Rule(
+            "csv-injection",
+            "A value that others choose becomes a cell of a table that a spreadsheet opens",
+            Severity.MEDIUM,
+            Confidence.LOW,
+            "A cell that begins with = + - or @ is run as a formula. Put an apostrophe in front of such values.",
+            bad='import csv\nfrom flask import request\n\n@app.route("/add")\ndef add():\n'
+            '    csv.writer(open("/srv/out.csv", "a")).writerow([request.form["name"]])\n    return "ok"',
+            good='import csv\nfrom flask import request\n\n@app.route("/add")\ndef add():\n'
+            '    row = [int(request.form["amount"])]\n    csv.writer(open("/srv/out.csv", "a")).writerow(row)\n    return "ok"',
+            cwe=(1236,),
+        ),
+        sinks=(Sink("csv", Use.CSV, methods=names("writerow writerows"), arguments=(0,)),),
+        grades=(Severity.MEDIUM, None, None),
+    ),
+    Check(
+        Rule(
+            "exception-details",
+            "The client is told the exception's text or stack",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Paths, queries and versions in it help an attacker. Log it, and answer with a fixed text.",
+            bad='from flask import Flask\n\napp = Flask(__name__)\n\n@app.route("/x")\ndef x():\n    try:\n        return work()\n'
+            "    except Exception as error:\n        return str(error), 500",
+            good='import logging\nfrom flask import Flask\n\napp = Flask(__name__)\n\n@app.route("/x")\ndef x():\n    try:\n'
+            '        return work()\n    except Exception:\n        logging.exception("x")\n        return "failed", 500',
+            cwe=(209, 497),
+        ),
+        look_at_file=_exception_returned,
+        calls=names("traceback.format_exc traceback.format_exception"),
+        look=_trace_returned,
+    ),
+)

@@ -1,0 +1,329 @@
+"""Paths that others choose, archives, uploads, temporary files."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.models import Confidence, Severity
+from codeguard.reading.flowsinks import Sink
+from codeguard.reading.flowvalues import Use
+from codeguard.reading.names import Names
+from codeguard.signals.base import Rule
+from codeguard.signals.insecure.base import Check, Found, View, names
+
+_TEMPORARY = re.compile(r"^(?:/tmp/|/var/tmp/|/dev/shm/)\w")
+_ARCHIVES = ("tarfile.", "zipfile.", "shutil.unpack_archive")
+
+
+def _is_path(names: Names, call: ast.Call, name: str) -> bool:
+    return not name.startswith(("gzip.GzipFile", ":"))
+
+
+def _extracts(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    opened = view.names.resolve(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+    if "tar" not in opened.lower() and not name.startswith("tarfile."):
+        return
+    if (
+        view.constant(node, "filter", default="") in ("data", "tar")
+        or view.argument(node, "members") is not None
+    ):
+        return
+    if view.argument(node, "filter") is not None and view.constant(node, "filter") is None:
+        return
+    if _members_checked(view, node):
+        return
+    yield Found(node, "members named .. or / are written outside the folder")
+
+
+def _members_checked(view: View, node: ast.Call) -> bool:
+    """Whether the function looks at the members' names and stops before it extracts."""
+    function: ast.AST | None = view.function_of(node) or view.reading.tree
+    if function is None:
+        return False
+    before = [item for item in ast.walk(function) if getattr(item, "lineno", 1 << 30) < node.lineno]
+    looks = any(
+        isinstance(item, ast.Attribute)
+        and item.attr in ("name", "filename", "issym", "isfile", "isdir", "isreg")
+        or isinstance(item, ast.Call)
+        and view.names.called(item).endswith(("namelist", "getnames"))
+        for item in before
+    )
+    return looks and any(isinstance(item, ast.Raise | ast.Continue | ast.Return) for item in before)
+
+
+def _zip_bomb(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    if view.is_route(node) and not _sizes_checked(view, node):
+        yield Found(node, f"{name} unpacks what a stranger sent, however large it becomes")
+
+
+def _sizes_checked(view: View, node: ast.Call) -> bool:
+    function = view.function_of(node)
+    return function is not None and any(
+        isinstance(item, ast.Attribute)
+        and item.attr in ("file_size", "size", "content_length")
+        or isinstance(item, ast.keyword)
+        and item.arg == "max_length"
+        for item in ast.walk(function)
+    )
+
+
+def _temporary(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    yield Found(node, f"{name} names a file that another may make first")
+
+
+def _fixed_temporary(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    argument = node.args[0] if node.args else None
+    if isinstance(node.func, ast.Attribute) and name.startswith("pathlib.Path."):
+        made = node.func.value
+        if isinstance(made, ast.Name):
+            values = view.names.values_of(made)
+            made = values[0] if len(values) == 1 else made
+        argument = made.args[0] if isinstance(made, ast.Call) and made.args else None
+    mode = view.constant(node, "mode", 1, "r") if name in ("open", "io.open") else "w"
+    if argument is None or not any(letter in str(mode) for letter in "wax+"):
+        return
+    text = view.names.text(argument) or _beginning(view.names, argument)
+    if text and _TEMPORARY.match(text) and "x" not in str(mode):
+        yield Found(node, f"{text!r} can be foreseen: another user may have made it, or a link")
+
+
+def _beginning(names: Names, node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        values = names.values_of(node)
+        node = values[0] if len(values) == 1 else node
+    if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
+        return str(node.values[0].value) + "x"
+    if isinstance(node, ast.BinOp):
+        return names.text(node.left) or _beginning(names, node.left)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        return (names.text(node.func.value) or "").partition("{")[0] + "x"
+    return ""
+
+
+def _check_then_use(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """`if os.path.exists(p): … open(p)`: in between another may swap the file."""
+    assert isinstance(node, ast.If)
+    tested = [
+        ast.dump(call.args[0])
+        for call in ast.walk(node.test)
+        if isinstance(call, ast.Call)
+        and call.args
+        and view.names.called(call) in ("os.path.exists", "os.path.isfile", "os.access", "os.path.islink")
+    ]
+    tested += [
+        ast.dump(call.func.value)
+        for call in ast.walk(node.test)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("exists", "is_symlink")
+        and not call.args
+    ]  # fmt: skip
+    if not tested:
+        return
+    access = any(
+        isinstance(call, ast.Call) and view.names.called(call) == "os.access" for call in ast.walk(node.test)
+    )
+    body = [item for statement in (*node.body, *_after(view, node)) for item in ast.walk(statement)]
+    for call in body:
+        if not isinstance(call, ast.Call):
+            continue
+        used = view.names.called(call)
+        path = call.args[0] if call.args else None
+        if isinstance(call.func, ast.Attribute) and call.func.attr in (
+            "write_text",
+            "write_bytes",
+            "unlink",
+            "open",
+            "chmod",
+        ):
+            path = call.func.value
+        elif used not in (
+            "open",
+            "os.remove",
+            "os.unlink",
+            "os.chmod",
+            "os.chown",
+            "os.rename",
+            "shutil.move",
+        ):
+            continue
+        if path is not None and ast.dump(path) in tested:
+            changes = used not in ("open",) or any(
+                c in str(view.constant(call, "mode", 1, "r")) for c in "wa+"
+            )
+            strong = access or (changes and used in ("os.chmod", "os.chown", "open"))
+            yield Found(call, "the file can be swapped after it was looked at", Severity.MEDIUM if access else
+                        Severity.LOW, Confidence.MEDIUM if strong else Confidence.LOW)  # fmt: skip
+            return
+
+
+def _after(view: View, node: ast.If) -> list[ast.stmt]:
+    """The statements after an `if` that leaves the function where the test holds."""
+    if not isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue):
+        return []
+    holder = view.parent(node)
+    body = getattr(holder, "body", [])
+    return body[body.index(node) + 1 :] if node in body else []
+
+
+CHECKS = (
+    Check(
+        Rule(
+            "path-traversal",
+            "A value that others choose is part of a path",
+            Severity.HIGH,
+            Confidence.MEDIUM,
+            "../ in the value, or a leading /, leaves the folder. Resolve the path and compare it with the folder, "
+            "or take the file's name alone.",
+            bad='from flask import request\n\n@app.route("/read")\ndef read():\n'
+            '    return open("/srv/files/" + request.args["name"]).read()',
+            good='from flask import abort, request\nfrom pathlib import Path\n\nROOT = Path("/srv/files").resolve()\n\n'
+            '@app.route("/read")\ndef read():\n    path = (ROOT / request.args["name"]).resolve()\n'
+            "    if not path.is_relative_to(ROOT):\n        abort(404)\n    return path.read_text()",
+            cwe=(22, 23, 36),
+        ),
+        sinks=(
+            Sink(
+                "path",
+                Use.PATH,
+                names=names(
+                    "open io.open codecs.open os.open os.remove os.unlink os.rmdir shutil.rmtree os.listdir os.scandir "
+                    "flask.send_file django.http.FileResponse fastapi.responses.FileResponse aiofiles.open "
+                    "starlette.responses.FileResponse FileResponse send_file bottle.static_file os.makedirs os.mkdir "
+                    "pathlib.Path.read_text pathlib.Path.read_bytes pathlib.Path.write_text pathlib.Path.write_bytes "
+                    "pathlib.Path.open pathlib.Path.unlink aiohttp.web.FileResponse zipfile.ZipFile tarfile.open"
+                ),
+                arguments=(0, "file", "path", "filename"),
+                accepts=_is_path,
+            ),
+            Sink(
+                "path-second",
+                Use.PATH,
+                names=names(
+                    "shutil.copy shutil.copyfile shutil.copy2 shutil.move os.rename os.replace shutil.copytree"
+                ),
+                arguments=(0, 1),
+            ),
+            Sink(
+                "path-receiver",
+                Use.PATH,
+                methods=names("read_text read_bytes write_text write_bytes unlink"),
+                arguments=(),
+                receiver=True,
+            ),
+        ),
+        grades=(Severity.HIGH, None, None),
+    ),
+    Check(
+        Rule(
+            "file-upload",
+            "An uploaded file is stored under the name that its sender chose",
+            Severity.HIGH,
+            Confidence.MEDIUM,
+            "The name may lead elsewhere or end in .py or .html. Make a name of your own, and allow few kinds.",
+            bad='from flask import request\n\n@app.route("/up", methods=["POST"])\ndef up():\n'
+            '    file = request.files["file"]\n    file.save("/srv/up/" + file.filename)\n    return "ok"',
+            good='import uuid\nfrom flask import request\n\n@app.route("/up", methods=["POST"])\ndef up():\n'
+            '    request.files["file"].save(f"/srv/up/{uuid.uuid4().hex}.bin")\n    return "ok"',
+            cwe=(434,),
+        ),
+        sinks=(
+            Sink(
+                "upload",
+                Use.PATH,
+                methods=names("save"),
+                arguments=(0, "dst"),
+                accepts=lambda names, call, name: bool(call.args),
+            ),
+            Sink("upload-kind", Use.FILE_NAME, methods=names("save"), arguments=(0, "dst")),
+        ),
+        grades=(Severity.HIGH, None, None),
+    ),
+    Check(
+        Rule(
+            "archive-traversal",
+            "An archive is unpacked without a look at its members' names",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "A member named ../../x, or a link, is written elsewhere. Use extractall(filter='data'), or check each name.",
+            bad='import tarfile\n\ndef unpack(path):\n    with tarfile.open(path) as archive:\n        archive.extractall("/srv/x")',
+            good="import tarfile\n\ndef unpack(path):\n    with tarfile.open(path) as archive:\n"
+            '        archive.extractall("/srv/x", filter="data")',
+            cwe=(22, 29),
+        ),
+        methods=names("extractall extract"),
+        look=_extracts,
+        sinks=(
+            Sink(
+                "archive",
+                Use.ARCHIVE,
+                names=names("shutil.unpack_archive"),
+            ),
+        ),
+        grades=(Severity.MEDIUM, None, Severity.LOW),
+    ),
+    Check(
+        Rule(
+            "decompression-bomb",
+            "What a stranger sent is unpacked without a limit",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "A few kilobytes become gigabytes. Look at the sizes first, or unpack with max_length.",
+            bad='import gzip\nfrom flask import request\n\n@app.route("/in", methods=["POST"])\ndef take():\n'
+            "    return handle(gzip.decompress(request.data))",
+            good='import zlib\nfrom flask import request\n\n@app.route("/in", methods=["POST"])\ndef take():\n'
+            "    return handle(zlib.decompressobj().decompress(request.data, max_length=1 << 20))",
+            cwe=(409,),
+        ),
+        calls=names(
+            "gzip.decompress zlib.decompress bz2.decompress lzma.decompress zipfile.ZipFile.extractall "
+            "zipfile.ZipFile.read brotli.decompress"
+        ),
+        look=_zip_bomb,
+    ),
+    Check(
+        Rule(
+            "insecure-temporary-file",
+            "The name of a temporary file is made before the file",
+            Severity.MEDIUM,
+            Confidence.HIGH,
+            "Between the name and the file another process can make it. Use NamedTemporaryFile or mkstemp.",
+            bad="import tempfile\n\npath = tempfile.mktemp()",
+            good="import tempfile\n\nhandle, path = tempfile.mkstemp()",
+            cwe=(377,),
+        ),
+        calls=names("tempfile.mktemp os.tempnam os.tmpnam"),
+        look=_temporary,
+    ),
+    Check(
+        Rule(
+            "predictable-temporary-file",
+            "A file of a name that can be foreseen is written in a folder that all can write",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Another user can put a link there first, and the write lands elsewhere. Use the tempfile module.",
+            bad='with open("/tmp/report.txt", "w") as file:\n    file.write("x")',
+            good='import tempfile\n\nwith tempfile.NamedTemporaryFile("w") as file:\n    file.write("x")',
+            cwe=(379, 377),
+        ),
+        calls=names("open io.open pathlib.Path.write_text pathlib.Path.write_bytes os.mkdir os.makedirs"),
+        look=_fixed_temporary,
+    ),
+    Check(
+        Rule(
+            "check-then-use",
+            "A file is looked at by name, and then used by name",
+            Severity.LOW,
+            Confidence.LOW,
+            "In between another can swap it. Open it and handle the error, or open with x or O_NOFOLLOW.",
+            bad="import os\n\ndef read(path):\n    if os.access(path, os.R_OK):\n        return open(path).read()",
+            good="def read(path):\n    try:\n        return open(path).read()\n    except PermissionError:\n        return None",
+            cwe=(367,),
+        ),
+        nodes=(ast.If,),
+        look=_check_then_use,
+    ),
+)

@@ -1,0 +1,136 @@
+"""Random values that can be foreseen, where secrets are made of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.models import Confidence, Severity
+from codeguard.signals.base import Rule
+from codeguard.signals.insecure.base import Check, Found, View, names
+from codeguard.signals.insecure.words import SECRET, mentions
+
+_CALLS = frozenset(
+    f"{owner}.{name}"
+    for owner in ("random", "random.Random", "numpy.random")
+    for name in (
+        "random",
+        "randint",
+        "randrange",
+        "choice",
+        "choices",
+        "sample",
+        "getrandbits",
+        "randbytes",
+        "uniform",
+        "shuffle",
+    )  # fmt: skip
+)
+_SECRET_PURPOSE = ("password", "passwd", "token", "secret", "otp", "pin_code", "apikey", "api_key", "nonce", "salt",
+                   "session", "csrf", "reset", "verification", "captcha", "invite", "credential", "private", "_iv",
+                   "coupon", "voucher", "auth", "crypt")  # fmt: skip
+
+
+def _purpose(view: View, node: ast.AST) -> str:
+    """Return what a value is made for, if the names around it speak of a secret."""
+    statement = view.statement(node)
+    words: list[str] = []
+    if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        words += [ast.unparse(target) for target in targets if not isinstance(target, ast.Tuple)]
+    function = view.function_of(node)
+    if function is not None:
+        words.append(function.name)
+    at = view.parent(node)
+    while at is not None and at is not statement:
+        if isinstance(at, ast.keyword) and at.arg:
+            words.append(at.arg)
+        at = view.parent(at)
+    return next((word for word in words if any(part in word.lower() for part in _SECRET_PURPOSE)), "")
+
+
+def _weak_random(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    purpose = _purpose(view, node)
+    if purpose:
+        yield Found(node, f"{name} can be foreseen, and makes {purpose!r}: use the secrets module")
+
+
+def _seed(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    given = node.args[0] if node.args else view.argument(node, "a")
+    if given is None:
+        return
+    made = view.names.resolve(given)
+    by_time = made.startswith(("time.", "datetime.", "os.getpid", "int()")) or any(
+        isinstance(part, ast.Call) and view.names.called(part).startswith(("time.", "datetime.", "os.getpid"))
+        for part in ast.walk(given)
+    )
+    constant = view.names.constant(given) is not None
+    if not (by_time or constant):
+        return
+    function = view.function_of(node)
+    holder: ast.AST | None = function or view.reading.tree
+    makes = next(
+        (
+            part
+            for part in (ast.walk(holder) if holder is not None else ())
+            if isinstance(part, ast.Call) and view.names.called(part) in _CALLS and _purpose(view, part)
+        ),
+        None,
+    )
+    if makes is not None or (function is not None and mentions(function.name, SECRET)):
+        yield Found(node, "the seed is known or easily guessed, and so is all that is made from it")
+
+
+def _uuid(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    purpose = _purpose(view, node)
+    if purpose:
+        yield Found(
+            node, f"{name} is made of the clock and the network address, and makes {purpose!r}: use secrets"
+        )
+
+
+CHECKS = (
+    Check(
+        Rule(
+            "predictable-secret",
+            "A secret is made with a generator that can be foreseen",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "The random module can be computed from a few of its values. Use the secrets module.",
+            bad="import random\n\ndef make_token():\n    return ''.join(random.choice('abc123') for _ in range(32))",
+            good="import secrets\n\ndef make_token():\n    return secrets.token_urlsafe(32)",
+            cwe=(338, 330),
+        ),
+        calls=_CALLS,
+        look=_weak_random,
+    ),
+    Check(
+        Rule(
+            "predictable-seed",
+            "A generator for secrets is seeded with a known value",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Whoever knows the time or the constant makes the same values. Use the secrets module, which needs no seed.",
+            bad="import random, time\n\ndef make_password():\n    random.seed(time.time())\n    return random.getrandbits(64)",
+            good="import secrets\n\ndef make_password():\n    return secrets.token_hex(16)",
+            cwe=(335, 337),
+        ),
+        calls=names("random.seed random.Random numpy.random.seed"),
+        look=_seed,
+    ),
+    Check(
+        Rule(
+            "guessable-identifier",
+            "A secret is an identifier of the clock",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "uuid1 holds the time and the network address: neighbours are easily guessed. Use secrets.token_urlsafe.",
+            bad="import uuid\n\ndef reset_token(user):\n    return str(uuid.uuid1())",
+            good="import secrets\n\ndef reset_token(user):\n    return secrets.token_urlsafe(32)",
+            cwe=(340, 341),
+        ),
+        calls=names("uuid.uuid1 uuid.uuid3 uuid.uuid5"),
+        look=_uuid,
+    ),
+)

@@ -1,0 +1,112 @@
+"""Memory and time that others decide about."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.models import Confidence, Severity
+from codeguard.reading.flowsinks import Sink
+from codeguard.reading.flowvalues import Use
+from codeguard.signals.base import Rule
+from codeguard.signals.insecure.base import Check, Found, View, names
+
+
+def _unbounded(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """`request.stream.read()`, `rfile.read(int(headers["Content-Length"]))` in a handler, without a limit."""
+    assert isinstance(node, ast.Call)
+    if not isinstance(node.func, ast.Attribute) or view.function_of(node) is None:
+        return
+    holder = ast.unparse(node.func.value)[:200]
+    if not holder.endswith(
+        ("request.stream", "rfile", "request.file", ".content", "environ['wsgi.input']", "upload", "request")
+    ):
+        return
+    if holder.endswith((".content", "upload")) and not view.is_route(node):
+        return
+    if holder.endswith("request") and "django" in view.modules:
+        return
+    length = node.args[0] if node.args else None
+    if length is not None and (view.names.constant(length) is not None or not _from_header(view, length)):
+        return
+    if _limited(view, node):
+        return
+    yield Found(node, "as much is read as the client sends")
+
+
+def _from_header(view: View, node: ast.expr) -> bool:
+    return any(
+        "content-length" in ast.unparse(value).lower() or "content_length" in ast.unparse(value).lower()
+        for value in [node, *view.names.values_of(node)]
+    )
+
+
+def _limited(view: View, node: ast.Call) -> bool:
+    function = view.function_of(node)
+    if function is None:
+        return False
+    return any(
+        isinstance(part, ast.Compare)
+        and isinstance(part.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+        or isinstance(part, ast.Call)
+        and view.names.called(part) == "min"
+        for part in ast.walk(function)
+    )
+
+
+CHECKS = (
+    Check(
+        Rule(
+            "unbounded-read",
+            "As much is read as a stranger sends",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "One request fills the memory. Read with a limit, and refuse what is longer.",
+            bad="from http.server import BaseHTTPRequestHandler\n\nclass Handler(BaseHTTPRequestHandler):\n"
+            '    def do_POST(self):\n        body = self.rfile.read(int(self.headers["Content-Length"]))\n        self.take(body)',
+            good="from http.server import BaseHTTPRequestHandler\n\nclass Handler(BaseHTTPRequestHandler):\n"
+            '    def do_POST(self):\n        length = min(int(self.headers["Content-Length"]), 1 << 20)\n'
+            "        self.take(self.rfile.read(length))",
+            cwe=(770, 400),
+        ),
+        methods=names("read"),
+        look=_unbounded,
+    ),
+    Check(
+        Rule(
+            "allocation-by-input",
+            "A stranger's number decides how much memory is taken",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "One request with a large number fills the memory. Compare it with a limit.",
+            bad='from flask import request\n\n@app.route("/zeros")\ndef zeros():\n'
+            '    return bytes(int(request.args["n"]))',
+            good='from flask import abort, request\n\n@app.route("/zeros")\ndef zeros():\n    n = int(request.args["n"])\n'
+            "    if n > 1000:\n        abort(400)\n    return bytes(n)",
+            cwe=(789, 1284),
+        ),
+        sinks=(
+            Sink(
+                "size",
+                Use.SIZE,
+                names=names(
+                    "bytearray bytes range os.urandom numpy.zeros numpy.ones numpy.empty itertools.repeat "
+                    "secrets.token_bytes secrets.token_hex itertools.permutations itertools.product time.sleep "
+                    "asyncio.sleep math.factorial"
+                ),
+                accepts=lambda names, call, name: (
+                    not (
+                        name in ("bytes", "bytearray")
+                        and not any(
+                            isinstance(part, ast.Call) and names.called(part) in ("int",)
+                            for argument in call.args
+                            for value in [argument, *names.values_of(argument)]
+                            for part in ast.walk(value)
+                        )
+                    )
+                ),
+            ),
+        ),
+        grades=(Severity.MEDIUM, None, None),
+    ),
+)

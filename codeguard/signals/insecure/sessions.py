@@ -1,0 +1,266 @@
+"""Tokens, cookies and forms that others can forge."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.models import Confidence, Severity
+from codeguard.signals.base import Rule
+from codeguard.signals.insecure.base import Check, Found, View, names
+
+_DECODE = names("jwt.decode jose.jwt.decode jwt.api_jwt.decode jwt.PyJWT.decode authlib.jose.jwt.decode")
+_SESSION_WORDS = (
+    "session",
+    "token",
+    "auth",
+    "sid",
+    "jwt",
+    "user",
+    "login",
+    "remember",
+    "csrf",
+    "access",
+    "refresh",
+)
+
+
+def _unverified(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    if name.endswith(("get_unverified_claims", "get_unverified_claims_of")):
+        yield Found(node, "the claims are read without a look at the signature")
+        return
+    if view.constant(node, "verify", default=True) is False:
+        yield Found(node, "verify=False accepts any token")
+    options = view.argument(node, "options")
+    for value in [options, *view.names.values_of(options)] if options is not None else []:
+        if isinstance(value, ast.Dict):
+            for key, given in zip(value.keys, value.values, strict=True):
+                if key is not None and view.names.text(key) in (
+                    "verify_signature",
+                    "verify_exp",
+                    "verify_aud",
+                ):
+                    if view.names.constant(given, True) is False and view.names.text(key) != "verify_aud":
+                        yield Found(node, f"{view.names.text(key)} is off")
+                        return
+    algorithms = view.argument(node, "algorithms", 2)
+    if algorithms is not None:
+        value = view.names.constant(algorithms, ())
+        listed = value if isinstance(value, tuple) else (value,)
+        if any(isinstance(item, str) and item.lower() == "none" for item in listed):
+            yield Found(node, "the algorithm none accepts any token")
+
+
+def _none(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    algorithm = view.constant(node, "algorithm", 2, "")
+    if isinstance(algorithm, str) and algorithm.lower() == "none":
+        yield Found(node, "the token is not signed")
+    elif view.argument(node, "algorithm") is not None and algorithm is None:
+        if isinstance(view.argument(node, "algorithm"), ast.Constant):
+            yield Found(node, "the token is not signed")
+
+
+def _cookie(view: View, node: ast.Call) -> str:
+    key = view.names.text(view.argument(node, "key", 0))
+    return "a cookie" if key is None else key
+
+
+def _matters(view: View, node: ast.Call) -> bool:
+    """Whether a cookie carries a session: by its name or its value's."""
+    given = view.argument(node, "value", 1)
+    text = (_cookie(view, node) + " " + ("" if given is None else ast.unparse(given))).lower()
+    return any(word in text for word in _SESSION_WORDS)
+
+
+def _insecure_cookie(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    yield from _flag(view, node, "secure", "also goes over http://")
+
+
+def _script_cookie(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    yield from _flag(view, node, "httponly", "can be read by scripts")
+
+
+def _flag(view: View, node: ast.AST, keyword: str, effect: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    if any(item.arg is None for item in node.keywords) or len(node.args) + len(node.keywords) < 2:
+        return
+    given = view.argument(node, keyword)
+    if (
+        given is None
+        and _matters(view, node)
+        or given is not None
+        and view.names.constant(given, True) is False
+    ):
+        yield Found(
+            node,
+            f"{_cookie(view, node)} {effect}",
+            None if given is not None or _matters(view, node) else Severity.LOW,
+        )
+
+
+def _samesite(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    given = view.argument(node, "samesite")
+    value = view.names.constant(given, "Lax")
+    if given is not None and (value is None or str(value).lower() == "none") and _matters(view, node):
+        yield Found(node, f"{_cookie(view, node)} is sent with requests from other sites")
+
+
+_COOKIE_SETTINGS = {
+    "SESSION_COOKIE_SECURE": "the session's cookie also goes over http://",
+    "CSRF_COOKIE_SECURE": "the cookie against forgery also goes over http://",
+    "REMEMBER_COOKIE_SECURE": "the login's cookie also goes over http://",
+}
+_SCRIPT_SETTINGS = {
+    "SESSION_COOKIE_HTTPONLY": "the session's cookie can be read by scripts",
+    "REMEMBER_COOKIE_HTTPONLY": "the login's cookie can be read by scripts",
+}
+
+
+def settings(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield names and values of settings, in all the ways that frameworks take them."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                yield target.id, node.value
+            elif isinstance(target, ast.Subscript):
+                yield view.names.text(target.slice) or "", node.value
+            elif isinstance(target, ast.Attribute):
+                yield target.attr.upper(), node.value
+    elif isinstance(node, ast.keyword) and node.arg:
+        yield node.arg, node.value
+
+
+def _setting(table: dict[str, str], view: View, node: ast.AST) -> Iterator[Found]:
+    for name, value in settings(view, node):
+        if name in table and view.names.constant(value, True) is False:
+            yield Found(node, table[name])
+
+
+def _csrf(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        for decorator in node.decorator_list:
+            called = decorator.func if isinstance(decorator, ast.Call) else decorator
+            for resolved in view.names.names_of(called):
+                inner = decorator.args[0] if isinstance(decorator, ast.Call) and decorator.args else called
+                if resolved.endswith("csrf_exempt") or view.names.resolve(inner).endswith("csrf_exempt"):
+                    yield Found(decorator, "other sites can send this form in the user's name")
+                elif (
+                    resolved.rpartition(".")[2] == "exempt"
+                    and "csrf" in resolved.lower() + ast.unparse(called).lower()
+                ):
+                    yield Found(decorator, "other sites can send this form in the user's name")
+        return
+    if isinstance(node, ast.Call):
+        if name.endswith("csrf_exempt") and not isinstance(view.parent(node), ast.FunctionDef | ast.ClassDef):
+            yield Found(node, "other sites can send this form in the user's name")
+        return
+    for setting, value in settings(view, node):
+        if (
+            setting in ("WTF_CSRF_ENABLED", "WTF_CSRF_CHECK_DEFAULT", "CSRF_ENABLED")
+            and view.names.constant(value, True) is False
+        ):
+            yield Found(node, f"{setting} is off: other sites can send forms in the user's name")
+
+
+CHECKS = (
+    Check(
+        Rule(
+            "unverified-jwt",
+            "A JSON web token is believed without its signature",
+            Severity.HIGH,
+            Confidence.HIGH,
+            "Anyone can write a token with any user in it. Verify it with the key and a fixed list of algorithms.",
+            bad='import jwt\n\ndef user(token):\n    return jwt.decode(token, options={"verify_signature": False})["sub"]',
+            good='import jwt\n\ndef user(token, key):\n    return jwt.decode(token, key, algorithms=["RS256"])["sub"]',
+            cwe=(347, 345),
+        ),
+        calls=_DECODE | names("jose.jwt.get_unverified_claims jose.jws.get_unverified_claims"),
+        look=_unverified,
+    ),
+    Check(
+        Rule(
+            "unsigned-jwt",
+            "A JSON web token is made without a signature",
+            Severity.MEDIUM,
+            Confidence.HIGH,
+            "Anyone can change such a token. Sign it with HS256 or RS256.",
+            bad='import jwt\n\ndef token(user):\n    return jwt.encode({"sub": user}, "", algorithm="none")',
+            good='import jwt\n\ndef token(user, key):\n    return jwt.encode({"sub": user}, key, algorithm="HS256")',
+            cwe=(327, 347),
+        ),
+        calls=names("jwt.encode jose.jwt.encode jwt.api_jwt.encode"),
+        look=_none,
+    ),
+    Check(
+        Rule(
+            "cookie-not-secure",
+            "A session's cookie is also sent over http://",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Whoever listens takes over the session. Set secure=True.",
+            bad='def login(response, token):\n    response.set_cookie("session", token, httponly=True)',
+            good='def login(response, token):\n    response.set_cookie("session", token, httponly=True, secure=True)',
+            cwe=(614,),
+        ),
+        methods=names("set_cookie set_signed_cookie"),
+        nodes=(ast.Assign, ast.keyword),
+        look=lambda view, node, name: (
+            _insecure_cookie(view, node, name)
+            if isinstance(node, ast.Call)
+            else _setting(_COOKIE_SETTINGS, view, node)
+        ),
+    ),
+    Check(
+        Rule(
+            "cookie-for-scripts",
+            "A session's cookie can be read by scripts",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "A script that gets into the page takes the session with it. Set httponly=True.",
+            bad='def login(response, token):\n    response.set_cookie("session", token, secure=True)',
+            good='def login(response, token):\n    response.set_cookie("session", token, httponly=True, secure=True)',
+            cwe=(1004,),
+        ),
+        methods=names("set_cookie set_signed_cookie"),
+        nodes=(ast.Assign, ast.keyword),
+        look=lambda view, node, name: (
+            _script_cookie(view, node, name)
+            if isinstance(node, ast.Call)
+            else _setting(_SCRIPT_SETTINGS, view, node)
+        ),
+    ),
+    Check(
+        Rule(
+            "cookie-for-other-sites",
+            "A session's cookie is sent with requests from other sites",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "SameSite=None lets other sites act in the user's name. Use Lax or Strict.",
+            bad="def login(response, token):\n"
+            '    response.set_cookie("session", token, httponly=True, secure=True, samesite="None")',
+            good="def login(response, token):\n"
+            '    response.set_cookie("session", token, httponly=True, secure=True, samesite="Lax")',
+            cwe=(1275,),
+        ),
+        methods=names("set_cookie set_signed_cookie"),
+        look=_samesite,
+    ),
+    Check(
+        Rule(
+            "csrf-protection-off",
+            "The protection against forged forms is switched off",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Other sites can send the form in the user's name. Leave the protection on; for an API use tokens in headers.",
+            bad="from django.views.decorators.csrf import csrf_exempt\n\n@csrf_exempt\ndef transfer(request):\n    pass",
+            good="def transfer(request):\n    pass",
+            cwe=(352,),
+        ),
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.keyword),
+        calls=names("django.views.decorators.csrf.csrf_exempt"),
+        look=_csrf,
+    ),
+)

@@ -1,0 +1,280 @@
+"""Connections that others can read or take over: TLS, SSH, clear text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.models import Confidence, Severity
+from codeguard.signals.base import Rule
+from codeguard.signals.insecure.base import Check, Found, View, names
+from codeguard.signals.insecure.words import PASSWORD, mentions
+
+_VERBS = ("get", "post", "put", "patch", "delete", "head", "options", "request", "stream")
+_REQUESTS = frozenset(
+    f"{owner}.{verb}"
+    for owner in (
+        "requests",
+        "requests.Session",
+        "requests.session",
+        "httpx",
+        "httpx.Client",
+        "httpx.AsyncClient",
+    )
+    for verb in _VERBS
+) | names("httpx.Client httpx.AsyncClient")
+_OLD = ("SSLv2", "SSLv3", "TLSv1", "TLSv1_1", "PROTOCOL_SSLv2", "PROTOCOL_SSLv3", "PROTOCOL_TLSv1", "PROTOCOL_TLSv1_1",
+        "SSLv2_METHOD", "SSLv3_METHOD", "TLSv1_METHOD", "TLSv1_1_METHOD", "PROTOCOL_SSLv23")  # fmt: skip
+_LOCAL = ("localhost", "127.", "[::1]", "0.0.0.0", "::1", "example", "{")
+
+
+def _no_verification(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    if name in ("ssl._create_unverified_context", "ssl._create_stdlib_context"):
+        if name == "ssl._create_unverified_context":
+            yield Found(node, "the context trusts every certificate")
+        return
+    for keyword in (
+        "verify",
+        "verify_ssl",
+        "ssl",
+        "verify_certs",
+        "ssl_verify",
+        "validate_certs",
+        "check_hostname",
+    ):
+        given = view.argument(node, keyword)
+        if given is not None and view.names.constant(given, True) is False:
+            yield Found(node, f"{keyword}=False trusts every certificate")
+            return
+    for keyword in ("cert_reqs", "ssl_cert_reqs"):
+        given = view.argument(node, keyword)
+        if given is not None and (
+            view.names.resolve(given).endswith("CERT_NONE")
+            or view.names.constant(given, "") in ("CERT_NONE", None, "none")
+        ):
+            yield Found(node, f"{keyword} asks for no certificate")
+
+
+def _assigned(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    if isinstance(node, ast.Call):
+        yield from _no_verification(view, node, name)
+        return
+    assert isinstance(node, ast.Assign)
+    for target in node.targets:
+        if not isinstance(target, ast.Attribute):
+            continue
+        value = view.names.resolve(node.value)
+        if target.attr == "verify_mode" and value.endswith("CERT_NONE"):
+            yield Found(node, "the context asks for no certificate")
+        elif target.attr == "verify" and view.names.constant(node.value, True) is False:
+            if view.modules & {"requests", "httpx"}:
+                yield Found(node, "the session trusts every certificate")
+        elif target.attr == "_create_default_https_context" and "unverified" in value:
+            yield Found(node, "every HTTPS request of the process trusts every certificate")
+
+
+def _hostname(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    if isinstance(node, ast.Call):
+        if view.constant(node, "assert_hostname", default=True) is False:
+            yield Found(node, "the certificate of any other host is accepted")
+        return
+    assert isinstance(node, ast.Assign)
+    for target in node.targets:
+        if isinstance(target, ast.Attribute) and target.attr in ("check_hostname", "assert_hostname"):
+            if view.names.constant(node.value, True) is False:
+                yield Found(node, "the certificate of any other host is accepted")
+
+
+def _old_protocol(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Attribute)
+    resolved = view.names.resolve(node)
+    owner, _, last = resolved.rpartition(".")
+    if last not in _OLD or not owner.startswith(("ssl", "OpenSSL.SSL")) or last == "PROTOCOL_SSLv23":
+        return
+    parent = view.parent(node)
+    if isinstance(parent, ast.Compare | ast.Subscript | ast.List | ast.Tuple | ast.Attribute):
+        return
+    if isinstance(parent, ast.Assign) and not any(
+        isinstance(target, ast.Attribute) and target.attr == "minimum_version" or isinstance(target, ast.Name)
+        for target in parent.targets
+    ):
+        return
+    yield Found(node, f"{last} is broken: at least TLS 1.2")
+
+
+def _host_key(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    if name.startswith("asyncssh."):
+        given = view.argument(node, "known_hosts")
+        if given is not None and view.names.constant(given, "") is None:
+            yield Found(node, "known_hosts=None accepts any server")
+        return
+    policy = node.args[0] if node.args else view.argument(node, "policy")
+    if policy is not None:
+        chosen = view.names.resolve(policy)
+        if "AutoAddPolicy" in chosen or "WarningPolicy" in chosen:
+            yield Found(node, f"{chosen.removesuffix('()')} accepts any server")
+
+
+def _cleartext(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    if name.startswith("ftplib.FTP"):
+        yield Found(node, "FTP sends password and files in clear text: use FTP_TLS or SFTP")
+    elif name.startswith("telnetlib"):
+        yield Found(node, "Telnet sends passwords in clear text: use SSH")
+    elif name.endswith(".login"):
+        owner = view.function_of(node) or view.reading.tree
+        calls = [part for part in ast.walk(owner) if isinstance(part, ast.Call)] if owner is not None else []
+        if not any(
+            isinstance(part.func, ast.Attribute) and part.func.attr in ("starttls", "stls") for part in calls
+        ):
+            yield Found(node, f"{name} before STARTTLS sends the password in clear text")
+
+
+def _credentials(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """`requests.post("http://…", data={"password": …})`, `auth=`, a token in the headers."""
+    assert isinstance(node, ast.Call)
+    address = view.argument(node, "url", 1 if name.endswith(".request") else 0)
+    text = _start(view, address)
+    if not text.startswith("http://") or any(part in text[7:24] for part in _LOCAL):
+        return
+    given = [item for item in node.keywords if item.arg in ("auth", "data", "json", "headers", "params")]
+    for item in given:
+        words = _keys(view, item.value)
+        if item.arg == "auth" or any(
+            mentions(word, PASSWORD) or word.lower() in _CREDENTIALS for word in words
+        ):
+            yield Found(node, "credentials go over http:// in clear text")
+            return
+
+
+_CREDENTIALS = frozenset({"authorization", "token", "api_key", "apikey", "x-api-key", "secret", "access_token", "card",
+                          "card_number", "cvv", "ssn"})  # fmt: skip
+
+
+def _start(view: View, node: ast.expr | None) -> str:
+    if node is None:
+        return ""
+    text = view.names.text(node)
+    if text is not None:
+        return text
+    for value in view.names.values_of(node):
+        node = value
+    if isinstance(node, ast.JoinedStr) and node.values:
+        first = node.values[0]
+        return _start(view, first.value if isinstance(first, ast.FormattedValue) else first)
+    if isinstance(node, ast.BinOp):
+        return _start(view, node.left)
+    return ""
+
+
+def _keys(view: View, node: ast.expr) -> list[str]:
+    values = view.names.values_of(node) if isinstance(node, ast.Name) else [node]
+    return [
+        key.value
+        for value in values
+        if isinstance(value, ast.Dict)
+        for key in value.keys
+        if isinstance(key, ast.Constant) and isinstance(key.value, str)
+    ]
+
+
+CHECKS = (
+    Check(
+        Rule(
+            "tls-not-verified",
+            "A TLS connection trusts every certificate",
+            Severity.MEDIUM,
+            Confidence.HIGH,
+            "Anyone on the way can read and change the traffic. Leave verification on; name a private CA in verify=.",
+            bad='import requests\n\nrequests.get("https://example.com", verify=False, timeout=5)',
+            good='import requests\n\nrequests.get("https://example.com", verify="ca.pem", timeout=5)',
+            cwe=(295,),
+        ),
+        calls=_REQUESTS
+        | names(
+            "ssl._create_unverified_context aiohttp.TCPConnector urllib3.PoolManager urllib3.HTTPSConnectionPool "
+            "elasticsearch.Elasticsearch ssl.wrap_socket aiohttp.ClientSession.get aiohttp.ClientSession.post "
+            "redis.Redis websockets.connect ldap3.Tls boto3.client"
+        ),
+        nodes=(ast.Assign,),
+        look=_assigned,
+    ),
+    Check(
+        Rule(
+            "hostname-not-verified",
+            "The host's name is not compared with its certificate",
+            Severity.MEDIUM,
+            Confidence.HIGH,
+            "Any valid certificate, of any host, is accepted. Leave check_hostname on.",
+            bad="import ssl\n\ncontext = ssl.create_default_context()\ncontext.check_hostname = False",
+            good="import ssl\n\ncontext = ssl.create_default_context()",
+            cwe=(297,),
+        ),
+        nodes=(ast.Assign,),
+        calls=names("urllib3.HTTPSConnectionPool urllib3.PoolManager"),
+        look=_hostname,
+    ),
+    Check(
+        Rule(
+            "old-tls",
+            "A protocol older than TLS 1.2",
+            Severity.MEDIUM,
+            Confidence.HIGH,
+            "SSL and early TLS are broken. Use ssl.create_default_context, or a minimum of TLSv1_2.",
+            bad="import ssl\n\ncontext = ssl.SSLContext(ssl.PROTOCOL_TLSv1)",
+            good="import ssl\n\ncontext = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)",
+            cwe=(327, 757),
+        ),
+        nodes=(ast.Attribute,),
+        look=_old_protocol,
+    ),
+    Check(
+        Rule(
+            "ssh-host-key",
+            "An SSH client accepts any server",
+            Severity.MEDIUM,
+            Confidence.HIGH,
+            "A server in between takes the password. Load known_hosts and keep RejectPolicy.",
+            bad="import paramiko\n\nclient = paramiko.SSHClient()\nclient.set_missing_host_key_policy(paramiko.AutoAddPolicy())",
+            good="import paramiko\n\nclient = paramiko.SSHClient()\nclient.load_system_host_keys()",
+            cwe=(322, 295),
+        ),
+        calls=names("asyncssh.connect"),
+        methods=names("set_missing_host_key_policy"),
+        look=_host_key,
+    ),
+    Check(
+        Rule(
+            "cleartext-protocol",
+            "A password goes over a protocol in clear text",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "FTP, Telnet and mail before STARTTLS can be read on the way. Use SFTP, SSH, SMTP_SSL or starttls().",
+            bad='import ftplib\n\ndef upload(password):\n    ftplib.FTP("ftp.example.com", "me", password)',
+            good='import ftplib\n\ndef upload(password):\n    ftplib.FTP_TLS("ftp.example.com", "me", password)',
+            cwe=(319,),
+        ),
+        calls=names(
+            "ftplib.FTP telnetlib.Telnet smtplib.SMTP.login poplib.POP3.pass_ imaplib.IMAP4.login nntplib.NNTP.login"
+        ),
+        look=_cleartext,
+    ),
+    Check(
+        Rule(
+            "cleartext-credentials",
+            "Credentials go over http://",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Everyone on the way reads them. Use https://.",
+            bad="import requests\n\ndef login(password):\n"
+            '    requests.post("http://shop.test/login", data={"password": password}, timeout=5)',
+            good="import requests\n\ndef login(password):\n"
+            '    requests.post("https://shop.test/login", data={"password": password}, timeout=5)',
+            cwe=(319, 523),
+        ),
+        calls=_REQUESTS,
+        look=_credentials,
+    ),
+)

@@ -1,0 +1,17 @@
+"""What names of secrets look like."""
+
+from __future__ import annotations
+
+import re
+
+PASSWORD = re.compile(r"passw|passphrase|\bpwd|_pwd|passcode|\bpw\b|(?<![a-z])pin(?:_?code)?(?![a-z])")
+SECRET = re.compile(
+    r"passw|passphrase|pwd|secret|token|api_?key|access_?key|private_?key|auth_?key|credential|signature|"
+    r"session_?id|otp|csrf|encryption_?key|signing_?key|master_?key|reset_?code|verification_?code|nonce|"
+    r"invite_?code|activation|cookie|licen[cs]e_?key|(?<![a-z])salt|(?<![a-z])sid(?![a-z])"
+)
+
+
+def mentions(text: str, pattern: re.Pattern[str]) -> bool:
+    """Whether a name, or a line of code, speaks of what a pattern stands for; case does not count."""
+    return pattern.search(text[:2000].lower()) is not None
