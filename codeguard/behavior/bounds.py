@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from codeguard.behavior.domain import Bounds
+from codeguard.behavior.shapes import Bounds
 from codeguard.behavior.source import Parameter
 
 NUMBER = r"(-?\d+(?:\.\d+)?(?:\s*(?:\*\*|\^)\s*\d+)?)"

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from codeguard.behavior.calls import NotPlainError, read_literal
-from codeguard.behavior.generate import Arguments
+from codeguard.behavior.pools import Arguments
 from codeguard.behavior.source import Definition, Parameter
 
 MAX_LITERALS = 6

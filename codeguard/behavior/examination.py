@@ -11,8 +11,8 @@ from codeguard.behavior.coverage import merged, unreached
 from codeguard.behavior.effects import Capability, beyond, observed
 from codeguard.behavior.effecttables import CONVICTING
 from codeguard.behavior.examples import Spec
-from codeguard.behavior.generate import Arguments
 from codeguard.behavior.matching import Similarity
+from codeguard.behavior.pools import Arguments
 from codeguard.behavior.profiles import Profile, answers, random_for
 from codeguard.behavior.running import Batch, Runner, Steps, call_of
 from codeguard.behavior.shrink import size, smaller

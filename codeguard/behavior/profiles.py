@@ -17,7 +17,8 @@ from codeguard.behavior.effects import Capability, capabilities, observed
 from codeguard.behavior.effecttables import CHANCE, CLOCK, ENVIRONMENT
 from codeguard.behavior.examples import Example, Prints, Returns
 from codeguard.behavior.folding import constants_of, literals_of
-from codeguard.behavior.generate import Arguments, generate
+from codeguard.behavior.generate import generate
+from codeguard.behavior.pools import Arguments
 from codeguard.behavior.references import Reference
 from codeguard.behavior.running import Batch, Runner, Steps, call_of
 from codeguard.behavior.source import parse

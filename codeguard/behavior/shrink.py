@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from codeguard.behavior.generate import Arguments
+from codeguard.behavior.pools import Arguments
 
 MAX_DEPTH = 6
 

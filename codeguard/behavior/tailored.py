@@ -11,12 +11,14 @@ from functools import partial
 from random import Random
 
 from codeguard.behavior.candidate import Candidate
-from codeguard.behavior.domain import Domain, Shape, kind_of
+from codeguard.behavior.domain import Domain
 from codeguard.behavior.folding import UnknownError, constants_of, fold, literals_of
-from codeguard.behavior.generate import Arguments, generate
+from codeguard.behavior.generate import generate
 from codeguard.behavior.guards import Guard, guards_of
 from codeguard.behavior.openings import Slots, nearby, openings, shut_guards
+from codeguard.behavior.pools import Arguments
 from codeguard.behavior.references import Reference
+from codeguard.behavior.shapes import Shape, kind_of
 from codeguard.behavior.source import parse
 
 MAX_BASES = 3

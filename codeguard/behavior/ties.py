@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from codeguard.behavior.generate import Arguments
+from codeguard.behavior.pools import Arguments
 from codeguard.behavior.profiles import Observed, Profile
 from codeguard.behavior.running import Batch, Runner, Steps
 from codeguard.behavior.values import Comparison, agrees

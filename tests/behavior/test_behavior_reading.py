@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 
 from codeguard.behavior.bounds import bounds_of
 from codeguard.behavior.docexamples import docstring_examples
-from codeguard.behavior.domain import Bounds, learn, learn_domain
+from codeguard.behavior.domain import learn_domain
 from codeguard.behavior.effects import capabilities
 from codeguard.behavior.examples import Raises, Returns
 from codeguard.behavior.folding import UnknownError, fold
 from codeguard.behavior.generate import generate
 from codeguard.behavior.layout import spread_out
+from codeguard.behavior.learning import learn
 from codeguard.behavior.profiles import random_for
+from codeguard.behavior.shapes import Bounds
 from codeguard.behavior.shrink import size, smaller
 from codeguard.behavior.source import Definition, definitions, read_module
 from codeguard.behavior.surroundings import extract
