@@ -1,0 +1,80 @@
+"""What the benchmarks of the audit share: static signals over texts, counts, a JSON file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from codeguard.auditing.inspecting import Inspector, Source
+from codeguard.findings import Finding
+from codeguard.models import Severity
+from codeguard.signals import Context, load_file_signals
+from experiments.text.common import wilson
+
+EXTENSIONS = {
+    "python": "py", "javascript": "js", "typescript": "ts", "go": "go", "c": "c", "cpp": "cpp", "csharp": "cs",
+    "java": "java", "rust": "rs", "bash": "sh", "ruby": "rb", "php": "php", "markdown": "md", "text": "txt",
+}  # fmt: skip
+
+
+@cache
+def inspector() -> Inspector:
+    """Return the static signals with nothing trusted."""
+    return Inspector(load_file_signals(), Context(), keep=False)
+
+
+def findings_in(text: str, host: str = "python", least: Severity = Severity.MEDIUM) -> list[Finding]:
+    """Return the findings of at least a severity in a text, as a file of a host language named the same for all."""
+    source = Source(f"snippet.{EXTENSIONS.get(host, 'txt')}", data=text.encode("utf-8", "surrogatepass"))
+    return [item for item in inspector().inspect(source).findings if item.severity >= least]
+
+
+def touches(finding: Finding, first: int, last: int) -> bool:
+    """Say whether a finding overlaps lines, 1-based and inclusive."""
+    return finding.place.start_line <= last and finding.place.end_line >= first
+
+
+def rate(hits: int, count: int) -> dict[str, Any]:
+    """Return a proportion with its Wilson interval, rounded for a report."""
+    low, high = wilson(hits, count)
+    return {
+        "hits": hits,
+        "n": count,
+        "share": round(hits / count, 4) if count else None,
+        "low": round(low, 4),
+        "high": round(high, 4),
+    }
+
+
+def rates(groups: Mapping[str, Iterable[bool]]) -> dict[str, Any]:
+    """Return the proportion of each group, by its name."""
+    listed = {name: list(values) for name, values in sorted(groups.items())}
+    return {name: rate(sum(values), len(values)) for name, values in listed.items()}
+
+
+def grouped(pairs: Iterable[tuple[str, bool]]) -> dict[str, list[bool]]:
+    """Return answers by the name of their group."""
+    groups: dict[str, list[bool]] = {}
+    for name, value in pairs:
+        groups.setdefault(name, []).append(value)
+    return groups
+
+
+def parser_of(doc: str | None) -> argparse.ArgumentParser:
+    """Return a parser with the option that every benchmark of the audit has."""
+    parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    return parser
+
+
+def finish(figures: Mapping[str, Any], json_file: Path | None) -> None:
+    """Print the figures, and write them where asked."""
+    text = json.dumps(figures, indent=1, ensure_ascii=True)
+    print(text)
+    if json_file is not None:
+        json_file.parent.mkdir(parents=True, exist_ok=True)
+        json_file.write_text(text + "\n", encoding="ascii")
