@@ -1,0 +1,128 @@
+"""Kill -9, a full disk, a read-only folder, an older store: one clear line, nothing lost."""
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.benchmarks.crash import crash
+
+LIMITED = (
+    "import resource, sys; size = int(sys.argv.pop(1)); resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))\n"
+    "from codeguard.cli import main; main()"
+)
+INDEX = ("index", ".", "--trust", "ours", "--embedding", "lexical")
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    folder = tmp_path / "corpus"
+    (folder / "ours").mkdir(parents=True)
+    (folder / "ours" / "m.py").write_text("def add(a, b):\n    return a + b\n")
+    return folder
+
+
+def grow(corpus: Path, count: int) -> None:
+    for number in range(count):
+        lines = "\n".join(f"    x = x * {number} + {line}" for line in range(30))
+        (corpus / f"g{number}.py").write_text(f"def g{number}(x):\n{lines}\n    return x\n")
+
+
+def run(corpus: Path, *words: str, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    command = before or (sys.executable, "-m", "codeguard")
+    return subprocess.run(
+        [*command, *words], cwd=corpus, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def one_line(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 2, done.stdout + done.stderr
+    (line,) = done.stderr.strip().splitlines()
+    assert "Traceback" not in line
+    assert "internal error" not in line
+    return line
+
+
+def whole(corpus: Path) -> None:
+    """Everything is as it should be, and the same command completes."""
+    done = run(corpus, *INDEX, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["files"] == len(list(corpus.rglob("*.py")))
+    verified = run(corpus, "store", "verify", "--all")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    outcome = crash(8, 2, tmp_path, files=15)
+    assert outcome.trials == 8
+    assert outcome.failures == []
+
+
+@pytest.mark.parametrize(
+    "size",
+    [300_000, pytest.param(20_000, marks=pytest.mark.slow), pytest.param(900_000, marks=pytest.mark.slow)],
+)
+def test_no_file_may_grow(corpus: Path, size: int) -> None:
+    """The limit on a file's size stands in for a full disk where no file system can be mounted."""
+    run(corpus, *INDEX)
+    grow(corpus, 150)
+    one_line(run(corpus, *INDEX, before=(sys.executable, "-c", LIMITED, str(size))))
+    whole(corpus)
+
+
+@pytest.mark.parametrize("megabytes", [pytest.param(1, marks=pytest.mark.slow), 2])
+def test_a_full_disk(corpus: Path, tmp_path: Path, megabytes: int) -> None:
+    """In a namespace of its own, the state directory is a small file system; what is in it at the end is kept."""
+    grow(corpus, 300)
+    kept = tmp_path / "kept"
+    script = (
+        f"mkdir -p .codeguard && mount -t tmpfs -o size={megabytes}m none .codeguard && "
+        f'"$@"; code=$?; cp -a .codeguard {kept}; exit $code'
+    )
+    namespace = ("unshare", "-rm", "sh", "-c", script, "sh", sys.executable, "-m", "codeguard")
+    if subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode != 0:
+        pytest.skip("no user namespaces here")
+    one_line(run(corpus, *INDEX, before=namespace))
+    shutil.rmtree(corpus / ".codeguard")
+    kept.rename(corpus / ".codeguard")
+    whole(corpus)
+
+
+def test_a_read_only_index_is_one_line_and_stays_as_it_is(corpus: Path) -> None:
+    run(corpus, *INDEX)
+    before = {path: path.read_bytes() for path in (corpus / ".codeguard").rglob("*") if path.is_file()}
+    script = (
+        'mount -t tmpfs -o size=50m none /mnt && cp -a .codeguard /mnt/s && mount -o remount,ro /mnt && "$@"'
+    )
+    namespace = ("unshare", "-rm", "sh", "-c", script, "sh", sys.executable, "-m", "codeguard")
+    if subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode != 0:
+        pytest.skip("no user namespaces here")
+    for words in ((*INDEX, "--store", "/mnt/s"), ("query", "add", "--store", "/mnt/s")):
+        one_line(run(corpus, *words, before=namespace))
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize("words", [INDEX, ("query", "add"), ("store", "verify"), ("store", "compact")])
+def test_a_store_of_another_version_is_one_line_and_stays_as_it_is(
+    corpus: Path, words: tuple[str, ...]
+) -> None:
+    run(corpus, *INDEX)
+    catalog = corpus / ".codeguard" / "catalog.sqlite3"
+    db = sqlite3.connect(catalog)
+    db.execute("PRAGMA user_version = 97")
+    db.close()
+    before = catalog.read_bytes()
+    assert "another version" in one_line(run(corpus, *words))
+    assert catalog.read_bytes() == before
+
+
+def test_an_environment_that_redirects_chroma_does_not(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERSIST_DIRECTORY", str(corpus / "elsewhere"))
+    whole(corpus)
+    assert not (corpus / "elsewhere").exists()
+    assert (corpus / ".codeguard" / "chroma" / "chroma.sqlite3").exists()
