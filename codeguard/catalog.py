@@ -15,13 +15,15 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from codeguard import lexical
 from codeguard.errors import StoreError
 from codeguard.models import Chunk, ChunkKind, SourceFile, Span, text_digest
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 PARAMETERS = 500  # of one statement; SQLite's own limit is at least 999
 
 _SCHEMA = """
@@ -108,21 +110,26 @@ class Catalog:
         return db
 
     def _ensure_schema(self, db: sqlite3.Connection) -> None:
-        version = int(db.execute("PRAGMA user_version").fetchone()[0])
-        if version == 0:
-            db.execute("BEGIN IMMEDIATE")
-            if int(db.execute("PRAGMA user_version").fetchone()[0]) == 0:
-                for statement in _SCHEMA.split(";"):
-                    db.execute(statement)
-                db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            db.execute("COMMIT")
-        elif version != SCHEMA_VERSION:
+        version = _version(db)
+        if version not in (0, 1, SCHEMA_VERSION):
             raise StoreError(
                 f"the catalog {self.path} is of another version of codeguard",
                 got=version,
                 expected=SCHEMA_VERSION,
                 hint="index again into a new folder (--store)",
             )
+        if version == SCHEMA_VERSION:
+            return
+        db.execute("BEGIN IMMEDIATE")
+        version = _version(db)  # another process may have been first
+        if version != SCHEMA_VERSION:
+            for statement in (_SCHEMA if version == 0 else "").split(";") + lexical.SCHEMA.split(";"):
+                db.execute(statement)
+            lexical.add(
+                db, (lexical.Document(*row) for row in db.execute("SELECT id, symbol, text FROM chunks"))
+            )
+            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        db.execute("COMMIT")
 
     @contextlib.contextmanager
     def _told(self, what: str) -> Iterator[None]:
@@ -155,6 +162,10 @@ class Catalog:
         with self._told("cannot be read"):
             return self._db.execute(statement, parameters).fetchall()
 
+    def generation(self) -> tuple[int, int]:
+        """Return what changes whenever the catalog does, by this process or another."""
+        return int(self._rows("PRAGMA data_version")[0][0]), self._db.total_changes
+
     def meta(self, key: str) -> str | None:
         """Return a remembered setting, None where there is none."""
         rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
@@ -184,8 +195,10 @@ class Catalog:
     def put_file(self, file: SourceFile, state: FileState) -> None:
         """Replace a file's chunks; the intents for the vector store come with it. Call in a transaction."""
         ids = chunk_ids(file.chunks)
-        before = {row[0] for row in self._db.execute("SELECT id FROM chunks WHERE path = ?", (file.path,))}
-        self._intend("delete", before - set(ids))
+        before = self._documents(file.path)
+        gone = before.keys() - set(ids)
+        self._intend("delete", gone)
+        lexical.remove(self._db, [before[id_] for id_ in sorted(gone)])
         self._db.execute("DELETE FROM files WHERE path = ?", (file.path,))
         self._db.execute(
             "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?)",
@@ -202,14 +215,33 @@ class Catalog:
                 for ordinal, (id_, chunk) in enumerate(zip(ids, file.chunks, strict=True))
             ],
         )  # fmt: skip
-        self._intend("write", set(ids) - before)
+        self._intend("write", set(ids) - before.keys())
+        lexical.add(
+            self._db,
+            [
+                lexical.Document(id_, chunk.symbol, chunk.text)
+                for id_, chunk in zip(ids, file.chunks, strict=True)
+                if id_ not in before
+            ],
+        )
 
     def remove_file(self, path: str) -> None:
         """Forget a file; the intents for the vector store come with it. Call in a transaction."""
-        self._intend(
-            "delete", {row[0] for row in self._db.execute("SELECT id FROM chunks WHERE path = ?", (path,))}
-        )
+        gone = self._documents(path)
+        self._intend("delete", gone)
+        lexical.remove(self._db, gone.values())
         self._db.execute("DELETE FROM files WHERE path = ?", (path,))
+
+    def _documents(self, path: str) -> dict[str, lexical.Document]:
+        rows = self._db.execute(
+            "SELECT id, symbol, text FROM chunks WHERE path = ? ORDER BY ordinal", (path,)
+        )
+        return {row[0]: lexical.Document(*row) for row in rows}
+
+    def lexical_scores(self, query: str, count: int) -> dict[str, float]:
+        """Return the BM25 scores of the `count` chunks that share most words with a query, best first."""
+        with self._told("cannot be read"):
+            return lexical.search(self._db, query, count)
 
     def _intend(self, action: str, ids: Iterable[str]) -> None:
         self._db.executemany(
@@ -323,9 +355,19 @@ class Catalog:
         self.close()
 
 
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
 _COLUMNS = (
     "id, path, symbol, kind, start_line, end_line, start_byte, end_byte, text, sha256, language, imports"
 )
+
+
+@lru_cache(maxsize=256)
+def _imports(value: str) -> tuple[str, ...]:
+    """Every chunk of a file has the same ones."""
+    return tuple(json.loads(value))
 
 
 def _chunk(row: Sequence[Any]) -> Chunk:
@@ -338,5 +380,5 @@ def _chunk(row: Sequence[Any]) -> Chunk:
         text=row[8],
         sha256=text_digest(row[8]),
         language=row[10],
-        imports=tuple(json.loads(row[11])),
+        imports=_imports(row[11]),
     )

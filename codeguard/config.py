@@ -90,6 +90,8 @@ class Settings:
     `share` lets a process of ours hold an embedded store and serve every
     process of this user, until it was idle for `share_idle_s` seconds;
     without it the store belongs to one process at a time.
+    `lexical_weight` is the share of the words in retrieval, 0 to 1: 0 leaves it to the vectors alone, None is
+    what was measured to suit the embedding (see `codeguard.fusion`).
     `source` is the configuration file that this was read from, if not the user's own.
     """
 
@@ -99,6 +101,7 @@ class Settings:
     embedding: str = "auto"
     specs: tuple[str, ...] = ()
     jobs: int | None = None
+    lexical_weight: float | None = None
     share: bool = True
     share_idle_s: float = 60.0
     require_signature: bool = False
@@ -107,6 +110,10 @@ class Settings:
     signing: Mapping[str, Any] = field(default_factory=dict)
     source: str | None = None
     fixed_seed: bytes | None = None  # experiments only: a seed that an attacker may know
+
+    def __post_init__(self) -> None:
+        if self.lexical_weight is not None and not 0 <= self.lexical_weight <= 1:
+            raise ConfigError("lexical_weight", got=self.lexical_weight, expected="0 to 1")
 
     @property
     def remote(self) -> bool:
@@ -169,6 +176,7 @@ def _settings(table: Mapping[str, Any], where: str) -> Settings:
         "embedding": str,
         "specs": list,
         "jobs": int,
+        "lexical_weight": float,
         "share": bool,
         "share_idle_s": float,
         "require_signature": bool,

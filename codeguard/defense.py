@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from codeguard.acceptance import SIGNAL as ACCEPTANCE
 from codeguard.acceptance import Acceptances
 from codeguard.config import DefenseConfig
-from codeguard.models import Chunk, Confidence, Evidence, Severity, SourceFile, Trust
+from codeguard.models import Chunk, Confidence, Evidence, Severity, SourceFile, Trust, Verdict
 from codeguard.provenance import VerifiedManifest
 from codeguard.rerank import DETECTOR_ERROR, Judged, Ranked, rank
 from codeguard.scoring import standardise
-from codeguard.signals import Context, Signal, Subject, load_signals
+from codeguard.signals import Context, Moment, Signal, Subject, load_signals
 from codeguard.static_evidence import StaticEvidence
+
+KEPT_EVIDENCE = 100_000  # of one chunk and one signal each
+STATIC = "static"
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A retrieved chunk with its file and its cosine distance to the query."""
+    """A retrieved chunk with its file and its cosine distance to the query.
+
+    `cost` is what retrieval ordered it by where that was not the distance
+    alone (see `codeguard.fusion`); less is nearer.
+    """
 
     id: str
     chunk: Chunk
     file: SourceFile
     distance: float
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,8 @@ class DefenseManager:
             is inactive, which `inactive` tells. `static` (a `StaticEvidence`) adds the static signals,
             `acceptances` says what a person has overruled.
         signals: instead of the registered ones.
+        remember: keep what signals of moment INDEX say of a candidate, by its id, until `forget`. Only
+            for whoever gives the same id to the same chunk of the same file alone.
     """
 
     def __init__(
@@ -55,8 +66,11 @@ class DefenseManager:
         manifest: VerifiedManifest | None = None,
         services: Mapping[str, Any] | None = None,
         signals: Sequence[Signal] | None = None,
+        remember: bool = False,
     ) -> None:
         self.config = config or DefenseConfig()
+        self._remember = remember
+        self._kept: dict[tuple[str, str, Trust], tuple[Evidence, ...]] = {}
         self._manifest = manifest
         self._context = Context(dict(services or {}), self.config.weights)
         self._static: StaticEvidence | None = self._context.services.get("static")
@@ -78,24 +92,53 @@ class DefenseManager:
         A signal that raises is a result of its own: evidence without penalty
         that says so, on which mode "drop" removes what is not trusted.
         """
+        return self._evidence_of(None, subject)
+
+    def forget(self) -> None:
+        """Forget what was kept of the signals: some of it holds no longer, or was no answer."""
+        self._kept.clear()
+
+    def _evidence_of(self, id_: str | None, subject: Subject) -> tuple[Evidence, ...]:
         found: list[Evidence] = []
         for signal in self.active:
-            try:
-                found.extend(signal.examine(subject, self._context))
-            except Exception as error:  # a signal may be a third party's
-                found.append(
-                    Evidence(
-                        signal=signal.name,
-                        id=DETECTOR_ERROR,
-                        penalty=0.0,
-                        reason=f"the signal failed: {type(error).__name__}: {error}",
-                        severity=Severity.MEDIUM,
-                        confidence=Confidence.HIGH,
-                    )
-                )
+            lasting = id_ if signal.moment is Moment.INDEX else None
+            look = partial(self._examined, signal, subject)
+            found += self._once(signal.name, lasting, subject.trust, look)
         if self._static is not None:
-            found.extend(self._static(subject.chunk, subject.file, subject.trust))
+            look = partial(self._static, subject.chunk, subject.file, subject.trust)
+            found += self._once(STATIC, id_, subject.trust, look)
         return self._overruled(subject.chunk, found)
+
+    def _once(
+        self, name: str, id_: str | None, trust: Trust, look: Callable[[], tuple[Evidence, ...]]
+    ) -> tuple[Evidence, ...]:
+        """Return what a look gives; of a candidate with an id it is kept."""
+        if id_ is None or not self._remember:
+            return look()
+        key = (name, id_, trust)
+        known = self._kept.get(key)
+        if known is None:
+            known = look()
+            if not any(_passing(part) for part in known):
+                if len(self._kept) >= KEPT_EVIDENCE:
+                    self._kept.clear()
+                self._kept[key] = known
+        return known
+
+    def _examined(self, signal: Signal, subject: Subject) -> tuple[Evidence, ...]:
+        try:
+            return tuple(signal.examine(subject, self._context))
+        except Exception as error:  # a signal may be a third party's
+            return (
+                Evidence(
+                    signal=signal.name,
+                    id=DETECTOR_ERROR,
+                    penalty=0.0,
+                    reason=f"the signal failed: {type(error).__name__}: {error}",
+                    severity=Severity.MEDIUM,
+                    confidence=Confidence.HIGH,
+                ),
+            )
 
     def _overruled(self, chunk: Chunk, found: Sequence[Evidence]) -> tuple[Evidence, ...]:
         """Return the evidence, without conviction and its penalty where a person accepted the text."""
@@ -119,7 +162,7 @@ class DefenseManager:
     def apply(self, candidates: Iterable[Candidate]) -> DefenseOutcome:
         """Judge and order candidates; the result does not depend on the order they come in."""
         known = list(candidates)
-        z_scores = standardise([item.distance for item in known])
+        z_scores = standardise([item.distance if item.cost is None else item.cost for item in known])
         judged = [
             self._judge(item, trust=self.trust_of(item.chunk), z=z)
             for item, z in zip(known, z_scores, strict=True)
@@ -134,4 +177,10 @@ class DefenseManager:
 
     def _judge(self, candidate: Candidate, trust: Trust, z: float) -> Judged:
         subject = Subject(candidate.chunk, candidate.file, trust, candidate.distance, z)
-        return Judged(candidate.id, candidate.chunk, trust, candidate.distance, z, self.evidence(subject))
+        evidence = self._evidence_of(candidate.id, subject)
+        return Judged(candidate.id, candidate.chunk, trust, candidate.distance, z, evidence)
+
+
+def _passing(evidence: Evidence) -> bool:
+    """Say whether evidence is of an error, which may not happen a second time."""
+    return evidence.id == DETECTOR_ERROR or evidence.measurements.get("verdict") == Verdict.ERROR.value

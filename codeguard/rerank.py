@@ -16,8 +16,9 @@ DETECTOR_ERROR = "detector_error"  # id of the evidence that a signal failed
 class Judged:
     """A candidate with everything that decides its place.
 
-    `distance` is the cosine distance to the query, `distance_z` its z-score
-    among the candidates.
+    `distance` is the cosine distance to the query, `distance_z` the z-score
+    among the candidates of what retrieval ordered them by: the distance, or
+    the distance and the words together (see `codeguard.fusion`).
     """
 
     id: str
@@ -131,8 +132,8 @@ def rank(
             penalty; "penalty" sorts by penalty, then distance (the order the method itself describes).
         mode: "drop" removes the convicted and penalties above `drop_threshold`.
     """
-    by_distance = sorted(candidates, key=lambda item: (item.distance, item.id))
-    baseline = tuple(_place(item, position, position) for position, item in enumerate(by_distance, 1))
+    retrieved = sorted(candidates, key=lambda item: (item.distance_z, item.distance, item.id))
+    baseline = tuple(_place(item, position, position) for position, item in enumerate(retrieved, 1))
     key: Callable[[Ranked], Any] = _by_penalty if order == "penalty" else _by_score
     ordered = sorted(baseline, key=key)
     retained = [item for item in ordered if mode != "drop" or _keeps(item, drop_threshold)]
@@ -169,12 +170,12 @@ def _place(item: Judged, rank_: int, baseline_rank: int) -> Ranked:
     )
 
 
-def _by_score(item: Ranked) -> tuple[bool, float, float, str]:
-    return (item.convicted, item.score, item.distance, item.id)
+def _by_score(item: Ranked) -> tuple[bool, float, int]:
+    return (item.convicted, item.score, item.baseline_rank)
 
 
-def _by_penalty(item: Ranked) -> tuple[float, float, str]:
-    return (item.penalty, item.distance, item.id)
+def _by_penalty(item: Ranked) -> tuple[float, int]:
+    return (item.penalty, item.baseline_rank)
 
 
 def _keeps(item: Ranked, drop_threshold: float) -> bool:

@@ -136,12 +136,9 @@ class VectorStore:
 
     def nearest(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
         """See `Vectors`."""
-        total = self.count()
-        if total == 0:
-            return []
         answer = self._call(
             lambda: self._collection.query(
-                query_embeddings=[vector], n_results=min(count, total), include=["distances", "documents"]
+                query_embeddings=[vector], n_results=count, include=["distances", "documents"]
             ),
             f"the store {self.location} cannot be searched",
             "run: codeguard index",
