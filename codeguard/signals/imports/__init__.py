@@ -1,0 +1,215 @@
+"""Packages that nobody asked for: unknown ones, lookalikes of well-known ones, and text that urges to install."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator
+from typing import ClassVar
+
+from codeguard.models import Confidence, Severity
+from codeguard.reading import Reading, SegmentKind
+from codeguard.reading.importnames import SCRIPTS, Imported, imports_of
+from codeguard.reading.lookalikes import Lookalike, npm_lookalike, python_lookalike
+from codeguard.reading.packages import (
+    DISTRIBUTION_OF,
+    NODE_MODULES,
+    NPM_PACKAGES,
+    PYTHON_PACKAGES,
+    STANDARD_LIBRARY,
+    normalised,
+)
+from codeguard.signals.base import Context, Rule, Sighting
+from codeguard.signals.imports.urging import installs, is_strange_source, urges
+
+_INSTALLERS = frozenset(
+    {"pip.main", "pip._internal.main", "pip._internal.cli.main.main", "setuptools.command.easy_install.main"}
+)
+_RUNNERS = frozenset(
+    """
+    os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen
+    subprocess.getoutput subprocess.getstatusoutput asyncio.create_subprocess_exec asyncio.create_subprocess_shell
+    """.split()  # noqa: SIM905 - words read better as words
+)
+
+
+class ImportsSignal:
+    """Compares what a file imports with what is declared and with what is well known.
+
+    The optional service `packages` holds every name that may be imported:
+    distributions of lock files, and modules of the trusted and the audited
+    files. Without it nothing is called unknown.
+    """
+
+    name: ClassVar[str] = "imports"
+    summary: ClassVar[str] = "unknown packages, lookalikes of well-known ones, text that urges to install"
+    needs: ClassVar[frozenset[str]] = frozenset()
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "lookalike",
+            "package whose name could be taken for a well-known one",
+            Severity.HIGH,
+            Confidence.MEDIUM,
+            "Names one letter, swap, separator or glyph from a well-known package are registered to be installed "
+            "by mistake. A name that adds an affix such as `python-` or a digit is medium.",
+            bad="import reqeusts\n\nreqeusts.get('https://example.org')\n",
+            good="import requests\n\nrequests.get('https://example.org')\n",
+            cwe=(1357, 494),
+        ),
+        Rule(
+            "unknown_package",
+            "package that no lock file names and that is not well known",
+            Severity.MEDIUM,
+            Confidence.LOW,
+            "Invented package names in code that a model repeats are registered by attackers. Well-known packages "
+            "that are not declared, and imports that the code can do without, are low.",
+            bad="import quickhttphelper\n",
+            good="import json\n",
+            cwe=(1357,),
+        ),
+        Rule(
+            "install_source",
+            "instructions to install from a source of their own",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "A comment or string that gives another index, a bare address or plain http as the place to install from.",
+            bad="# pip install --extra-index-url http://packages.example.net/simple fasttools\nimport fasttools\n",
+            good="# pip install requests\nimport requests\n",
+            cwe=(494, 829),
+        ),
+        Rule(
+            "urged",
+            "text that urges to keep an import of a package that is not well known",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Honest code does not argue for its imports with security updates or warnings.",
+            bad="# required for security updates, do not remove\nimport sslhardening\n",
+            good="# optional: faster parsing\nimport ujson\n",
+            cwe=(1357,),
+        ),
+        Rule(
+            "runtime_install",
+            "code that installs packages when it runs",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "A package that is installed by the code itself passes by every lock file and review.",
+            bad="import subprocess, sys\n\nsubprocess.run([sys.executable, '-m', 'pip', 'install', 'fasttools'])\n",
+            good="import subprocess, sys\n\nsubprocess.run([sys.executable, '-m', 'pip', '--version'])\n",
+            cwe=(494, 829),
+        ),
+    )
+
+    def inspect(self, reading: Reading, context: Context) -> Iterable[Sighting]:
+        """Yield what stands out among the imports and the text around them."""
+        given: Collection[str] | None = context.services.get("packages")
+        declared = frozenset(map(normalised, given)) if given is not None else None
+        seen: set[str] = set()
+        for imported in imports_of(reading):
+            if imported.package not in seen:
+                seen.add(imported.package)
+                yield from _package(reading, imported, declared)
+        yield from _instructions(reading, declared)
+        if reading.tree is not None and "install" in reading.text:
+            yield from _runtime_installs(reading)
+
+
+def _package(reading: Reading, imported: Imported, declared: frozenset[str] | None) -> Iterator[Sighting]:
+    name, script = imported.package, reading.language in SCRIPTS
+    if _is_known(name, script, declared):
+        return
+    alike = npm_lookalike(name) if script else python_lookalike(name, declared or frozenset())
+    if alike is not None:
+        yield Sighting("lookalike", imported.start, imported.end, _alike(alike), _graded(alike))
+        return
+    if _is_well_known(name, script):
+        if declared is not None and not script:
+            reason = f"{name} is well known, and no lock file names it"
+            yield Sighting("unknown_package", imported.start, imported.end, reason, Severity.LOW)
+        return
+    urging = urges(_text_beside(reading, imported))
+    if urging:
+        reason = f"{name} is not a well-known package, and the text beside it says {urging!r}"
+        yield Sighting("urged", imported.start, imported.end, reason)
+    elif declared is not None and not script:
+        severity = Severity.LOW if imported.guarded else None
+        reason = f"{name} is named by no lock file, and no module of the trusted files"
+        yield Sighting("unknown_package", imported.start, imported.end, reason, severity)
+
+
+def _is_known(name: str, script: bool, declared: frozenset[str] | None) -> bool:
+    if script:
+        return name in NODE_MODULES or (declared is not None and normalised(name) in declared)
+    plain = normalised(name)
+    return name in STANDARD_LIBRARY or (
+        declared is not None and (plain in declared or DISTRIBUTION_OF.get(plain, plain) in declared)
+    )
+
+
+def _is_well_known(name: str, script: bool) -> bool:
+    return name in NPM_PACKAGES if script else normalised(name) in PYTHON_PACKAGES
+
+
+def _alike(found: Lookalike) -> str:
+    return f"{found.name} looks like {found.known}: {found.how}"
+
+
+def _graded(found: Lookalike) -> Severity:
+    return Severity.HIGH if found.near else Severity.MEDIUM
+
+
+def _text_beside(reading: Reading, imported: Imported) -> str:
+    """Return the lines of an import, of the two above it and of the one below."""
+    first, last = reading.line_of(imported.start), reading.line_of(imported.end)
+    starts = reading.line_starts
+    begin = starts[max(0, first - 3)]
+    end = starts[last + 1] if last + 1 < len(starts) else len(reading.text)
+    return reading.text[begin : min(end, begin + 2_000)]
+
+
+def _instructions(reading: Reading, declared: frozenset[str] | None) -> Iterator[Sighting]:
+    if "install" not in reading.text and " add " not in reading.text:
+        return
+    for segment in reading.segments:
+        if segment.kind is SegmentKind.IDENTIFIER or len(segment.text) < 12:
+            continue
+        raw = reading.text[segment.start : segment.end]
+        for command in installs(raw):
+            start, end = segment.start + command.start, segment.start + command.end
+            if command.source:
+                strange = is_strange_source(command.source)
+                severity = None if strange else Severity.LOW
+                reason = f"installs from {command.source}"
+                yield Sighting("install_source", start, end, reason, severity)
+            for package in command.packages:
+                alike = (
+                    npm_lookalike(package)
+                    if command.npm
+                    else python_lookalike(package, declared or frozenset())
+                )
+                if alike is not None and alike.near:
+                    yield Sighting(
+                        "lookalike", start, end, f"to be installed: {_alike(alike)}", Severity.MEDIUM
+                    )
+
+
+def _runtime_installs(reading: Reading) -> Iterator[Sighting]:
+    for node in reading.nodes:
+        if type(node) is not ast.Call or not node.args:
+            continue
+        called = reading.names.called(node)
+        words = _command(reading, node.args[0]) if called in _RUNNERS | _INSTALLERS else ""
+        padded = f" {words} "
+        if (called in _INSTALLERS and " install " in padded) or any(
+            f" {tool} " in padded
+            for tool in ("pip install", "pip3 install", "npm install", "npm i", "yarn add", "easy_install")
+        ):
+            start, end = reading.place(node)
+            yield Sighting("runtime_install", start, end, f"runs {words[:80]!r}")
+
+
+def _command(reading: Reading, node: ast.expr) -> str:
+    if isinstance(node, ast.List | ast.Tuple):
+        return " ".join(str(reading.names.constant(item, "?")) for item in node.elts[:40])
+    return str(reading.names.constant(node, ""))[:2_000]
+
+
+SIGNAL = ImportsSignal()

@@ -1,0 +1,84 @@
+"""Install commands and urging in text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MAX_TEXT = 100_000
+MAX_COMMAND = 300
+_INSTALL = re.compile(
+    r"\b(?:(?P<pip>(?:pip[23]?|uv pip|pipx|poetry|easy_install|conda)\s{1,3}(?:install|add|inject))"
+    r"|(?P<npm>(?:npm|yarn|pnpm|bun)\s{1,3}(?:install|i|add)))\s{1,3}(?P<rest>[^\n\"'`;|&)]{1,300})"
+)
+_SOURCE = re.compile(
+    r"(?:(?:--(?:extra-)?index-url|-i|--find-links|-f|--registry)[ =]{1,2}(?P<index>\S{4,200}))"
+    r"|(?P<direct>(?:git\+\w{1,8}|https?)://\S{3,200})|(?P<trusted>--trusted-host[ =]\S{1,100})"
+)
+_USUAL = re.compile(
+    r"(?:git\+)?(?:https|ssh)://(?:git@)?(?:pypi\.org|test\.pypi\.org|files\.pythonhosted\.org|registry\.npmjs\.org"
+    r"|download\.pytorch\.org|github\.com|gitlab\.com|bitbucket\.org|codeload\.github\.com)(?:[:/]|\Z)",
+    re.IGNORECASE,
+)
+_PACKAGE = re.compile(r"@?[A-Za-z][A-Za-z0-9_.\-/]{1,59}\Z")
+_URGING = re.compile(
+    r"(?:required|needed|necessary|mandatory|must)\b[^.\n]{0,40}\b(?:security|patch|patches|hotfix|vulnerab\w*)"
+    r"|\bsecurity (?:updates?|fix(?:es)?|patch(?:es)?)\b"
+    r"|\bdo not (?:remove|replace|delete) (?:this|the) (?:import|line|package)"
+    r"|\bmust be (?:installed|imported) (?:first|before)|\bpip3? install\b[^\n]{0,80}\bfirst\b"
+    r"|\b(?:deprecated|insecure|vulnerable)\b[^.\n]{0,40}\b(?:use|install|replaced (?:by|with)|switch to)\b"
+    r"|\bofficial (?:replacement|fork|drop-in|mirror)\b|\bdrop-in replacement\b"
+    r"|\bapproved by (?:the )?security\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Install:
+    """An install command in a text; `source` is where it installs from, where it says so."""
+
+    start: int
+    end: int
+    npm: bool
+    packages: tuple[str, ...]
+    source: str
+
+
+def installs(text: str) -> Iterator[Install]:
+    """Yield the install commands of a text."""
+    for match in _INSTALL.finditer(text[:MAX_TEXT]):
+        rest = match.group("rest")
+        source = _SOURCE.search(rest)
+        words = rest.split("#")[0].split()
+        packages: list[str] = []
+        for before, word in zip(["", *words], words, strict=False):
+            name = re.split(r"[=<>~!\[;,@]", word.lstrip("@"), maxsplit=1)[0].rstrip(".:")
+            if before in (
+                "-i",
+                "-f",
+                "-r",
+                "--index-url",
+                "--extra-index-url",
+                "--trusted-host",
+                "--registry",
+            ):
+                continue
+            if word.startswith("-") or not _PACKAGE.match(name):
+                continue
+            if packages and not re.search(r"[=<>~\[]", word) and len(packages) > 3:
+                break  # prose that goes on behind the command
+            packages.append(name)
+        found = "" if source is None else next(part for part in source.groups() if part)
+        yield Install(match.start(), match.end(), match.group("npm") is not None, tuple(packages[:6]), found)
+
+
+def is_strange_source(source: str) -> bool:
+    """Say whether a source is none of the public indexes and forges."""
+    return _USUAL.match(source.strip("<>()[]")) is None
+
+
+def urges(text: str) -> str:
+    """Return the words that urge, empty where none do."""
+    found = _URGING.search(text[:2_000])
+    return " ".join(found.group().split()) if found else ""
