@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -80,6 +81,15 @@ def audit(
         return run.report()
 
 
+def _common_root(paths: Sequence[Path]) -> Path:
+    """Return the folder that names are relative to: the working directory, or what holds all paths outside of it."""
+    here = Path.cwd()
+    real = [path.resolve() for path in paths]
+    if all(path.is_relative_to(here) for path in real):
+        return here
+    return Path(os.path.commonpath([path.parent for path in real]))
+
+
 class _Audit:
     """One audit; gathers findings, then lets those who may overrule them."""
 
@@ -145,7 +155,7 @@ class _Audit:
         return index
 
     def _found(self) -> tuple[list[Source], tuple[Skipped, ...], Path]:
-        root = self._options.base.root if self._options.base is not None else Path.cwd()
+        root = self._options.base.root if self._options.base is not None else _common_root(self._paths)
         if self._index is not None:
             root = Path(self._index.catalog.meta("root") or ".")
         if self._options.staged:
