@@ -1,0 +1,135 @@
+"""A baseline overrules what somebody has looked at, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from audit_helpers import CLEAN, FLAGGED, codeguard, look, rules, write
+
+from codeguard.auditing.trust import of_manifest
+from codeguard.baseline import Baseline, Entry, baseline_from_text
+from codeguard.errors import ConfigError
+from codeguard.findings import Standing
+from codeguard.provenance import build_manifest, verify_unsigned
+
+OUTSIDE = Path("../baseline.json")
+
+
+def entries() -> list[dict[str, object]]:
+    return json.loads(OUTSIDE.read_text())["entries"]  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def known(project: Path) -> Path:
+    """A project whose one finding is in a baseline outside of it, with a reason."""
+    write(project, {"src/m.py": FLAGGED})
+    look("src", baseline=OUTSIDE, update_baseline=True, reason="seen")
+    return project
+
+
+def test_update_writes_an_entry_with_its_reason_and_it_counts_from_then_on(known: Path) -> None:
+    (entry,) = entries()
+    assert (entry["rule"], entry["path"], entry["count"], entry["reason"]) == (
+        "audit.inline-ignore", "src/m.py", 1, "seen",
+    )  # fmt: skip
+    (finding,) = look("src", baseline=OUTSIDE).findings
+    assert (finding.standing, finding.note) == (Standing.BASELINED, "seen")
+
+
+@pytest.mark.parametrize(
+    ("text", "still_open"),
+    [
+        ("# a new line\n\n" + FLAGGED, 0),
+        (FLAGGED.replace("    return", "        return").replace(":\n", ":\n    if number:\n"), 0),
+        (FLAGGED.replace("number / 2", "number / 3"), 1),
+        (FLAGGED + FLAGGED.replace("half", "again"), 1),
+        (FLAGGED.replace("ignore", "IGNORE"), 1),
+    ],
+    ids=["moved", "indented", "another line", "a new duplicate", "another spelling"],
+)
+def test_a_moved_line_keeps_its_entry_and_nothing_hides_behind_it(
+    known: Path, text: str, still_open: int
+) -> None:
+    write(known, {"src/m.py": text})
+    assert len(look("src", baseline=OUTSIDE).open) == still_open
+
+
+def test_another_path_is_another_finding(known: Path) -> None:
+    write(known, {"src/n.py": FLAGGED})
+    assert [item.path for item in look("src", baseline=OUTSIDE).open] == ["src/n.py"]
+
+
+def test_update_keeps_reasons_and_drops_what_is_gone(known: Path) -> None:
+    write(known, {"src/n.py": FLAGGED})
+    look("src", baseline=OUTSIDE, update_baseline=True)
+    assert {entry["path"]: entry["reason"] for entry in entries()} == {
+        "src/m.py": "seen", "src/n.py": "taken over as it was, not reviewed",
+    }  # fmt: skip
+    write(known, {"src/n.py": CLEAN})
+    look("src", baseline=OUTSIDE, update_baseline=True)
+    assert [entry["path"] for entry in entries()] == ["src/m.py"]
+
+
+def test_update_of_a_part_leaves_the_rest(known: Path) -> None:
+    write(known, {"lib/n.py": FLAGGED})
+    look("lib", baseline=OUTSIDE, update_baseline=True, reason="lib")
+    look("src", baseline=OUTSIDE, update_baseline=True, only=("discovery",))
+    assert [(entry["path"], entry["reason"]) for entry in entries()] == [
+        ("lib/n.py", "lib"),
+        ("src/m.py", "seen"),
+    ]
+
+
+def test_a_baseline_in_the_audited_tree_does_not_count_and_is_a_finding(known: Path) -> None:
+    inside = known / "src" / "baseline.json"
+    inside.write_text(OUTSIDE.read_text())
+    found = look("src", baseline=inside)
+    assert sorted(rules(found.open)) == ["audit.baseline", "audit.inline-ignore"]
+
+
+def test_unless_the_verified_manifest_covers_it(known: Path) -> None:
+    inside = known / "src" / "baseline.json"
+    inside.write_text(OUTSIDE.read_text())
+    manifest = build_manifest(known, [("src/baseline.json", inside.read_bytes(), [])])
+    base = of_manifest(verify_unsigned(manifest), known)
+    assert look("src", baseline=inside, base=base).open == ()
+    inside.write_text(inside.read_text() + "\n")
+    assert "audit.baseline" in rules(look("src", baseline=inside, base=base).open)
+
+
+def test_an_entry_without_a_reason_overrules_nothing(known: Path) -> None:
+    OUTSIDE.write_text(OUTSIDE.read_text().replace('"seen"', '"  "'))
+    assert len(look("src", baseline=OUTSIDE).open) == 1
+
+
+def test_a_file_is_read_back_as_it_was_written() -> None:
+    baseline = Baseline((Entry("a.b", "p\u202e.py", "0" * 64, 2, "why\n"),))
+    assert baseline_from_text(baseline.to_text().encode(), "x") == baseline
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "[]", "{", '{"schema": "codeguard.baseline/2", "entries": []}', '{"schema": "codeguard.baseline/1"}',
+        '{"schema": "codeguard.baseline/1", "entries": [1]}',
+        '{"schema": "codeguard.baseline/1", "entries": [{"rule": "a", "path": "b", "digest": "c", "reason": "d", "count": 0}]}',
+        '{"schema": "codeguard.baseline/1", "entries": [{"rule": "a", "path": "b", "digest": "c", "reason": 1, "count": 1}]}',
+        "[" * 100_000,
+    ],
+)  # fmt: skip
+def test_what_is_no_baseline_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError):
+        baseline_from_text(text.encode(), "file")
+
+
+def test_from_the_command_line(known: Path) -> None:
+    assert codeguard("audit", "src", "--no-behavior", cwd=known).returncode == 1
+    done = codeguard(
+        "audit", "src", "--no-behavior", "--baseline", str(OUTSIDE), "--select", "audit", cwd=known
+    )
+    assert done.returncode == 0
+    assert "baselined: seen" in done.stdout
+    missing = codeguard("audit", "src", "--baseline", "nowhere.json", cwd=known)
+    assert (missing.returncode, len(missing.stderr.splitlines())) == (2, 1)

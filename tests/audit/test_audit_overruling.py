@@ -1,0 +1,124 @@
+"""Inline ignores count in trusted files alone; an acceptance is by digest, authenticated, and seen ever after."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from audit_helpers import CLEAN, FLAGGED, GOOD, WRONG, codeguard, look, rules, write
+
+from codeguard.acceptance import ACCEPTED_NAME, accept, load_acceptances
+from codeguard.errors import ConfigError
+from codeguard.findings import Standing
+
+SYNTAX = "def f(:\n"
+
+
+@pytest.mark.parametrize(
+    ("comment", "trusted", "expected"),
+    [
+        ("# codeguard: ignore[discovery.syntax] a template", True, []),
+        ("# codeguard: ignore[discovery] a template", True, []),
+        ("# Codeguard:  IGNORE[discovery.syntax, audit] a template", True, []),
+        ("# codeguard: ignore[discovery.syntax]", True, ["audit.inline-ignore", "discovery.syntax"]),
+        ("# codeguard: ignore a template", True, ["audit.inline-ignore", "discovery.syntax"]),
+        ("# codeguard: ignore[discovery.link] a template", True, ["discovery.syntax"]),
+        ("# codeguard: ignore[discovery.syn] a template", True, ["discovery.syntax"]),
+        (
+            "# codeguard: ignore[discovery.syntax] a template",
+            False,
+            ["audit.inline-ignore", "discovery.syntax"],
+        ),
+        ("# about codeguard: it may ignore things", False, ["discovery.syntax"]),
+    ],
+)
+def test_inline_ignores(project: Path, comment: str, trusted: bool, expected: list[str]) -> None:
+    write(project, {"m.py": f"{comment}\n{SYNTAX}", "other/x.py": CLEAN})
+    report = look("m.py", trust=(Path("m.py" if trusted else "other"),))
+    assert sorted(rules(report.open)) == expected
+    suppressed = [item for item in report.findings if item.standing is Standing.SUPPRESSED]
+    assert [item.note for item in suppressed] == ([] if expected else ["a template"])
+
+
+def test_an_ignore_speaks_for_its_line_or_the_next_where_it_stands_alone(project: Path) -> None:
+    # The finding for a file that does not parse is on line 1.
+    write(project, {"m.py": f"x = 1\n# codeguard: ignore[discovery.syntax] too late\n{SYNTAX}"})
+    assert rules(look("m.py", trust=(Path("m.py"),)).open) == ["discovery.syntax"]
+
+
+def test_in_a_string_it_is_only_text(project: Path) -> None:
+    write(project, {"m.py": 'HELP = "write # codeguard: ignore[rule] reason"\n'})
+    assert look("m.py").findings == ()
+
+
+def test_an_accepted_digest_is_overruled_with_name_and_reason(project: Path) -> None:
+    write(project, {"m.py": FLAGGED})
+    (finding,) = look("m.py").findings
+    done = codeguard("accept", finding.digest, "--reason", "our\ntest", "--by", "Ada", cwd=project)
+    assert done.returncode == 0, done.stderr
+    (after,) = look("m.py").findings
+    assert after.standing is Standing.ACCEPTED
+    assert after.note.startswith("accepted by Ada on ")
+    assert after.note.endswith(": our test")
+    write(project, {"m.py": FLAGGED.replace("2", "3")})
+    assert len(look("m.py").open) == 1
+
+
+@pytest.mark.parametrize(
+    ("digest", "reason"),
+    [
+        ("", "why"),
+        ("abc", "why"),
+        ("G" * 64, "why"),
+        ("0" * 64, ""),
+        ("0" * 64, " \n"),
+        ("0" * 64, "x" * 3000),
+    ],
+)
+def test_an_acceptance_needs_a_digest_and_a_reason(tmp_path: Path, digest: str, reason: str) -> None:
+    with pytest.raises(ConfigError):
+        accept(tmp_path, digest, reason)
+
+
+def test_the_latest_acceptance_of_a_digest_counts(tmp_path: Path) -> None:
+    accept(tmp_path, "0" * 64, "first", by="A")
+    accept(tmp_path, "0" * 64, "second", by="B")
+    entry = load_acceptances(tmp_path).of("0" * 64)
+    assert entry is not None
+    assert (entry.by, entry.reason) == ("B", "second")
+
+
+@pytest.mark.parametrize("field", ["digest", "reason", "by", "date", "mac"])
+def test_a_list_of_another_hand_accepts_nothing(tmp_path: Path, field: str) -> None:
+    accept(tmp_path, "0" * 64, "why", by="A")
+    place = tmp_path / ACCEPTED_NAME
+    row = json.loads(place.read_text())
+    row[field] = "1" * 64
+    place.write_text(json.dumps(row) + "\n{\n[]\n")
+    known = load_acceptances(tmp_path)
+    assert (dict(known.entries), known.refused) == ({}, 3)
+
+
+def test_an_accepted_conviction_is_shown_and_no_longer_one(project: Path) -> None:
+    write(project, {"ours/m.py": GOOD, "theirs/x.py": WRONG})
+    words = ("index", "ours", "theirs", "--trust", "ours", "--embedding", "lexical", "--quarantine")
+    first = codeguard(*words, "--format", "json", cwd=project)
+    assert first.returncode == 0, first.stderr
+    report = json.loads(first.stdout)
+    (convicted,) = report["convicted"]
+    assert report["quarantined"] == 1
+    audited = codeguard("audit", "theirs", "--select", "behavior", cwd=project)
+    assert (audited.returncode, "1 functions looked at, 0 run" in audited.stdout) == (1, True), audited.stdout
+    codeguard("accept", convicted["sha256"], "--reason", "subtracts on purpose", "--by", "Ada", cwd=project)
+    again = json.loads(codeguard(*words, "--format", "json", cwd=project).stdout)
+    assert again["quarantined"] == 0
+    assert "Ada" in again["convicted"][0]["accepted"]
+    answer = json.loads(codeguard("query", "add two numbers", "--format", "json", cwd=project).stdout)
+    (found,) = [item for item in answer["ranking"] if item["path"] == "theirs/x.py"]
+    assert (found["convicted"], found["penalty"] < 1.0) == (False, True)
+    (shown,) = [item for item in found["evidence"] if item["signal"] == "acceptance"]
+    assert "accepted by Ada" in shown["reason"]
+    assert "subtracts on purpose" in shown["reason"]
+    after = codeguard("audit", "theirs", "--select", "behavior", cwd=project)
+    assert (after.returncode, "accepted by Ada" in after.stdout) == (0, True)
