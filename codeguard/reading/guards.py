@@ -98,6 +98,8 @@ def _compared(
     elif isinstance(operator, ast.In | ast.NotIn):
         if other.origins:
             yield from _contained(left, other, positive, engine)
+        elif _is_formula_test(engine.names.constant(right)):
+            yield value, frozenset({Use.CSV})
         elif positive and not _is_text(right, engine):
             yield value, _tested_part(left)
             if isinstance(left, ast.Call | ast.Attribute | ast.Subscript):
@@ -222,6 +224,8 @@ def _method(
         yield receiver, frozenset({Use.ARCHIVE})
     elif last == "startswith" and test.args:
         prefix = engine.names.text(test.args[0])
+        if _is_formula_test(engine.names.constant(test.args[0])):
+            yield receiver, frozenset({Use.CSV})
         if prefix is not None and prefix in ("//", "http", "\\"):
             if not holds:
                 yield receiver, frozenset({Use.REDIRECT})
@@ -237,6 +241,13 @@ def _method(
             yield receiver, frozenset({Use.ARGUMENT})
     elif last == "endswith" and holds:
         yield receiver, frozenset({Use.FILE_NAME})
+
+
+def _is_formula_test(value: object) -> bool:
+    """Whether a value is compared with the characters that begin a formula in a spreadsheet."""
+    return (
+        isinstance(value, str | tuple) and "=" in value and ("+" in value or "@" in value) and len(value) < 10
+    )
 
 
 def _attribute(test: ast.Attribute, holds: bool, state: State, engine: Evaluator) -> Iterator[Fact]:

@@ -49,6 +49,11 @@ class View:
         return Flow(self.names, tree, self.nodes, self._sinks)
 
     @cached_property
+    def lowered(self) -> str:
+        """The text in small letters, to look quickly whether a word occurs at all."""
+        return self.reading.text.lower()
+
+    @cached_property
     def modules(self) -> frozenset[str]:
         """The first parts of all names that are imported anywhere in the file."""
         found: set[str] = set()

@@ -58,6 +58,9 @@ def _named(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 yield key.value, value
+    elif isinstance(node, ast.Compare):
+        for side, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
+            yield _last_name(side), other
     elif isinstance(node, ast.arguments):
         positional = [*node.posonlyargs, *node.args]
         for argument, default in zip(reversed(positional), reversed(node.defaults), strict=False):
@@ -97,6 +100,8 @@ def _literal(node: ast.expr) -> str | None:
 def _hard_coded(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     if isinstance(node, ast.Constant):
         yield from _telling(node)
+        return
+    if isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.Eq | ast.NotEq):
         return
     for given, value in _named(view, node):
         text = _literal(value)
@@ -346,7 +351,7 @@ CHECKS = (
             good='import os\n\nDATABASE_PASSWORD = os.environ["DATABASE_PASSWORD"]',
             cwe=(798, 259),
         ),
-        nodes=(ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict, ast.arguments, ast.Constant),
+        nodes=(ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict, ast.arguments, ast.Constant, ast.Compare),
         look=_hard_coded,
     ),
     Check(

@@ -56,8 +56,8 @@ def _bound(view: View, node: ast.AST, name: str) -> Iterator[Found]:
                 return
         return
     host = view.argument(node, "host", 1 if name.startswith(("werkzeug", "uvicorn")) else 0)
-    if host is None and name in _SERVERS and node.args:
-        host = node.args[0].elts[0] if isinstance(node.args[0], ast.Tuple) and node.args[0].elts else None
+    if isinstance(host, ast.Tuple) and host.elts and name in _SERVERS:
+        host = host.elts[0]
     if host is not None and _everywhere(view, host):
         yield Found(node, "every network that the machine is in can connect")
 
@@ -76,6 +76,8 @@ def _cors(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         yield from _cors_call(view, node, name)
         return
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module)
+    if "access-control-allow-origin" not in view.lowered:
+        return
     origin: ast.AST | None = None
     credentials = False
     for part in ast.walk(node):

@@ -22,11 +22,13 @@ def _find(names: Names, call: ast.Call, name: str) -> bool:
     """Whether a `find` is one of a document store: with a mapping for its filter, not a piece of text."""
     if not call.args or name.startswith(("str.", "re.", "xml.", "lxml.", "bs4.", "pathlib.", "bytes.")):
         return False
-    return isinstance(call.args[0], ast.Dict | ast.Name | ast.Attribute | ast.Call) and (
-        "mongo" in name.lower()
-        or _is_mongo(call)
-        or (isinstance(call.args[0], ast.Dict) and bool(call.args[0].keys))
-    )
+    given = call.args[0]
+    if isinstance(given, ast.Name):
+        values = names.values_of(given)
+        given = values[0] if len(values) == 1 else given
+    if not isinstance(given, ast.Dict | ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+        return False
+    return "mongo" in name.lower() or _is_mongo(call) or (isinstance(given, ast.Dict) and bool(given.keys))
 
 
 def _is_mongo(call: ast.Call) -> bool:

@@ -11,7 +11,7 @@ from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
 
 _RUNS = names("eval exec os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output "
-              "subprocess.Popen compile os.execv os.startfile runpy.run_path importlib.util.spec_from_file_location os.chmod")  # fmt: skip
+              "subprocess.Popen compile os.execv os.startfile runpy.run_path importlib.util.spec_from_file_location")  # fmt: skip
 _DOWNLOADS = names(
     "urllib.request.urlretrieve urllib.request.urlopen requests.get requests.Session.get httpx.get wget.download"
 )
@@ -24,6 +24,8 @@ _INDEX = re.compile(r"--index-url[= ]http://|--extra-index-url|--trusted-host|-i
 
 def _downloaded(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     """A function, or the file's top, that downloads, runs what came, and checks nothing in between."""
+    if not view.modules & {"urllib", "requests", "httpx", "wget"}:
+        return
     body = node.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else []
     calls = [part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Call)]
     named = [(part, view.names.called(part)) for part in calls]
@@ -65,10 +67,9 @@ def _holders(view: View, fetched: list[ast.Call]) -> set[str]:
                 names.update(target.id for target in part.targets if isinstance(target, ast.Name))
             elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in ("write", "write_bytes",
                                                                                                           "write_text"):  # fmt: skip
+                inside = [item for argument in part.args for item in ast.walk(argument)]
                 if any(
-                    isinstance(item, ast.Name) and item.id in names
-                    for argument in part.args
-                    for item in ast.walk(argument)
+                    item in fetched or (isinstance(item, ast.Name) and item.id in names) for item in inside
                 ):
                     names.update(_written(view, part.func.value))
     return names
@@ -86,11 +87,14 @@ def _written(view: View, node: ast.expr) -> set[str]:
 
 
 def _uses(call: ast.Call, kept: set[str]) -> bool:
+    paths = {text.removeprefix("./") for text in kept}
     return any(
-        isinstance(part, ast.Name)
-        and part.id in kept
-        or isinstance(part, ast.Constant)
-        and part.value in kept
+        (isinstance(part, ast.Name) and part.id in kept)
+        or (
+            isinstance(part, ast.Constant)
+            and isinstance(part.value, str)
+            and part.value.removeprefix("./") in paths
+        )
         for argument in (*call.args, *(item.value for item in call.keywords))
         for part in ast.walk(argument)
     )

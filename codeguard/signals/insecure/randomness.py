@@ -49,8 +49,18 @@ def _purpose(view: View, node: ast.AST) -> str:
     return next((word for word in words if any(part in word.lower() for part in _SECRET_PURPOSE)), "")
 
 
+def _purpose_of_callers(view: View, node: ast.AST) -> str:
+    """Return what the function around a node is called for, where a name there speaks of a secret."""
+    function = view.function_of(node)
+    if function is None:
+        return ""
+    name = ":" + view.names.symbol(function)
+    calls = (part for part in view.nodes if isinstance(part, ast.Call) and view.names.called(part) == name)
+    return next((purpose for call in calls if (purpose := _purpose(view, call))), "")
+
+
 def _weak_random(view: View, node: ast.AST, name: str) -> Iterator[Found]:
-    purpose = _purpose(view, node)
+    purpose = _purpose(view, node) or _purpose_of_callers(view, node)
     if purpose:
         yield Found(node, f"{name} can be foreseen, and makes {purpose!r}: use the secrets module")
 

@@ -88,6 +88,10 @@ def _ambiguous(inner: list[Any]) -> str | None:
             if _is_endless(list(branch)):
                 return "a repetition within a repetition"
         return None
+    for operator, argument in inner:
+        # The parser takes a common beginning out of the branches: `(a|a)*` is a and one of two nothings.
+        if operator is _constants.BRANCH and sum(not len(branch) for branch in argument[1]) > 1:
+            return "two branches of a repetition match the same text"
     return "a repetition within a repetition" if _is_endless(inner) else None
 
 

@@ -1,0 +1,654 @@
+"""Development examples: files, networks, data. Each an insecure text and its mended twin."""
+
+PAIRS = [
+    ("path: send_file", '''
+import os
+from flask import send_file, request
+@app.route("/download")
+def download():
+    name = request.args.get("file")
+    return send_file(os.path.join(UPLOADS, name))
+''', '''
+import os
+from flask import abort, send_file, request
+@app.route("/download")
+def download():
+    name = request.args.get("file")
+    path = os.path.realpath(os.path.join(UPLOADS, name))
+    if os.path.commonpath([path, UPLOADS]) != UPLOADS:
+        abort(404)
+    return send_file(path)
+'''),
+    ("path: fastapi parameter", '''
+from pathlib import Path
+from fastapi import FastAPI
+app = FastAPI()
+BASE = Path("/srv/docs")
+@app.get("/docs/{name:path}")
+def doc(name: str):
+    return (BASE / name).read_text()
+''', '''
+from pathlib import Path
+from fastapi import FastAPI, HTTPException
+app = FastAPI()
+BASE = Path("/srv/docs").resolve()
+@app.get("/docs/{name:path}")
+def doc(name: str):
+    target = (BASE / name).resolve()
+    if not target.is_relative_to(BASE):
+        raise HTTPException(404)
+    return target.read_text()
+'''),
+    ("path: http.server", '''
+from http.server import BaseHTTPRequestHandler
+class Files(BaseHTTPRequestHandler):
+    def do_GET(self):
+        with open("/srv/www" + self.path, "rb") as f:
+            self.wfile.write(f.read())
+''', '''
+import os
+from http.server import BaseHTTPRequestHandler
+class Files(BaseHTTPRequestHandler):
+    def do_GET(self):
+        name = os.path.basename(self.path)
+        with open("/srv/www/" + name, "rb") as f:
+            self.wfile.write(f.read())
+'''),
+    ("path: helper checks", '''
+import os
+from flask import request
+def full(name):
+    return os.path.join("/data", name)
+@app.route("/rm", methods=["POST"])
+def rm():
+    os.remove(full(request.form["name"]))
+    return ""
+''', '''
+import os
+from flask import request
+def full(name):
+    path = os.path.realpath(os.path.join("/data", name))
+    if not path.startswith("/data/"):
+        raise ValueError("outside")
+    return path
+@app.route("/rm", methods=["POST"])
+def rm():
+    os.remove(full(request.form["name"]))
+    return ""
+'''),
+    ("path: django FileResponse", '''
+from django.http import FileResponse
+def attachment(request, filename):
+    return FileResponse(open("/srv/attachments/" + filename, "rb"))
+''', '''
+from django.http import FileResponse
+from django.utils._os import safe_join
+def attachment(request, filename):
+    return FileResponse(open(safe_join("/srv/attachments", filename), "rb"))
+'''),
+    ("path: aiohttp match_info", '''
+from aiohttp import web
+async def page(request):
+    name = request.match_info["name"]
+    return web.FileResponse(f"/srv/pages/{name}.html")
+''', '''
+import re
+from aiohttp import web
+async def page(request):
+    name = request.match_info["name"]
+    if not re.fullmatch(r"[a-z0-9-]{1,40}", name):
+        raise web.HTTPNotFound()
+    return web.FileResponse(f"/srv/pages/{name}.html")
+'''),
+    ("upload: own name", '''
+import os
+from flask import request
+@app.route("/avatar", methods=["POST"])
+def avatar():
+    upload = request.files["avatar"]
+    upload.save(os.path.join(app.config["UPLOAD_FOLDER"], upload.filename))
+    return "saved"
+''', '''
+import os
+from flask import request
+from werkzeug.utils import secure_filename
+@app.route("/avatar", methods=["POST"])
+def avatar():
+    upload = request.files["avatar"]
+    if not upload.filename.lower().endswith((".png", ".jpg")):
+        return "no", 400
+    upload.save(os.path.join(app.config["UPLOAD_FOLDER"], secure_filename(upload.filename)))
+    return "saved"
+'''),
+    ("tar slip", '''
+import tarfile
+def restore(archive, target):
+    tar = tarfile.open(archive)
+    tar.extractall(path=target)
+    tar.close()
+''', '''
+import tarfile
+def restore(archive, target):
+    with tarfile.open(archive) as tar:
+        tar.extractall(path=target, filter="data")
+'''),
+    ("tar slip in a class", '''
+import tarfile
+class Installer:
+    def __init__(self, package):
+        self.archive = tarfile.open(package, "r:gz")
+    def install(self, target):
+        for member in self.archive.getmembers():
+            self.archive.extract(member, target)
+''', '''
+import os, tarfile
+class Installer:
+    def __init__(self, package):
+        self.archive = tarfile.open(package, "r:gz")
+    def install(self, target):
+        root = os.path.realpath(target)
+        for member in self.archive.getmembers():
+            path = os.path.realpath(os.path.join(root, member.name))
+            if os.path.commonpath([root, path]) != root or not member.isfile():
+                raise ValueError(member.name)
+            self.archive.extract(member, target)
+'''),
+    ("temporary name", '''
+import tempfile, subprocess
+def render(markup):
+    name = tempfile.mktemp(suffix=".html")
+    with open(name, "w") as f:
+        f.write(markup)
+    return name
+''', '''
+import tempfile
+def render(markup):
+    with tempfile.NamedTemporaryFile("w", suffix=".html", delete=False) as f:
+        f.write(markup)
+    return f.name
+'''),
+    ("predictable temporary", '''
+import os
+def lock(job):
+    path = "/tmp/job_%s.lock" % job
+    with open(path, "w") as f:
+        f.write(str(os.getpid()))
+''', '''
+import os, tempfile
+def lock(job):
+    folder = tempfile.mkdtemp()
+    with open(os.path.join(folder, "job.lock"), "w") as f:
+        f.write(str(os.getpid()))
+'''),
+    ("access then open", '''
+import os
+def show(path):
+    if os.access(path, os.R_OK):
+        with open(path) as f:
+            return f.read()
+    return None
+''', '''
+def show(path):
+    try:
+        with open(path) as f:
+            return f.read()
+    except PermissionError:
+        return None
+'''),
+    ("ssrf: requests", '''
+import requests
+from flask import request
+@app.route("/preview")
+def preview():
+    url = request.args["url"]
+    response = requests.get(url, timeout=3)
+    return {"title": response.text[:100]}
+''', '''
+import requests
+from urllib.parse import urlparse
+from flask import request
+ALLOWED_HOSTS = {"news.example.com"}
+@app.route("/preview")
+def preview():
+    url = request.args["url"]
+    if urlparse(url).hostname not in ALLOWED_HOSTS:
+        return {"error": "host"}, 400
+    response = requests.get(url, timeout=3)
+    return {"title": response.text[:100]}
+'''),
+    ("ssrf: helper with ip check", '''
+import httpx
+from fastapi import FastAPI
+app = FastAPI()
+async def fetch(url):
+    async with httpx.AsyncClient() as client:
+        return await client.get(url)
+@app.get("/proxy")
+async def proxy(target: str):
+    answer = await fetch(target)
+    return {"status": answer.status_code}
+''', '''
+import httpx, ipaddress, socket
+from urllib.parse import urlsplit
+from fastapi import FastAPI, HTTPException
+app = FastAPI()
+def check(url):
+    address = ipaddress.ip_address(socket.gethostbyname(urlsplit(url).hostname))
+    if address.is_private or address.is_loopback or address.is_link_local:
+        raise HTTPException(400)
+async def fetch(url):
+    check(url)
+    async with httpx.AsyncClient() as client:
+        return await client.get(url)
+@app.get("/proxy")
+async def proxy(target: str):
+    answer = await fetch(target)
+    return {"status": answer.status_code}
+'''),
+    ("ssrf: urlopen in a view class", '''
+from urllib.request import urlopen
+from django.views import View
+from django.http import JsonResponse
+class Importer(View):
+    def post(self, request):
+        feed = urlopen(request.POST["feed"]).read()
+        return JsonResponse({"size": len(feed)})
+''', '''
+from urllib.request import urlopen
+from django.views import View
+from django.http import JsonResponse
+FEEDS = {"daily": "https://feeds.example.com/daily.xml"}
+class Importer(View):
+    def post(self, request):
+        feed = urlopen(FEEDS[request.POST["feed"]], timeout=5).read()
+        return JsonResponse({"size": len(feed)})
+'''),
+    ("redirect: next", '''
+from flask import redirect, request, session
+@app.route("/login", methods=["POST"])
+def login():
+    session["user"] = authenticate(request.form)
+    target = request.args.get("next") or "/"
+    return redirect(target)
+''', '''
+from urllib.parse import urlparse
+from flask import redirect, request, session
+@app.route("/login", methods=["POST"])
+def login():
+    session["user"] = authenticate(request.form)
+    target = request.args.get("next") or "/"
+    parts = urlparse(target)
+    if parts.netloc or parts.scheme:
+        target = "/"
+    return redirect(target)
+'''),
+    ("redirect: django", '''
+from django.shortcuts import redirect
+def done(request):
+    return redirect(request.GET["next"])
+''', '''
+from django.shortcuts import redirect
+from django.utils.http import url_has_allowed_host_and_scheme
+def done(request):
+    target = request.GET["next"]
+    if not url_has_allowed_host_and_scheme(target, allowed_hosts={request.get_host()}):
+        target = "/"
+    return redirect(target)
+'''),
+    ("pickle: cookie", '''
+import base64, pickle
+from flask import request
+@app.route("/cart")
+def cart():
+    blob = base64.b64decode(request.cookies["cart"])
+    items = pickle.loads(blob)
+    return {"n": len(items)}
+''', '''
+import base64, json
+from flask import request
+@app.route("/cart")
+def cart():
+    blob = base64.b64decode(request.cookies["cart"])
+    items = json.loads(blob)
+    return {"n": len(items)}
+'''),
+    ("pickle: signed", '''
+import pickle
+def receive(sock):
+    data = sock.recv(4096)
+    return pickle.loads(data)
+''', '''
+import hmac, pickle
+def receive(sock, key):
+    data = sock.recv(4096)
+    signature, body = data[:32], data[32:]
+    if not hmac.compare_digest(signature, hmac.digest(key, body, "sha256")):
+        raise ValueError("signature")
+    return pickle.loads(body)
+'''),
+    ("pickle: redis cache class", '''
+import pickle
+class Cache:
+    def __init__(self, client):
+        self.client = client
+    def get(self, key):
+        raw = self.client.get(key)
+        return decode(raw) if raw else None
+def decode(raw):
+    return pickle.loads(raw)
+''', '''
+import json
+class Cache:
+    def __init__(self, client):
+        self.client = client
+    def get(self, key):
+        raw = self.client.get(key)
+        return decode(raw) if raw else None
+def decode(raw):
+    return json.loads(raw)
+'''),
+    ("pickle: file by parameter", '''
+import pickle
+def load_model(path):
+    with open(path, "rb") as f:
+        model = pickle.load(f)
+    return model
+''', '''
+import json
+def load_model(path):
+    with open(path, "rb") as f:
+        model = json.load(f)
+    return model
+'''),
+    ("yaml", '''
+import yaml
+def read_config(stream):
+    return yaml.load(stream, Loader=yaml.UnsafeLoader)
+''', '''
+import yaml
+def read_config(stream):
+    return yaml.load(stream, Loader=yaml.SafeLoader)
+'''),
+    ("yaml without loader", '''
+from yaml import load
+settings = load(open("settings.yml"))
+''', '''
+from yaml import load, SafeLoader
+settings = load(open("settings.yml"), SafeLoader)
+'''),
+    ("torch", '''
+import torch
+def restore(path, device):
+    state = torch.load(path, map_location=device)
+    return state["model"]
+''', '''
+import torch
+def restore(path, device):
+    state = torch.load(path, map_location=device, weights_only=True)
+    return state["model"]
+'''),
+    ("joblib", '''
+import joblib
+class Predictor:
+    def __init__(self, path):
+        self.model = joblib.load(path)
+''', '''
+import onnxruntime
+class Predictor:
+    def __init__(self, path):
+        self.model = onnxruntime.InferenceSession(path)
+'''),
+    ("numpy", '''
+import numpy as np
+def vectors(file):
+    return np.load(file, allow_pickle=True)["v"]
+''', '''
+import numpy as np
+def vectors(file):
+    return np.load(file, allow_pickle=False)["v"]
+'''),
+    ("jsonpickle", '''
+import jsonpickle
+from flask import request
+@app.route("/state", methods=["PUT"])
+def put_state():
+    state = jsonpickle.decode(request.get_data(as_text=True))
+    store(state)
+    return ""
+''', '''
+import json
+from flask import request
+@app.route("/state", methods=["PUT"])
+def put_state():
+    state = json.loads(request.get_data(as_text=True))
+    store(state)
+    return ""
+'''),
+    ("xxe: lxml parser", '''
+from lxml import etree
+def parse(data):
+    parser = etree.XMLParser(resolve_entities=True, load_dtd=True)
+    return etree.fromstring(data, parser)
+''', '''
+from lxml import etree
+def parse(data):
+    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    return etree.fromstring(data, parser)
+'''),
+    ("xxe: sax feature", '''
+import xml.sax
+from xml.sax.handler import feature_external_ges
+def read(stream, handler):
+    parser = xml.sax.make_parser()
+    parser.setFeature(feature_external_ges, True)
+    parser.setContentHandler(handler)
+    parser.parse(stream)
+''', '''
+import xml.sax
+from xml.sax.handler import feature_external_ges
+def read(stream, handler):
+    parser = xml.sax.make_parser()
+    parser.setFeature(feature_external_ges, False)
+    parser.setContentHandler(handler)
+    parser.parse(stream)
+'''),
+    ("entities: request body", '''
+from xml.dom import minidom
+from django.http import HttpResponse
+def webhook(request):
+    doc = minidom.parseString(request.body)
+    return HttpResponse(doc.documentElement.tagName)
+''', '''
+from defusedxml import minidom
+from django.http import HttpResponse
+from django.utils.html import escape
+def webhook(request):
+    doc = minidom.parseString(request.body)
+    return HttpResponse(escape(doc.documentElement.tagName))
+'''),
+    ("bomb: gzip", '''
+import gzip, io
+from flask import request
+@app.route("/ingest", methods=["POST"])
+def ingest():
+    text = gzip.decompress(request.get_data())
+    process(text)
+    return "", 204
+''', '''
+import gzip, io
+from flask import request
+LIMIT = 10 * 1024 * 1024
+@app.route("/ingest", methods=["POST"])
+def ingest():
+    stream = gzip.GzipFile(fileobj=io.BytesIO(request.get_data()))
+    text = stream.read(LIMIT)
+    process(text)
+    return "", 204
+'''),
+    ("allocation", '''
+from flask import request
+@app.route("/matrix")
+def matrix():
+    n = int(request.args["n"])
+    return {"rows": [[0 for _ in range(n)] for _ in range(n)]}
+''', '''
+from flask import request
+@app.route("/matrix")
+def matrix():
+    n = min(int(request.args["n"]), 100)
+    return {"rows": [[0 for _ in range(n)] for _ in range(n)]}
+'''),
+    ("unbounded body", '''
+from http.server import BaseHTTPRequestHandler
+class H(BaseHTTPRequestHandler):
+    def do_POST(self):
+        length = int(self.headers.get("Content-Length", 0))
+        body = self.rfile.read(length)
+        self.server.queue.put(body)
+''', '''
+from http.server import BaseHTTPRequestHandler
+MAX = 1 << 20
+class H(BaseHTTPRequestHandler):
+    def do_POST(self):
+        length = int(self.headers.get("Content-Length", 0))
+        if length > MAX:
+            self.send_error(413)
+            return
+        body = self.rfile.read(length)
+        self.server.queue.put(body)
+'''),
+    ("redos", '''
+import re
+EMAIL = re.compile(r"^([a-zA-Z0-9_.+-]+)+@example\\.com$")
+def check(text):
+    return EMAIL.match(text) is not None
+''', '''
+import re
+EMAIL = re.compile(r"^[a-zA-Z0-9_.+-]+@example\\.com$")
+def check(text):
+    return EMAIL.match(text) is not None
+'''),
+    ("redos alternation", '''
+import re
+def clean(text):
+    return re.sub(r"(?:<[^>]*>|<[^>]*|\\s|\\S)*x", "", text) if re.match(r"^(a|a)*$", text) else text
+''', '''
+import re
+def clean(text):
+    return re.sub(r"<[^>]*>", "", text)
+'''),
+    ("regex by request", '''
+import re
+from flask import request
+@app.route("/grep")
+def grep():
+    pattern = re.compile(request.args["q"])
+    return {"lines": [l for l in LINES if pattern.search(l)]}
+''', '''
+import re
+from flask import request
+@app.route("/grep")
+def grep():
+    pattern = re.compile(re.escape(request.args["q"]))
+    return {"lines": [l for l in LINES if pattern.search(l)]}
+'''),
+    ("download and exec", '''
+import urllib.request
+def update():
+    code = urllib.request.urlopen("https://updates.example.com/agent.py").read()
+    exec(code)
+''', '''
+import hashlib, urllib.request
+DIGEST = "0" * 64
+def update(path):
+    code = urllib.request.urlopen("https://updates.example.com/agent.py", timeout=9).read()
+    if hashlib.sha256(code).hexdigest() != DIGEST:
+        raise ValueError("digest")
+    path.write_bytes(code)
+'''),
+    ("download and run a file", '''
+import os, subprocess, requests
+def install(version):
+    url = f"https://dl.example.com/tool-{version}.sh"
+    with open("installer.sh", "wb") as f:
+        f.write(requests.get(url, timeout=30).content)
+    os.chmod("installer.sh", 0o755)
+    subprocess.run(["./installer.sh"], check=True)
+''', '''
+import hashlib, os, subprocess, requests
+def install(version, sha256):
+    url = f"https://dl.example.com/tool-{version}.sh"
+    data = requests.get(url, timeout=30).content
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise ValueError("checksum")
+    with open("installer.sh", "wb") as f:
+        f.write(data)
+    os.chmod("installer.sh", 0o755)
+    subprocess.run(["./installer.sh"], check=True)
+'''),
+    ("curl pipe", '''
+import subprocess
+subprocess.run("curl -sSL https://get.example.com | bash", shell=True, check=True)
+''', '''
+import subprocess
+subprocess.run(["/usr/bin/apt-get", "install", "-y", "tool"], check=True)
+'''),
+    ("chmod 777", '''
+import os
+def deploy(path):
+    os.makedirs(path, exist_ok=True)
+    os.chmod(path, 0o777)
+''', '''
+import os
+def deploy(path):
+    os.makedirs(path, exist_ok=True)
+    os.chmod(path, 0o750)
+'''),
+    ("chmod by constants", '''
+import os, stat
+def share(path):
+    os.chmod(path, stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO)
+''', '''
+import os, stat
+def share(path):
+    os.chmod(path, stat.S_IRWXU | stat.S_IRGRP)
+'''),
+    ("secret file for all", '''
+import os
+def save(key_material, secret_path):
+    with open(secret_path, "wb") as f:
+        f.write(key_material)
+    os.chmod(secret_path, 0o644)
+''', '''
+import os
+def save(key_material, secret_path):
+    fd = os.open(secret_path, os.O_WRONLY | os.O_CREAT, 0o600)
+    with os.fdopen(fd, "wb") as f:
+        f.write(key_material)
+'''),
+    ("umask", '''
+import os
+def daemonize():
+    os.setsid()
+    os.umask(0)
+''', '''
+import os
+def daemonize():
+    os.setsid()
+    os.umask(0o077)
+'''),
+    ("setuid order", '''
+import os, pwd
+def drop(name):
+    entry = pwd.getpwnam(name)
+    os.setuid(entry.pw_uid)
+    os.setgid(entry.pw_gid)
+''', '''
+import os, pwd
+def drop(name):
+    entry = pwd.getpwnam(name)
+    os.setgroups([])
+    os.setgid(entry.pw_gid)
+    os.setuid(entry.pw_uid)
+'''),
+]  # fmt: skip

@@ -1,0 +1,659 @@
+"""Development examples: injection. Each an insecure text and its mended twin, in the style of real code."""
+
+PAIRS = [
+    ("sql: flask, f-string through a variable", '''
+import sqlite3
+from flask import Flask, request, jsonify
+app = Flask(__name__)
+
+@app.route("/users")
+def users():
+    order = request.args.get("order", "name")
+    query = f"SELECT id, name FROM users ORDER BY {order}"
+    with sqlite3.connect("app.db") as db:
+        rows = db.execute(query).fetchall()
+    return jsonify(rows)
+''', '''
+import sqlite3
+from flask import Flask, request, jsonify
+app = Flask(__name__)
+COLUMNS = {"name", "created"}
+
+@app.route("/users")
+def users():
+    order = request.args.get("order", "name")
+    if order not in COLUMNS:
+        order = "name"
+    query = f"SELECT id, name FROM users ORDER BY {order}"
+    with sqlite3.connect("app.db") as db:
+        rows = db.execute(query).fetchall()
+    return jsonify(rows)
+'''),
+    ("sql: repository class, format in a helper", '''
+class UserRepository:
+    def __init__(self, connection):
+        self.connection = connection
+
+    def _where(self, field, value):
+        return " WHERE {} = '{}'".format(field, value)
+
+    def by_email(self, email):
+        cursor = self.connection.cursor()
+        cursor.execute("SELECT * FROM users" + self._where("email", email))
+        return cursor.fetchone()
+''', '''
+class UserRepository:
+    def __init__(self, connection):
+        self.connection = connection
+
+    def _where(self, field):
+        return " WHERE {} = %s".format(field)
+
+    def by_email(self, email):
+        cursor = self.connection.cursor()
+        cursor.execute("SELECT * FROM users" + self._where("email"), (email,))
+        return cursor.fetchone()
+'''),
+    ("sql: django raw", '''
+from django.http import JsonResponse
+from .models import Product
+
+def search(request):
+    term = request.GET["q"]
+    found = Product.objects.raw("SELECT * FROM shop_product WHERE name LIKE '%%%s%%'" % term)
+    return JsonResponse({"items": [p.name for p in found]})
+''', '''
+from django.http import JsonResponse
+from .models import Product
+
+def search(request):
+    term = request.GET["q"]
+    found = Product.objects.raw("SELECT * FROM shop_product WHERE name LIKE %s", ["%" + term + "%"])
+    return JsonResponse({"items": [p.name for p in found]})
+'''),
+    ("sql: sqlalchemy text in fastapi", '''
+from fastapi import FastAPI, Depends
+from sqlalchemy import text
+app = FastAPI()
+
+@app.get("/orders/{status}")
+async def orders(status: str, session=Depends(get_session)):
+    statement = text("select * from orders where status = '" + status + "'")
+    result = await session.execute(statement)
+    return result.all()
+''', '''
+from fastapi import FastAPI, Depends
+from sqlalchemy import text
+app = FastAPI()
+
+@app.get("/orders/{status}")
+async def orders(status: str, session=Depends(get_session)):
+    statement = text("select * from orders where status = :status")
+    result = await session.execute(statement, {"status": status})
+    return result.all()
+'''),
+    ("sql: script with sys.argv", '''
+import sys, psycopg2
+conn = psycopg2.connect("dbname=app")
+cur = conn.cursor()
+name = sys.argv[1]
+sql = "DELETE FROM sessions WHERE owner = '%s'" % name
+cur.execute(sql)
+''', '''
+import sys, psycopg2
+conn = psycopg2.connect("dbname=app")
+cur = conn.cursor()
+name = sys.argv[1]
+cur.execute("DELETE FROM sessions WHERE owner = %s", (name,))
+'''),
+    ("sql: list of conditions joined", '''
+def find(db, filters):
+    parts = []
+    for key, value in filters.items():
+        parts.append(key + " = '" + value + "'")
+    sql = "SELECT * FROM items WHERE " + " AND ".join(parts)
+    return db.execute(sql)
+''', '''
+ALLOWED = ("name", "colour")
+
+def find(db, filters):
+    parts, values = [], []
+    for key in ALLOWED:
+        if key in filters:
+            parts.append(key + " = ?")
+            values.append(filters[key])
+    sql = "SELECT * FROM items WHERE " + " AND ".join(parts)
+    return db.execute(sql, values)
+'''),
+    ("sql: int conversion clears", '''
+from flask import request
+@app.route("/page")
+def page():
+    offset = request.args["offset"]
+    return db.session.execute("SELECT * FROM t LIMIT 10 OFFSET " + offset).all()
+''', '''
+from flask import request
+@app.route("/page")
+def page():
+    offset = int(request.args["offset"])
+    return db.session.execute("SELECT * FROM t LIMIT 10 OFFSET " + str(offset)).all()
+'''),
+    ("sql: self attribute", '''
+class Report:
+    def __init__(self, table, customer):
+        self.customer = customer
+        self.sql = "SELECT * FROM report WHERE customer = '" + customer + "'"
+
+    def run(self, cursor):
+        cursor.execute(self.sql)
+        return cursor.fetchall()
+''', '''
+class Report:
+    def __init__(self, table, customer):
+        self.customer = customer
+        self.sql = "SELECT * FROM report WHERE customer = ?"
+
+    def run(self, cursor):
+        cursor.execute(self.sql, (self.customer,))
+        return cursor.fetchall()
+'''),
+    ("nosql: flask login", '''
+from flask import Flask, request
+from pymongo import MongoClient
+app = Flask(__name__)
+users = MongoClient().app.users
+
+@app.post("/login")
+def login():
+    data = request.get_json()
+    user = users.find_one({"name": data["name"], "password": data["password"]})
+    return {"ok": user is not None}
+''', '''
+from flask import Flask, request
+from pymongo import MongoClient
+app = Flask(__name__)
+users = MongoClient().app.users
+
+@app.post("/login")
+def login():
+    data = request.get_json()
+    user = users.find_one({"name": str(data["name"]), "digest": digest(str(data["password"]))})
+    return {"ok": user is not None}
+'''),
+    ("nosql: where clause", '''
+from flask import request
+@app.route("/find")
+def find():
+    query = {"$where": "this.owner == '" + request.args["owner"] + "'"}
+    return list(db.items.find(query))
+''', '''
+from flask import request
+@app.route("/find")
+def find():
+    query = {"owner": {"$eq": str(request.args["owner"])}}
+    return list(db.items.find(query))
+'''),
+    ("ldap: f-string filter", '''
+import ldap
+def lookup(username):
+    conn = ldap.initialize("ldap://directory")
+    criteria = f"(&(objectClass=person)(uid={username}))"
+    return conn.search_s("dc=example,dc=org", ldap.SCOPE_SUBTREE, criteria)
+''', '''
+import ldap
+from ldap.filter import escape_filter_chars
+def lookup(username):
+    conn = ldap.initialize("ldap://directory")
+    criteria = f"(&(objectClass=person)(uid={escape_filter_chars(username)}))"
+    return conn.search_s("dc=example,dc=org", ldap.SCOPE_SUBTREE, criteria)
+'''),
+    ("ldap3: base dn", '''
+from ldap3 import Connection
+from flask import request
+@app.route("/member")
+def member():
+    conn = Connection(server)
+    conn.search("ou=%s,dc=example" % request.args["unit"], "(objectClass=person)")
+    return str(conn.entries)
+''', '''
+from ldap3 import Connection
+from ldap3.utils.dn import escape_rdn
+from flask import request
+@app.route("/member")
+def member():
+    conn = Connection(server)
+    conn.search("ou=%s,dc=example" % escape_rdn(request.args["unit"]), "(objectClass=person)")
+    return repr(len(conn.entries))
+'''),
+    ("xpath: lxml", '''
+from lxml import etree
+def role(document, user):
+    query = "//users/user[name='%s']/role" % user
+    return document.xpath(query)
+''', '''
+from lxml import etree
+def role(document, user):
+    return document.xpath("//users/user[name=$user]/role", user=user)
+'''),
+    ("command: popen through helper", '''
+import os
+from flask import request
+def run(command):
+    return os.popen(command).read()
+
+@app.route("/dns")
+def dns():
+    host = request.form["host"]
+    return run("nslookup " + host)
+''', '''
+import subprocess
+from flask import request
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=5).stdout
+
+@app.route("/dns")
+def dns():
+    host = request.form["host"]
+    if not host.isalnum():
+        return "bad host", 400
+    return run("nslookup", host)
+'''),
+    ("command: shell true with format", '''
+import subprocess
+class Converter:
+    def __init__(self, source):
+        self.source = source
+    def convert(self, target):
+        cmd = "convert {} {}".format(self.source, target)
+        subprocess.check_call(cmd, shell=True)
+''', '''
+import subprocess
+class Converter:
+    def __init__(self, source):
+        self.source = source
+    def convert(self, target):
+        subprocess.check_call(["convert", self.source, target])
+'''),
+    ("command: quoted", '''
+import subprocess
+def archive(folder, name):
+    line = f"tar czf {name}.tgz {folder}"
+    return subprocess.run(line, shell=True, check=True)
+''', '''
+import shlex, subprocess
+def archive(folder, name):
+    line = f"tar czf {shlex.quote(name)}.tgz {shlex.quote(folder)}"
+    return subprocess.run(line, shell=True, check=True)
+'''),
+    ("command: bash -c", '''
+import subprocess
+def grep(pattern):
+    return subprocess.check_output(["bash", "-c", "grep -r '" + pattern + "' /var/log"])
+''', '''
+import subprocess
+def grep(pattern):
+    return subprocess.check_output(["grep", "-r", "-e", pattern, "/var/log"])
+'''),
+    ("command: asyncio shell", '''
+import asyncio
+from aiohttp import web
+async def handler(request):
+    data = await request.json()
+    proc = await asyncio.create_subprocess_shell("ffmpeg -i " + data["file"])
+    await proc.wait()
+    return web.Response(text="ok")
+''', '''
+import asyncio
+from aiohttp import web
+async def handler(request):
+    data = await request.json()
+    proc = await asyncio.create_subprocess_exec("ffmpeg", "-i", "file:" + data["file"])
+    await proc.wait()
+    return web.Response(text="ok")
+'''),
+    ("command: paramiko", '''
+import paramiko
+def restart(host, service):
+    client = paramiko.SSHClient()
+    client.load_system_host_keys()
+    client.connect(host)
+    client.exec_command(f"systemctl restart {service}")
+''', '''
+import paramiko
+SERVICES = {"web", "worker"}
+def restart(host, service):
+    if service not in SERVICES:
+        raise ValueError(service)
+    client = paramiko.SSHClient()
+    client.load_system_host_keys()
+    client.connect(host)
+    client.exec_command(f"systemctl restart {service}")
+'''),
+    ("command: alias and getattr", '''
+import os as system_tools
+from flask import request
+runner = getattr(system_tools, "sys" + "tem")
+@app.route("/go")
+def go():
+    runner("touch " + request.args["f"])
+    return ""
+''', '''
+import pathlib
+from flask import request
+@app.route("/go")
+def go():
+    pathlib.Path("/srv/touch", pathlib.Path(request.args["f"]).name)
+    return ""
+'''),
+    ("argument: git clone", '''
+import subprocess
+from fastapi import FastAPI
+app = FastAPI()
+@app.post("/mirror")
+def mirror(url: str):
+    subprocess.run(["git", "clone", url, "/srv/mirror"], check=True)
+''', '''
+import subprocess
+from fastapi import FastAPI, HTTPException
+app = FastAPI()
+@app.post("/mirror")
+def mirror(url: str):
+    if url.startswith("-"):
+        raise HTTPException(400)
+    subprocess.run(["git", "clone", "--", url, "/srv/mirror"], check=True)
+'''),
+    ("code: eval of a form", '''
+from flask import request
+@app.route("/calc", methods=["POST"])
+def calc():
+    expression = request.form.get("expression")
+    result = eval(expression)
+    return str(result)
+''', '''
+import ast
+from flask import request
+@app.route("/calc", methods=["POST"])
+def calc():
+    expression = request.form.get("expression")
+    result = ast.literal_eval(expression)
+    return str(int(result))
+'''),
+    ("code: exec in a plugin", '''
+def load_rule(source, scope):
+    code = "def rule(x):\\n    return " + source
+    exec(code, scope)
+    return scope["rule"]
+''', '''
+RULES = {"positive": lambda x: x > 0}
+def load_rule(source, scope):
+    return RULES[source]
+'''),
+    ("template: jinja from_string", '''
+from jinja2 import Environment
+from flask import request
+@app.route("/mail")
+def mail():
+    body = request.form["body"]
+    return Environment(autoescape=True).from_string("Dear {{ name }}, " + body).render(name="x")
+''', '''
+from jinja2 import Environment
+from flask import request
+@app.route("/mail")
+def mail():
+    body = request.form["body"]
+    return Environment(autoescape=True).from_string("Dear {{ name }}, {{ body }}").render(name="x", body=body)
+'''),
+    ("template: render_template_string percent", '''
+from flask import render_template_string, request
+@app.errorhandler(404)
+@app.route("/404")
+def missing():
+    page = "<h1>%s not found</h1>" % request.url
+    return render_template_string(page), 404
+''', '''
+from flask import render_template_string, request
+@app.errorhandler(404)
+@app.route("/404")
+def missing():
+    return render_template_string("<h1>{{ url }} not found</h1>", url=request.url), 404
+'''),
+    ("reflection: getattr handler", '''
+from flask import request
+@app.route("/api/<action>")
+def api(action):
+    handler = getattr(actions, action)
+    return handler(request.get_json())
+''', '''
+from flask import request
+HANDLERS = {"list": actions.list_all, "add": actions.add}
+@app.route("/api/<action>")
+def api(action):
+    handler = HANDLERS.get(action)
+    if handler is None:
+        return "", 404
+    return handler(request.get_json())
+'''),
+    ("reflection: import by request", '''
+import importlib
+from django.http import HttpResponse
+def plugin(request):
+    name = request.POST.get("plugin")
+    module = importlib.import_module("plugins." + name)
+    module.run()
+    return HttpResponse("done")
+''', '''
+import importlib
+from django.http import HttpResponse
+PLUGINS = ("csv", "pdf")
+def plugin(request):
+    name = request.POST.get("plugin")
+    if name not in PLUGINS:
+        return HttpResponse(status=400)
+    module = importlib.import_module("plugins." + name)
+    module.run()
+    return HttpResponse("done")
+'''),
+    ("mass assignment: model from request", '''
+from flask import request
+@app.post("/register")
+def register():
+    user = User(**request.get_json())
+    db.session.add(user)
+    return "", 201
+''', '''
+from flask import request
+@app.post("/register")
+def register():
+    data = request.get_json()
+    user = User(name=data["name"], email=data["email"])
+    db.session.add(user)
+    return "", 201
+'''),
+    ("mass assignment: setattr loop in fastapi", '''
+from fastapi import APIRouter, Request
+router = APIRouter()
+@router.patch("/me")
+async def patch(request: Request):
+    payload = await request.json()
+    user = current()
+    for field, value in payload.items():
+        setattr(user, field, value)
+    return {}
+''', '''
+from fastapi import APIRouter, Request
+router = APIRouter()
+EDITABLE = {"name", "bio"}
+@router.patch("/me")
+async def patch(request: Request):
+    payload = await request.json()
+    user = current()
+    for field, value in payload.items():
+        if field in EDITABLE:
+            setattr(user, field, value)
+    return {}
+'''),
+    ("format: stranger's template", '''
+from flask import request
+@app.route("/card")
+def card():
+    layout = request.args.get("layout", "{user.name}")
+    return layout.format(user=current_user)
+''', '''
+from flask import request
+LAYOUTS = {"short": "{name}", "long": "{name} {mail}"}
+@app.route("/card")
+def card():
+    layout = LAYOUTS[request.args.get("layout", "short")]
+    return layout.format(name=current_user.name, mail=current_user.mail)
+'''),
+    ("log: format", '''
+import logging
+from flask import request
+logger = logging.getLogger(__name__)
+@app.route("/login", methods=["POST"])
+def login():
+    name = request.form["username"]
+    logger.warning("failed login for %s" % name)
+    return "", 401
+''', '''
+import logging
+from flask import request
+logger = logging.getLogger(__name__)
+@app.route("/login", methods=["POST"])
+def login():
+    name = request.form["username"].replace("\\r", "").replace("\\n", "")
+    logger.warning("failed login for %s", name)
+    return "", 401
+'''),
+    ("header: django", '''
+from django.http import HttpResponse
+def download(request):
+    response = HttpResponse(b"data")
+    response["Content-Disposition"] = "attachment; filename=" + request.GET["name"]
+    return response
+''', '''
+from urllib.parse import quote
+from django.http import HttpResponse
+def download(request):
+    response = HttpResponse(b"data")
+    response["Content-Disposition"] = "attachment; filename*=UTF-8\\'\\'" + quote(request.GET["name"])
+    return response
+'''),
+    ("csv: export", '''
+import csv, io
+from flask import request, Response
+@app.route("/export", methods=["POST"])
+def export():
+    out = io.StringIO()
+    writer = csv.writer(out)
+    for row in request.get_json()["rows"]:
+        writer.writerow([row["name"], row["comment"]])
+    return Response(out.getvalue(), mimetype="text/csv")
+''', '''
+import csv, io
+from flask import request, Response
+def escape_cell(value):
+    text = str(value)
+    return "'" + text if text[:1] in "=+-@" else text
+@app.route("/export", methods=["POST"])
+def export():
+    out = io.StringIO()
+    writer = csv.writer(out)
+    for row in request.get_json()["rows"]:
+        writer.writerow([escape_cell(row["name"]), escape_cell(row["comment"])])
+    return Response(out.getvalue(), mimetype="text/csv")
+'''),
+    ("xss: string in a view", '''
+from django.http import HttpResponse
+def greet(request):
+    name = request.GET.get("name", "")
+    return HttpResponse("<p>Hello " + name + "</p>")
+''', '''
+from django.http import HttpResponse
+from django.utils.html import escape
+def greet(request):
+    name = request.GET.get("name", "")
+    return HttpResponse("<p>Hello " + escape(name) + "</p>")
+'''),
+    ("xss: mark_safe", '''
+from django.utils.safestring import mark_safe
+def render_comment(comment):
+    body = "<div>%s</div>" % comment.text
+    return mark_safe(body)
+''', '''
+from django.utils.html import format_html
+def render_comment(comment):
+    return format_html("<div>{}</div>", comment.text)
+'''),
+    ("xss: HTMLResponse", '''
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
+app = FastAPI()
+@app.get("/hello", response_class=HTMLResponse)
+async def hello(name: str = "you"):
+    page = "<html><body>Hello {}</body></html>".format(name)
+    return HTMLResponse(page)
+''', '''
+import html
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
+app = FastAPI()
+@app.get("/hello", response_class=HTMLResponse)
+async def hello(name: str = "you"):
+    page = "<html><body>Hello {}</body></html>".format(html.escape(name))
+    return HTMLResponse(page)
+'''),
+    ("xss: autoescape default", '''
+import jinja2
+loader = jinja2.FileSystemLoader("templates")
+env = jinja2.Environment(loader=loader)
+page = env.get_template("index.html")
+''', '''
+import jinja2
+loader = jinja2.FileSystemLoader("templates")
+env = jinja2.Environment(loader=loader, autoescape=jinja2.select_autoescape())
+page = env.get_template("index.html")
+'''),
+    ("exception text to the client", '''
+from flask import jsonify
+@app.route("/pay", methods=["POST"])
+def pay():
+    try:
+        charge()
+    except Exception as e:
+        return jsonify({"error": str(e)}), 500
+    return jsonify(ok=True)
+''', '''
+from flask import jsonify
+@app.route("/pay", methods=["POST"])
+def pay():
+    try:
+        charge()
+    except Exception:
+        app.logger.exception("payment failed")
+        return jsonify({"error": "payment failed"}), 500
+    return jsonify(ok=True)
+'''),
+    ("traceback to the client", '''
+import traceback
+from fastapi import FastAPI
+app = FastAPI()
+@app.get("/report")
+def report():
+    try:
+        return build()
+    except Exception:
+        return {"detail": traceback.format_exc()}
+''', '''
+import logging
+from fastapi import FastAPI, HTTPException
+app = FastAPI()
+@app.get("/report")
+def report():
+    try:
+        return build()
+    except Exception:
+        logging.exception("report")
+        raise HTTPException(500, "report failed")
+'''),
+]  # fmt: skip
