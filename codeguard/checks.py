@@ -8,9 +8,11 @@ the checker's own and outlives an epoch that changes nothing for a function.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from codeguard.behavior import BehaviorChecker
@@ -73,6 +75,10 @@ class BehaviorReports:
         return len(missing)
 
     def _run(self, subjects: Sequence[Subject]) -> None:
+        with _collection_deferred():
+            self._judge(subjects)
+
+    def _judge(self, subjects: Sequence[Subject]) -> None:
         checker = self._checker()
         far_keys = [checker.cache_key(*subject) for subject in subjects]
         reports: dict[int, CheckReport] = {}
@@ -116,6 +122,18 @@ class BehaviorReports:
         span = f"{chunk.span.start_byte}:{chunk.span.end_byte}"
         parts = "\0".join((self._epoch, file.sha256, chunk.sha256, chunk.symbol, span))
         return "near:" + hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@contextlib.contextmanager
+def _collection_deferred() -> Iterator[None]:
+    """Put cyclic garbage collection off: it walks the trees of the whole trusted corpus, again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def checkable(chunk: Chunk) -> bool:

@@ -3,32 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from codeguard.behavior.effects import Capability, capabilities
+from codeguard.behavior.effects import Capability
 from codeguard.behavior.examples import Example
 from codeguard.behavior.matching import Features, features
 from codeguard.behavior.modules import TrustedModules
-from codeguard.behavior.source import Definition, find, read_module
-from codeguard.behavior.surroundings import NO_MODULES, Runnable, extract
+from codeguard.behavior.source import Definition, Module, find, read_module
+from codeguard.behavior.surroundings import NO_MODULES, Runnable, Surroundings, surroundings
+from codeguard.errors import SpecError
 from codeguard.models import Chunk, ChunkKind, SourceFile
 
+TOO_LARGE = "too large or nested too deeply to be run"
 CHECKED = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A function that can be called, with what it says of itself."""
+    """A function within a caller's reach, with what it says of itself.
+
+    It is put together with its surroundings when something wants to run it:
+    most functions resemble nothing that is trusted.
+    """
 
     definition: Definition
-    runnable: Runnable
     features: Features
+    module: Module = field(repr=False)
+    trusted: TrustedModules = field(repr=False)
+
+    @cached_property
+    def surroundings(self) -> Surroundings:
+        """The statements of its file that it needs."""
+        return surroundings(self.definition, self.module, self.trusted)
+
+    @cached_property
+    def usable(self) -> Runnable | None:
+        """The function ready to be called; None where it is too large or too deep."""
+        return self.surroundings.runnable()
+
+    @property
+    def runnable(self) -> Runnable:
+        """The function ready to be called, of a candidate that is usable."""
+        if self.usable is None:
+            raise SpecError(f"{self.definition.name} {TOO_LARGE}")
+        return self.usable
 
     @cached_property
     def capabilities(self) -> frozenset[Capability]:
         """What its syntax says it can do to the world."""
-        return capabilities(self.runnable.source)
+        return self.surroundings.capabilities
 
     @property
     def effects(self) -> tuple[str, ...]:
@@ -59,7 +83,4 @@ def read_candidate(chunk: Chunk, file: SourceFile, trusted: TrustedModules = NO_
         return "the function does not parse"
     if definition.nested:
         return "defined inside another function, out of a caller's reach"
-    runnable = extract(definition, module, trusted)
-    if runnable is None:
-        return "too large or nested too deeply to be run"
-    return Candidate(definition, runnable, features(definition))
+    return Candidate(definition, features(definition), module, trusted)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.candidate import Candidate, read_candidate
+from codeguard.behavior.candidate import TOO_LARGE, Candidate, read_candidate
 from codeguard.behavior.effects import capabilities
 from codeguard.behavior.examination import Examination
 from codeguard.behavior.library import SpecLibrary
@@ -22,6 +22,7 @@ from codeguard.sandbox.model import Level
 POLICY_VERSION = "behavior/1"
 WINDOW = 64  # checks that run abreast
 MAX_PROFILES = 4_096
+MAX_PLANS = 512
 DECIDED = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
 MAX_REFERENCES = 3  # references that one candidate is compared with
 Subject = tuple[Chunk, SourceFile]
@@ -50,6 +51,7 @@ class BehaviorChecker:
         self._budget = budget or Budget()
         self._required_level = required_level
         self._profiles: dict[str, Profile] = {}
+        self._plans: dict[tuple[object, ...], Plan | CheckReport] = {}
 
     def check(self, chunk: Chunk, file: SourceFile) -> CheckReport:
         """Return what is found out about one function."""
@@ -88,6 +90,15 @@ class BehaviorChecker:
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
     def _prepare(self, chunk: Chunk, file: SourceFile) -> Plan | CheckReport:
+        """Return what would be run, remembered for the next to ask: the cache's key, then the check."""
+        subject = (file.path, file.sha256, chunk.sha256, chunk.symbol, chunk.span)
+        if subject not in self._plans:
+            if len(self._plans) >= MAX_PLANS:
+                self._plans.clear()
+            self._plans[subject] = self._planned(chunk, file)
+        return self._plans[subject]
+
+    def _planned(self, chunk: Chunk, file: SourceFile) -> Plan | CheckReport:
         level = self._sandbox.level
         if level < self._required_level:
             reason = f"the sandbox offers {level.name}, {self._required_level.name} is required"
@@ -95,16 +106,27 @@ class BehaviorChecker:
         candidate = read_candidate(chunk, file, self._library.modules)
         if isinstance(candidate, str):
             return CheckReport(Verdict.NO_SIGNAL, candidate, level.name)
-        found = self._library.references_for(candidate.features)
-        # Among equals the one with the very same text, which is what a copy is checked against.
-        found.sort(key=lambda pair: pair[0].definition.text != candidate.definition.text)
-        references = [(item, likeness) for item, likeness in found if candidate.takes(item.examples)]
-        references = references[:MAX_REFERENCES]
+        references = self._references(candidate)
         if not references and not self._library.specs_for(candidate.features):
             reason = "no spec and no trusted function like it that takes its arguments"
             report = CheckReport(Verdict.NO_SIGNAL, reason, level.name, effects=candidate.effects)
             return replace(report, claims=self._claimed(candidate))
+        if candidate.usable is None:
+            return CheckReport(Verdict.NO_SIGNAL, TOO_LARGE, level.name)
         return candidate, references
+
+    def _references(self, candidate: Candidate) -> list[tuple[Reference, Similarity]]:
+        """Return the trusted functions that the candidate is compared with, the best first."""
+        found = self._library.references_for(candidate.features)
+        # Among equals the one with the very same text, which is what a copy is checked against.
+        found.sort(key=lambda pair: pair[0].definition.text != candidate.definition.text)
+        chosen: list[tuple[Reference, Similarity]] = []
+        for reference, likeness in found:
+            if reference.usable is not None and candidate.takes(reference.examples):
+                chosen.append((reference, likeness))
+            if len(chosen) == MAX_REFERENCES:
+                break
+        return chosen
 
     def _claimed(self, candidate: Candidate) -> str:
         """Return the trusted function that a reader would take the candidate for, empty where there is none."""

@@ -10,7 +10,7 @@ of its own.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from codeguard.behavior.effecttables import (
@@ -38,10 +38,109 @@ class Capability:
         return f"{self.kind}: {self.detail}"
 
 
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A dotted expression: the local name it begins with, or the module that `__import__` names, and the rest."""
+
+    root: str
+    rest: tuple[str, ...]
+    imported: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What one piece of source contributes, before its names are known to stand for something.
+
+    `imports` and `assigned` map local names to dotted names and to
+    expressions, `lookups` are calls of getattr and vars with the name asked
+    for, None where it is computed.
+    """
+
+    imports: tuple[tuple[str, str], ...] = ()
+    assigned: tuple[tuple[str, Chain], ...] = ()
+    defined: frozenset[str] = frozenset()
+    certain: frozenset[Capability] = frozenset()
+    chains: frozenset[Chain] = frozenset()
+    loaded: frozenset[str] = frozenset()
+    lookups: frozenset[tuple[Chain, str | None]] = frozenset()
+
+
 def capabilities(source: str) -> frozenset[Capability]:
     """Return what a module's syntax says it can do; nothing where it does not parse."""
     tree = parse(source)
-    return frozenset(_found(tree)) if tree is not None else frozenset()
+    return resolved([facts_of(tree)]) if tree is not None else frozenset()
+
+
+def facts_of(tree: ast.AST) -> Facts:
+    """Read one piece of source, such as a top-level statement."""
+    imports: list[tuple[str, str]] = []
+    assigned: list[tuple[str, Chain]] = []
+    certain: set[Capability] = set()
+    chains: set[Chain] = set()
+    loaded: set[str] = set()
+    lookups: set[tuple[Chain, str | None]] = set()
+    defined: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                imports.append((alias.asname or top, alias.name if alias.asname else top))
+                certain.update(_of_module(alias.name))
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            certain.update(_of_module(node.module))
+            for alias in node.names:
+                imports.append((alias.asname or alias.name, f"{node.module}.{alias.name}"))
+                certain.update(_of_name(f"{node.module}.{alias.name}"))
+        elif isinstance(node, ast.Attribute):
+            if node.attr in INTERNALS:
+                certain.add(Capability(ESCAPE, node.attr))
+            chains.update(_chain(node))
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            if node.id in INTERNALS:
+                certain.add(Capability(ESCAPE, node.id))
+            loaded.add(node.id)
+        elif isinstance(node, ast.Call):
+            lookups.update(_lookup(node))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in INTERNALS:
+            certain.add(Capability(ESCAPE, repr(node.value)))
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            defined.add(node.name)
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+            if isinstance(target, ast.Name):
+                assigned.extend((target.id, chain) for chain in _chain(node.value))
+    return Facts(
+        tuple(imports),
+        tuple(assigned),
+        frozenset(defined),
+        frozenset(certain),
+        frozenset(chains),
+        frozenset(loaded),
+        frozenset(lookups),
+    )
+
+
+def resolved(pieces: Sequence[Facts]) -> frozenset[Capability]:
+    """Return what pieces of one module can do together, names followed through all of them.
+
+    Plain assignments of imported names are followed once.
+    """
+    names = {local: dotted for piece in pieces for local, dotted in piece.imports}
+    for piece in pieces:
+        for local, chain in piece.assigned:
+            if dotted := _dotted(chain, names):
+                names.setdefault(local, dotted)
+    known = names.keys() | {name for piece in pieces for name in piece.defined}
+    found: set[Capability] = set()
+    for piece in pieces:
+        found |= piece.certain
+        for chain in piece.chains:
+            found.update(_of_name(_dotted(chain, names)))
+        for name in piece.loaded - known:
+            found.update(_of_name(f"builtins.{name}"))
+        for chain, wanted in piece.lookups:
+            found.update(_of_lookup(_dotted(chain, names), wanted))
+    return frozenset(found)
 
 
 def observed(effects: Iterable[str]) -> frozenset[Capability]:
@@ -61,69 +160,29 @@ def beyond(candidate: Iterable[Capability], reference: Iterable[Capability]) -> 
     return tuple(sorted(extra, key=lambda item: (item.kind not in CONVICTING, item.kind, item.detail)))
 
 
-def _found(tree: ast.Module) -> Iterator[Capability]:
-    names = _imported(tree)
-    defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield from _of_module(alias.name)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield from _of_module(node.module)
-            for alias in node.names:
-                yield from _of_name(f"{node.module}.{alias.name}")
-        elif isinstance(node, ast.Attribute):
-            if node.attr in INTERNALS:
-                yield Capability(ESCAPE, node.attr)
-            dotted = _dotted(node, names)
-            if dotted:
-                yield from _of_name(dotted)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            if node.id in INTERNALS:
-                yield Capability(ESCAPE, node.id)
-            if node.id not in defined and node.id not in names:
-                yield from _of_name(f"builtins.{node.id}")
-        elif isinstance(node, ast.Call):
-            yield from _of_getattr(node, names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in INTERNALS:
-            yield Capability(ESCAPE, repr(node.value))
-
-
-def _imported(tree: ast.Module) -> dict[str, str]:
-    """Return what local names stand for, as dotted names; plain assignments of them are followed once."""
-    names: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                top = alias.name.partition(".")[0]
-                names[alias.asname or top] = alias.name if alias.asname else top
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            for alias in node.names:
-                names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            dotted = _dotted(node.value, names)
-            if dotted:
-                names.setdefault(node.targets[0].id, dotted)
-    return names
-
-
-def _dotted(node: ast.expr, names: Mapping[str, str]) -> str:
+def _chain(node: ast.expr) -> Iterator[Chain]:
+    """Yield the dotted expression that a node is, none where it begins with something else than a name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
         node = node.value
-    if (
+    rest = tuple(reversed(parts))
+    if isinstance(node, ast.Name):
+        yield Chain(node.id, rest)
+    elif (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "__import__"
         and node.args
+        and isinstance(first := node.args[0], ast.Constant)
+        and isinstance(first.value, str)
     ):
-        first = node.args[0]
-        base = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
-    else:
-        base = names.get(node.id, "") if isinstance(node, ast.Name) else ""
-    return ".".join([base, *reversed(parts)]) if base else ""
+        yield Chain(first.value, rest, imported=True)
+
+
+def _dotted(chain: Chain, names: Mapping[str, str]) -> str:
+    base = chain.root if chain.imported else names.get(chain.root, "")
+    return ".".join((base, *chain.rest)) if base else ""
 
 
 def _of_module(name: str) -> Iterator[Capability]:
@@ -145,14 +204,16 @@ def _of_name(dotted: str) -> Iterator[Capability]:
             return
 
 
-def _of_getattr(node: ast.Call, names: Mapping[str, str]) -> Iterator[Capability]:
-    if not isinstance(node.func, ast.Name) or node.func.id not in ("getattr", "vars") or not node.args:
-        return
-    base = _dotted(node.args[0], names)
-    if not base:
-        return
-    wanted = node.args[1] if len(node.args) > 1 else None
-    if isinstance(wanted, ast.Constant) and isinstance(wanted.value, str):
-        yield from _of_name(f"{base}.{wanted.value}")
-    elif base.partition(".")[0] in _HOST_MODULES:
+def _lookup(node: ast.Call) -> Iterator[tuple[Chain, str | None]]:
+    if isinstance(node.func, ast.Name) and node.func.id in ("getattr", "vars") and node.args:
+        wanted = node.args[1] if len(node.args) > 1 else None
+        written = isinstance(wanted, ast.Constant) and isinstance(wanted.value, str)
+        for chain in _chain(node.args[0]):
+            yield chain, str(wanted.value) if written and isinstance(wanted, ast.Constant) else None
+
+
+def _of_lookup(base: str, wanted: str | None) -> Iterator[Capability]:
+    if base and wanted is not None:
+        yield from _of_name(f"{base}.{wanted}")
+    elif base and base.partition(".")[0] in _HOST_MODULES:
         yield Capability(CODE, f"computed attribute of {base}")

@@ -20,12 +20,13 @@ def spread_out(source: str) -> str:
     tree = parse(source)
     if tree is None:
         return source
+    insertions = sorted(_insertions(tree), key=lambda item: (-item[0][0], -item[0][1], item[1]))
+    if not insertions:
+        return source
     lines = [line.encode() for line in source.split("\n")]
     # From the end on, so that places further ahead stay where they are; where a
     # bracket and a line break meet, the bracket goes in last and stands in front.
-    for (number, column), text in sorted(
-        _insertions(tree), key=lambda item: (-item[0][0], -item[0][1], item[1])
-    ):
+    for (number, column), text in insertions:
         line = lines[number - 1]
         lines[number - 1] = line[:column] + text + line[column:]
     made = b"\n".join(lines).decode()

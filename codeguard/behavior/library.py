@@ -87,8 +87,7 @@ class SpecLibrary:
 
     def references_for(self, wanted: Features) -> list[tuple[Reference, Similarity]]:
         """Return the references that a function may be meant to be, the best first."""
-        found = [(self.references[index], likeness) for index, likeness in self._index.candidates(wanted)]
-        return [(reference, likeness) for reference, likeness in found if reference.usable is not None]
+        return [(self.references[index], likeness) for index, likeness in self._index.candidates(wanted)]
 
     def lookalikes_of(self, wanted: Features) -> list[Reference]:
         """Return the trusted functions that a reader would take a function for, the most alike first."""

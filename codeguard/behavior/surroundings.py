@@ -11,26 +11,16 @@ import ast
 import builtins
 import copy
 import symtable
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
-from codeguard.behavior.layout import spread_out
+from codeguard.behavior.effects import Capability, resolved
 from codeguard.behavior.modules import TrustedModules
-from codeguard.behavior.source import Definition, Function, Module, name_of, parse, unparse
+from codeguard.behavior.parts import Part, part_of
+from codeguard.behavior.source import PARSE_ERRORS, Definition, Function, Module, unparse
 
 BUILTIN_NAMES = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
-# Decorators that do not read annotations; others might.
-PLAIN_DECORATORS = frozenset(
-    {
-        "staticmethod",
-        "classmethod",
-        "property",
-        "lru_cache",
-        "cache",
-        "functools.lru_cache",
-        "functools.cache",
-    }
-)
 MAX_CHARACTERS = 200_000
 MAX_BORROWED = 4  # files that one import may lead through
 NO_MODULES = TrustedModules()
@@ -53,10 +43,53 @@ class Runnable:
     borrowed: tuple[str, ...] = ()
 
 
-def extract(
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """Statements that bind the names asked for, in order; names that nothing binds; what came from other files."""
+
+    statements: tuple[ast.stmt, ...]
+    unresolved: tuple[str, ...]
+    borrowed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """A function with the statements that it needs, not yet put together."""
+
+    definition: Definition
+    own: ast.stmt
+    needed: Needed
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The statements written out, the function's own last."""
+        return tuple(part_of(statement) for statement in (*self.needed.statements, self.own))
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What the syntax of all of them says they can do."""
+        return resolved([part.facts for part in self.parts])
+
+    def runnable(self) -> Runnable | None:
+        """Return them put together; None where that is too large or cannot be written out."""
+        parts = self.parts
+        source = "".join(f"{part.text}\n" for part in parts)
+        if len(source) > MAX_CHARACTERS or not parts[-1].text:
+            return None
+        node = _locate(parts[-1].text, self.definition)
+        if node is None:
+            return None
+        ast.increment_lineno(node, sum(part.text.count("\n") + 1 for part in parts[:-1]))
+        needed = self.needed
+        return Runnable(
+            source, _target(self.definition), self.definition.name, node, needed.unresolved, needed.borrowed
+        )
+
+
+def surroundings(
     definition: Definition, module: Module, trusted: TrustedModules = NO_MODULES, path: str = ""
-) -> Runnable | None:
-    """Return the function with what it needs of its file; None where that cannot be written out.
+) -> Surroundings:
+    """Return the function with what it needs of its file.
 
     What it imports from `trusted` files is taken from there; `borrowed` says so.
     """
@@ -64,15 +97,14 @@ def extract(
         definition.node if definition.owner is None else _pruned_class(definition.owner, definition.name)
     )
     own_name = definition.name if definition.owner is None else definition.owner.name
-    needed = needed_for(free_names(own), module, own_name, trusted, path)
-    written = [_written(statement) for statement in (*needed.statements, own)]
-    source = spread_out("\n".join(written) + "\n")
-    if len(source) > MAX_CHARACTERS or not written[-1]:
-        return None
-    node = _locate(source, definition, own_name)
-    if node is None:
-        return None
-    return Runnable(source, _target(definition), definition.name, node, needed.unresolved, needed.borrowed)
+    return Surroundings(definition, own, needed_for(free_names(own), module, own_name, trusted, path))
+
+
+def extract(
+    definition: Definition, module: Module, trusted: TrustedModules = NO_MODULES, path: str = ""
+) -> Runnable | None:
+    """Return the function with what it needs of its file; None where that cannot be written out."""
+    return surroundings(definition, module, trusted, path).runnable()
 
 
 def _target(definition: Definition) -> str:
@@ -83,26 +115,19 @@ def _target(definition: Definition) -> str:
     return f"{definition.owner.name}.{definition.name}"
 
 
-def _locate(source: str, definition: Definition, own_name: str) -> Function | None:
-    tree = parse(source)
-    if tree is None or not tree.body:
+def _locate(text: str, definition: Definition) -> Function | None:
+    """Return the function in the text of its own statement; the tree is nobody else's."""
+    try:
+        tree = ast.parse(text)
+    except PARSE_ERRORS:
         return None
-    last: ast.stmt = tree.body[-1]
+    last = tree.body[-1] if tree.body else None
     if isinstance(last, ast.ClassDef):
         functions = [
             node for node in last.body if isinstance(node, Function) and node.name == definition.name
         ]
         return functions[-1] if functions else None
     return last if isinstance(last, Function) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Needed:
-    """Statements that bind the names asked for, in order; names that nothing binds; what came from other files."""
-
-    statements: tuple[ast.stmt, ...]
-    unresolved: tuple[str, ...]
-    borrowed: tuple[str, ...] = ()
 
 
 def needed_for(
@@ -233,7 +258,7 @@ def free_names(statement: ast.stmt) -> set[str]:
     """Return the names that a statement takes from the module around it, annotations left out."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return set()
-    text = _written(statement)
+    text = part_of(statement).plain
     try:
         table = symtable.symtable(text, "<chunk>", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -250,51 +275,40 @@ def free_names(statement: ast.stmt) -> set[str]:
     return names
 
 
-def _written(statement: ast.stmt) -> str:
-    """Write a statement without the annotations of functions: they run at import and need imports of their own."""
-    removed: list[tuple[ast.arg, ast.expr | None]] = []
-    returns: list[tuple[Function, ast.expr | None]] = []
-    for node in ast.walk(statement):
-        if isinstance(node, Function) and _drops_annotations(node):
-            returns.append((node, node.returns))
-            removed.extend((argument, argument.annotation) for argument in _arguments(node.args))
-    for function, _ in returns:
-        function.returns = None
-    for argument, _ in removed:
-        argument.annotation = None
-    text = unparse(statement)
-    for function, annotation in returns:
-        function.returns = annotation
-    for argument, annotation in removed:
-        argument.annotation = annotation
-    return text
-
-
-def _drops_annotations(node: Function) -> bool:
-    return all(name_of(decorator) in PLAIN_DECORATORS for decorator in node.decorator_list)
-
-
-def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
-    yield from (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    yield from (argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None)
+_reached: WeakKeyDictionary[Function, frozenset[str]] = WeakKeyDictionary()
+_pruned: WeakKeyDictionary[ast.ClassDef, dict[frozenset[str], ast.ClassDef]] = WeakKeyDictionary()
 
 
 def _pruned_class(owner: ast.ClassDef, method: str) -> ast.ClassDef:
-    """Return the class with the methods that one of them can reach by name, and its other statements."""
+    """Return the class with the methods that one of them can reach by name, and its other statements.
+
+    Methods that reach the same ones share one tree, so that it is written out once.
+    """
     methods = {node.name: node for node in owner.body if isinstance(node, Function)}
     kept: set[str] = set()
     wanted = [method, *(name for name in methods if name.startswith("__") and name.endswith("__"))]
     while wanted:
         name = wanted.pop()
-        if name in kept or name not in methods:
-            continue
-        kept.add(name)
-        for node in ast.walk(methods[name]):
+        if name in methods and name not in kept:
+            kept.add(name)
+            wanted.extend(_names_reached(methods[name]))
+    shared = _pruned.setdefault(owner, {})
+    key = frozenset(kept)
+    if key not in shared:
+        shared[key] = copy.copy(owner)
+        shared[key].body = [node for node in owner.body if not isinstance(node, Function) or node.name in key]
+    return shared[key]
+
+
+def _names_reached(method: Function) -> frozenset[str]:
+    """Return the attributes that a method uses, those named in strings as well."""
+    names = _reached.get(method)
+    if names is None:
+        found = set()
+        for node in ast.walk(method):
             if isinstance(node, ast.Attribute):
-                wanted.append(node.attr)
+                found.add(node.attr)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                wanted.append(node.value)
-    body = [node for node in owner.body if not isinstance(node, Function) or node.name in kept]
-    pruned = copy.copy(owner)
-    pruned.body = body
-    return pruned
+                found.add(node.value)
+        names = _reached[method] = frozenset(found)
+    return names
