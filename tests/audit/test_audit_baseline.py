@@ -109,16 +109,23 @@ def test_a_file_is_read_back_as_it_was_written() -> None:
     assert baseline_from_text(baseline.to_text().encode(), "x") == baseline
 
 
+ROW = '{"rule": "a", "path": "b", "digest": "c", "reason": "d", "count": 1}'
+
+
 @pytest.mark.parametrize(
     "text",
-    [
-        "", "[]", "{", '{"schema": "codeguard.baseline/2", "entries": []}', '{"schema": "codeguard.baseline/1"}',
-        '{"schema": "codeguard.baseline/1", "entries": [1]}',
-        '{"schema": "codeguard.baseline/1", "entries": [{"rule": "a", "path": "b", "digest": "c", "reason": "d", "count": 0}]}',
-        '{"schema": "codeguard.baseline/1", "entries": [{"rule": "a", "path": "b", "digest": "c", "reason": 1, "count": 1}]}',
-        "[" * 100_000,
+    ["", "[]", "{", "[" * 100_000, '{"schema": "codeguard.baseline/2", "entries": []}']
+    + [
+        f'{{"schema": "codeguard.baseline/1", "entries": {entries}}}'
+        for entries in (
+            "null",
+            "[1]",
+            f"[{ROW}, {ROW}]",
+            f"[{ROW.replace('1', '0')}]",
+            f"[{ROW.replace('1', 'true')}]",
+        )
     ],
-)  # fmt: skip
+)
 def test_what_is_no_baseline_is_refused(text: str) -> None:
     with pytest.raises(ConfigError):
         baseline_from_text(text.encode(), "file")

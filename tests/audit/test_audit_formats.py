@@ -1,0 +1,190 @@
+"""What an audit prints: for people, for programs, for code scanning, for GitHub."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from audit_helpers import CLEAN, FLAGGED, codeguard, look, write
+
+from codeguard.acceptance import accept
+from codeguard.auditing.rules import OWN_RULES, all_rules
+from codeguard.findings import AuditReport, Finding, Place, Standing
+from codeguard.formats.audit_json import audit_json
+from codeguard.formats.audit_text import audit_text
+from codeguard.formats.github import github_annotations
+from codeguard.formats.sarif import sarif
+from codeguard.models import Confidence, Severity, Skipped
+
+# The schema of OASIS, errata 01, as published with the standard.
+SCHEMA = json.loads((Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json").read_text())
+HOSTILE = "a\x1b[31m\u202e\ud800%\r\n::error::x,y:z"
+
+
+def finding(**changes: Any) -> Finding:
+    values: dict[str, Any] = {
+        "rule": "audit.baseline",
+        "path": "a b/ü.py",
+        "place": Place(3, 5, 3, 9),
+        "severity": Severity.MEDIUM,
+        "confidence": Confidence.HIGH,
+        "reason": "because",
+        "digest": "0" * 64,
+        "symbol": "f",
+        "snippet": "    evil(x)",
+        "text_digest": "1" * 64,
+        "fingerprint": "2" * 32,
+    }
+    return Finding(**{**values, **changes})
+
+
+REPORTS = {
+    "empty": AuditReport(()),
+    "one": AuditReport((finding(),), files=1),
+    "hostile": AuditReport(
+        (finding(path=HOSTILE, reason=HOSTILE, symbol=HOSTILE, snippet=HOSTILE, note=HOSTILE),),
+        skipped=(Skipped(HOSTILE, HOSTILE),),
+        warnings=(HOSTILE,),
+    ),
+    "every standing and severity": AuditReport(
+        tuple(finding(standing=standing, note="n", severity=s) for standing in Standing for s in Severity)
+    ),
+    "no place": AuditReport((finding(place=Place(0, 0, 0, 0), snippet="", symbol="", digest="", reason=""),)),
+    "every rule": AuditReport(tuple(finding(rule=rule.id) for rule in all_rules())),
+    "an unknown rule": AuditReport((finding(rule="third.party"),)),
+}
+
+
+@pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
+def test_sarif_is_valid_against_the_schema(report: AuditReport) -> None:
+    log = json.loads(json.dumps(sarif(report, all_rules()), allow_nan=False))
+    jsonschema.Draft4Validator(SCHEMA, format_checker=jsonschema.FormatChecker()).validate(log)
+    (run,) = log["runs"]
+    ids = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    for result in run["results"]:
+        region = result["locations"][0]["physicalLocation"]["region"]
+        assert region["startLine"] >= 1
+        assert (region["startLine"], region["startColumn"]) <= (region["endLine"], region["endColumn"])
+        assert "ruleIndex" not in result or ids[result["ruleIndex"]] == result["ruleId"]
+        assert result["message"]["text"]
+
+
+def test_sarif_shows_what_is_overruled_and_where_things_are() -> None:
+    standings = (Standing.OPEN, Standing.SUPPRESSED, Standing.BASELINED, Standing.ACCEPTED)
+    log = sarif(AuditReport(tuple(finding(standing=item, note="why") for item in standings)), all_rules())
+    results = log["runs"][0]["results"]
+    assert [[part["kind"] for part in result["suppressions"]] for result in results] == [
+        [], ["inSource"], ["external"], ["external"],
+    ]  # fmt: skip
+    assert results[1]["suppressions"][0]["justification"] == "why"
+    place = results[0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "a%20b/%C3%BC.py"
+    assert place["region"]["startLine"] == 3
+    assert results[0]["partialFingerprints"] == {"codeguard/v1": "2" * 32}
+
+
+def test_sarif_rules_carry_help_and_cwe() -> None:
+    (rule,) = sarif(REPORTS["one"], all_rules())["runs"][0]["tool"]["driver"]["rules"]
+    known = OWN_RULES["audit.baseline"]
+    assert known.explanation in rule["help"]["text"]
+    assert known.bad in rule["help"]["markdown"]
+    assert "external/cwe/cwe-693" in rule["properties"]["tags"]
+
+
+def test_fingerprints_of_sarif_hold_where_lines_move(project: Path) -> None:
+    write(project, {"m.py": FLAGGED})
+    before = look("m.py").findings
+    write(project, {"m.py": "import this\n\n\n" + FLAGGED})
+    after = look("m.py").findings
+    assert [item.fingerprint for item in before] == [item.fingerprint for item in after]
+    assert before[0].place.start_line + 3 == after[0].place.start_line
+
+
+def test_fingerprints_are_all_different(project: Path) -> None:
+    write(project, {"m.py": FLAGGED * 3, "n.py": FLAGGED})
+    prints = [item.fingerprint for item in look(".").findings]
+    assert len(set(prints)) == len(prints) == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        (
+            {},
+            "::warning file=a b/ü.py,line=3,endLine=3,title=audit.baseline (medium%2C high confidence)"
+            ",col=5,endColumn=9::because",
+        ),
+        ({"severity": Severity.CRITICAL, "place": Place(1, 2, 3, 4)},
+         "::error file=a b/ü.py,line=1,endLine=3,title=audit.baseline (critical%2C high confidence)::because"),
+        ({"severity": Severity.LOW, "path": "a:b,c%.py", "reason": "50%\n::error::"},
+         "::notice file=a%3Ab%2Cc%25.py,line=3,endLine=3,title=audit.baseline (low%2C high confidence)"
+         ",col=5,endColumn=9::50%25%0A::error::"),
+    ],
+)  # fmt: skip
+def test_github_annotations(changes: dict[str, Any], line: str) -> None:
+    assert github_annotations(AuditReport((finding(**changes),))) == line
+
+
+def test_github_shows_nothing_that_is_overruled_and_nothing_breaks_out() -> None:
+    assert github_annotations(REPORTS["every standing and severity"]).count("::") == 2 * len(Severity)
+    (line,) = github_annotations(REPORTS["hostile"]).splitlines()
+    assert line.isprintable()
+
+
+def test_text_marks_the_place_under_the_line() -> None:
+    lines = audit_text(REPORTS["one"], Severity.MEDIUM).splitlines()
+    source = next(index for index, line in enumerate(lines) if "evil(x)" in line)
+    assert lines[source].index("evil") == lines[source + 1].index("^^^^")
+    assert lines[source + 1].count("^") == 4
+    assert lines[-1] == "1 findings, 1 of them fail the audit"
+
+
+@pytest.mark.parametrize(
+    "snippet", ["\t\tevil(x)", "  " + "x" * 5000 + "evil(x)", "変数 = evil(x)", "\x1b[2Jevil(x)"]
+)
+def test_the_caret_stands_under_what_is_meant(snippet: str) -> None:
+    start = snippet.index("evil") + 1
+    report = AuditReport((finding(snippet=snippet, place=Place(1, start, 1, start + 4)),))
+    lines = audit_text(report, Severity.MEDIUM).splitlines()
+    (source,) = [index for index, line in enumerate(lines) if "evil" in line]
+    before = lines[source][: lines[source].index("evil")]
+    columns = sum(2 if ord(char) > 0x2E80 else 1 for char in before)
+    assert lines[source + 1] == " " * columns + "^^^^"
+
+
+@pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
+def test_text_and_json_show_nothing_that_acts(report: AuditReport) -> None:
+    assert all(line.isprintable() for line in audit_text(report, Severity.LOW).split("\n"))
+    assert json.dumps(audit_json(report), ensure_ascii=True).isascii()
+
+
+def test_json_holds_every_fact(project: Path) -> None:
+    write(project, {"m.py": FLAGGED, "b.bin": CLEAN})
+    (project / "b.bin").write_bytes(b"\0")
+    accept(project / ".codeguard", look("m.py").findings[0].digest, "why", by="Ada")
+    done = codeguard("audit", ".", "--no-behavior", "--select", "audit", "--format", "json", cwd=project)
+    report = json.loads(done.stdout)
+    assert (report["schema"], report["files"], report["functions"], report["lines"]) == (
+        "codeguard.audit/1",
+        1,
+        1,
+        2,
+    )
+    (row,) = report["findings"]
+    assert (row["rule"], row["path"], row["start_line"], row["start_column"], row["symbol"], row["standing"]) == (
+        "audit.inline-ignore", "m.py", 2, 26, "half", "accepted",
+    )  # fmt: skip
+    reasons = {item["path"]: item["reason"] for item in report["skipped"]}
+    assert reasons["b.bin"].startswith("binary")
+    assert ".codeguard/" in reasons
+
+
+@pytest.mark.parametrize("format_", ["text", "json", "sarif", "github"])
+def test_every_format_from_the_command_line(project: Path, format_: str) -> None:
+    write(project, {"m.py": FLAGGED})
+    done = codeguard("audit", "m.py", "--no-behavior", "--select", "audit", "--format", format_, cwd=project)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "audit.inline-ignore" in done.stdout

@@ -1,0 +1,125 @@
+"""What a manifest changes about an audit: modified files, names that pass for a trusted one, behavior."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from audit_helpers import CLEAN, GOOD, WRONG, codeguard, look, rules, write
+
+from codeguard.auditing.trust import TrustedBase, of_manifest
+from codeguard.chunking import chunk_file
+from codeguard.models import Severity
+from codeguard.provenance import build_manifest, verify_unsigned
+
+
+def base_of(folder: Path, *names: str) -> TrustedBase:
+    files = []
+    for name in names:
+        data = (folder / name).read_bytes()
+        files.append((name, data, [chunk.sha256 for chunk in chunk_file(name, data).chunks]))
+    return of_manifest(verify_unsigned(build_manifest(folder, files)), folder)
+
+
+def test_a_changed_trusted_file_is_modified_where_it_changed(project: Path) -> None:
+    write(project, {"m.py": CLEAN + "\n\n" + GOOD})
+    base = base_of(project, "m.py")
+    assert look(".", only=("provenance",), base=base).findings == ()
+    write(project, {"m.py": CLEAN + "\n\n" + WRONG})
+    (finding,) = look(".", only=("provenance",), base=base).findings
+    assert (finding.rule, finding.symbol, finding.severity) == ("provenance.modified", "add", Severity.LOW)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("p\u0430yments.py", True), ("Payments.py", True), ("payment.py", False), ("other/payments.py", False)],
+)
+def test_a_name_that_passes_for_a_trusted_one(project: Path, name: str, found: bool) -> None:
+    write(project, {"payments.py": CLEAN})
+    base = base_of(project, "payments.py")
+    write(project, {name: CLEAN})
+    findings = look(name, base=base).findings
+    assert rules(findings) == (["discovery.collision"] if found else [])
+    assert all(item.severity is Severity.HIGH for item in findings)
+
+
+def test_names_that_pass_for_one_another_without_any_trust(project: Path) -> None:
+    write(project, {"a.py": CLEAN, "\u0430.py": CLEAN, "b.py": CLEAN})
+    assert rules(look(".").findings) == ["discovery.collision"]
+
+
+def test_behavior_is_looked_at_and_kept(project: Path) -> None:
+    write(project, {"ours/m.py": GOOD, "theirs/x.py": WRONG + "\n\n" + CLEAN})
+    first = look("theirs", only=("behavior",), trust=(Path("ours"),), behavior=True)
+    assert rules(first.failing(Severity.HIGH)) == ["behavior.fail"]
+    assert (first.checked, first.ran > 0, first.sandbox_level >= "L2") == (2, True, True)
+    again = look("theirs", only=("behavior",), trust=(Path("ours"),), behavior=True)
+    assert (again.ran, rules(again.findings)) == (0, rules(first.findings))
+    assert look("ours", only=("behavior",), trust=(Path("ours"),), behavior=True).checked == 0
+
+
+def test_without_trust_hand_written_specs_alone_speak(project: Path) -> None:
+    write(project, {"x.py": WRONG + "\n\n" + CLEAN})
+    assert rules(look("x.py", only=("behavior",), behavior=True).open) == ["behavior.fail"]
+
+
+def test_a_signed_manifest_from_the_command_line(project: Path) -> None:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("needs openssl")
+    private, public = project.parent / "key.pem", project.parent / "key.pub"
+    subprocess.run([openssl, "genpkey", "-algorithm", "ed25519", "-out", private], check=True)
+    subprocess.run([openssl, "pkey", "-in", private, "-pubout", "-out", public], check=True)
+    write(project, {"m.py": CLEAN})
+    assert codeguard("trust", "build", ".", "--label", "p", cwd=project).returncode == 0
+    manifest = "codeguard.manifest.json"
+    assert codeguard("trust", "sign", manifest, "--key", str(private), cwd=project).returncode == 0
+    words = ("audit", "m.py", "--no-behavior", "--select", "provenance", "--format", "json")
+    signed = (*words, "--manifest", manifest, "--key", str(public), "--label", "p")
+    report = json.loads(codeguard(*signed, cwd=project).stdout)
+    assert ("signed by" in report["trust"], report["findings"]) == (True, [])
+    write(project, {"m.py": CLEAN.replace("2", "3")})
+    done = codeguard(*signed, cwd=project)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["findings"][0]["severity"] == "medium"
+    inside = project / "key.pub"
+    shutil.copy(public, inside)
+    refused = codeguard(*words, "--manifest", manifest, "--key", "key.pub", "--label", "p", cwd=project)
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("audit",), 2),
+        (("audit", "nowhere"), 3),
+        (("audit", "m.py", "nowhere"), 2),
+        (("audit", "empty"), 3),
+        (("audit", "m.py", "--select", "no.such"), 2),
+        (("audit", "m.py", "--key", "k"), 2),
+        (("audit", "m.py", "--update-baseline"), 2),
+        (("audit", "m.py", "--trust", "m.py", "--manifest", "x"), 2),
+        (("audit", "m.py", "--manifest", "nowhere", "--key", "nowhere"), 2),
+        (("audit", "m.py", "--store", "nowhere"), 2),
+        (("audit", "m.py", "--no-behavior"), 0),
+        (("audit", "broken.py", "--no-behavior"), 1),
+        (("audit", "broken.py", "--no-behavior", "--fail-on", "high"), 0),
+        (("audit", "broken.py", "--no-behavior", "--min-confidence", "high"), 0),
+        (("audit", "broken.py", "--no-behavior", "--ignore", "discovery"), 0),
+        (("audit", "broken.py", "--no-behavior", "--ignore", "discovery", "--select", "discovery.syntax"), 1),
+        (("explain", "audit.baseline"), 0),
+        (("explain", "no.such"), 2),
+        (("rules",), 0),
+        (("accept", "short", "--reason", "x"), 2),
+    ],
+)
+def test_exit_codes(project: Path, words: tuple[str, ...], code: int) -> None:
+    write(project, {"m.py": CLEAN, "broken.py": "def f(:\n"})
+    (project / "empty").mkdir()
+    done = codeguard(*words, cwd=project)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == (1 if code > 1 else 0)
