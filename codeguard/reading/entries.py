@@ -44,9 +44,9 @@ def _by_place(function: FunctionNode, names: Names) -> Reach:
     owner = names.class_of(function)
     if owner is not None and names.scopes.scope_of(function).node is owner:
         bases = names.bases(owner)
-        if function.name in VERBS or function.name.startswith("do_"):
-            if any(VIEW_CLASSES.search(base) for base in bases):
-                return Reach.REMOTE
+        called = function.name in VERBS or function.name.startswith("do_")
+        if called and any(VIEW_CLASSES.search(base) for base in bases):
+            return Reach.REMOTE
         if any(base.endswith("Servicer") for base in bases) and listed[-1:] == ["context"]:
             return Reach.REMOTE
         return (

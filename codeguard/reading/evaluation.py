@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from codeguard.reading.flowsinks import SinkIndex, Sink
+from codeguard.reading.flowsinks import Sink, SinkIndex
 from codeguard.reading.flowtables import (
     BUILDERS,
     CLEANERS,
@@ -132,8 +132,6 @@ class Evaluation:
                 return found
         base = self.value(node.value, state)
         if base.origins:
-            if node.attr in ("name", "stem") and any("." in origin.what for origin in base.origins):
-                return state.seen(base)
             return state.seen(base)
         for name in self.names.names_of(node.value) if isinstance(node.value, ast.Name) else ():
             if name.startswith(":"):
@@ -190,9 +188,9 @@ class Evaluation:
         if node.conversion == ord("r"):
             return value.cleaned({Use.LOG, Use.HEADER})
         spec = node.format_spec
-        if isinstance(spec, ast.JoinedStr) and spec.values and isinstance(spec.values[-1], ast.Constant):
-            if str(spec.values[-1].value)[-1:] in ("d", "f", "x", "e", "g", "%"):
-                return value.cleaned(ALL_USES)
+        last = spec.values[-1] if isinstance(spec, ast.JoinedStr) and spec.values else None
+        if isinstance(last, ast.Constant) and str(last.value)[-1:] in ("d", "f", "x", "e", "g", "%"):
+            return value.cleaned(ALL_USES)
         return value
 
     def _either(self, node: ast.BoolOp, state: State) -> Value:

@@ -21,6 +21,7 @@ class Reading:
 
     def __init__(self, file: SourceFile) -> None:
         self.file = file
+        self.shared: dict[str, object] = {}  # what one signal leaves for another, by the signal's name
 
     @property
     def text(self) -> str:

@@ -25,7 +25,10 @@ class InsecureSignal:
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Sighting]:
         """Yield what the rules find in a Python file, in the order of the text."""
-        return _ENGINE.inspect(reading)
+        known = reading.shared.get(self.name)
+        if not isinstance(known, tuple):
+            known = reading.shared[self.name] = tuple(_ENGINE.inspect(reading))
+        return known
 
 
 SIGNAL = InsecureSignal()

@@ -9,15 +9,20 @@ from collections.abc import Iterator
 from codeguard.models import Confidence, Severity
 from codeguard.reading.flowvalues import Reach
 from codeguard.signals.base import Rule
-from codeguard.signals.insecure.base import FUNCTIONS, Check, Found, View, names
+from codeguard.signals.insecure.base import FUNCTIONS, Check, Found, View
 
-_RIGHTS = re.compile(r"is_admin|is_staff|is_superuser|is_authenticated|has_perm|permission|authori[sz]ed|authenticated|role|"
-                     r"is_owner|owner_id|allowed|can_\w+|verify_\w*(?:token|signature|password)|check_password|is_active")  # fmt: skip
-_CHECKING = re.compile(r"auth|permi|verify|validate|check_(?:pass|sign|token|access|admin)|is_(?:admin|allowed|valid|authorized|owner)|"
+_RIGHTS = re.compile(r"is_admin|is_staff|is_superuser|is_authenticated|has_perm|permission|authori[sz]ed|"
+                     r"authenticated|role|"
+                     r"is_owner|owner_id|allowed|can_\w+|verify_\w*(?:token|signature|password)|"
+                     r"check_password|is_active")  # fmt: skip
+_CHECKING = re.compile(r"auth|permi|verify|validate|check_(?:pass|sign|token|access|admin)|is_(?:admin|"
+                       r"allowed|valid|authorized|owner)|"
                        r"login|has_access|can_")  # fmt: skip
-_SENSITIVE = re.compile(r"admin|delete_user|remove_user|shutdown|reset|purge|drop_|wipe|exec|backup|config|grant|promote|impersonat|"
+_SENSITIVE = re.compile(r"admin|delete_user|remove_user|shutdown|reset|purge|drop_|wipe|exec|backup|config|"
+                        r"grant|promote|impersonat|"
                         r"delete_all|delete_account|set_role|users/delete|export_users|/internal")  # fmt: skip
-_GUARDS = re.compile(r"auth|login|permission|admin_required|require|jwt|token|protected|secure|role|session|current_user|staff|"
+_GUARDS = re.compile(r"auth|login|permission|admin_required|require|jwt|token|protected|secure|role|session|"
+                     r"current_user|staff|"
                      r"api_key|abort\(40[13]|PermissionDenied|credential|\buser\b", re.IGNORECASE)  # fmt: skip
 
 
@@ -85,7 +90,7 @@ def _checks(view: View, node: ast.ExceptHandler) -> bool:
         and re.match(
             r"(?:_?(?:verify|authenticate|authorize|validate_(?:token|signature|cert)|check_(?:permission|signature|auth|access)))",
             (view.names.called(part).rpartition(".")[2] or getattr(part.func, "attr", "")),
-        )  # fmt: skip
+        )
         for item in parent.body
         for part in ast.walk(item)
     )
@@ -142,7 +147,8 @@ def _by_address(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     for side in (node.left, *node.comparators):
         for value in [side, *view.names.values_of(side)]:
             text = ast.unparse(value)[:300]
-            if re.search(r"X-Forwarded-For|X-Real-IP|HTTP_X_FORWARDED_FOR|['\"](?:Referer|HTTP_REFERER|X-Admin|X-User-Role|X-Is-Admin|Host)['\"]",
+            if re.search(r"X-Forwarded-For|X-Real-IP|HTTP_X_FORWARDED_FOR|['\"](?:Referer|HTTP_REFERER|"
+                         r"X-Admin|X-User-Role|X-Is-Admin|Host)['\"]",
                          text, re.IGNORECASE):  # fmt: skip
                 yield Found(node, "the client writes this header itself")
                 return
@@ -164,7 +170,8 @@ CHECKS = (
             Confidence.MEDIUM,
             "python -O leaves asserts out. Raise an exception.",
             bad="def delete(user, item):\n    assert user.is_admin\n    item.delete()",
-            good="def delete(user, item):\n    if not user.is_admin:\n        raise PermissionError(user)\n    item.delete()",
+            good="def delete(user, item):\n    if not user.is_admin:\n        raise PermissionError(user)\n"
+            "    item.delete()",
             cwe=(617, 703),
         ),
         nodes=(ast.Assert,),
@@ -177,8 +184,10 @@ CHECKS = (
             Severity.MEDIUM,
             Confidence.MEDIUM,
             "An attacker who makes the check fail is in. Where it fails with an error, refuse.",
-            bad="def is_allowed(user):\n    try:\n        return lookup(user)\n    except Exception:\n        return True",
-            good="def is_allowed(user):\n    try:\n        return lookup(user)\n    except Exception:\n        return False",
+            bad="def is_allowed(user):\n    try:\n        return lookup(user)\n    except Exception:\n"
+            "        return True",
+            good="def is_allowed(user):\n    try:\n        return lookup(user)\n    except Exception:\n"
+            "        return False",
             cwe=(636, 755),
         ),
         nodes=(ast.ExceptHandler,),
@@ -205,10 +214,12 @@ CHECKS = (
             Severity.MEDIUM,
             Confidence.LOW,
             "Strangers can call it. Put a check of login and rights in front.",
-            bad='from flask import Flask\n\napp = Flask(__name__)\n\n@app.route("/admin/wipe", methods=["POST"])\ndef wipe():\n'
+            bad="from flask import Flask\n\napp = Flask(__name__)\n\n"
+            '@app.route("/admin/wipe", methods=["POST"])\ndef wipe():\n'
             '    database.clear()\n    return "done"',
             good="from flask import Flask\nfrom flask_login import login_required\n\napp = Flask(__name__)\n\n"
-            '@app.route("/admin/wipe", methods=["POST"])\n@login_required\ndef wipe():\n    database.clear()\n    return "done"',
+            '@app.route("/admin/wipe", methods=["POST"])\n@login_required\ndef wipe():\n'
+            '    database.clear()\n    return "done"',
             cwe=(306, 862),
         ),
         nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
@@ -220,7 +231,8 @@ CHECKS = (
             "Rights depend on a header or cookie that the client writes",
             Severity.MEDIUM,
             Confidence.MEDIUM,
-            "Anyone can send it. Keep rights in the session on the server; believe forwarded addresses from your proxy alone.",
+            "Anyone can send it. Keep rights in the session on the server; believe forwarded addresses from "
+            "your proxy alone.",
             bad='def is_internal(request):\n    return request.headers.get("X-Forwarded-For") == "10.0.0.1"',
             good='def is_internal(request):\n    return request.remote_addr == "10.0.0.1"',
             cwe=(290, 807),

@@ -165,8 +165,10 @@ CHECKS = (
             Severity.MEDIUM,
             Confidence.HIGH,
             "DES, RC4 and Blowfish are broken or have blocks that are too small. Use AES-GCM or ChaCha20-Poly1305.",
-            bad="from Crypto.Cipher import DES\n\ndef lock(key, data):\n    return DES.new(key, DES.MODE_CBC).encrypt(data)",
-            good="from Crypto.Cipher import AES\n\ndef lock(key, data):\n    return AES.new(key, AES.MODE_GCM).encrypt(data)",
+            bad="from Crypto.Cipher import DES\n\ndef lock(key, data):\n"
+            "    return DES.new(key, DES.MODE_CBC).encrypt(data)",
+            good="from Crypto.Cipher import AES\n\ndef lock(key, data):\n"
+            "    return AES.new(key, AES.MODE_GCM).encrypt(data)",
             cwe=(327,),
         ),
         calls=_WEAK_CIPHERS,
@@ -179,8 +181,10 @@ CHECKS = (
             Severity.MEDIUM,
             Confidence.HIGH,
             "Equal blocks stay equal, and can be moved about. Use GCM.",
-            bad="from Crypto.Cipher import AES\n\ndef lock(key, data):\n    return AES.new(key, AES.MODE_ECB).encrypt(data)",
-            good="from Crypto.Cipher import AES\n\ndef lock(key, data):\n    return AES.new(key, AES.MODE_GCM).encrypt(data)",
+            bad="from Crypto.Cipher import AES\n\ndef lock(key, data):\n"
+            "    return AES.new(key, AES.MODE_ECB).encrypt(data)",
+            good="from Crypto.Cipher import AES\n\ndef lock(key, data):\n"
+            "    return AES.new(key, AES.MODE_GCM).encrypt(data)",
             cwe=(327,),
         ),
         calls=_NEW | {f"{_HAZMAT}.modes.ECB"},
@@ -193,7 +197,8 @@ CHECKS = (
             Severity.MEDIUM,
             Confidence.HIGH,
             "With the same nonce two messages give each other away. Make one for each with os.urandom.",
-            bad='from Crypto.Cipher import AES\n\ndef lock(key, data):\n    return AES.new(key, AES.MODE_CBC, b"0" * 16).encrypt(data)',
+            bad="from Crypto.Cipher import AES\n\ndef lock(key, data):\n"
+            '    return AES.new(key, AES.MODE_CBC, b"0" * 16).encrypt(data)',
             good="import os\nfrom Crypto.Cipher import AES\n\ndef lock(key, data):\n    iv = os.urandom(16)\n"
             "    return iv + AES.new(key, AES.MODE_CBC, iv).encrypt(data)",
             cwe=(329, 1204),
@@ -212,10 +217,12 @@ CHECKS = (
             Severity.MEDIUM,
             Confidence.MEDIUM,
             "With GCM a nonce used twice gives the key of the signature away. Make a nonce next to each encryption.",
-            bad="import os\nfrom cryptography.hazmat.primitives.ciphers.aead import AESGCM\n\nNONCE = os.urandom(12)\n\n"
+            bad="import os\nfrom cryptography.hazmat.primitives.ciphers.aead import AESGCM\n\n"
+            "NONCE = os.urandom(12)\n\n"
             "def lock(key, data):\n    return AESGCM(key).encrypt(NONCE, data, None)",
             good="import os\nfrom cryptography.hazmat.primitives.ciphers.aead import AESGCM\n\n"
-            "def lock(key, data):\n    nonce = os.urandom(12)\n    return nonce + AESGCM(key).encrypt(nonce, data, None)",
+            "def lock(key, data):\n    nonce = os.urandom(12)\n"
+            "    return nonce + AESGCM(key).encrypt(nonce, data, None)",
             cwe=(323,),
         ),
         look_at_file=_nonce_reuse,
@@ -241,8 +248,10 @@ CHECKS = (
             Severity.MEDIUM,
             Confidence.MEDIUM,
             "Error messages tell an attacker the plaintext bit by bit. Use OAEP.",
-            bad="from Crypto.Cipher import PKCS1_v1_5\n\ndef lock(key, data):\n    return PKCS1_v1_5.new(key).encrypt(data)",
-            good="from Crypto.Cipher import PKCS1_OAEP\n\ndef lock(key, data):\n    return PKCS1_OAEP.new(key).encrypt(data)",
+            bad="from Crypto.Cipher import PKCS1_v1_5\n\ndef lock(key, data):\n"
+            "    return PKCS1_v1_5.new(key).encrypt(data)",
+            good="from Crypto.Cipher import PKCS1_OAEP\n\ndef lock(key, data):\n"
+            "    return PKCS1_OAEP.new(key).encrypt(data)",
             cwe=(780,),
         ),
         calls=frozenset(f"{package}.PKCS1_v1_5.new" for package in _PACKAGES),

@@ -63,7 +63,8 @@ def _bound(view: View, node: ast.AST, name: str) -> Iterator[Found]:
 
 
 _SERVERS = names("http.server.HTTPServer http.server.ThreadingHTTPServer socketserver.TCPServer socketserver.UDPServer "
-                 "socketserver.ThreadingTCPServer xmlrpc.server.SimpleXMLRPCServer wsgiref.simple_server.make_server")  # fmt: skip
+                 "socketserver.ThreadingTCPServer xmlrpc.server.SimpleXMLRPCServer "
+                 "wsgiref.simple_server.make_server")  # fmt: skip
 
 
 def _everywhere(view: View, node: ast.expr) -> bool:
@@ -178,7 +179,8 @@ CHECKS = (
             "The application runs in debug mode",
             Severity.MEDIUM,
             Confidence.MEDIUM,
-            "The debugger runs code for whoever sees an error, and pages of errors show settings. Take it from the environment.",
+            "The debugger runs code for whoever sees an error, and pages of errors show settings. Take it "
+            "from the environment.",
             bad="from flask import Flask\n\napp = Flask(__name__)\napp.run(debug=True)",
             good="from flask import Flask\n\napp = Flask(__name__)\napp.run()",
             cwe=(489, 215, 94),

@@ -75,7 +75,8 @@ CHECKS = (
                 "pickle",
                 Use.DATA,
                 names=names(
-                    "pickle.loads pickle.Unpickler pickle._loads _pickle.loads cPickle.loads marshal.loads jsonpickle.decode "
+                    "pickle.loads pickle.Unpickler pickle._loads _pickle.loads cPickle.loads marshal.loads "
+                    "jsonpickle.decode "
                     "jsonpickle.loads dill.loads cloudpickle.loads jsonpickle.unpickler.decode"
                 ),
                 arguments=(0, "string", "data"),
@@ -90,7 +91,8 @@ CHECKS = (
             Severity.LOW,
             Confidence.LOW,
             "Whoever can write the file runs code when it is read. Use json, or verify a signature first.",
-            bad='import pickle\n\ndef load(path):\n    with open(path, "rb") as file:\n        return pickle.load(file)',
+            bad='import pickle\n\ndef load(path):\n    with open(path, "rb") as file:\n'
+            "        return pickle.load(file)",
             good="import json\n\ndef load(path):\n    with open(path) as file:\n        return json.load(file)",
             cwe=(502,),
         ),

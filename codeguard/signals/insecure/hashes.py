@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from codeguard.models import Confidence, Severity
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
-from codeguard.signals.insecure.words import PASSWORD, mentions, SECRET
+from codeguard.signals.insecure.words import PASSWORD, SECRET, mentions
 
 _WEAK = frozenset({"md5", "md4", "md2", "sha1", "sha", "ripemd160", "rmd160", "whirlpool"})
 _FAST = (
@@ -25,7 +25,8 @@ _SECURITY = re.compile(
     re.IGNORECASE,
 )
 _DERIVE = names("hashlib.pbkdf2_hmac cryptography.hazmat.primitives.kdf.pbkdf2.PBKDF2HMAC Crypto.Protocol.KDF.PBKDF2 "
-                "passlib.hash.pbkdf2_sha256.using passlib.hash.pbkdf2_sha512.using werkzeug.security.generate_password_hash "
+                "passlib.hash.pbkdf2_sha256.using passlib.hash.pbkdf2_sha512.using "
+                "werkzeug.security.generate_password_hash "
                 "bcrypt.gensalt hashlib.scrypt cryptography.hazmat.primitives.kdf.scrypt.Scrypt")  # fmt: skip
 
 
@@ -147,7 +148,8 @@ CHECKS = (
             "Two texts with the same MD5 or SHA-1 are made at will. Use SHA-256; for a mere checksum say "
             "usedforsecurity=False.",
             bad="import hashlib\n\ndef sign_token(data, secret):\n    return hashlib.md5(secret + data).hexdigest()",
-            good="import hmac\n\ndef sign_token(data, secret):\n    return hmac.new(secret, data, 'sha256').hexdigest()",
+            good="import hmac\n\ndef sign_token(data, secret):\n"
+            "    return hmac.new(secret, data, 'sha256').hexdigest()",
             cwe=(328, 327),
         ),
         calls=_CALLS,
@@ -175,7 +177,8 @@ CHECKS = (
             Severity.MEDIUM,
             Confidence.HIGH,
             "One table breaks all passwords at once. Make a salt for each with os.urandom(16).",
-            bad='import hashlib\n\ndef derive(password):\n    return hashlib.pbkdf2_hmac("sha256", password, b"salt", 600000)',
+            bad="import hashlib\n\ndef derive(password):\n"
+            '    return hashlib.pbkdf2_hmac("sha256", password, b"salt", 600000)',
             good="import hashlib, os\n\ndef derive(password):\n    salt = os.urandom(16)\n"
             '    return salt, hashlib.pbkdf2_hmac("sha256", password, salt, 600000)',
             cwe=(760,),
@@ -189,9 +192,12 @@ CHECKS = (
             "A key is derived from a password in too few rounds",
             Severity.MEDIUM,
             Confidence.HIGH,
-            "The rounds are what makes guessing slow: 600,000 for PBKDF2 with SHA-256, 12 for bcrypt, n=2**14 for scrypt.",
-            bad='import hashlib\n\ndef derive(password, salt):\n    return hashlib.pbkdf2_hmac("sha256", password, salt, 1000)',
-            good='import hashlib\n\ndef derive(password, salt):\n    return hashlib.pbkdf2_hmac("sha256", password, salt, 600000)',
+            "The rounds are what makes guessing slow: 600,000 for PBKDF2 with SHA-256, 12 for bcrypt, "
+            "n=2**14 for scrypt.",
+            bad="import hashlib\n\ndef derive(password, salt):\n"
+            '    return hashlib.pbkdf2_hmac("sha256", password, salt, 1000)',
+            good="import hashlib\n\ndef derive(password, salt):\n"
+            '    return hashlib.pbkdf2_hmac("sha256", password, salt, 600000)',
             cwe=(916,),
         ),
         calls=_DERIVE,

@@ -27,11 +27,12 @@ def _empty_globals(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     """`eval(x, {"__builtins__": {}})`: no sandbox, however it looks."""
     assert isinstance(node, ast.Call)
     given = view.argument(node, "globals", 1)
-    if isinstance(given, ast.Dict) and any(
-        key is not None and view.names.text(key) == "__builtins__" for key in given.keys
+    if (
+        isinstance(given, ast.Dict)
+        and any(key is not None and view.names.text(key) == "__builtins__" for key in given.keys)
+        and not isinstance(node.args[0], ast.Constant)
     ):
-        if not isinstance(node.args[0], ast.Constant):
-            yield Found(node, f"{name} without builtins is no sandbox: objects lead back to all classes")
+        yield Found(node, f"{name} without builtins is no sandbox: objects lead back to all classes")
 
 
 def _model(names: Names, call: ast.Call, name: str) -> bool:
@@ -109,7 +110,8 @@ CHECKS = (
                 "template",
                 Use.TEMPLATE,
                 names=names(
-                    "flask.render_template_string jinja2.Template jinja2.Environment.from_string mako.template.Template "
+                    "flask.render_template_string jinja2.Template jinja2.Environment.from_string "
+                    "mako.template.Template "
                     "jinja2.environment.Template django.template.Template tornado.template.Template "
                     "render_template_string quart.render_template_string bottle.template"
                 ),
@@ -150,7 +152,8 @@ CHECKS = (
             "A value that others choose names what is imported, read or called",
             Severity.HIGH,
             Confidence.MEDIUM,
-            "The caller reaches every attribute or module, private and dangerous ones among them. Choose from a mapping.",
+            "The caller reaches every attribute or module, private and dangerous ones among them. Choose "
+            "from a mapping.",
             bad='import importlib\nfrom flask import request\n\n@app.route("/run")\ndef run():\n'
             '    module = importlib.import_module(request.args["module"])\n    return module.main()',
             good='import reports\nfrom flask import request\n\n@app.route("/run")\ndef run():\n'

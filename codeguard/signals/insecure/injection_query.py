@@ -173,4 +173,4 @@ def _is_expression(names: Names, call: ast.Call) -> bool:
     if argument is None:
         return False
     texts = [node.value for node in ast.walk(argument) if isinstance(node, ast.Constant)]
-    return any(isinstance(text, str) and ("[@" in text or "//" in text and "[" in text) for text in texts)
+    return any(isinstance(text, str) and ("[@" in text or ("//" in text and "[" in text)) for text in texts)

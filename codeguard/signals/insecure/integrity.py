@@ -10,8 +10,10 @@ from codeguard.models import Confidence, Severity
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
 
-_RUNS = names("eval exec os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output "
-              "subprocess.Popen compile os.execv os.startfile runpy.run_path importlib.util.spec_from_file_location")  # fmt: skip
+_RUNS = names("eval exec os.system os.popen subprocess.run subprocess.call subprocess.check_call "
+              "subprocess.check_output "
+              "subprocess.Popen compile os.execv os.startfile runpy.run_path "
+              "importlib.util.spec_from_file_location")  # fmt: skip
 _DOWNLOADS = names(
     "urllib.request.urlretrieve urllib.request.urlopen requests.get requests.Session.get httpx.get wget.download"
 )
@@ -65,14 +67,23 @@ def _holders(view: View, fetched: list[ast.Call]) -> set[str]:
                 isinstance(item, ast.Name) and item.id in names for item in ast.walk(part.value)
             ):
                 names.update(target.id for target in part.targets if isinstance(target, ast.Name))
-            elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in ("write", "write_bytes",
-                                                                                                          "write_text"):  # fmt: skip
+            elif _writes(part):
+                assert isinstance(part, ast.Call)
+                assert isinstance(part.func, ast.Attribute)
                 inside = [item for argument in part.args for item in ast.walk(argument)]
                 if any(
                     item in fetched or (isinstance(item, ast.Name) and item.id in names) for item in inside
                 ):
                     names.update(_written(view, part.func.value))
     return names
+
+
+def _writes(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("write", "write_bytes", "write_text")
+    )
 
 
 def _written(view: View, node: ast.expr) -> set[str]:
@@ -149,16 +160,19 @@ CHECKS = (
             Severity.MEDIUM,
             Confidence.MEDIUM,
             "Whoever has the server, or the way to it, runs code here. Compare a digest, or verify a signature.",
-            bad='import requests\n\ndef update():\n    code = requests.get("https://example.com/u.py", timeout=9).text\n    exec(code)',
+            bad="import requests\n\ndef update():\n"
+            '    code = requests.get("https://example.com/u.py", timeout=9).text\n    exec(code)',
             good="import hashlib, hmac, requests\n\ndef update(digest):\n"
             '    code = requests.get("https://example.com/u.py", timeout=9).content\n'
-            '    if not hmac.compare_digest(hashlib.sha256(code).hexdigest(), digest):\n        raise ValueError("changed")\n'
+            "    if not hmac.compare_digest(hashlib.sha256(code).hexdigest(), digest):\n"
+            '        raise ValueError("changed")\n'
             '    (open("/srv/u.py", "wb")).write(code)',
             cwe=(494, 829),
         ),
         nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
         calls=names(
-            "os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen"
+            "os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output "
+            "subprocess.Popen"
         ),
         look=_piped,
     ),
@@ -168,13 +182,16 @@ CHECKS = (
             "Packages are installed from a source that is not verified",
             Severity.MEDIUM,
             Confidence.MEDIUM,
-            "An http:// index, a trusted host or an extra index lets others deliver the package. Pin hashes, one https index.",
+            "An http:// index, a trusted host or an extra index lets others deliver the package. Pin hashes, "
+            "one https index.",
             bad='import subprocess\n\nsubprocess.run(["pip", "install", "--trusted-host", "pypi.test", "tool"])',
-            good='import subprocess\n\nsubprocess.run(["pip", "install", "--require-hashes", "-r", "requirements.txt"])',
+            good='import subprocess\n\nsubprocess.run(["pip", "install", "--require-hashes", "-r", '
+            '"requirements.txt"])',
             cwe=(829, 494),
         ),
         calls=names(
-            "os.system subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen pip.main"
+            "os.system subprocess.run subprocess.call subprocess.check_call subprocess.check_output "
+            "subprocess.Popen pip.main"
         ),
         look=_package_source,
     ),

@@ -38,9 +38,9 @@ def _feature(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     if len(node.args) < 2 or not view.names.constant(node.args[1]):
         return
     feature = view.names.resolve(node.args[0])
-    if feature.endswith(("feature_external_ges", "feature_external_pes")):
-        yield Found(node, "the parser reads what external entities point to")
-    elif "external-general-entities" in (view.names.text(node.args[0]) or ""):
+    if feature.endswith(("feature_external_ges", "feature_external_pes")) or "external-general-entities" in (
+        view.names.text(node.args[0]) or ""
+    ):
         yield Found(node, "the parser reads what external entities point to")
 
 
@@ -51,6 +51,25 @@ def _external(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         yield from _parser(view, node, name)
 
 
+def _built(view: View) -> Iterator[Found]:
+    for hit in view.flow.hits:
+        if hit.sink.key != "xml-built" or not hit.value.built:
+            continue
+        origin = view.flow.source(hit.value, Use.XML)
+        if origin is not None and origin.tag == "input" and _has_markup(hit.argument, view):
+            severity = Severity.MEDIUM if origin.reach > 1 else Severity.LOW
+            yield Found(hit.call, f"{origin.what} is put into the text of the document", severity)
+
+
+def _has_markup(node: ast.expr, view: View) -> bool:
+    values = view.names.values_of(node) if isinstance(node, ast.Name) else [node]
+    return any(
+        isinstance(part, ast.Constant) and isinstance(part.value, str) and "<" in part.value
+        for value in values
+        for part in ast.walk(value)
+    )
+
+
 CHECKS = (
     Check(
         Rule(
@@ -58,7 +77,8 @@ CHECKS = (
             "An XML parser reads external entities",
             Severity.HIGH,
             Confidence.HIGH,
-            "An entity in the document names a file or address that the parser then reads. Switch resolve_entities off.",
+            "An entity in the document names a file or address that the parser then reads. Switch "
+            "resolve_entities off.",
             bad="from lxml import etree\n\nparser = etree.XMLParser(resolve_entities=True)",
             good="from lxml import etree\n\nparser = etree.XMLParser(resolve_entities=False, no_network=True)",
             cwe=(611,),
@@ -89,7 +109,8 @@ CHECKS = (
             "A few nested entities grow to gigabytes. Parse with defusedxml.",
             bad="import xml.etree.ElementTree as ET\nfrom flask import request\n\n@app.route('/x', methods=['POST'])\n"
             "def take():\n    return ET.fromstring(request.data).tag",
-            good="import defusedxml.ElementTree as ET\nfrom flask import request\n\n@app.route('/x', methods=['POST'])\n"
+            good="import defusedxml.ElementTree as ET\nfrom flask import request\n\n"
+            "@app.route('/x', methods=['POST'])\n"
             "def take():\n    return ET.fromstring(request.data).tag",
             cwe=(776, 611),
         ),
@@ -113,25 +134,6 @@ CHECKS = (
             Sink("xml-built", Use.XML, names=_STANDARD | _LXML, needs_built=True, accepts=lambda *_: True),
         ),
         grades=(None, None, None),
-        look_at_file=lambda view: _built(view),
+        look_at_file=_built,
     ),
 )
-
-
-def _built(view: View) -> Iterator[Found]:
-    for hit in view.flow.hits:
-        if hit.sink.key != "xml-built" or not hit.value.built:
-            continue
-        origin = view.flow.source(hit.value, Use.XML)
-        if origin is not None and origin.tag == "input" and _has_markup(hit.argument, view):
-            severity = Severity.MEDIUM if origin.reach > 1 else Severity.LOW
-            yield Found(hit.call, f"{origin.what} is put into the text of the document", severity)
-
-
-def _has_markup(node: ast.expr, view: View) -> bool:
-    values = view.names.values_of(node) if isinstance(node, ast.Name) else [node]
-    return any(
-        isinstance(part, ast.Constant) and isinstance(part.value, str) and "<" in part.value
-        for value in values
-        for part in ast.walk(value)
-    )

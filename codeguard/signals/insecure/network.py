@@ -72,9 +72,9 @@ def _has_host(text: str | None) -> bool:
 
 def _no_timeout(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     assert isinstance(node, ast.Call)
-    if any(item.arg in ("timeout", None) for item in node.keywords):
-        if view.constant(node, "timeout", default=1) is not None:
-            return
+    given = any(item.arg in ("timeout", None) for item in node.keywords)
+    if given and view.constant(node, "timeout", default=1) is not None:
+        return
     yield Found(node, f"{name} waits for ever where the other side does not answer")
 
 
@@ -85,12 +85,14 @@ CHECKS = (
             "A value that others choose decides where a request goes",
             Severity.HIGH,
             Confidence.MEDIUM,
-            "The server can be sent to its own network, such as to the cloud's metadata. Compare the host with a fixed list.",
+            "The server can be sent to its own network, such as to the cloud's metadata. Compare the host "
+            "with a fixed list.",
             bad='import requests\nfrom flask import request\n\n@app.route("/fetch")\ndef fetch():\n'
             '    return requests.get(request.args["url"], timeout=5).text',
             good="import requests\nfrom flask import abort, request\nfrom urllib.parse import urlparse\n\n"
             'HOSTS = {"api.example.com"}\n\n@app.route("/fetch")\ndef fetch():\n    url = request.args["url"]\n'
-            "    if urlparse(url).hostname not in HOSTS:\n        abort(400)\n    return requests.get(url, timeout=5).text",
+            "    if urlparse(url).hostname not in HOSTS:\n        abort(400)\n"
+            "    return requests.get(url, timeout=5).text",
             cwe=(918,),
         ),
         sinks=(

@@ -78,9 +78,9 @@ def _exception_returned(view: View) -> Iterator[Found]:
         function = arrival.function
         if view.flow.entry(function) is not Reach.REMOTE:
             continue
-        if any(origin.tag == "exception" for origin in arrival.value.origins):
-            if Use.RESPONSE not in arrival.value.clean:
-                yield Found(arrival.node, "the exception's text goes to the client")
+        shown = any(origin.tag == "exception" for origin in arrival.value.origins)
+        if shown and Use.RESPONSE not in arrival.value.clean:
+            yield Found(arrival.node, "the exception's text goes to the client")
 
 
 def _trace_returned(view: View, node: ast.AST, name: str) -> Iterator[Found]:
@@ -118,7 +118,8 @@ CHECKS = (
             "Markup in the value runs as script in the reader's browser. Use a template that escapes, or html.escape.",
             bad='from flask import Flask, request\n\napp = Flask(__name__)\n\n@app.route("/hi")\ndef hi():\n'
             "    return f\"<h1>Hello {request.args['name']}</h1>\"",
-            good='import html\nfrom flask import Flask, request\n\napp = Flask(__name__)\n\n@app.route("/hi")\ndef hi():\n'
+            good="import html\nfrom flask import Flask, request\n\napp = Flask(__name__)\n\n"
+            '@app.route("/hi")\ndef hi():\n'
             "    return f\"<h1>Hello {html.escape(request.args['name'])}</h1>\"",
             cwe=(79,),
         ),
@@ -165,10 +166,13 @@ CHECKS = (
             Severity.MEDIUM,
             Confidence.MEDIUM,
             "A line break in the value begins another header. Refuse \\r and \\n, or quote the value.",
-            bad='from flask import request, make_response\n\n@app.route("/x")\ndef x():\n    answer = make_response("ok")\n'
+            bad='from flask import request, make_response\n\n@app.route("/x")\ndef x():\n'
+            '    answer = make_response("ok")\n'
             '    answer.headers["X-Name"] = request.args["name"]\n    return answer',
-            good='from urllib.parse import quote\nfrom flask import request, make_response\n\n@app.route("/x")\ndef x():\n'
-            '    answer = make_response("ok")\n    answer.headers["X-Name"] = quote(request.args["name"])\n    return answer',
+            good="from urllib.parse import quote\nfrom flask import request, make_response\n\n"
+            '@app.route("/x")\ndef x():\n'
+            '    answer = make_response("ok")\n    answer.headers["X-Name"] = quote(request.args["name"])\n'
+            "    return answer",
             cwe=(113, 93),
         ),
         sinks=(
@@ -209,7 +213,8 @@ CHECKS = (
             bad='import csv\nfrom flask import request\n\n@app.route("/add")\ndef add():\n'
             '    csv.writer(open("/srv/out.csv", "a")).writerow([request.form["name"]])\n    return "ok"',
             good='import csv\nfrom flask import request\n\n@app.route("/add")\ndef add():\n'
-            '    row = [int(request.form["amount"])]\n    csv.writer(open("/srv/out.csv", "a")).writerow(row)\n    return "ok"',
+            '    row = [int(request.form["amount"])]\n'
+            '    csv.writer(open("/srv/out.csv", "a")).writerow(row)\n    return "ok"',
             cwe=(1236,),
         ),
         sinks=(Sink("csv", Use.CSV, methods=names("writerow writerows"), arguments=(0,)),),
@@ -222,10 +227,13 @@ CHECKS = (
             Severity.MEDIUM,
             Confidence.MEDIUM,
             "Paths, queries and versions in it help an attacker. Log it, and answer with a fixed text.",
-            bad='from flask import Flask\n\napp = Flask(__name__)\n\n@app.route("/x")\ndef x():\n    try:\n        return work()\n'
+            bad='from flask import Flask\n\napp = Flask(__name__)\n\n@app.route("/x")\ndef x():\n    try:\n'
+            "        return work()\n"
             "    except Exception as error:\n        return str(error), 500",
-            good='import logging\nfrom flask import Flask\n\napp = Flask(__name__)\n\n@app.route("/x")\ndef x():\n    try:\n'
-            '        return work()\n    except Exception:\n        logging.exception("x")\n        return "failed", 500',
+            good='import logging\nfrom flask import Flask\n\napp = Flask(__name__)\n\n@app.route("/x")\n'
+            "def x():\n    try:\n"
+            '        return work()\n    except Exception:\n        logging.exception("x")\n'
+            '        return "failed", 500',
             cwe=(209, 497),
         ),
         look_at_file=_exception_returned,

@@ -45,10 +45,11 @@ def _members_checked(view: View, node: ast.Call) -> bool:
         return False
     before = [item for item in ast.walk(function) if getattr(item, "lineno", 1 << 30) < node.lineno]
     looks = any(
-        isinstance(item, ast.Attribute)
-        and item.attr in ("name", "filename", "issym", "isfile", "isdir", "isreg")
-        or isinstance(item, ast.Call)
-        and view.names.called(item).endswith(("namelist", "getnames"))
+        (
+            isinstance(item, ast.Attribute)
+            and item.attr in ("name", "filename", "issym", "isfile", "isdir", "isreg")
+        )
+        or (isinstance(item, ast.Call) and view.names.called(item).endswith(("namelist", "getnames")))
         for item in before
     )
     return looks and any(isinstance(item, ast.Raise | ast.Continue | ast.Return) for item in before)
@@ -63,10 +64,8 @@ def _zip_bomb(view: View, node: ast.AST, name: str) -> Iterator[Found]:
 def _sizes_checked(view: View, node: ast.Call) -> bool:
     function = view.function_of(node)
     return function is not None and any(
-        isinstance(item, ast.Attribute)
-        and item.attr in ("file_size", "size", "content_length")
-        or isinstance(item, ast.keyword)
-        and item.arg == "max_length"
+        (isinstance(item, ast.Attribute) and item.attr in ("file_size", "size", "content_length"))
+        or (isinstance(item, ast.keyword) and item.arg == "max_length")
         for item in ast.walk(function)
     )
 
@@ -118,9 +117,11 @@ def _check_then_use(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     tested += [
         ast.dump(call.func.value)
         for call in ast.walk(node.test)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("exists", "is_symlink")
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("exists", "is_symlink")
         and not call.args
-    ]  # fmt: skip
+    ]
     if not tested:
         return
     access = any(
@@ -248,8 +249,10 @@ CHECKS = (
             "An archive is unpacked without a look at its members' names",
             Severity.MEDIUM,
             Confidence.MEDIUM,
-            "A member named ../../x, or a link, is written elsewhere. Use extractall(filter='data'), or check each name.",
-            bad='import tarfile\n\ndef unpack(path):\n    with tarfile.open(path) as archive:\n        archive.extractall("/srv/x")',
+            "A member named ../../x, or a link, is written elsewhere. Use extractall(filter='data'), or "
+            "check each name.",
+            bad="import tarfile\n\ndef unpack(path):\n    with tarfile.open(path) as archive:\n"
+            '        archive.extractall("/srv/x")',
             good="import tarfile\n\ndef unpack(path):\n    with tarfile.open(path) as archive:\n"
             '        archive.extractall("/srv/x", filter="data")',
             cwe=(22, 29),
@@ -320,7 +323,8 @@ CHECKS = (
             Confidence.LOW,
             "In between another can swap it. Open it and handle the error, or open with x or O_NOFOLLOW.",
             bad="import os\n\ndef read(path):\n    if os.access(path, os.R_OK):\n        return open(path).read()",
-            good="def read(path):\n    try:\n        return open(path).read()\n    except PermissionError:\n        return None",
+            good="def read(path):\n    try:\n        return open(path).read()\n    except PermissionError:\n"
+            "        return None",
             cwe=(367,),
         ),
         nodes=(ast.If,),

@@ -10,8 +10,10 @@ from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
 from codeguard.signals.insecure.words import SECRET, mentions
 
-_SYSTEM = ("/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/cron", "/etc/ld.so", "/etc/hosts", "/etc/profile", "/etc/ssh",
-           "/etc/pam.d", "/etc/systemd", "/etc/init", "/root/.ssh", "/boot/")  # fmt: skip
+_SYSTEM = (
+    "/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/cron", "/etc/ld.so", "/etc/hosts", "/etc/profile",
+    "/etc/ssh", "/etc/pam.d", "/etc/systemd", "/etc/init", "/root/.ssh", "/boot/",
+)  # fmt: skip
 
 
 def _wide(view: View, node: ast.AST, name: str) -> Iterator[Found]:
@@ -22,7 +24,7 @@ def _wide(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     mode = _mode(
         view,
         view.argument(
-            node, "mode", 0 if by_method and name.startswith("pathlib") or len(node.args) == 1 else 1
+            node, "mode", 0 if (by_method and name.startswith("pathlib")) or len(node.args) == 1 else 1
         ),
     )
     if mode is None:
@@ -79,7 +81,7 @@ def _made_wide(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     )
     if given is not None and mode is not None and mode & 0o002 and not mode & 0o1000:
         # The umask takes the bit away again, as it does with the default 0o777 of a folder.
-        severity = Severity.LOW if mode == 0o777 and name != "os.open" or mode == 0o666 else Severity.MEDIUM
+        severity = Severity.LOW if (mode == 0o777 and name != "os.open") or mode == 0o666 else Severity.MEDIUM
         yield Found(node, f"mode {mode:o} lets everybody write", severity)
 
 
@@ -189,7 +191,8 @@ CHECKS = (
             "A file of the system is written",
             Severity.MEDIUM,
             Confidence.MEDIUM,
-            "Accounts, schedules and keys of the machine are no business of a program. Leave them to its administrator.",
+            "Accounts, schedules and keys of the machine are no business of a program. Leave them to its "
+            "administrator.",
             bad='with open("/etc/sudoers", "a") as file:\n    file.write("x")',
             good='with open("/srv/app/settings", "a") as file:\n    file.write("x")',
             cwe=(73, 250),

@@ -24,7 +24,7 @@ _CALLS = frozenset(
         "randbytes",
         "uniform",
         "shuffle",
-    )  # fmt: skip
+    )
 )
 _SECRET_PURPOSE = ("password", "passwd", "token", "secret", "otp", "pin_code", "apikey", "api_key", "nonce", "salt",
                    "session", "csrf", "reset", "verification", "captcha", "invite", "credential", "private", "_iv",
@@ -121,8 +121,10 @@ CHECKS = (
             "A generator for secrets is seeded with a known value",
             Severity.MEDIUM,
             Confidence.MEDIUM,
-            "Whoever knows the time or the constant makes the same values. Use the secrets module, which needs no seed.",
-            bad="import random, time\n\ndef make_password():\n    random.seed(time.time())\n    return random.getrandbits(64)",
+            "Whoever knows the time or the constant makes the same values. Use the secrets module, which "
+            "needs no seed.",
+            bad="import random, time\n\ndef make_password():\n    random.seed(time.time())\n"
+            "    return random.getrandbits(64)",
             good="import secrets\n\ndef make_password():\n    return secrets.token_hex(16)",
             cwe=(335, 337),
         ),

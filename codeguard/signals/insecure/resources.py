@@ -46,10 +46,8 @@ def _limited(view: View, node: ast.Call) -> bool:
     if function is None:
         return False
     return any(
-        isinstance(part, ast.Compare)
-        and isinstance(part.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
-        or isinstance(part, ast.Call)
-        and view.names.called(part) == "min"
+        (isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE))
+        or (isinstance(part, ast.Call) and view.names.called(part) == "min")
         for part in ast.walk(function)
     )
 
@@ -63,7 +61,8 @@ CHECKS = (
             Confidence.MEDIUM,
             "One request fills the memory. Read with a limit, and refuse what is longer.",
             bad="from http.server import BaseHTTPRequestHandler\n\nclass Handler(BaseHTTPRequestHandler):\n"
-            '    def do_POST(self):\n        body = self.rfile.read(int(self.headers["Content-Length"]))\n        self.take(body)',
+            '    def do_POST(self):\n        body = self.rfile.read(int(self.headers["Content-Length"]))\n'
+            "        self.take(body)",
             good="from http.server import BaseHTTPRequestHandler\n\nclass Handler(BaseHTTPRequestHandler):\n"
             '    def do_POST(self):\n        length = min(int(self.headers["Content-Length"]), 1 << 20)\n'
             "        self.take(self.rfile.read(length))",
@@ -81,7 +80,8 @@ CHECKS = (
             "One request with a large number fills the memory. Compare it with a limit.",
             bad='from flask import request\n\n@app.route("/zeros")\ndef zeros():\n'
             '    return bytes(int(request.args["n"]))',
-            good='from flask import abort, request\n\n@app.route("/zeros")\ndef zeros():\n    n = int(request.args["n"])\n'
+            good='from flask import abort, request\n\n@app.route("/zeros")\ndef zeros():\n'
+            '    n = int(request.args["n"])\n'
             "    if n > 1000:\n        abort(400)\n    return bytes(n)",
             cwe=(789, 1284),
         ),

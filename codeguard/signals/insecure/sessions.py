@@ -36,18 +36,14 @@ def _unverified(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     for value in [options, *view.names.values_of(options)] if options is not None else []:
         if isinstance(value, ast.Dict):
             for key, given in zip(value.keys, value.values, strict=True):
-                if key is not None and view.names.text(key) in (
-                    "verify_signature",
-                    "verify_exp",
-                    "verify_aud",
-                ):
-                    if view.names.constant(given, True) is False and view.names.text(key) != "verify_aud":
-                        yield Found(node, f"{view.names.text(key)} is off")
-                        return
+                switch = view.names.text(key)
+                if switch in ("verify_signature", "verify_exp") and view.names.constant(given, True) is False:
+                    yield Found(node, f"{switch} is off")
+                    return
     algorithms = view.argument(node, "algorithms", 2)
     if algorithms is not None:
-        value = view.names.constant(algorithms, ())
-        listed = value if isinstance(value, tuple) else (value,)
+        allowed = view.names.constant(algorithms, ())
+        listed = allowed if isinstance(allowed, tuple) else (allowed,)
         if any(isinstance(item, str) and item.lower() == "none" for item in listed):
             yield Found(node, "the algorithm none accepts any token")
 
@@ -55,11 +51,10 @@ def _unverified(view: View, node: ast.AST, name: str) -> Iterator[Found]:
 def _none(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     assert isinstance(node, ast.Call)
     algorithm = view.constant(node, "algorithm", 2, "")
-    if isinstance(algorithm, str) and algorithm.lower() == "none":
+    if (isinstance(algorithm, str) and algorithm.lower() == "none") or (
+        algorithm is None and isinstance(view.argument(node, "algorithm"), ast.Constant)
+    ):
         yield Found(node, "the token is not signed")
-    elif view.argument(node, "algorithm") is not None and algorithm is None:
-        if isinstance(view.argument(node, "algorithm"), ast.Constant):
-            yield Found(node, "the token is not signed")
 
 
 def _cookie(view: View, node: ast.Call) -> str:
@@ -87,11 +82,8 @@ def _flag(view: View, node: ast.AST, keyword: str, effect: str) -> Iterator[Foun
     if any(item.arg is None for item in node.keywords) or len(node.args) + len(node.keywords) < 2:
         return
     given = view.argument(node, keyword)
-    if (
-        given is None
-        and _matters(view, node)
-        or given is not None
-        and view.names.constant(given, True) is False
+    if (given is None and _matters(view, node)) or (
+        given is not None and view.names.constant(given, True) is False
     ):
         yield Found(
             node,
@@ -145,11 +137,13 @@ def _csrf(view: View, node: ast.AST, name: str) -> Iterator[Found]:
             called = decorator.func if isinstance(decorator, ast.Call) else decorator
             for resolved in view.names.names_of(called):
                 inner = decorator.args[0] if isinstance(decorator, ast.Call) and decorator.args else called
-                if resolved.endswith("csrf_exempt") or view.names.resolve(inner).endswith("csrf_exempt"):
-                    yield Found(decorator, "other sites can send this form in the user's name")
-                elif (
-                    resolved.rpartition(".")[2] == "exempt"
-                    and "csrf" in resolved.lower() + ast.unparse(called).lower()
+                if (
+                    resolved.endswith("csrf_exempt")
+                    or view.names.resolve(inner).endswith("csrf_exempt")
+                    or (
+                        resolved.rpartition(".")[2] == "exempt"
+                        and "csrf" in resolved.lower() + ast.unparse(called).lower()
+                    )
                 ):
                     yield Found(decorator, "other sites can send this form in the user's name")
         return
@@ -173,7 +167,8 @@ CHECKS = (
             Severity.HIGH,
             Confidence.HIGH,
             "Anyone can write a token with any user in it. Verify it with the key and a fixed list of algorithms.",
-            bad='import jwt\n\ndef user(token):\n    return jwt.decode(token, options={"verify_signature": False})["sub"]',
+            bad="import jwt\n\ndef user(token):\n"
+            '    return jwt.decode(token, options={"verify_signature": False})["sub"]',
             good='import jwt\n\ndef user(token, key):\n    return jwt.decode(token, key, algorithms=["RS256"])["sub"]',
             cwe=(347, 345),
         ),
@@ -254,8 +249,10 @@ CHECKS = (
             "The protection against forged forms is switched off",
             Severity.MEDIUM,
             Confidence.MEDIUM,
-            "Other sites can send the form in the user's name. Leave the protection on; for an API use tokens in headers.",
-            bad="from django.views.decorators.csrf import csrf_exempt\n\n@csrf_exempt\ndef transfer(request):\n    pass",
+            "Other sites can send the form in the user's name. Leave the protection on; for an API use "
+            "tokens in headers.",
+            bad="from django.views.decorators.csrf import csrf_exempt\n\n@csrf_exempt\n"
+            "def transfer(request):\n    pass",
             good="def transfer(request):\n    pass",
             cwe=(352,),
         ),

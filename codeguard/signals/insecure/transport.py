@@ -81,9 +81,9 @@ def _hostname(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         return
     assert isinstance(node, ast.Assign)
     for target in node.targets:
-        if isinstance(target, ast.Attribute) and target.attr in ("check_hostname", "assert_hostname"):
-            if view.names.constant(node.value, True) is False:
-                yield Found(node, "the certificate of any other host is accepted")
+        named = isinstance(target, ast.Attribute) and target.attr in ("check_hostname", "assert_hostname")
+        if named and view.names.constant(node.value, True) is False:
+            yield Found(node, "the certificate of any other host is accepted")
 
 
 def _old_protocol(view: View, node: ast.AST, name: str) -> Iterator[Found]:
@@ -96,7 +96,8 @@ def _old_protocol(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     if isinstance(parent, ast.Compare | ast.Subscript | ast.List | ast.Tuple | ast.Attribute):
         return
     if isinstance(parent, ast.Assign) and not any(
-        isinstance(target, ast.Attribute) and target.attr == "minimum_version" or isinstance(target, ast.Name)
+        (isinstance(target, ast.Attribute) and target.attr == "minimum_version")
+        or isinstance(target, ast.Name)
         for target in parent.targets
     ):
         return
@@ -237,7 +238,8 @@ CHECKS = (
             Severity.MEDIUM,
             Confidence.HIGH,
             "A server in between takes the password. Load known_hosts and keep RejectPolicy.",
-            bad="import paramiko\n\nclient = paramiko.SSHClient()\nclient.set_missing_host_key_policy(paramiko.AutoAddPolicy())",
+            bad="import paramiko\n\nclient = paramiko.SSHClient()\n"
+            "client.set_missing_host_key_policy(paramiko.AutoAddPolicy())",
             good="import paramiko\n\nclient = paramiko.SSHClient()\nclient.load_system_host_keys()",
             cwe=(322, 295),
         ),

@@ -1,0 +1,200 @@
+"""Secrets that leak: compared carelessly, written into logs, stored as they are."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.models import Confidence, Severity
+from codeguard.signals.base import Rule
+from codeguard.signals.insecure.base import Check, Found, View, names
+from codeguard.signals.insecure.words import last_name, mentions
+
+_LOGGED = re.compile(r"passw|passphrase|(?<![a-z])pwd(?![a-z])|secret|api_?key|private_?key|access_?token|auth_?token|"
+                     r"session_?token|reset_?token|credit_?card|card_?number|cvv|(?<![a-z])ssn(?![a-z])|"
+                     r"(?<![a-z])token$")  # fmt: skip
+_HARMLESS = re.compile(r"len|hash|count|exist|valid|length|type|name|field|url|path|file|masked|redact|expire|id$|"
+                       r"reset_?password$|policy|min|max|prompt|is_|has_|form|error|label|help|usage|num")  # fmt: skip
+_COMPARED = re.compile(r"passw(?:or)?d|secret|token|signature|(?<![a-z])(?:hmac|mac|digest)(?![a-z])|api_?key|"
+                       r"(?<![a-z])sig(?![a-z])|"
+                       r"(?<![a-z])otp(?![a-z])|csrf")  # fmt: skip
+_LOG_METHODS = names("debug info warning warn error critical exception log")
+
+
+def _compared(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Compare)
+    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        return
+    sides = (node.left, node.comparators[0])
+    if any(_is_plain(view, side) for side in sides):
+        return
+    words = [last_name(side) for side in sides]
+    secret = next(
+        (word for word in words if mentions(word, _COMPARED) and not mentions(word, _NOT_COMPARED)), ""
+    )
+    computed = any(_is_digest(view, side) for side in sides)
+    if not secret and not computed:
+        return
+    strong = (
+        computed or sum(bool(mentions(word, _COMPARED)) for word in words) == 2 or _from_request(view, sides)
+    )
+    if _pair_of_new(words) or not strong:
+        return
+    yield Found(node, f"== on {secret or 'a digest'} tells by its time how many characters are right",
+                Severity.MEDIUM if _authentic(view, node, secret) else Severity.LOW)  # fmt: skip
+
+
+_NOT_COMPARED = re.compile(
+    r"token_?(?:type|kind|id$|len|count|num|name)|_(?:type|kind|len|length|count|field|url|name)$|next_token"
+)
+
+
+def _authentic(view: View, node: ast.Compare, secret: str) -> bool:
+    """Whether the comparison decides about a request, rather than about tokens of a language or checksums of files."""
+    function = view.function_of(node)
+    around = (function.name if function is not None else "") + " " + ast.unparse(node)
+    return bool(
+        re.search(
+            r"hmac|sign|auth|login|api_?key|passw|secret|webhook|csrf|otp|session|verify_token|access|request\b",
+            around.lower(),
+        )
+    )
+
+
+def _pair_of_new(words: list[str]) -> bool:
+    """`password == confirmation`: both from the same form, no secret of the server's."""
+    return any(re.search(r"confirm|repeat|again|verif|_2$|2$|old_|new_", word.lower()) for word in words)
+
+
+def _from_request(view: View, sides: tuple[ast.expr, ast.expr]) -> bool:
+    return any(
+        getattr(part, "id", getattr(part, "attr", "")) in ("request", "req", "headers")
+        for side in sides
+        for value in (side, *view.names.values_of(side))
+        for part in ast.walk(value)
+    )  # fmt: skip
+
+
+def _is_digest(view: View, node: ast.expr) -> bool:
+    for value in (node, *view.names.values_of(node)):
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            name = view.names.called(value)
+            if value.func.attr in ("hexdigest", "digest") and name.startswith("hmac."):
+                return True
+    return False
+
+
+def _is_plain(view: View, node: ast.expr) -> bool:
+    """Whether a side is a literal, an empty value or the like: nothing that an attacker would measure."""
+    if isinstance(node, ast.Constant):
+        return not isinstance(node.value, str | bytes) or len(node.value) < 6
+    return isinstance(node, ast.Call) and view.names.called(node) in ("len", "type", "id", "ord", "int")
+
+
+def _logged(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    if isinstance(node.func, ast.Attribute):
+        owner = last_name(node.func.value).lower()
+        if "log" not in owner and not name.startswith("logging."):
+            return
+    elif name != "print":
+        return
+    for argument in (*node.args, *(item.value for item in node.keywords)):
+        word = _secret_in(argument)
+        if word:
+            severity = Severity.LOW if name == "print" else Severity.MEDIUM
+            yield Found(node, f"{word} is written into a log", severity)
+            return
+
+
+def _secret_in(node: ast.expr) -> str:
+    """Return the secret that an argument shows: itself, or put into its text."""
+    if isinstance(node, ast.JoinedStr):
+        return next(
+            (
+                word
+                for part in node.values
+                if isinstance(part, ast.FormattedValue) and (word := _secret_in(part.value))
+            ),
+            "",
+        )
+    if isinstance(node, ast.BinOp):
+        return _secret_in(node.right) or _secret_in(node.left)
+    if isinstance(node, ast.Tuple):
+        return next((word for part in node.elts if (word := _secret_in(part))), "")
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        return next((word for part in node.args if (word := _secret_in(part))), "")
+    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        word = last_name(node)
+        if mentions(word, _LOGGED) and not mentions(word, _HARMLESS):
+            return word
+    return ""
+
+
+def _stored(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """A password written to a file, a cookie or a row as it is."""
+    assert isinstance(node, ast.Call)
+    for argument in (*node.args, *(item.value for item in node.keywords)):
+        word = _secret_in(argument)
+        if (
+            word
+            and re.search(r"passw|pwd|card|ssn|cvv", word.lower())
+            and not re.search(r"hash|crypt|enc", word.lower())
+        ):
+            owner = view.names.resolve(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+            if owner.startswith(("open", "pathlib.Path")) or name.endswith("set_cookie"):
+                yield Found(node, f"{word} is stored in clear text")
+                return
+
+
+CHECKS = (
+    Check(
+        Rule(
+            "timing-comparison",
+            "A secret is compared with ==",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "== stops at the first difference, and its time tells where. Use hmac.compare_digest.",
+            bad="import hmac\n\ndef verify(key, data, signature):\n"
+            '    return hmac.new(key, data, "sha256").hexdigest() == signature',
+            good="import hmac\n\ndef verify(key, data, signature):\n"
+            '    return hmac.compare_digest(hmac.new(key, data, "sha256").hexdigest(), signature)',
+            cwe=(208,),
+        ),
+        nodes=(ast.Compare,),
+        look=_compared,
+    ),
+    Check(
+        Rule(
+            "logged-secret",
+            "A secret is written into a log",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Logs are read by many and kept for long. Leave the secret out, or show that it is set.",
+            bad='import logging\n\ndef login(user, password):\n    logging.info("login %s %s", user, password)',
+            good='import logging\n\ndef login(user, password):\n    logging.info("login %s", user)',
+            cwe=(532,),
+        ),
+        methods=_LOG_METHODS,
+        calls=names("print"),
+        look=_logged,
+    ),
+    Check(
+        Rule(
+            "stored-in-clear",
+            "A password is stored as it is",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Whoever gets the file or cookie has the password. Store a slow hash, or encrypt it.",
+            bad='def save(user, password):\n    with open("users.txt", "a") as file:\n'
+            '        file.write(f"{user}:{password}\\n")',
+            good="from argon2 import PasswordHasher\n\ndef save(user, password):\n"
+            '    with open("users.txt", "a") as file:\n'
+            '        file.write(f"{user}:{PasswordHasher().hash(password)}\\n")',
+            cwe=(312, 256),
+        ),
+        methods=names("write write_text set_cookie writelines"),
+        look=_stored,
+    ),
+)

@@ -1,0 +1,62 @@
+"""Claims of safety count beside code that is not safe, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeguard.models import Severity, SourceFile, text_digest
+from codeguard.reading import Reading
+from codeguard.signals.base import Context
+from codeguard.signals.safety_claims import SIGNAL
+
+SQL = 'def f(cursor, name):\n    {}\n    cursor.execute("SELECT * FROM t WHERE n = \'" + name + "\'")\n'
+GOOD_SQL = 'def f(cursor, name):\n    {}\n    cursor.execute("SELECT * FROM t WHERE n = ?", (name,))\n'
+
+
+def severities(text: str) -> list[Severity | None]:
+    file = SourceFile("sample", text, text_digest(text), "python", ())
+    return [item.severity for item in SIGNAL.inspect(Reading(file), Context())]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SQL.format("# name was sanitized by the caller"),
+        SQL.format('"""Look a name up safely."""'),
+        SQL.format("pass  # no injection possible here"),
+        "# constant time\n" + 'def f(a, signature, hmac):\n    return pickle_free(a)\n' + SQL.format("# trusted input"),
+        "import os\n\ndef f(cmd):\n    # already validated\n    os.system('ls ' + cmd)\n",
+        "import pickle\n\ndef load(data):\n    '''Trusted data only comes here.'''\n    return pickle.loads(data)\n",
+        "import hmac\n\ndef verify(key, data, signature):\n    # constant-time comparison\n"
+        "    return hmac.new(key, data, 'sha256').digest() == signature\n",
+        "import yaml\n# safe: the file is ours\nyaml.load(open('x'), Loader=yaml.Loader)\n",
+    ],
+)  # fmt: skip
+def test_a_claim_beside_a_flaw_is_found(text: str) -> None:
+    assert severities(text)
+    assert max(severity or 0 for severity in severities(text)) >= Severity.HIGH
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD_SQL.format("# name was sanitized by the caller"),
+        SQL.format("# look the name up"),
+        SQL.format("# not safe: name must be escaped first"),
+        SQL.format("# TODO is this safe?"),
+        SQL.format("# thread-safe"),
+        SQL.format("# this is unsafe"),
+        SQL.format("# callers ensure it is validated"),
+        "# validated elsewhere\n\n\n\n\n" + SQL.format("pass"),
+        "x = 1  # safe\n",
+        "def broken(:\n  # safe",
+    ],
+)
+def test_no_claim_or_no_flaw_is_silent(text: str) -> None:
+    assert not severities(text)
+
+
+def test_the_rule_s_examples() -> None:
+    rule = SIGNAL.rules[0]
+    assert severities(rule.bad)
+    assert not severities(rule.good)
