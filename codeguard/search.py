@@ -53,7 +53,7 @@ class Searcher:
         self._kept_characters = 0
         self._chunks: dict[str, Chunk] = {}
         self._vectors: dict[str, Vector] = {}
-        self._behavior = _Behavior()
+        self._behavior = BehaviorService()
         self._managers: list[tuple[DefenseConfig, bool, DefenseManager]] = []
 
     def rank_all(
@@ -86,7 +86,7 @@ class Searcher:
         """Forget what was read where the catalog or the trust has changed since."""
         workspace = self._workspace
         trust = (workspace.manifest, workspace.perplexity)
-        generation = (*workspace.catalog.generation(), *_stamp(workspace.state / ACCEPTED_NAME))
+        generation = (*workspace.catalog.generation(), *stamp(workspace.state / ACCEPTED_NAME))
         if generation == self._generation and all(
             old is new for old, new in zip(self._trust, trust, strict=True)
         ):
@@ -251,12 +251,13 @@ class Searcher:
         )
 
 
-class _Behavior:
+class BehaviorService:
     """The behavior service of a manager that outlives a query: each query brings its own time budget."""
 
     reports: BehaviorReports
 
     def __call__(self, chunk: Chunk, file: SourceFile) -> CheckReport:
+        """Return the report of one function."""
         return self.reports(chunk, file)
 
 
@@ -270,7 +271,8 @@ def _unit(vectors: Mapping[str, Vector]) -> dict[str, Vector]:
     }
 
 
-def _stamp(path: Path) -> tuple[int, int]:
+def stamp(path: Path) -> tuple[int, int]:
+    """Return what changes when a file does: modification time and size, zeros where there is none."""
     try:
         found = path.stat()
     except OSError:

@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "rules": ("codeguard.cli.rules", "rules", "List every rule that an audit may name."),
     "explain": ("codeguard.cli.explain", "explain", "Explain one rule with a bad and a good example."),
     "accept": ("codeguard.cli.accept", "accept", "Overrule what is said of a chunk's text, by its digest."),
+    "mcp": ("codeguard.cli.mcp", "mcp", "Serve the index to an assistant (Model Context Protocol)."),
     "completion": ("codeguard.cli.completion", "completion", "Print the completion script of a shell."),
 }
 

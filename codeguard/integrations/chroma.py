@@ -1,0 +1,272 @@
+"""A drop-in for a Chroma collection of code: the same calls, the same shapes, and nothing unjudged in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from codeguard.config import DefenseConfig
+from codeguard.errors import ConfigError
+from codeguard.guard import CodeGuard
+from codeguard.integrations.documents import Document, DocumentJudge, Verdicts
+from codeguard.provenance import VerifiedManifest
+from codeguard.rerank import Ranked
+
+COLUMNS = ("embeddings", "documents", "metadatas", "distances")
+OF_ROWS = ("embeddings", "documents", "metadatas")  # what `get` may include
+Report = Callable[[Sequence[Ranked]], None]
+
+
+class GuardedCollection:
+    """Wraps a Chroma collection; what reads texts is defended, what writes is passed on.
+
+    `query` fetches more than it is asked for, reranks and trims. `get` and
+    `peek` leave out what mode "drop" removes, so they may return fewer rows
+    than there are. `count` counts what the store holds. Everything that is
+    not listed here raises AttributeError: the collection itself is
+    `unguarded`.
+
+    Texts alone are judged: ids and metadata come back as the store has them.
+
+    Args:
+        collection: an open `chromadb` collection.
+        guard: an open `CodeGuard` with the trusted code; see `DocumentJudge`.
+        manifest: a verified manifest instead of the guard's.
+        config: thresholds, weights and limits.
+        mode: "drop" (whatever feeds a model directly) or "rerank".
+        report: called with what was removed, after each call that removed something.
+    """
+
+    def __init__(
+        self,
+        collection: Any,
+        guard: CodeGuard | None = None,
+        *,
+        manifest: VerifiedManifest | None = None,
+        config: DefenseConfig | None = None,
+        mode: str = "drop",
+        report: Report = lambda dropped: None,
+    ) -> None:
+        self._collection = collection
+        self._judge = DocumentJudge(guard, manifest=manifest, config=config, mode=mode)
+        self._report = report
+
+    @property
+    def unguarded(self) -> Any:
+        """The collection itself; what comes from it is judged by nobody."""
+        return self._collection
+
+    @property
+    def name(self) -> str:
+        """Name of the collection."""
+        return str(self._collection.name)
+
+    @property
+    def id(self) -> Any:
+        """Id of the collection."""
+        return self._collection.id
+
+    @property
+    def metadata(self) -> Any:
+        """Metadata of the collection itself."""
+        return self._collection.metadata
+
+    @property
+    def configuration(self) -> Any:
+        """Configuration of the collection."""
+        return self._collection.configuration
+
+    def query(
+        self,
+        query_embeddings: Any = None,
+        query_texts: str | list[str] | None = None,
+        query_images: None = None,
+        query_uris: None = None,
+        ids: str | list[str] | None = None,
+        n_results: int = 10,
+        where: Any = None,
+        where_document: Any = None,
+        include: Sequence[str] = ("metadatas", "documents", "distances"),
+    ) -> dict[str, Any]:
+        """Return the nearest documents that hold, as `Collection.query` does.
+
+        Raises:
+            ConfigError: images, URIs or their data are asked for: only text can be judged.
+        """
+        if query_images is not None or query_uris is not None:
+            raise ConfigError(
+                "query by images or URIs", hint="only text is judged; see GuardedCollection.unguarded"
+            )
+        wanted = _checked(include, COLUMNS)
+        filters = {"ids": ids, "where": where, "where_document": where_document}
+        asked = _questions(query_embeddings, query_texts)
+        rows: list[list[_Row]] = [[] for _ in asked]
+        open_ = list(range(len(asked)))
+        config = self._judge.config
+        count = max(1, n_results) * config.fetch_multiplier
+        limit = max(count, config.max_candidates)
+        dropped: dict[int, Sequence[Ranked]] = {}
+        while open_:
+            answer = self._collection.query(
+                **_joined([asked[index] for index in open_]),
+                **{key: value for key, value in filters.items() if value is not None},
+                n_results=count,
+                include=sorted({*wanted, "documents", "metadatas", "distances"}),
+            )
+            unmet = []
+            for place, index in enumerate(open_):
+                found = _rows(answer, place)
+                verdicts = self._judged(found)
+                by_id = {row.id: row for row in found}
+                rows[index] = [by_id[item.id] for item in verdicts.retained[:n_results]]
+                dropped[index] = verdicts.dropped
+                if len(found) >= count and len(verdicts.retained) < n_results and count < limit:
+                    unmet.append(index)
+            open_, count = unmet, min(limit, count * 2)
+        self._tell([item for found in dropped.values() for item in found])
+        return _query_result(rows, wanted)
+
+    def get(
+        self,
+        ids: str | list[str] | None = None,
+        where: Any = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        where_document: Any = None,
+        include: Sequence[str] = ("metadatas", "documents"),
+    ) -> dict[str, Any]:
+        """Return documents as `Collection.get` does, in its order, without what mode "drop" removes.
+
+        Raises:
+            ConfigError: images, URIs or their data are asked for: only text can be judged.
+        """
+        wanted = _checked(include, OF_ROWS)
+        asked = {
+            "ids": ids,
+            "where": where,
+            "limit": limit,
+            "offset": offset,
+            "where_document": where_document,
+        }
+        answer = self._collection.get(
+            **{key: value for key, value in asked.items() if value is not None},
+            include=sorted({*wanted, "documents", "metadatas"}),
+        )
+        rows = _rows({key: [value] for key, value in answer.items() if value is not None}, 0)
+        verdicts = self._judged(rows)
+        kept = {item.id for item in verdicts.retained}
+        self._tell(verdicts.dropped)
+        return _get_result([row for row in rows if row.id in kept], wanted)
+
+    def peek(self, limit: int = 10) -> dict[str, Any]:
+        """Return the first rows as `Collection.peek` does, without what mode "drop" removes."""
+        return self.get(limit=limit, include=OF_ROWS)
+
+    def count(self) -> int:
+        """Return how many rows the store holds, the ones that would be removed included."""
+        return int(self._collection.count())
+
+    def add(self, *args: Any, **kwargs: Any) -> Any:
+        """Write rows; they are judged when they are read."""
+        return self._collection.add(*args, **kwargs)
+
+    def upsert(self, *args: Any, **kwargs: Any) -> Any:
+        """Write or overwrite rows; they are judged when they are read."""
+        return self._collection.upsert(*args, **kwargs)
+
+    def update(self, *args: Any, **kwargs: Any) -> Any:
+        """Overwrite rows; they are judged when they are read."""
+        return self._collection.update(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> Any:
+        """Delete rows."""
+        return self._collection.delete(*args, **kwargs)
+
+    def modify(self, *args: Any, **kwargs: Any) -> Any:
+        """Rename or configure the collection."""
+        return self._collection.modify(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"GuardedCollection has no {name!r}: it would pass what nobody judged;"
+            " the collection itself is GuardedCollection.unguarded"
+        )
+
+    def __repr__(self) -> str:
+        return f"GuardedCollection({self._collection!r}, mode={self._judge.config.mode!r})"
+
+    def _judged(self, rows: Sequence[_Row]) -> Verdicts:
+        return self._judge.judge([row.document() for row in rows])
+
+    def _tell(self, dropped: Sequence[Ranked]) -> None:
+        if dropped:
+            self._report(dropped)
+
+
+class _Row:
+    """One row of an answer: its id and what was asked for with it."""
+
+    __slots__ = ("columns", "id")
+
+    def __init__(self, id_: str, columns: dict[str, Any]) -> None:
+        self.id = id_
+        self.columns = columns
+
+    def document(self) -> Document:
+        get = self.columns.get
+        return Document(self.id, get("documents"), get("distances"), get("metadatas"))
+
+
+def _checked(include: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
+    for name in include:
+        if name not in allowed:
+            raise ConfigError(
+                "include", got=repr(name), expected=f"some of {', '.join(allowed)}: only text can be judged"
+            )
+    return tuple(include)
+
+
+def _questions(embeddings: Any, texts: str | list[str] | None) -> list[dict[str, Any]]:
+    """Return one query each, as Chroma takes them: a single vector or text is a list of one."""
+    if (embeddings is None) == (texts is None):
+        raise ConfigError(
+            "query",
+            got="both" if texts is not None else "neither",
+            expected="query_texts or query_embeddings",
+        )
+    if texts is not None:
+        return [{"query_texts": text} for text in ([texts] if isinstance(texts, str) else texts)]
+    single = len(embeddings) > 0 and not hasattr(embeddings[0], "__len__")
+    return [{"query_embeddings": vector} for vector in ([embeddings] if single else embeddings)]
+
+
+def _joined(questions: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    (key,) = {key for question in questions for key in question}
+    return {key: [question[key] for question in questions]}
+
+
+def _rows(answer: Mapping[str, Any], place: int) -> list[_Row]:
+    columns = {name: answer[name][place] for name in COLUMNS if answer.get(name) is not None}
+    return [
+        _Row(str(id_), {name: values[position] for name, values in columns.items()})
+        for position, id_ in enumerate(answer["ids"][place])
+    ]
+
+
+def _query_result(rows: Sequence[Sequence[_Row]], wanted: Sequence[str]) -> dict[str, Any]:
+    result: dict[str, Any] = {"ids": [[row.id for row in found] for found in rows]}
+    for name in COLUMNS:
+        given = [[row.columns.get(name) for row in found] for found in rows]
+        result[name] = given if name in wanted else None
+    return {**result, "uris": None, "data": None, "included": list(wanted)}
+
+
+def _get_result(rows: Sequence[_Row], wanted: Sequence[str]) -> dict[str, Any]:
+    result: dict[str, Any] = {"ids": [row.id for row in rows]}
+    for name in OF_ROWS:
+        result[name] = [row.columns.get(name) for row in rows] if name in wanted else None
+    if result["embeddings"]:
+        import numpy as np
+
+        result["embeddings"] = np.asarray(result["embeddings"])
+    return {**result, "uris": None, "data": None, "included": list(wanted)}

@@ -1,0 +1,290 @@
+"""Judge documents that codeguard did not index: what evidence there is about a text, and how it ranks.
+
+A document is judged as a file of its own. What stands around it in the store
+(its id, its metadata, its neighbours) has no part in it, but for a language
+that its text does not give away.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+import warnings
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from codeguard.acceptance import ACCEPTED_NAME, load_acceptances
+from codeguard.checks import BehaviorReports
+from codeguard.chunking import chunk_file
+from codeguard.config import DefenseConfig
+from codeguard.defense import DefenseManager
+from codeguard.errors import CorpusError
+from codeguard.guard import CodeGuard
+from codeguard.models import (
+    Chunk,
+    ChunkKind,
+    Confidence,
+    Evidence,
+    Severity,
+    SourceFile,
+    Span,
+    Trust,
+    text_digest,
+)
+from codeguard.provenance import VerifiedManifest
+from codeguard.rerank import DETECTOR_ERROR, Judged, Ranked, rank
+from codeguard.scoring import standardise
+from codeguard.search import BehaviorService, stamp
+from codeguard.signals import Moment, Signal, Subject, load_signals
+from codeguard.static_evidence import StaticEvidence
+
+KEPT_DOCUMENTS = 50_000  # whose evidence stays in memory
+LONGEST = 1 << 20  # characters of a document; a longer one is judged unread
+LANGUAGE_KEYS = ("language", "lang")  # of a document's metadata
+EXTENSIONS = {
+    "bash": ".sh", "c": ".c", "cpp": ".cpp", "csharp": ".cs", "go": ".go", "java": ".java",
+    "javascript": ".js", "js": ".js", "php": ".php", "python": ".py", "py": ".py", "ruby": ".rb",
+    "rust": ".rs", "ts": ".ts", "tsx": ".tsx", "typescript": ".ts",
+}  # fmt: skip
+
+_PYTHON_LINE = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class|import|from)[ \t]", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text out of somebody's store: its id there, its distance to the query (None outside of one)."""
+
+    id: str
+    text: str | None
+    distance: float | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Documents in their new order, and those that mode "drop" removed."""
+
+    retained: tuple[Ranked, ...]
+    dropped: tuple[Ranked, ...]
+
+
+class DocumentJudge:
+    """Collects evidence about documents and orders them by it.
+
+    Args:
+        guard: an open guard whose trusted code, specs, sandbox and models are used. Without one a
+            document is judged by manifest, distance and static signals alone: nothing is run.
+        manifest: a verified manifest, instead of the guard's. A document is trusted where its text, as
+            a whole, is one that the manifest lists; no path and no name counts.
+        config: instead of the guard's; the default where there is no guard.
+        mode: "drop" removes the convicted and what is above the threshold, "rerank" removes nothing.
+    """
+
+    def __init__(
+        self,
+        guard: CodeGuard | None = None,
+        *,
+        manifest: VerifiedManifest | None = None,
+        config: DefenseConfig | None = None,
+        mode: str = "drop",
+    ) -> None:
+        chosen = config or (guard.settings.defense if guard is not None else DefenseConfig())
+        self.config = replace(chosen, mode=mode)
+        self._guard = guard
+        self._own_manifest = manifest
+        self._made_for: tuple[int, ...] = ()
+        self._kept_alive: tuple[object, ...] = ()  # what _made_for names by id
+        self._known: OrderedDict[tuple[str, str], tuple[Trust, Chunk, SourceFile, tuple[Evidence, ...]]] = (
+            OrderedDict()
+        )
+        self._manifest: VerifiedManifest | None = None
+        self._listed: frozenset[str] = frozenset()
+        self._epoch = ""
+        self._behavior = BehaviorService()
+        self._lasting = self._momentary = DefenseManager(self.config, signals=())
+
+    def judge(self, documents: Sequence[Document]) -> Verdicts:
+        """Return documents ordered and, in mode "drop", sorted out; the order they come in has no part in it."""
+        self._renew()
+        costs = [document.distance if document.distance is not None else 0.0 for document in documents]
+        judged = [
+            self._judged(document, cost, z)
+            for document, cost, z in zip(documents, costs, standardise(costs), strict=True)
+        ]
+        retained, dropped, _ = rank(
+            judged, order=self.config.order, mode=self.config.mode, drop_threshold=self.config.drop_threshold
+        )
+        return Verdicts(retained, dropped)
+
+    def _renew(self) -> None:
+        """Give the checks their time, and forget what was found under another manifest or by other models."""
+        guard, manifest = self._guard, self._own_manifest
+        parts: tuple[object, ...] = (manifest,)
+        accepted = (0, 0)
+        if guard is not None:
+            workspace = guard.workspace
+            workspace.refresh()
+            manifest = manifest or workspace.manifest
+            parts = (manifest, workspace.perplexity)
+            accepted = stamp(workspace.state / ACCEPTED_NAME)
+        made_for = (*map(id, parts), *accepted)
+        if made_for != self._made_for:
+            self._made_for, self._kept_alive = made_for, parts
+            self._known.clear()
+            self._manifest, self._listed = manifest, _listed(manifest)
+            self._epoch = guard.workspace.epoch if guard is not None else ""
+            self._make_managers()
+        if guard is not None:
+            workspace = guard.workspace
+            self._behavior.reports = BehaviorReports(
+                lambda: workspace.checker, self._epoch, workspace.catalog, self.config.query_budget_s
+            )
+
+    def _make_managers(self) -> None:
+        services: dict[str, Any] = {}
+        if self._guard is not None:
+            workspace = self._guard.workspace
+            services["behavior"] = self._behavior
+            services["static"] = workspace.static_evidence(self.config)
+            services["acceptances"] = load_acceptances(workspace.state)
+            if workspace.perplexity is not None:
+                services["perplexity"] = workspace.perplexity
+        else:
+            services["static"] = StaticEvidence(self.config.weights, enabled=self.config.enabled)
+        signals = load_signals()
+        lasting = [item for item in signals if _lasts(item)]
+        passing = [item for item in signals if not _lasts(item)]
+        self._lasting = DefenseManager(
+            self.config, manifest=self._manifest, services=services, signals=lasting
+        )
+        self._momentary = DefenseManager(self.config, manifest=self._manifest, signals=passing)
+
+    def _judged(self, document: Document, cost: float, z: float) -> Judged:
+        trust, chunk, file, evidence = self._found(document)
+        now = self._momentary.evidence(Subject(chunk, file, trust, document.distance, z))
+        return Judged(document.id, chunk, trust, round(cost, 6), z, (*evidence, *now))
+
+    def _found(self, document: Document) -> tuple[Trust, Chunk, SourceFile, tuple[Evidence, ...]]:
+        text = document.text or ""
+        name = _name_for(text, document.metadata or {})
+        key = (text_digest(text), name)
+        known = self._known.get(key)
+        if known is not None:
+            self._known.move_to_end(key)
+            return known
+        unchecked = self._unchecked
+        found = self._examined(document, text, name)
+        if self._unchecked == unchecked and not any(map(_passing, found[3])):
+            self._known[key] = found
+            if len(self._known) > KEPT_DOCUMENTS:
+                self._known.popitem(last=False)
+        return found
+
+    @property
+    def _unchecked(self) -> int:
+        return 0 if self._guard is None else self._behavior.reports.out_of_budget
+
+    def _examined(
+        self, document: Document, text: str, name: str
+    ) -> tuple[Trust, Chunk, SourceFile, tuple[Evidence, ...]]:
+        digest = text_digest(text)
+        whole = _whole(text, digest)
+        trust = Trust.TRUSTED if text and digest in self._listed else Trust.UNLISTED
+        if document.text is None or len(text) > LONGEST:
+            why = (
+                "the store has no text of it" if document.text is None else f"{len(text)} characters of text"
+            )
+            return trust, whole, _file_of(whole), (_unreadable(why),)
+        try:
+            file = chunk_file(name, textwrap.dedent(text).encode("utf-8", "replace"))
+        except CorpusError as error:
+            return trust, whole, _file_of(whole), (_unreadable(str(error)),)
+        parts = [
+            part for chunk in file.chunks for part in self._lasting.evidence(Subject(chunk, file, trust))
+        ]
+        named = next((chunk for chunk in file.chunks if chunk.symbol), None)
+        shown = replace(
+            whole,
+            symbol=named.symbol if named is not None else "",
+            kind=named.kind if named is not None else whole.kind,
+            language=file.language,
+        )
+        return trust, shown, file, _worst(parts)
+
+
+def _worst(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Return of each rule the evidence that weighs most: a long document is not worse for its length."""
+    kept: dict[tuple[str, str], Evidence] = {}
+    for part in evidence:
+        key = (part.signal, part.id)
+        if key not in kept or (part.convicts, part.penalty) > (kept[key].convicts, kept[key].penalty):
+            kept[key] = part
+    if any(part.convicts for part in kept.values()):  # what passes beside it excuses nothing
+        return tuple(part for part in kept.values() if part.penalty >= 0)
+    bonus = [part for part in kept.values() if part.id == "pass"]
+    tested = {part.id for part in kept.values() if part.signal == "behavior"}
+    if bonus and tested != {"pass"}:
+        return tuple(part if part.id != "pass" else replace(part, penalty=0.0) for part in kept.values())
+    return tuple(kept.values())
+
+
+def _name_for(text: str, metadata: Mapping[str, Any]) -> str:
+    """Return a name that gives the text its language: Python where it is, else as the metadata say, else prose."""
+    if _is_python(text):
+        return "document.py"
+    said = next((metadata[key] for key in LANGUAGE_KEYS if isinstance(metadata.get(key), str)), "")
+    return f"document{EXTENSIONS.get(str(said).lower(), '.txt')}"
+
+
+def _is_python(text: str) -> bool:
+    """Say whether a text is Python: whoever writes the metadata must not choose what is checked."""
+    if len(text) > LONGEST or not _PYTHON_LINE.search(text):
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse(textwrap.dedent(text))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return True
+
+
+def _listed(manifest: VerifiedManifest | None) -> frozenset[str]:
+    if manifest is None:
+        return frozenset()
+    entries = manifest.files.values()
+    return frozenset(
+        {entry.sha256 for entry in entries} | {digest for entry in entries for digest in entry.chunks}
+    )
+
+
+def _lasts(signal: Signal) -> bool:
+    return signal.moment is Moment.INDEX or signal.name == "provenance"
+
+
+def _passing(part: Evidence) -> bool:
+    """Say whether evidence is of an error, which may not happen a second time."""
+    return part.id == DETECTOR_ERROR or part.measurements.get("verdict") == "error"
+
+
+def _unreadable(why: str) -> Evidence:
+    return Evidence(
+        signal="documents",
+        id=DETECTOR_ERROR,
+        penalty=0.0,
+        reason=f"cannot be judged: {why}",
+        severity=Severity.MEDIUM,
+        confidence=Confidence.HIGH,
+    )
+
+
+def _whole(text: str, digest: str) -> Chunk:
+    size = len(text.encode("utf-8", "surrogatepass"))
+    return Chunk("", "", ChunkKind.MODULE, Span(1, text.count("\n") + 1, 0, size), text, digest, "text")
+
+
+def _file_of(chunk: Chunk) -> SourceFile:
+    return SourceFile("", chunk.text, chunk.sha256, chunk.language, (chunk,), parsed=False)

@@ -1,0 +1,25 @@
+"""A small guarded index that the tests of the adapters share."""
+
+from collections.abc import Iterator
+
+import pytest
+from guarded_texts import CLEAN, TRUSTED, WRONG
+
+from codeguard.config import Settings
+from codeguard.guard import CodeGuard
+
+
+@pytest.fixture(scope="session")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodeGuard]:
+    root = tmp_path_factory.mktemp("indexed")
+    for name, text in {"ours/m.py": TRUSTED, "theirs/clean.py": CLEAN, "theirs/wrong.py": WRONG}.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(root / "config"))
+        settings = Settings(
+            store=str(root / "store"), root=str(root), embedding="lexical", fixed_seed=b"x" * 32
+        )
+        with CodeGuard.open(settings=settings, trust=[root / "ours"]) as opened:
+            opened.index([root / "ours", root / "theirs"])
+            yield opened
