@@ -49,6 +49,7 @@ _READING = frozenset(
         "pathlib.Path.open",
     }
 )
+_READING_METHODS = frozenset({"read_text", "read_bytes"})
 _COLLECTING = frozenset({"append", "extend", "add", "update", "insert", "setdefault"} | WRITING)
 _CREDENTIALS = frozenset(
     {"headers", "auth", "cert", "verify", "proxies", "timeout", "cookies", "url", "context"}
@@ -269,7 +270,7 @@ class Carriage:
             if isinstance(node.func, ast.Attribute)
             else _NOTHING
         )
-        if name in _READING:
+        if name in _READING or (isinstance(node.func, ast.Attribute) and node.func.attr in _READING_METHODS):
             around = given | base
             return frozenset({SECRET if SECRET_NAME in around else FILE}) | (around & {FETCHED, STARTUP_NAME})
         known = self._known(name)

@@ -29,7 +29,7 @@ from codeguard.signals.capabilities.shells import script_places, shell_places
 from codeguard.signals.capabilities.threats import threats
 
 _FLOWING = re.compile(
-    r"exec|eval|compile|system|popen|spawn|subprocess|requests|httpx|urllib|http|socket|smtp|ftp|aiohttp|write"
+    r"__import__|import_module|getattr|exec|eval|compile|system|popen|spawn|subprocess|requests|httpx|urllib|http|socket|smtp|ftp|aiohttp|write"
 )
 
 

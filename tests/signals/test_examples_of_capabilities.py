@@ -1,0 +1,31 @@
+"""Each rule's own examples: it fires on the bad one and not on the good one."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeguard.chunking.chunker import chunk_file
+from codeguard.reading import Reading
+from codeguard.reading.twins import TrustedFunctions
+from codeguard.signals.base import Context, Rule
+from codeguard.signals.capabilities import SIGNAL
+
+
+def fired(text: str, rule: Rule) -> set[str]:
+    trusted = TrustedFunctions.from_files(
+        [chunk_file("t.py", rule.good.encode())] if rule.id == "beyond_twin" else []
+    )
+    reading = Reading(chunk_file("x.py", text.encode()))
+    return {item.rule for item in SIGNAL.inspect(reading, Context({"trusted_functions": trusted}))}
+
+
+@pytest.mark.parametrize("rule", [rule for rule in SIGNAL.rules if rule.bad], ids=lambda rule: rule.id)
+def test_examples(rule: Rule) -> None:
+    assert rule.id in fired(rule.bad, rule)
+    assert rule.id not in fired(rule.good, rule)
+
+
+def test_every_rule_is_explained() -> None:
+    for rule in SIGNAL.rules:
+        assert rule.explanation
+        assert rule.id == "able" or (rule.bad and rule.good and rule.cwe)
