@@ -11,7 +11,8 @@ from codeguard.catalog import Catalog
 from codeguard.config import DefenseConfig, Settings, load_settings
 from codeguard.errors import ConfigError
 from codeguard.findings import AuditReport
-from codeguard.indexing import Indexer, IndexReport, Progress
+from codeguard.index_report import IndexReport
+from codeguard.indexing import Indexer, Progress
 from codeguard.rerank import Ranking
 from codeguard.search import Searcher
 from codeguard.workspace import Workspace

@@ -4,73 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
-from codeguard.acceptance import load_acceptances
-from codeguard.behavior import SpecCoverage
 from codeguard.catalog import FileState
-from codeguard.checks import checkable
 from codeguard.chunking import CHUNKER_ID, chunk_file
 from codeguard.discovery import FoundFile, discover, read_file
 from codeguard.embedding.base import Vectors
 from codeguard.errors import CorpusError, ManifestError, NothingToDoError
-from codeguard.models import Chunk, Skipped, SourceFile, Trust
+from codeguard.index_report import Convicted, IndexReport
+from codeguard.judging import Judge
+from codeguard.models import Chunk, Skipped, SourceFile
 from codeguard.perplexity import PerplexityModel
 from codeguard.provenance import BUNDLE_NAME, MANIFEST_NAME, FileEntry, Manifest, unlistable
 from codeguard.retrieval_text import retrievable, retrieval_text
-from codeguard.signals.behavior import CONVICTING
 from codeguard.signed_trust import SignedTree, find_signed_trees, holds, verified_trees
 from codeguard.store import Row
+from codeguard.unchanged import forget, remember
 from codeguard.workspace import PERPLEXITY, Workspace
 
 TRAINED_ON = "trained_on"
+REPLACED = ": it is replaced"
 FILES_A_BATCH = 64
 CACHED_VECTORS = 100_000
 
 Progress = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Convicted:
-    """A function that the behavior checker convicts, with the reason."""
-
-    path: str
-    symbol: str
-    line: int
-    sha256: str
-    verdict: str
-    reason: str
-    accepted: str = ""  # who overruled it, when and why
-
-
-@dataclass(frozen=True, slots=True)
-class IndexReport:
-    """What an indexing run did. Counts are of the whole index unless they say `added` or `removed`."""
-
-    files: int
-    chunks: int
-    added: int
-    removed: int
-    unchanged: int
-    skipped: tuple[Skipped, ...]
-    by_lines: tuple[str, ...]
-    notes: tuple[str, ...]
-    trusted_files: int
-    manifest_unsigned: bool
-    signed_by: tuple[str, ...]
-    coverage: SpecCoverage
-    checked: int
-    convicted: tuple[Convicted, ...]
-    quarantined: int
-    sandbox_level: str
-    embedding: str
-    seconds: float
-    warnings: tuple[str, ...]
 
 
 @dataclass
@@ -134,16 +96,21 @@ class Indexer:
                 got=f"{len(discovery.skipped)} skipped",
                 hint="see what was skipped, or give other paths",
             )
+        forget(self._catalog)
         self._workspace.remember_make()
         self.repair(run)
         self._update_files(found, run)
         self._remove_vanished([*paths, *trust], root, {item.name for item in found}, run)
         scopes = _scopes([*paths, *trust], root)
         self._update_trust(trusted_names, {item.name for item in found}, trees, scopes)
-        checked = self._judge()
-        convicted = tuple(self._convicted())
+        judge = Judge(self._workspace, self._progress)
+        checked = judge.run()
+        convicted = judge.convicted()
         quarantined = self._quarantine(convicted if quarantine else (), run)
-        return self._report(run, checked, convicted, quarantined, time.monotonic() - start)
+        report = self._report(run, checked, judge, convicted, quarantined, time.monotonic() - start)
+        if not any(line.endswith(REPLACED) for line in report.warnings):  # the next run would not say so
+            remember(self._catalog, self._workspace.settings, paths, trust, quarantine, discovery, report)
+        return report
 
     def _root(self) -> Path:
         remembered = self._catalog.meta("root")
@@ -293,7 +260,7 @@ class Indexer:
         except ManifestError as error:
             if not trusted:
                 raise
-            self._workspace.warnings.append(f"{error.what}: it is replaced")
+            self._workspace.warnings.append(error.what + REPLACED)
             before = None
         listed = set() if before is None else {name for name in before.files if name in states}
         names = sorted((listed - decided) | (trusted & states.keys()))
@@ -336,51 +303,6 @@ class Indexer:
         self._catalog.set_meta(TRAINED_ON, digest)
         self._workspace.forget_trust()
 
-    def _judge(self) -> int:
-        """Let the static signals look and run the behavior checks, where the cache lacks them; return how many ran."""
-        self._workspace.static_evidence(self._workspace.settings.defense).prepare(self._untrusted())
-        if not self._workspace.settings.defense.enable_behavior:
-            return 0
-        self._catalog.set_meta("sandbox_level", self._workspace.sandbox.level.name)
-        reports = self._workspace.reports()
-        subjects = [
-            (chunk, file) for file in self._untrusted() for chunk in file.chunks if self._checked(chunk)
-        ]
-        return reports.prepare(subjects, lambda done, total: self._progress("checks", done, total))
-
-    def _untrusted(self) -> Iterator[SourceFile]:
-        manifest = self._workspace.manifest
-        for path, state in self._catalog.files().items():
-            if manifest is not None and manifest.covers(path, state.sha256):
-                continue
-            file = self._catalog.file(path)
-            if file is not None:
-                yield file
-
-    def _checked(self, chunk: Chunk) -> bool:
-        manifest = self._workspace.manifest
-        trusted = manifest is not None and manifest.trust_of(chunk.path, chunk.sha256) is Trust.TRUSTED
-        return checkable(chunk) and not trusted
-
-    def _convicted(self) -> Iterator[Convicted]:
-        if not self._workspace.settings.defense.enable_behavior:
-            return
-        reports = self._workspace.reports(budget_s=0.0)
-        accepted = load_acceptances(self._workspace.state)
-        for file in self._untrusted():
-            for chunk in filter(self._checked, file.chunks):
-                report = reports(chunk, file)
-                if report.verdict in CONVICTING:
-                    yield Convicted(
-                        chunk.path,
-                        chunk.symbol,
-                        chunk.start_line,
-                        chunk.sha256,
-                        report.verdict.value,
-                        report.reason,
-                        "" if (overruled := accepted.of(chunk.sha256)) is None else overruled.say(),
-                    )
-
     def _quarantine(self, convicted: Sequence[Convicted], run: _Run) -> int:
         """Keep the convicted out of the vector store, and let back in what no longer is."""
         wanted = {
@@ -404,7 +326,13 @@ class Indexer:
         return len(reasons)
 
     def _report(
-        self, run: _Run, checked: int, convicted: tuple[Convicted, ...], quarantined: int, seconds: float
+        self,
+        run: _Run,
+        checked: int,
+        judge: Judge,
+        convicted: tuple[Convicted, ...],
+        quarantined: int,
+        seconds: float,
     ) -> IndexReport:
         manifest = self._workspace.manifest
         files = self._catalog.files()
@@ -421,12 +349,12 @@ class Indexer:
             trusted_files=0 if manifest is None else len(manifest.files),
             manifest_unsigned=manifest is not None and manifest.unsigned,
             signed_by=() if manifest is None else manifest.signed_by,
-            coverage=self._workspace.library.coverage(),
+            coverage=judge.coverage(),
             checked=checked,
             convicted=convicted,
             quarantined=quarantined,
             sandbox_level=self._catalog.meta("sandbox_level") or "",
-            embedding=self._workspace.embedding.identity,
+            embedding=self._catalog.meta("embedding") or "",
             seconds=seconds,
             warnings=tuple(self._workspace.warnings),
         )

@@ -50,7 +50,7 @@ class StaticEvidence:
         self._catalog = catalog
         self._trusted = trusted
         named = ",".join(item.name for item in self._signals)
-        self._version = "\0".join((named, signals_version(self._signals), epoch))
+        self.version = "\0".join((named, signals_version(self._signals), epoch))
         self._known: dict[str, Rows] = {}
 
     def __bool__(self) -> bool:
@@ -114,7 +114,7 @@ class StaticEvidence:
         return tuple(item for item in self._signals if item.needs <= self._context.services.keys())
 
     def _key(self, file: SourceFile) -> str:
-        parts = "\0".join((self._version, file.sha256, file.language))
+        parts = "\0".join((self.version, file.sha256, file.language))
         return "static:" + hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()
 
     def _evidence(self, row: Mapping[str, Any]) -> Evidence:

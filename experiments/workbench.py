@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codeguard.config import DefenseConfig, Settings
 from codeguard.guard import CodeGuard
-from codeguard.indexing import IndexReport
+from codeguard.index_report import IndexReport
 from codeguard.rerank import Ranking
 
 DATA = Path(__file__).resolve().parent.parent / "data"

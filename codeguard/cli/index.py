@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from codeguard.cli.output import Progress, guarded, read_settings, say_block, say_json, warn
@@ -33,11 +35,16 @@ def index(
     functions do is what the others are checked against.
     """
     from codeguard.formats.index import index_json, index_text
-    from codeguard.guard import CodeGuard
+    from codeguard.unchanged import unchanged_report
 
     settings = read_settings(context, store=store, embedding=embedding, jobs=jobs)
-    with CodeGuard.open(trust=trust, settings=settings) as guard:
-        report = guard.index(paths, quarantine=quarantine, progress=Progress())
+    trusted = [Path(path) for path in trust or settings.defense.trust_paths]
+    report = unchanged_report(settings, [Path(path) for path in paths], trusted, quarantine)
+    if report is None:
+        from codeguard.guard import CodeGuard
+
+        with CodeGuard.open(trust=trust, settings=settings) as guard:
+            report = guard.index(paths, quarantine=quarantine, progress=Progress())
     for line in report.warnings:
         warn(line)
     if format_ == "json":

@@ -8,7 +8,7 @@ from typing import Any
 
 from codeguard.escaping import escaped
 from codeguard.formats.level import level_line
-from codeguard.indexing import IndexReport
+from codeguard.index_report import IndexReport
 
 SHOWN = 10
 

@@ -1,0 +1,182 @@
+"""Tell at the cost of a stat for each file that an index has nothing to do.
+
+The last run leaves its report in the catalog, authenticated, under a digest
+of everything that it depended on beside the files: arguments, settings,
+codeguard's own code, the interpreter, the installed packages, the system as
+the sandbox sees it, and the files of the state directory. Where the digest
+and every file are the same, the report is. Whatever differs, and whatever
+cannot be read, means that the whole run is made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from codeguard.catalog import Catalog
+from codeguard.config import Settings, user_config_dir
+from codeguard.discovery import Discovery, discover
+from codeguard.errors import CodeguardError
+from codeguard.index_report import IndexReport
+
+LAST_RUN = "last run"
+CATALOG_NAME = "catalog.sqlite3"
+KEY_NAME = "evidence.key"
+STATE_FILES = ("manifest.unsigned.json", "perplexity.npz", "seed", "accepted.jsonl")
+SIGNED_NAME = "codeguard.manifest.json"
+SYSTEM = (
+    "/proc/sys/kernel/random/boot_id",
+    "/proc/self/uid_map",
+    "/proc/sys/kernel/unprivileged_userns_clone",
+    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+    "/proc/sys/user/max_user_namespaces",
+)
+NAMESPACES = ("user", "mnt", "pid", "net", "cgroup")
+VARIABLES = ("CODEGUARD_", "CHROMA_", "HF_", "OPENAI_", "XDG_", "PATH", "PYTHON", "TMPDIR", "HOME")
+UNIMPORTANT = {"jobs": None, "share": True, "share_idle_s": 0.0}
+
+
+def unchanged_report(
+    settings: Settings, paths: Sequence[Path], trust: Sequence[Path], quarantine: bool
+) -> IndexReport | None:
+    """Return what a run would report if there is nothing to do for it, None where it has to be made."""
+    start = time.monotonic()
+    path = settings.state / CATALOG_NAME
+    try:
+        key = (user_config_dir() / KEY_NAME).read_bytes()
+        if not path.exists():
+            return None
+        with Catalog(path, key) as catalog:
+            remembered = catalog.analysis(LAST_RUN)
+            if remembered is None or catalog.intents():
+                return None
+            if remembered.get("inputs") != inputs_digest(settings, paths, trust, quarantine):
+                return None
+            discovery = _same_files(catalog, [*paths, *trust])
+            if discovery is None or remembered.get("found") != _found_digest(discovery):
+                return None
+        report = IndexReport.from_json(remembered["report"])
+    except (CodeguardError, OSError, KeyError, TypeError, ValueError):
+        return None
+    return replace(
+        report,
+        added=0,
+        removed=0,
+        unchanged=len(discovery.files),
+        checked=0,
+        notes=(),
+        seconds=time.monotonic() - start,
+    )
+
+
+def remember(
+    catalog: Catalog,
+    settings: Settings,
+    paths: Sequence[Path],
+    trust: Sequence[Path],
+    quarantine: bool,
+    discovery: Discovery,
+    report: IndexReport,
+) -> None:
+    """Keep a run's report for `unchanged_report`."""
+    catalog.put_analyses(
+        {
+            LAST_RUN: {
+                "inputs": inputs_digest(settings, paths, trust, quarantine),
+                "found": _found_digest(discovery),
+                "report": report.to_json(),
+            }
+        }
+    )
+
+
+def forget(catalog: Catalog) -> None:
+    """Let no earlier report stand for what a run is about to change."""
+    if catalog.analysis(LAST_RUN):
+        catalog.put_analyses({LAST_RUN: {}})
+
+
+def _same_files(catalog: Catalog, paths: Sequence[Path]) -> Discovery | None:
+    root = catalog.meta("root")
+    if root is None:
+        return None
+    files = catalog.files()
+    known = {name: (state.size, state.mtime_ns) for name, state in files.items()}
+    discovery = discover(paths, root=Path(root), known=known)
+    same = all(known.get(item.name) == (item.size, item.mtime_ns) for item in discovery.files)
+    return discovery if same and discovery.files else None
+
+
+def _found_digest(discovery: Discovery) -> str:
+    names = [item.name for item in discovery.files]
+    skipped = [(item.path, item.reason) for item in discovery.skipped]
+    return _digest([names, skipped])
+
+
+def inputs_digest(
+    settings: Settings, paths: Sequence[Path], trust: Sequence[Path], quarantine: bool
+) -> str | None:
+    """Return a digest of all that a run depends on but the files; None where signatures have to be verified."""
+    resolved = [path.resolve() for path in trust]
+    if any((folder / SIGNED_NAME).exists() for path in resolved for folder in (path, *path.parents)):
+        return None
+    state = [settings.state / name for name in STATE_FILES]
+    specs = [item for folder in settings.specs for item in sorted(Path(folder).rglob("*"))]
+    return _digest(
+        [
+            repr(replace(settings, **UNIMPORTANT)),  # type: ignore[arg-type]
+            [str(path.resolve()) for path in paths],
+            [str(path) for path in resolved],
+            quarantine,
+            sys.version,
+            sys.executable,
+            os.geteuid(),
+            sorted(item for item in os.environ.items() if item[0].startswith(VARIABLES)),
+            [_text(path) for path in SYSTEM],
+            [_link(f"/proc/self/ns/{name}") for name in NAMESPACES],
+            _stamps(Path(entry) for entry in sys.path if entry),
+            _stamps(_own_files()),
+            _stamps([*state, *specs]),
+        ]
+    )
+
+
+def _own_files() -> list[Path]:
+    own = Path(__file__).parent
+    return sorted(own.rglob("*.py")) + sorted(own.rglob("*.toml"))
+
+
+def _stamps(paths: Iterable[Path]) -> list[tuple[str, int, int, int] | str]:
+    stamps: list[tuple[str, int, int, int] | str] = []
+    for path in paths:
+        try:
+            found = path.stat()
+        except OSError:
+            stamps.append(str(path))
+        else:
+            stamps.append((str(path), found.st_size, found.st_mtime_ns, found.st_ino))
+    return stamps
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _link(path: str) -> str:
+    try:
+        return str(Path(path).readlink())
+    except OSError:
+        return ""
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode("ascii")).hexdigest()
