@@ -6,7 +6,7 @@ import ast
 import re
 
 from codeguard.reading.flowtables import ROUTE, ROUTE_OWNERS, VERBS, VIEW_CLASSES
-from codeguard.reading.flowvalues import Reach
+from codeguard.reading.flowvalues import Origin, Reach, State, Value
 from codeguard.reading.names import Names
 from codeguard.reading.scopes import FunctionNode
 
@@ -97,3 +97,21 @@ def _written(node: ast.expr) -> str:
     if isinstance(node, ast.Name):
         parts.append(node.id)
     return ".".join(reversed(parts))
+
+
+def enter(function: FunctionNode, reach: Reach, names: Names, state: State) -> None:
+    """Give a function's parameters the values that they have when it is called by whoever calls it."""
+    listed = [*function.args.posonlyargs, *function.args.args]
+    method = names.scopes.scope_of(function).is_class
+    extra = [item for item in (function.args.vararg, function.args.kwarg) if item is not None]
+    for index, argument in enumerate([*listed, *function.args.kwonlyargs, *extra]):
+        state.names.pop(argument.arg, None)
+        if (method and index == 0 and listed) or argument.arg in ("self", "cls"):
+            continue
+        if harmless(argument, names) or is_injected(function, argument, names):
+            continue
+        if argument.arg == "request" and reach is Reach.REMOTE:
+            continue
+        line = getattr(argument, "lineno", 0)
+        origin = Origin(reach, argument.arg, "input", function, argument.arg, line)
+        state.names[argument.arg] = Value(frozenset({origin}))

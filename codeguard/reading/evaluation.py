@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable
 
-from codeguard.reading.flowsinks import Sink, SinkIndex
+from codeguard.reading.flowcalls import Calls, Surroundings
+from codeguard.reading.flowsinks import SinkIndex
 from codeguard.reading.flowtables import (
-    BUILDERS,
-    CLEANERS,
-    CLEANING_METHODS,
-    CLEANING_NAME,
-    FILLERS,
     LOCAL_VALUES,
-    PASSERS,
-    REACH_OF_CALL,
-    REMOTE_METHODS,
     REMOTE_VALUES,
     REQUEST_CLASSES,
     REQUEST_NAMES,
@@ -34,31 +26,10 @@ from codeguard.reading.flowvalues import (
 )
 from codeguard.reading.guards import facts
 from codeguard.reading.names import Names
-from codeguard.reading.scopes import FunctionNode
 
 DEEPEST = 110
 STEPS_PER_FILE = 600_000
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
-
-
-class Surroundings(Protocol):
-    """What evaluation asks of the flow through the whole file."""
-
-    def call(self, function: FunctionNode, call: ast.Call, arguments: dict[str, Value]) -> Value:
-        """Return what a function of the file returns for some arguments."""
-        ...
-
-    def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
-        """Return which arguments a function of the file checks."""
-        ...
-
-    def hit(self, sink: Sink, call: ast.Call, argument: ast.expr, value: Value) -> None:
-        """Note a value at a sink."""
-        ...
-
-    def attribute(self, owner: str, name: str) -> Value:
-        """Return what the methods of a class have stored in an attribute."""
-        ...
 
 
 class Evaluation:
@@ -68,8 +39,8 @@ class Evaluation:
         self.names = names
         self.depth = 0
         self.steps = STEPS_PER_FILE
-        self._sinks = sinks
         self._around = around
+        self.calls = Calls(self, names, sinks, around)
 
     def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
         """Return which arguments a function of the file checks."""
@@ -110,12 +81,13 @@ class Evaluation:
     def _source_value(self, node: ast.expr, state: State) -> Value:
         for name in self.names.names_of(node):
             if name in LOCAL_VALUES:
-                return self._from(Reach.LOCAL, name, node, state)
+                return self.origin(Reach.LOCAL, name, node, state)
             if name in REMOTE_VALUES:
-                return self._from(Reach.REMOTE, name, node, state)
+                return self.origin(Reach.REMOTE, name, node, state)
         return NOTHING
 
-    def _from(self, reach: Reach, what: str, node: ast.AST, state: State, tag: str = "input") -> Value:
+    def origin(self, reach: Reach, what: str, node: ast.AST, state: State, tag: str = "input") -> Value:
+        """Return a value that comes from outside, as the checks so far leave it."""
         origin = Origin(reach, what, tag, line=getattr(node, "lineno", 0))
         return state.seen(Value(frozenset({origin})))
 
@@ -124,8 +96,8 @@ class Evaluation:
             known = state.names.get(f"{node.value.id}.{node.attr}")
             if known is not None:
                 return state.seen(known)
-        if node.attr in REQUEST_PARTS and self._is_request(node.value):
-            return self._from(Reach.REMOTE, f"request.{node.attr}", node, state)
+        if node.attr in REQUEST_PARTS and self.is_request(node.value):
+            return self.origin(Reach.REMOTE, f"request.{node.attr}", node, state)
         if node.attr in _VALUE_ATTRIBUTES:
             found = self._source_value(node, state)
             if found.origins:
@@ -138,7 +110,7 @@ class Evaluation:
                 return state.seen(self._around.attribute(name[1:].removesuffix("()"), node.attr))
         return NOTHING
 
-    def _is_request(self, node: ast.expr) -> bool:
+    def is_request(self, node: ast.expr) -> bool:
         """Whether an expression is a request: by its class where that is known, else by its name."""
         for name in self.names.names_of(node):
             if name.endswith(".request") and name.partition(".")[0] in ("flask", "bottle", "sanic", "quart"):
@@ -265,159 +237,6 @@ class Evaluation:
         if value.origins and isinstance(holder, ast.Name | ast.Attribute):
             self.bind(holder, joined([self.value(holder, state), value]), state)
 
-    def _call(self, node: ast.Call, state: State) -> Value:
-        function = node.func
-        resolved = self.names.names_of(function)
-        receiver = self.value(function.value, state) if isinstance(function, ast.Attribute) else NOTHING
-        arguments = [self.value(argument, state) for argument in node.args]
-        keywords = {str(item.arg): self.value(item.value, state) for item in node.keywords}
-        self._look(node, resolved, receiver, arguments, keywords, state)
-        everything = [*arguments, *keywords.values()]
-        method = function.attr if isinstance(function, ast.Attribute) else ""
-        if method in FILLERS and isinstance(function, ast.Attribute):
-            self.fill(function.value, joined(everything), state)
-        if (
-            method in REQUEST_PARTS
-            and isinstance(function, ast.Attribute)
-            and self._is_request(function.value)
-        ):
-            return self._from(Reach.REMOTE, f"request.{method}", node, state).part(self._key(node))
-        results = [
-            self._result(name, node, method, receiver, arguments, keywords, state) for name in resolved
-        ] or [self._unknown("", node, method, receiver, everything, state)]
-        return state.seen(results[0] if len(results) == 1 else joined(results))
-
-    def _result(
-        self,
-        name: str,
-        node: ast.Call,
-        method: str,
-        receiver: Value,
-        arguments: Sequence[Value],
-        keywords: dict[str, Value],
-        state: State,
-    ) -> Value:
-        everything = [*arguments, *keywords.values()]
-        reach = REACH_OF_CALL.get(name)
-        if reach is not None:
-            return self._from(reach, f"{name}()", node, state)
-        uses = CLEANERS.get(name)
-        if uses is not None:
-            return joined([*everything, receiver]).cleaned(uses)
-        if name.startswith(":"):
-            local = self._local(name, node, receiver, arguments, keywords)
-            if local is not None:
-                return local
-        return self._unknown(name, node, method, receiver, everything, state)
-
-    def _unknown(
-        self, name: str, node: ast.Call, method: str, receiver: Value, given: Sequence[Value], state: State
-    ) -> Value:
-        """Return the result of a function that nothing is known of."""
-        if method in REMOTE_METHODS and not name.startswith(":"):
-            return self._from(Reach.REMOTE, f"{method}()", node, state)
-        last = method or name.rpartition(".")[2]
-        if CLEANING_NAME.search(last):
-            return joined([receiver, *given]).cleaned(ALL_USES)
-        if method:
-            value = joined([receiver, *given]) if method in BUILDERS else receiver
-            if method in ("format", "join", "replace", "substitute") and value.origins:
-                value = joined([value], built=True)
-            if method in ("get", "pop", "getlist", "getfirst", "get_all"):
-                value = value.part(self._key(node))
-            if method in ("replace", "translate") and node.args:
-                value = value.cleaned(self._removed(node))
-            if method in ("group", "groups", "groupdict"):
-                return value
-            if method in CLEANING_METHODS:
-                return value.cleaned(CLEANING_METHODS[method])
-            if value.origins or not self._is_module_call(node, name):
-                return value
-        if name and not method and name not in PASSERS and name.partition(".")[0] in _ABSORBERS:
-            return joined(given).cleaned(ALL_USES)
-        return joined(given)
-
-    def _is_module_call(self, node: ast.Call, name: str) -> bool:
-        """Whether a method is a function of a module that was imported, as `os.path.join`."""
-        if name.startswith(":") or not name or name.partition(".")[0] in _ABSORBERS:
-            return False
-        assert isinstance(node.func, ast.Attribute)
-        return all(not base.endswith("()") for base in self.names.names_of(node.func.value)) and (
-            name.islower() or name.rpartition(".")[2][:1].isupper()
-        )
-
-    def _removed(self, node: ast.Call) -> frozenset[str]:
-        piece = self.names.text(node.args[0])
-        if piece in ("\n", "\r", "\r\n"):
-            return frozenset({Use.LOG, Use.HEADER})
-        if piece == "<":
-            return frozenset({Use.HTML, Use.RESPONSE})
-        return frozenset({Use.SQL}) if piece == '"' else frozenset()
-
-    def _key(self, node: ast.Call) -> object:
-        return node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
-
-    def _local(
-        self,
-        name: str,
-        node: ast.Call,
-        receiver: Value,
-        arguments: Sequence[Value],
-        keywords: dict[str, Value],
-    ) -> Value | None:
-        definition = self.names.definition(name)
-        of_class = isinstance(definition, ast.ClassDef)
-        if of_class:
-            definition = self.names.definition(f"{name}.__init__")
-        if not isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef):
-            return joined([*arguments, *keywords.values()]) if of_class else None
-        given = parameters(definition, arguments, keywords, self._skips_receiver(name, node, definition))
-        result = self._around.call(definition, node, given)
-        return NOTHING if of_class else result
-
-    def _skips_receiver(self, name: str, node: ast.Call, definition: FunctionNode) -> bool:
-        scope = self.names.scopes.scope_of(definition)
-        if not scope.is_class or any(
-            isinstance(item, ast.Name) and item.id == "staticmethod" for item in definition.decorator_list
-        ):
-            return False
-        if isinstance(node.func, ast.Attribute) and definition.name != "__init__":
-            return f":{scope.symbol}" not in self.names.names_of(node.func.value)
-        return True
-
-    def _look(
-        self,
-        node: ast.Call,
-        resolved: Sequence[str],
-        receiver: Value,
-        arguments: Sequence[Value],
-        keywords: dict[str, Value],
-        state: State,
-    ) -> None:
-        if not (receiver.origins or any(value.origins for value in (*arguments, *keywords.values()))):
-            return
-        for sink in self._sinks.of(self.names, node, resolved):
-            for argument in sink.nodes(node):
-                value = self.value(argument, state)
-                if value.origins and sink.use not in value.clean:
-                    self._around.hit(sink, node, argument, value)
-
-
-def parameters(
-    function: FunctionNode, arguments: Sequence[Value], keywords: dict[str, Value], skip: bool
-) -> dict[str, Value]:
-    """Return the values of a function's parameters in a call, by name."""
-    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)][int(skip) :]
-    given = dict(zip(names, arguments, strict=False))
-    known = {*names, *(argument.arg for argument in function.args.kwonlyargs)}
-    given.update({name: value for name, value in keywords.items() if name in known})
-    if function.args.vararg is not None and len(arguments) > len(names):
-        given[function.args.vararg.arg] = joined(arguments[len(names) :])
-    if function.args.kwarg is not None:
-        rest = [value for name, value in keywords.items() if name not in known]
-        given[function.args.kwarg.arg] = joined(rest)
-    return given
-
 
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.JoinedStr) or (
@@ -425,9 +244,6 @@ def _is_text(node: ast.expr) -> bool:
     )
 
 
-_ABSORBERS = frozenset(
-    {"logging", "hashlib", "hmac", "time", "datetime", "math", "random", "secrets", "threading"}
-)
 _VALUE_ATTRIBUTES = frozenset(name.rpartition(".")[2] for name in (*LOCAL_VALUES, *REMOTE_VALUES))
 _EVALUATE: dict[type[ast.AST], Callable[..., Value]] = {
     ast.Name: Evaluation._name,
@@ -451,5 +267,5 @@ _EVALUATE: dict[type[ast.AST], Callable[..., Value]] = {
     ast.YieldFrom: Evaluation._within,
     ast.Yield: Evaluation._within,
     ast.NamedExpr: Evaluation._named,
-    ast.Call: Evaluation._call,
+    ast.Call: lambda evaluation, node, state: evaluation.calls.value(node, state),
 }

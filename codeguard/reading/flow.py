@@ -14,8 +14,9 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from codeguard.reading.entries import entry_reach, harmless, is_injected
+from codeguard.reading.entries import enter, entry_reach
 from codeguard.reading.evaluation import DEEPEST, Evaluation
+from codeguard.reading.flowreach import Reachability, substituted
 from codeguard.reading.flowsinks import Arrival, Hit, Sink, SinkIndex
 from codeguard.reading.flowtables import GUARD_NAME, STOPS
 from codeguard.reading.flowvalues import (
@@ -37,7 +38,7 @@ _CONVERSIONS = frozenset({"int", "float", "uuid.UUID", "ipaddress.ip_address", "
 
 @dataclass(slots=True, eq=False)
 class Summary:
-    """What is known of a function once it has been read: what it returns and which parameters it checks."""
+    """What is known of a function once it has been read."""
 
     returned: list[Value] = field(default_factory=list)
     checks: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -46,7 +47,7 @@ class Summary:
 
 
 class Flow:
-    """The flow through one file. `hits`, `returns` and `stores` are what arrived where."""
+    """The flow through one file: `hits`, `returns` and `stores`."""
 
     def __init__(
         self, names: Names, tree: ast.Module, nodes: Sequence[ast.AST], sinks: Iterable[Sink]
@@ -59,8 +60,7 @@ class Flow:
         self._summaries: dict[ast.AST, Summary] = {}
         self._closures: dict[ast.AST, dict[str, Value]] = {}
         self._attributes: dict[tuple[str, str], Value] = {}
-        self._edges: dict[tuple[ast.AST, str], list[Value]] = {}
-        self._reached: dict[tuple[ast.AST, str, str], Origin | None] = {}
+        self._reachability = Reachability()
         self._entry: dict[ast.AST, Reach] = {}
         self._at: ast.AST | None = None
         self._loops: list[list[State]] = []
@@ -84,62 +84,23 @@ class Flow:
         return self._entry[function]
 
     def source(self, value: Value, use: str) -> Origin | None:
-        """Return the farthest origin of a value that is not harmless for a use, None where there is none.
+        """Return the farthest origin of a value that is not harmless for a use; see `Reachability`."""
+        return self._reachability.source(value, use)
 
-        A parameter's value comes from where the calls in the file have it
-        from. A private function that is only called with harmless values has
-        no origin.
-        """
-        best: Origin | None = None
-        if use in value.clean:
-            return None
-        for origin in value.origins:
-            found = self._farthest(origin, use, 0)
-            if found is not None and (best is None or found.reach > best.reach):
-                best = found
-        return best
-
-    def _farthest(self, origin: Origin, use: str, depth: int) -> Origin | None:
-        if origin.reach is not Reach.CALLER or origin.function is None or depth > 20:
-            return origin
-        key = (origin.function, origin.parameter, use)
-        if key in self._reached:
-            known = self._reached[key]
-            return origin if known is not None and known.reach is Reach.CALLER else known
-        self._reached[key] = origin
-        edges = self._edges.get((origin.function, origin.parameter), [])
-        name = str(getattr(origin.function, "name", ""))
-        private = name.startswith("_") and not name.startswith("__")
-        best: Origin | None = None if private and edges else origin
-        for value in edges:
-            for each in value.origins if use not in value.clean else ():
-                found = self._farthest(each, use, depth + 1)
-                if found is not None and (best is None or found.reach > best.reach):
-                    best = found
-        self._reached[key] = best
-        return best
+    def words(self, value: Value) -> set[str]:
+        """Return what the origins of a value are called; see `Reachability`."""
+        return self._reachability.words(value)
 
     def call(self, function: FunctionNode, call: ast.Call, arguments: dict[str, Value]) -> Value:
         """Return what a function of the file returns for some arguments, and remember the call."""
         for name, value in arguments.items():
-            self._edges.setdefault((function, name), []).append(value)
+            self._reachability.add(function, name, value)
         if function not in self._summaries and self._evaluation.depth > DEEPEST // 2:
             return joined(arguments.values())
         summary = self._summary(function)
         if not summary.done:
             return joined(arguments.values())
-        return joined([self._substituted(value, function, arguments) for value in summary.returned])
-
-    def _substituted(self, value: Value, function: ast.AST, arguments: dict[str, Value]) -> Value:
-        parts: list[Value] = []
-        for origin in value.origins:
-            if origin.function is function:
-                given = arguments.get(origin.parameter, NOTHING)
-                if given.origins:
-                    parts.append(given.cleaned(value.clean))
-            else:
-                parts.append(Value(frozenset({origin}), value.clean))
-        return joined(parts, built=value.built or any(part.built for part in parts))
+        return joined([substituted(value, function, arguments) for value in summary.returned])
 
     def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
         """Return which arguments of a call a function of the file checks, None where it is not of the file."""
@@ -178,31 +139,13 @@ class Flow:
             return known
         summary = self._summaries[function] = Summary()
         state = State(dict(self._closures.get(function, self._module.names)))
-        self._enter(function, state)
-        at, self._at = self._at, function
-        loops, self._loops = self._loops, []
+        enter(function, self.entry(function), self.names, state)
+        before = self._at, self._loops
+        self._at, self._loops = function, []
         self._run(function.body, state)
-        self._at, self._loops = at, loops
+        self._at, self._loops = before
         summary.done = True
         return summary
-
-    def _enter(self, function: FunctionNode, state: State) -> None:
-        reach = self.entry(function)
-        listed = [*function.args.posonlyargs, *function.args.args]
-        method = self.names.scopes.scope_of(function).is_class
-        extra = [item for item in (function.args.vararg, function.args.kwarg) if item is not None]
-        for index, argument in enumerate([*listed, *function.args.kwonlyargs, *extra]):
-            state.names.pop(argument.arg, None)
-            if (method and index == 0 and listed) or argument.arg in ("self", "cls"):
-                continue
-            if harmless(argument, self.names) or is_injected(function, argument, self.names):
-                continue
-            if argument.arg == "request" and reach is Reach.REMOTE:
-                continue
-            origin = Origin(
-                reach, argument.arg, "input", function, argument.arg, getattr(argument, "lineno", 0)
-            )
-            state.names[argument.arg] = Value(frozenset({origin}))
 
     def _run(self, body: Sequence[ast.stmt], state: State) -> bool:
         """Run statements on a state; return whether the flow goes on after them."""
@@ -260,9 +203,7 @@ class Flow:
 
     def _assign(self, node: ast.Assign | ast.AnnAssign, state: State) -> bool:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        if node.value is None:
-            return True
-        for target in targets:
+        for target in targets if node.value is not None else ():
             if (
                 isinstance(target, ast.Tuple | ast.List)
                 and isinstance(node.value, ast.Tuple | ast.List)

@@ -55,6 +55,11 @@ LOCAL_CALLS = frozenset(
      "getpass.getpass", "os.listdir", "docopt.docopt"}
 )  # fmt: skip
 LOCAL_VALUES = frozenset({"sys.argv", "os.environ", "sys.stdin"})
+ARCHIVE_NAMES = frozenset(
+    f"{opened}.{method}"
+    for opened in ("zipfile.ZipFile", "tarfile.open", "tarfile.TarFile", "tarfile.TarFile.open")
+    for method in ("namelist", "infolist", "getnames", "getmembers")
+)
 FILE_READS = frozenset({"open.read", "open.readline", "open.readlines", "pathlib.Path.read_text",
                         "pathlib.Path.read_bytes", "io.open.read"})  # fmt: skip
 

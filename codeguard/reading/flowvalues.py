@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 
 
@@ -56,7 +56,8 @@ class Origin:
     """Where a value came from: `what` as a person would write it.
 
     `function` and `parameter` are those of a parameter. `tag` tells origins
-    apart that only some rules ask for: `exception`, `input`.
+    apart that only some rules ask for: `exception`, `input`. `clean` holds the
+    uses that it is harmless for where other origins of the same value are not.
     """
 
     reach: Reach
@@ -65,12 +66,18 @@ class Origin:
     function: ast.AST | None = None
     parameter: str = ""
     line: int = field(default=0, compare=False)
+    clean: frozenset[str] = frozenset()
+
+    @property
+    def bare(self) -> Origin:
+        """The origin alone, whatever was done to the value since."""
+        return replace(self, clean=frozenset()) if self.clean else self
 
     def part(self, key: object) -> Origin:
         """Return the origin of one named part of it, as `form['name']`."""
         if len(self.what) > 48:
             return self
-        return Origin(self.reach, f"{self.what}[{key!r}]", self.tag, self.function, self.parameter, self.line)
+        return replace(self, what=f"{self.what}[{key!r}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +105,23 @@ BUILT = Value(built=True)
 
 def joined(values: Iterable[Value], *, built: bool | None = None) -> Value:
     """Return what may be any of several values, or holds them all: harmless only where each is."""
-    origins: frozenset[Origin] = frozenset()
-    clean: frozenset[str] | None = None
     was_built = False
+    given: list[Value] = []
+    clean: frozenset[str] | None = None
     for value in values:
         was_built = was_built or value.built
         if value.origins:
-            origins = origins | value.origins if origins else value.origins
+            given.append(value)
             clean = value.clean if clean is None else clean & value.clean
+    origins: frozenset[Origin] = frozenset()
+    for value in given:
+        rest = value.clean - clean if clean is not None else frozenset()
+        own = (
+            frozenset(replace(item, clean=item.clean | rest) for item in value.origins)
+            if rest
+            else value.origins
+        )
+        origins = origins | own if origins else own
     if built is None:
         built = was_built
     if not origins:
@@ -131,10 +147,11 @@ class State:
     def clear(self, value: Value, uses: Iterable[str]) -> None:
         """Note that a check found a value harmless, and with it all that came from the same place alone."""
         uses = frozenset(uses)
-        for origin in value.origins:
+        bare = {origin.bare for origin in value.origins}
+        for origin in bare:
             self.cleared[origin] = self.cleared.get(origin, frozenset()) | uses
         for name, known in self.names.items():
-            if known.origins and known.origins <= value.origins:
+            if known.origins and all(origin.bare in bare for origin in known.origins):
                 self.names[name] = known.cleaned(uses)
 
     def seen(self, value: Value) -> Value:
@@ -143,7 +160,7 @@ class State:
             return value
         found: frozenset[str] | None = None
         for origin in value.origins:
-            uses = self.cleared.get(origin, frozenset())
+            uses = self.cleared.get(origin.bare, frozenset()) | origin.clean
             found = uses if found is None else found & uses
         return value.cleaned(found) if found else value
 

@@ -69,9 +69,22 @@ class View:
         for item in call.keywords:
             if item.arg == keyword:
                 return item.value
+            if item.arg is None:
+                found = self._spread(item.value, keyword)
+                if found is not None:
+                    return found
         if position is not None and position < len(call.args):
             found = call.args[position]
             return None if isinstance(found, ast.Starred) else found
+        return None
+
+    def _spread(self, node: ast.expr, keyword: str) -> ast.expr | None:
+        """Return an entry of a mapping that is spread into keywords, where it is written in the file."""
+        for value in [node, *self.names.values_of(node)]:
+            if isinstance(value, ast.Dict):
+                for key, given in zip(value.keys, value.values, strict=True):
+                    if key is not None and self.names.text(key) == keyword:
+                        return given
         return None
 
     def constant(

@@ -33,6 +33,7 @@ _TOKEN = re.compile(
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN (?:RSA |EC |DSA |OPENSSH |PGP )?PRIVATE KEY(?: BLOCK)?-----\s*[A-Za-z0-9+/=]{16}"
 )
+_BEARER = re.compile(r"^(?:Bearer|Basic|token|ApiKey) (?=\S*\d)[A-Za-z0-9+/=_.-]{16,}$")
 _URL = re.compile(r"^[a-z][a-z0-9+]{1,20}://[^/\s:@{}]{1,64}:([^/\s:@{}]{3,64})@[^/\s]")
 
 
@@ -98,6 +99,8 @@ def _hard_coded(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         return
     for given, value in _named(view, node):
         text = _literal(value)
+        if text is not None and given.lower() == "authorization" and _BEARER.match(text):
+            yield Found(value, "the header's token is written in the code", None, Confidence.HIGH)
         if text is None or not _NAME.search(_snake(given)) or not _is_secret(given, text):
             continue
         shown = entropy(text)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
+from codeguard.reading.flowsinks import Sink
+from codeguard.reading.flowvalues import Use
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
 from codeguard.signals.insecure.words import PASSWORD, SECRET, mentions
@@ -104,6 +106,20 @@ def _fast_password(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     yield Found(node, f"{algorithm} of a password is tried out by the billion: use scrypt, bcrypt or argon2")
 
 
+def _brought_password(view: View) -> Iterator[Found]:
+    """A digest in a helper that is called with a password."""
+    for hit in view.flow.hits:
+        if hit.sink.key == "hash":
+            name = view.names.called(hit.call)
+            if (
+                _algorithm(view, hit.call, name) in _FAST
+                and view.constant(hit.call, "usedforsecurity") is not False
+            ):
+                word = next((word for word in view.flow.words(hit.value) if mentions(word, PASSWORD)), "")
+                if word and not name.startswith("hmac"):
+                    yield Found(hit.call, f"{word} is kept as a fast digest: use scrypt, bcrypt or argon2")
+
+
 def _unsalted(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     assert isinstance(node, ast.Call)
     position = {"hashlib.pbkdf2_hmac": 2, "hashlib.scrypt": None, "Crypto.Protocol.KDF.PBKDF2": 1}.get(
@@ -169,6 +185,9 @@ CHECKS = (
         ),
         calls=_CALLS,
         look=_fast_password,
+        sinks=(Sink("hash", Use.DATA, names=_CALLS, arguments=("*",)),),
+        grades=(None, None, None),
+        look_at_file=_brought_password,
     ),
     Check(
         Rule(

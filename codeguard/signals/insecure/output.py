@@ -16,7 +16,9 @@ _LOGGING = names("debug info warning warn error critical exception log")
 _RESPONSES = names(
     "flask.make_response flask.Response django.http.HttpResponse fastapi.responses.HTMLResponse "
     "starlette.responses.HTMLResponse HTMLResponse HttpResponse make_response aiohttp.web.Response "
-    "sanic.response.html werkzeug.wrappers.Response werkzeug.Response bottle.HTTPResponse"
+    "sanic.response.html tornado.web.RequestHandler.write "
+    "http.server.BaseHTTPRequestHandler.wfile.write http.server.SimpleHTTPRequestHandler.wfile.write "
+    "werkzeug.wrappers.Response werkzeug.Response bottle.HTTPResponse"
 )
 
 
@@ -183,6 +185,7 @@ CHECKS = (
                 arguments=(0, 1),
                 accepts=_raw_headers,
             ),
+            Sink("mail", Use.HEADER, methods=names("sendmail"), arguments=(2, "msg"), needs_built=True),
         ),
         look_at_file=_header_stores,
         grades=(Severity.MEDIUM, None, None),

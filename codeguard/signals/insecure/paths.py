@@ -13,7 +13,7 @@ from codeguard.reading.names import Names
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
 
-_TEMPORARY = re.compile(r"^(?:/tmp/|/var/tmp/|/dev/shm/)\w")
+_TEMPORARY = re.compile(r"^(?:/tmp/|/var/tmp/|/dev/shm/)[\w…]")
 _ARCHIVES = ("tarfile.", "zipfile.", "shutil.unpack_archive")
 
 
@@ -87,8 +87,29 @@ def _fixed_temporary(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     if argument is None or not any(letter in str(mode) for letter in "wax+"):
         return
     text = view.names.text(argument) or _beginning(view.names, argument)
+    if not text and _in_temporary_folder(view, argument):
+        text = "/tmp/…"
     if text and _TEMPORARY.match(text) and "x" not in str(mode):
         yield Found(node, f"{text!r} can be foreseen: another user may have made it, or a link")
+
+
+def _in_temporary_folder(view: View, node: ast.expr) -> bool:
+    """`os.path.join(tempfile.gettempdir(), "name")`, where the name is written in the code."""
+    for value in [node, *view.names.values_of(node)]:
+        parts: list[ast.expr] = []
+        if isinstance(value, ast.Call) and view.names.called(value) == "os.path.join":
+            parts = value.args
+        elif isinstance(value, ast.JoinedStr):
+            parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in value.values]
+        elif isinstance(value, ast.BinOp):
+            parts = [value.left, value.right]
+        if (
+            len(parts) == 2
+            and view.names.resolve(parts[0]) == "tempfile.gettempdir()"
+            and view.names.text(parts[1])
+        ):
+            return True
+    return False
 
 
 def _beginning(names: Names, node: ast.expr) -> str:
@@ -169,6 +190,8 @@ def _after(view: View, node: ast.If) -> list[ast.stmt]:
     body = getattr(holder, "body", [])
     return body[body.index(node) + 1 :] if node in body else []
 
+
+_WRITES = names("open io.open os.open os.makedirs os.mkdir shutil.copyfileobj os.symlink")
 
 CHECKS = (
     Check(
@@ -267,6 +290,33 @@ CHECKS = (
             ),
         ),
         grades=(Severity.MEDIUM, None, Severity.LOW),
+    ),
+    Check(
+        Rule(
+            "archive-member-path",
+            "A file is written to a path that an archive's member names",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "A member named ../../x is written elsewhere. Resolve the path and compare it with the folder.",
+            bad="import os, zipfile\n\ndef unpack(path, folder):\n    archive = zipfile.ZipFile(path)\n"
+            "    for name in archive.namelist():\n"
+            '        open(os.path.join(folder, name), "wb").write(archive.read(name))',
+            good="import os, zipfile\n\ndef unpack(path, folder):\n    archive = zipfile.ZipFile(path)\n"
+            "    for name in archive.namelist():\n"
+            '        open(os.path.join(folder, os.path.basename(name)), "wb").write(archive.read(name))',
+            cwe=(22, 29),
+        ),
+        sinks=(
+            Sink("member", Use.ARCHIVE, names=_WRITES, arguments=(0, "file", "path")),
+            Sink(
+                "member-path",
+                Use.ARCHIVE,
+                methods=names("write_bytes write_text"),
+                arguments=(),
+                receiver=True,
+            ),
+        ),
+        tags=frozenset({"archive"}),
     ),
     Check(
         Rule(

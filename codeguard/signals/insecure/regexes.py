@@ -118,8 +118,6 @@ def _is_endless(inner: list[Any]) -> bool:
             continue
         if not optional and not _overlap(_first([item]), own):
             return False
-        if not optional and item[0] not in _REPEATS:
-            return False
     return own is not None and not _is_fixed_list(body)
 
 
@@ -196,6 +194,29 @@ def _slow(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         yield Found(node, f"{reason}: a short text can take years")
 
 
+def _listed(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """Patterns in a list or mapping whose name says what they are, used elsewhere."""
+    if isinstance(node, ast.Call):
+        yield from _slow(view, node, name)
+        return
+    assert isinstance(node, ast.Assign)
+    target = node.targets[0]
+    named = (
+        target.id
+        if isinstance(target, ast.Name)
+        else target.attr
+        if isinstance(target, ast.Attribute)
+        else ""
+    )
+    if not re.search("pattern|regex", named.lower()):
+        return
+    for part in ast.walk(node.value):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and len(part.value) > 5:
+            reason = backtracks(part.value)
+            if reason is not None and not isinstance(view.parent(part), ast.Call):
+                yield Found(part, f"{reason}: a short text can take years")
+
+
 CHECKS = (
     Check(
         Rule(
@@ -209,7 +230,8 @@ CHECKS = (
             cwe=(1333,),
         ),
         calls=_CALLS,
-        look=_slow,
+        nodes=(ast.Assign,),
+        look=_listed,
     ),
     Check(
         Rule(

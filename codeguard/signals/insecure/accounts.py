@@ -1,0 +1,137 @@
+"""Passwords and sessions handled in ways that invite guessing or leaking."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.models import Confidence, Severity
+from codeguard.signals.base import Rule
+from codeguard.signals.insecure.base import Check, Found, View, names
+from codeguard.signals.insecure.sessions import settings
+from codeguard.signals.insecure.words import PASSWORD, last_name, mentions
+
+_SHORTEST = 8
+_LONGEST_SESSION = 31 * 24 * 3600
+
+
+def _short(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """`len(password) < 4`: a limit that lets short passwords through."""
+    assert isinstance(node, ast.Compare)
+    left, right = node.left, node.comparators[0]
+    if not (isinstance(left, ast.Call) and left.args and view.names.called(left) == "len"):
+        return
+    limit = view.names.constant(right)
+    if (
+        not mentions(last_name(left.args[0]), PASSWORD)
+        or not isinstance(limit, int)
+        or isinstance(limit, bool)
+    ):
+        return
+    least = limit + 1 if isinstance(node.ops[0], ast.Gt | ast.LtE) else limit
+    if isinstance(node.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE) and 1 < least < _SHORTEST:
+        yield Found(node, f"passwords of {least} characters are let through: ask for at least {_SHORTEST}")
+
+
+def _in_address(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """A password taken from the address of a request, which logs and histories keep."""
+    if isinstance(node, ast.Subscript):
+        holder, key = node.value, view.names.text(node.slice)
+    else:
+        assert isinstance(node, ast.Call)
+        assert isinstance(node.func, ast.Attribute)
+        holder, key = node.func.value, view.names.text(node.args[0]) if node.args else None
+    if not (isinstance(holder, ast.Attribute) and holder.attr in ("args", "GET", "query_params")):
+        return
+    if key is not None and mentions(key, PASSWORD) and "request" in ast.unparse(holder.value).lower():
+        yield Found(node, f"{key} comes in the address, which logs and histories keep")
+
+
+def _framed(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        for decorator in node.decorator_list:
+            if view.names.resolve(decorator).endswith("xframe_options_exempt"):
+                yield Found(decorator, "other sites can show this page in a frame and catch its clicks")
+        return
+    for setting, value in settings(view, node):
+        if (
+            setting in ("X_FRAME_OPTIONS", "X-Frame-Options")
+            and str(view.names.text(value)).upper() == "ALLOWALL"
+        ):
+            yield Found(node, "other sites can show these pages in a frame and catch their clicks")
+
+
+def _endless(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    for setting, value in settings(view, node):
+        if setting in ("SESSION_COOKIE_AGE", "PERMANENT_SESSION_LIFETIME", "JWT_ACCESS_TOKEN_EXPIRES"):
+            seconds = view.names.constant(value, 0)
+            if isinstance(value, ast.Call) and view.names.called(value) == "datetime.timedelta":
+                days = view.constant(value, "days", 0, 0)
+                seconds = days * 86400 if isinstance(days, int) else 0
+            never = setting.startswith("JWT") and seconds is False
+            if never or (
+                isinstance(seconds, int) and not isinstance(seconds, bool) and seconds > _LONGEST_SESSION
+            ):
+                yield Found(node, f"{setting} keeps a stolen session alive for long")
+
+
+CHECKS = (
+    Check(
+        Rule(
+            "short-passwords",
+            "Short passwords are let through",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Passwords under eight characters are guessed quickly. Ask for eight and more, and refuse known ones.",
+            bad="def check(password):\n    return len(password) >= 4",
+            good="def check(password):\n    return len(password) >= 12",
+            cwe=(521,),
+        ),
+        nodes=(ast.Compare,),
+        look=_short,
+    ),
+    Check(
+        Rule(
+            "password-in-address",
+            "A password is taken from the address of a request",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Addresses are kept by logs, histories and proxies. Send passwords in the body.",
+            bad='from flask import request\n\ndef login():\n    return check(request.args["password"])',
+            good='from flask import request\n\ndef login():\n    return check(request.form["password"])',
+            cwe=(598,),
+        ),
+        nodes=(ast.Subscript,),
+        methods=names("get"),
+        look=_in_address,
+    ),
+    Check(
+        Rule(
+            "frames-allowed",
+            "Other sites may show the page in a frame",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "A page on top of it catches the user's clicks. Leave X-Frame-Options on.",
+            bad="from django.views.decorators.clickjacking import xframe_options_exempt\n\n"
+            "@xframe_options_exempt\ndef pay(request):\n    pass",
+            good="def pay(request):\n    pass",
+            cwe=(1021,),
+        ),
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.keyword),
+        look=_framed,
+    ),
+    Check(
+        Rule(
+            "endless-session",
+            "Sessions live for months",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "A session that was stolen stays open. Let it end within days, and on logout.",
+            bad="SESSION_COOKIE_AGE = 60 * 60 * 24 * 365",
+            good="SESSION_COOKIE_AGE = 60 * 60 * 24",
+            cwe=(613,),
+        ),
+        nodes=(ast.Assign, ast.keyword),
+        look=_endless,
+    ),
+)
