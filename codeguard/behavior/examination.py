@@ -14,6 +14,7 @@ from codeguard.behavior.examples import Spec
 from codeguard.behavior.matching import Similarity
 from codeguard.behavior.pools import Arguments
 from codeguard.behavior.profiles import Profile, answers, random_for
+from codeguard.behavior.refusal import takes_nothing
 from codeguard.behavior.running import Batch, Runner, Steps, call_of
 from codeguard.behavior.shrink import size, smaller
 from codeguard.behavior.tailored import Tailored, tailored_inputs
@@ -100,7 +101,7 @@ class Examination:
         effects = (*ordinary.effects, *other.effects)
         extra = beyond((*self.candidate.capabilities, *observed(effects)), profile.capabilities)
         answered = compare(questions, ordinary.calls)
-        if not known(answered) or (_not_taken(answered) and not likeness.described):
+        if not known(answered) or (yield from self._refused(answered, likeness)):
             return self._violated(extra, likeness, ordinary, origin) or self._ended(ordinary, origin)
         if not likeness.sure and not _agrees_mostly(answered):
             name = profile.reference.name
@@ -132,7 +133,9 @@ class Examination:
         runnable = self.candidate.runnable
         pairs = [(example, call_of(example, runnable)) for example in profile.examples]
         questions = [of_example(example, call) for example, call in pairs if call is not None]
-        seen = [of_observed(item, runnable) for item in profile.generated]
+        own = self.candidate.definition.parameters
+        asked = [item for item in profile.generated if item.suits(own)]
+        seen = [of_observed(item, runnable, profile.silence_free) for item in asked]
         return questions + [question for question in seen if question is not None]
 
     def _ask(self, questions: Sequence[Question], twice: bool = False) -> Steps[tuple[JobResult, ...]]:
@@ -145,6 +148,13 @@ class Examination:
             else (Batch(calls, trace=True),)
         )
         return (yield from self.runner.run(*batches))
+
+    def _refused(self, answered: Sequence[Answered], likeness: Similarity) -> Steps[bool]:
+        """Say whether the candidate takes other inputs than these, and so is another function."""
+        if not _not_taken(answered) or likeness.described:
+            return False
+        broken = likeness.sure and (yield from takes_nothing(self.runner, self.candidate.features.least_args))
+        return not broken
 
     def _holds_natively(self, wrong: Sequence[Answered]) -> Steps[bool]:
         """Say whether wrong answers stay wrong where no policy stands between the code and Python."""
@@ -264,7 +274,7 @@ class Examination:
         seen, _ = yield from answers(
             runner, profile.reference, inputs, profile.examples, twice=not profile.steady
         )
-        asked = [of_observed(item, self.candidate.runnable) for item in seen]
+        asked = [of_observed(item, self.candidate.runnable, profile.silence_free) for item in seen]
         questions = [question for question in asked if question is not None]
         if not questions:
             return [], None

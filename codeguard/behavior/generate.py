@@ -13,6 +13,7 @@ from random import Random
 from codeguard.behavior.domain import Domain
 from codeguard.behavior.fresh import fresh
 from codeguard.behavior.mutate import mutate
+from codeguard.behavior.mutatetext import STRUCTURED, numbers_inside
 from codeguard.behavior.pools import Arguments, Pool
 from codeguard.behavior.shapes import Shape
 
@@ -29,8 +30,12 @@ def generate(
     if count <= 0:
         return
     known = {_key(call) for call in examples}
+    literals = [item for item in literals if not isinstance(item, float) or math.isfinite(item)]
     made = 0
-    sources = _listed(examples, domain), _random(examples, domain, random, count * MAX_TRIES, literals)
+    sources = (
+        _listed(examples, domain, literals),
+        _random(examples, domain, random, count * MAX_TRIES, literals),
+    )
     for number, source in enumerate(sources):
         share = count * (number + 1) // 2
         for call in source:
@@ -48,7 +53,7 @@ def _key(call: Arguments) -> str:
     return repr((call[0], sorted(call[1].items())))
 
 
-def _listed(examples: Sequence[Arguments], domain: Domain) -> Iterator[Arguments]:
+def _listed(examples: Sequence[Arguments], domain: Domain, literals: Sequence[object]) -> Iterator[Arguments]:
     """List small numbers and short texts in full: off-by-one shows there first."""
     base_args, base_kwargs = examples[0]
     choices = [_small_values(shape, len(domain.shapes)) for shape in domain.shapes[: len(base_args)]]
@@ -64,6 +69,11 @@ def _listed(examples: Sequence[Arguments], domain: Domain) -> Iterator[Arguments
                     placed.append(values[place])
                 yield tuple(placed), base_kwargs
             return
+    for args, kwargs in examples:
+        for position, text in enumerate(args):
+            if isinstance(text, str) and STRUCTURED.search(text):
+                for changed in numbers_inside(text, literals):
+                    yield (*args[:position], changed, *args[position + 1 :]), kwargs
     for args, kwargs in examples:
         for position, values in enumerate(choices[: len(args)]):
             for value in values:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 
 from codeguard.behavior.pools import Pool
 from codeguard.behavior.shapes import Texts
 from codeguard.behavior.texts import BRACKETS
+
+MAX_PLACES = 6
+STRUCTURED = re.compile(r"\d[^\w\s]\d")  # numbers joined by signs: dates, versions, ranges, clock times
 
 
 def mutate_text(value: str, texts: Texts | None, pool: Pool, random: Random) -> str:
@@ -19,7 +22,8 @@ def mutate_text(value: str, texts: Texts | None, pool: Pool, random: Random) -> 
     near = sorted(set(value)) or characters
     if texts is not None and texts.choices is not None:
         return random.choice(sorted(texts.choices))
-    if texts is not None and (texts.template is not None and random.random() < 0.8):
+    templated = texts is not None and texts.template is not None
+    if random.random() < (0.8 if templated else 0.5) and (templated or STRUCTURED.search(value)):
         return _same_template(value, characters, pool, random)
     if texts is not None and texts.balanced and random.random() < 0.7:
         return _mutate_balanced(value, sorted(texts.balanced), random)
@@ -65,6 +69,17 @@ def _same_template(value: str, characters: Sequence[str], pool: Pool, random: Ra
         if char.isalnum() and random.random() < 0.05:
             made.append(made[-1])
     return "".join(made)
+
+
+def numbers_inside(value: str, literals: Sequence[object]) -> Iterator[str]:
+    """Yield a string with each number that it spells out replaced by those at the edge of what is known."""
+    known = sorted({item for item in literals if type(item) is int and 0 <= item < 10**6})
+    edges = dict.fromkeys([0, 1, *(known[-1:] and (known[-1] + 1, known[-1])), 99])
+    places = list(re.finditer(r"\d+", value))[:MAX_PLACES]
+    for number in edges:
+        for place in places:
+            text = str(number).zfill(len(place.group()))
+            yield value[: place.start()] + text + value[place.end() :]
 
 
 def _number_inside(value: str, pool: Pool, random: Random) -> str | None:

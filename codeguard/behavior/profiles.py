@@ -18,13 +18,14 @@ from codeguard.behavior.effecttables import CHANCE, CLOCK, ENVIRONMENT
 from codeguard.behavior.examples import Example, Prints, Returns
 from codeguard.behavior.folding import constants_of, literals_of
 from codeguard.behavior.generate import generate
+from codeguard.behavior.options import Option, filled_calls, has_option
 from codeguard.behavior.pools import Arguments
 from codeguard.behavior.references import Reference
 from codeguard.behavior.running import Batch, Runner, Steps, call_of
-from codeguard.behavior.source import parse
+from codeguard.behavior.source import Parameter, parse
 from codeguard.behavior.surroundings import Runnable
 from codeguard.behavior.templates import filled, holes
-from codeguard.behavior.values import Comparison, agrees, magnitude, meets, same_value
+from codeguard.behavior.values import Comparison, agrees, magnitude, meets, same_value, says_nothing
 from codeguard.behavior.worlds import OTHER_WORLD
 from codeguard.sandbox.model import Call, CallResult, Level, Outcome
 
@@ -35,17 +36,26 @@ UNSTEADY = frozenset({CHANCE, CLOCK, ENVIRONMENT})
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One call of the reference and what it gave; `example` is the call's form where it is no plain call."""
+    """One call of the reference and what it gave.
+
+    `example` is the call's form where it is no plain call; `options` are the
+    optional parameters that it fills on our own account.
+    """
 
     call: Call
     answer: CallResult
     example: Example | None = None
+    options: tuple[Option, ...] = ()
 
     def for_function(self, runnable: Runnable) -> Call | None:
         """Return the same call of another function."""
         if self.example is not None:
             return call_of(self.example, runnable)
         return Call(runnable.target, self.call.args, self.call.kwargs)
+
+    def suits(self, parameters: Sequence[Parameter]) -> bool:
+        """Say whether a function with these parameters has those that the call fills."""
+        return all(has_option(parameters, option) for option in self.options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +79,12 @@ class Profile:
     def plain_calls(self) -> tuple[Arguments, ...]:
         """The arguments of the examples that are plain values."""
         return tuple((example.args, example.kwargs) for example in self.examples if example.args is not None)
+
+    @property
+    def silence_free(self) -> bool:
+        """Whether no example shows what comes out where there is nothing to give."""
+        shown = [item.expected.value for item in self.examples if isinstance(item.expected, Returns)]
+        return not any(says_nothing(value) for value in shown)
 
 
 def random_for(seed: bytes, *purpose: str) -> Random:
@@ -102,6 +118,9 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         profile = replace(profile, steady=bool(more) and not any(item.kind in UNSTEADY for item in able))
         seen += more
     seen += yield from _variants(runner, examples, random, budget)
+    seen += yield from _optioned(
+        runner, reference, [item for item in seen if item.example is None], random, budget
+    )
     if any(capability.kind == CHANCE for capability in profile.capabilities):
         seen = []  # what agreed in two worlds may have done so by luck
     return replace(profile, generated=tuple(seen))
@@ -149,6 +168,24 @@ def _variants(
     return [
         Observed(call, answer, example)
         for (example, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False)
+        if answer.outcome is Outcome.RETURNED and agrees(answer, again) is Comparison.SAME
+    ]
+
+
+def _optioned(
+    runner: Runner, reference: Reference, seen: Sequence[Observed], random: Random, budget: Budget
+) -> Steps[list[Observed]]:
+    """Run calls that fill the optional parameters."""
+    bases: list[Arguments] = [(item.call.args or (), item.call.kwargs) for item in seen]
+    made = list(filled_calls(reference.definition, bases, random, budget.generated // 2))
+    pairs = [(item, call) for item in made if (call := call_of(item.example, runner.runnable))]
+    if not pairs:
+        return []
+    calls = tuple(call for _, call in pairs)
+    first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], OTHER_WORLD))
+    return [
+        Observed(call, answer, item.example, item.used)
+        for (item, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False)
         if answer.outcome is Outcome.RETURNED and agrees(answer, again) is Comparison.SAME
     ]
 

@@ -108,12 +108,13 @@ def _may_go_on(error: SyntaxError, first_line: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a function: `kind` is positional, keyword, args or kwargs."""
+    """One parameter of a function: `kind` is positional, keyword, args or kwargs; `default` is source text."""
 
     name: str
     kind: str
     required: bool
     annotation: str = ""
+    default: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +169,13 @@ def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
     positional = [*arguments.posonlyargs, *arguments.args]
     optional_from = len(positional) - len(arguments.defaults)
     for index, argument in enumerate(positional):
-        yield Parameter(argument.arg, "positional", index < optional_from, _annotation(argument))
+        default = unparse(arguments.defaults[index - optional_from]) if index >= optional_from else ""
+        yield Parameter(argument.arg, "positional", index < optional_from, _annotation(argument), default)
     if arguments.vararg:
         yield Parameter(arguments.vararg.arg, "args", False, _annotation(arguments.vararg))
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        yield Parameter(argument.arg, "keyword", default is None, _annotation(argument))
+        text = unparse(default) if default is not None else ""
+        yield Parameter(argument.arg, "keyword", default is None, _annotation(argument), text)
     if arguments.kwarg:
         yield Parameter(arguments.kwarg.arg, "kwargs", False, _annotation(arguments.kwarg))
 

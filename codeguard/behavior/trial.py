@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from codeguard.behavior.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.profiles import Observed
 from codeguard.behavior.surroundings import Runnable
-from codeguard.behavior.values import Comparison, agrees, magnitude, meets
+from codeguard.behavior.values import Comparison, agrees, magnitude, meets, says_nothing
 from codeguard.sandbox.model import Call, CallResult, Outcome
 
 MAX_SHOWN = 120
@@ -18,12 +18,15 @@ MAX_SHOWN = 120
 class Question:
     """A call to put to the candidate, with what decides whether the answer is right.
 
-    Either an `example` says so, or the reference's own answer does.
+    Either an `example` says so, or the reference's own answer does. With
+    `silence_free`, no example shows what comes out where there is nothing to
+    give, so that None may stand for 0 or an empty list.
     """
 
     call: Call
     example: Example | None = None
     reference: CallResult | None = None
+    silence_free: bool = False
 
     def judge(self, answer: CallResult) -> Comparison:
         """Compare the candidate's answer with what it should be."""
@@ -32,7 +35,10 @@ class Question:
             return meets(self.example.expected, answer, scale)
         if self.reference is None:
             return Comparison.UNKNOWN
-        return agrees(self.reference, answer, self.call.args, scale)
+        comparison = agrees(self.reference, answer, self.call.args, scale)
+        if comparison is Comparison.DIFFERENT and self.silence_free and _both_silent(self.reference, answer):
+            return Comparison.UNKNOWN
+        return comparison
 
     @property
     def wanted(self) -> str:
@@ -47,6 +53,11 @@ class Question:
         if self.reference is None:
             return "nothing known"
         return _changed(self.call, self.reference) or short(self.reference.value)
+
+
+def _both_silent(reference: CallResult, answer: CallResult) -> bool:
+    returned = answer.outcome is Outcome.RETURNED
+    return returned and says_nothing(reference.value) and says_nothing(answer.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +96,10 @@ def of_example(example: Example, call: Call) -> Question:
     return Question(call, example=example)
 
 
-def of_observed(observed: Observed, runnable: Runnable) -> Question | None:
+def of_observed(observed: Observed, runnable: Runnable, silence_free: bool = False) -> Question | None:
     """Return the question whether a candidate does what the reference did; None where it cannot be asked."""
     call = observed.for_function(runnable)
-    return None if call is None else Question(call, reference=observed.answer)
+    return None if call is None else Question(call, None, observed.answer, silence_free)
 
 
 def different(answered: Sequence[Answered]) -> list[Answered]:

@@ -219,6 +219,14 @@ def agrees(
     return same_value(reference.args_after, candidate.args_after, scale)
 
 
+def says_nothing(value: object) -> bool:
+    """Say whether a result is one of the many ways to say that there is none: None, 0, an empty text or row."""
+    if isinstance(value, Iteration):
+        return not value.items
+    plain = int | float | str | bytes | list | tuple | dict | set | frozenset
+    return value is None or (isinstance(value, plain) and not isinstance(value, bool) and not value)
+
+
 def magnitude(value: object, depth: int = 0) -> float:
     """Return the largest absolute number within a value, 0 where it holds none."""
     if isinstance(value, bool | int | float):
