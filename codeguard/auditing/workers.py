@@ -6,7 +6,7 @@ import contextlib
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 from codeguard.auditing.inspecting import Inspected, Inspector, Source, own_finding
@@ -48,33 +48,41 @@ def inspect_all(
 def _in_processes(
     sources: Sequence[Source], context: Context, workers: int, keep: bool, progress: Progress
 ) -> Iterator[Inspected]:
-    batches = [sources[start : start + BATCH] for start in range(0, len(sources), BATCH)]
+    left = [sources[start : start + BATCH] for start in range(0, len(sources), BATCH)]
     done = 0
-    with _safe_path(), _pool(workers, context, keep) as pool:
-        futures = [pool.submit(_inspect, batch) for batch in batches]
-        for batch, future in zip(batches, futures, strict=True):
-            progress(done, len(sources))
-            yield from _result(batch, future, context, keep)
+    while left:
+        broken = False
+        with _safe_path(), _pool(workers, context, keep) as pool:
+            futures = [pool.submit(_inspect, batch) for batch in left]
+            for future in futures:
+                progress(done, len(sources))
+                try:
+                    yield from future.result()
+                except BrokenProcessPool:
+                    broken = True
+                    break
+                done += len(left.pop(0))
+        if broken:  # a worker died on this batch or on one beside it
+            batch = left.pop(0)
+            yield from _one_by_one(batch, context, keep)
             done += len(batch)
 
 
-def _result(
-    batch: Sequence[Source], future: Future[list[Inspected]], context: Context, keep: bool
-) -> list[Inspected]:
-    """Return a batch's results; where its worker died, those of each file in a process of its own."""
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        return [_alone(source, context, keep) for source in batch]
-
-
-def _alone(source: Source, context: Context, keep: bool) -> Inspected:
-    with _safe_path(), _pool(1, context, keep) as pool:
-        try:
-            return pool.submit(_inspect, [source]).result()[0]
-        except BrokenProcessPool:
-            failed = own_finding(f"{AUDIT}.detector-error", source.name, "a detector died on this file")
-            return Inspected(source.name, (failed,))
+def _one_by_one(batch: Sequence[Source], context: Context, keep: bool) -> Iterator[Inspected]:
+    """Yield each file's result from one process, and from another after each file that ended it."""
+    left = list(batch)
+    while left:
+        with _safe_path(), _pool(1, context, keep) as pool:
+            while left:
+                source = left.pop(0)
+                try:
+                    yield from pool.submit(_inspect, [source]).result()
+                except BrokenProcessPool:
+                    failed = own_finding(
+                        f"{AUDIT}.detector-error", source.name, "a detector died on this file"
+                    )
+                    yield Inspected(source.name, (failed,))
+                    break
 
 
 @contextlib.contextmanager

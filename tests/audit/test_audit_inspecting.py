@@ -1,0 +1,235 @@
+"""Detectors that fail, hang or die, files that hide: nothing passes in silence."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from audit_helpers import CLEAN, GOOD, look, rules, write
+
+from codeguard.auditing import inspecting, workers
+from codeguard.auditing.inspecting import SHOWN_OF_A_RULE, Inspector, Source
+from codeguard.auditing.rules import Selection, all_rules
+from codeguard.auditing.unseen import unseen_findings
+from codeguard.auditing.workers import inspect_all
+from codeguard.discovery import discover
+from codeguard.errors import ConfigError
+from codeguard.findings import Finding
+from codeguard.models import Confidence, Severity, Skipped
+from codeguard.reading import Reading
+from codeguard.signals import Context, Rule, Sighting
+
+
+class Marker:
+    """A signal for tests: sees the word MARK; misbehaves as its text says."""
+
+    name: ClassVar[str] = "marker"
+    summary: ClassVar[str] = "sees MARK"
+    needs: ClassVar[frozenset[str]] = frozenset()
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.MEDIUM, Confidence.LOW),)
+
+    def inspect(self, reading: Reading, context: Context) -> Iterable[Sighting]:
+        text = reading.text
+        if "RAISE" in text:
+            raise ValueError("a detector\x1b[0m failed")
+        if "HANG" in text:
+            while True:
+                try:
+                    time.sleep(0.01)
+                except Exception:
+                    continue
+        if "FOREVER" in text:
+            yield from self._forever()
+        if "WRONG RULE" in text:
+            yield Sighting("unknown", 0, 1, "")
+        start = text.find("MARK")
+        while start >= 0:
+            yield Sighting("mark", start, start + 4, "seen")
+            start = text.find("MARK", start + 1)
+        if "OUTSIDE" in text:
+            yield Sighting("mark", -5, 10**9, "everywhere")
+
+    def _forever(self) -> Iterator[Sighting]:
+        while True:
+            yield Sighting("mark", 0, 1, "again")
+
+
+def inspected(text: str, name: str = "m.py") -> tuple[Finding, ...]:
+    return Inspector([Marker()], Context()).inspect(Source(name, data=text.encode())).findings
+
+
+def test_a_sighting_becomes_a_finding_with_its_place() -> None:
+    (found,) = inspected(f"\n\n{CLEAN}\n\ndef f():\n    return 'é MARK'\n")
+    assert (found.rule, found.severity, found.confidence, found.symbol) == (
+        "marker.mark", Severity.MEDIUM, Confidence.LOW, "f",
+    )  # fmt: skip
+    place = found.place
+    assert (place.start_line, place.start_column, place.end_line, place.end_column) == (8, 15, 8, 19)
+    assert found.snippet == "    return 'é MARK'"
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_lines_count_as_editors_count_them(newline: str) -> None:
+    (found,) = inspected(newline.join(["x = 1", "y = 2", "", "z = 'MARK'", ""]))
+    assert (found.place.start_line, found.place.start_column, found.snippet) == (4, 6, "z = 'MARK'")
+
+
+@pytest.mark.parametrize("text", ["# RAISE", "# HANG", "# WRONG RULE"])
+def test_a_detector_that_fails_is_a_finding(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspecting, "SECONDS_A_SIGNAL", 0.2)
+    (found,) = inspected(text)
+    assert (found.rule, found.severity) == ("audit.detector-error", Severity.HIGH)
+    assert "marker" in found.reason
+
+
+def test_a_flood_of_sightings_is_bounded_and_counted() -> None:
+    found = inspected("# FOREVER")
+    assert len(found) == SHOWN_OF_A_RULE
+    assert "4900 more" in found[0].reason
+
+
+def test_a_place_outside_of_the_file_is_brought_back() -> None:
+    (found,) = inspected("# OUTSIDE\n")
+    assert (found.place.start_line, found.place.start_column) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"", []),
+        (b"def f(:\n", ["discovery.syntax"]),
+        (b"x = (" + b"(" * 5_000, ["discovery.syntax"]),
+        (b"-" * 200_000 + b"1", ["discovery.syntax"]),
+        (b"x = 1\n\0", ["discovery.syntax"]),
+        (b"# coding: utf-7\nx = 1\n", ["discovery.encoding"]),
+        (b"\xff\xfe\x00\xd8", ["discovery.syntax"]),
+        (b"\xef\xbb\xbfx = 1\n", []),
+        (CLEAN.encode("utf-16"), []),
+    ],
+)
+def test_hostile_bytes(data: bytes, expected: list[str]) -> None:
+    found = Inspector([Marker()], Context()).inspect(Source("m.py", data=data)).findings
+    assert rules(found) == expected
+
+
+class Killer(Marker):
+    """Ends its process where the text says so."""
+
+    name: ClassVar[str] = "killer"
+
+    def inspect(self, reading: Reading, context: Context) -> Iterable[Sighting]:
+        if "KILL" in reading.text:
+            os._exit(9)
+        return super().inspect(reading, context)
+
+
+def test_a_file_that_kills_a_detector_is_a_finding_and_the_others_are_looked_at(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A third party's signal, installed the way one is: an entry point that the worker processes find, too.
+    site = project.parent / "site"
+    info = site / "third_party-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: third-party\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[codeguard.signals]\nkiller = test_audit_inspecting:KILLER\n")
+    paths = [str(site), str(Path(__file__).parent)]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.setattr(workers, "WORTH_A_PROCESS", 1)
+    sources = [Source(f"m{number}.py", data=CLEAN.encode()) for number in range(30)]
+    sources[7] = Source("bad.py", data=b"# KILL\n")
+    found = {item.name: item for item in inspect_all(sources, Context(), jobs=2)}
+    died = [name for name, item in found.items() if any("died" in part.reason for part in item.findings)]
+    assert (died, rules(found["bad.py"].findings)) == (["bad.py"], ["audit.detector-error"])
+    assert sum(item.functions for item in found.values()) == 29
+
+
+KILLER = Killer()
+
+
+def test_what_discovery_leaves_out_is_told_apart(project: Path) -> None:
+    write(
+        project,
+        {"ok.py": CLEAN, ".gitignore": "ignored/\n", "ignored/x.py": GOOD, "rot.py": "# coding: rot13\n"},
+    )
+    (project / "nul.py").write_bytes(b"\0")
+    (project / "nul.bin").write_bytes(b"\0")
+    (project / "big.py").write_bytes(b"#" * 2_000_001)
+    (project / "turn\u202e.py").write_text(CLEAN)
+    (project / "out").symlink_to("/etc")
+    (project / "in").symlink_to("ok.py")
+    os.mkfifo(project / "pipe")
+    report = look(".")
+    assert sorted((item.rule, item.path) for item in report.findings) == [
+        ("discovery.encoding", "rot.py"),
+        ("discovery.link", "out"),
+        ("discovery.name", "turn\\u202e.py"),
+        ("discovery.unseen", "big.py"),
+        ("discovery.unseen", "nul.py"),
+    ]
+    reasons = {item.path: item.reason for item in report.skipped}
+    assert "ignored by .gitignore" in reasons["ignored/"]
+    assert {"nul.bin", "in", "pipe"} <= reasons.keys()
+
+
+def test_every_reason_of_discovery_is_known() -> None:
+    """Discovery's words and what is made of them stand in two files: they must not drift apart."""
+    words = (
+        Path(discover.__code__.co_filename).read_text()
+        + Path(discover.__code__.co_filename.replace("discovery.py", "decoding.py")).read_text()
+    )
+    for said in (
+        "declares the encoding", "its name holds", "its name is not", "link that leads out of the folder",
+        "too large", "binary", "cannot be read",
+    ):  # fmt: skip
+        assert said in words
+    reasons = [
+        "link that leads out of the folder",
+        "its name is not UTF-8",
+        "ignored by .gitignore",
+        "broken link",
+    ]
+    found = unseen_findings([Skipped("a.py", reason) for reason in reasons])
+    assert rules(found) == ["discovery.link", "discovery.name"]
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "taken"),
+    [
+        ((), (), {"a.x", "a.x.y", "ab.x"}),
+        (("a",), (), {"a.x", "a.x.y"}),
+        (("a.x",), (), {"a.x", "a.x.y"}),
+        (("a.x.y", "ab"), (), {"a.x.y", "ab.x"}),
+        ((), ("a",), {"ab.x"}),
+        (("a",), ("a.x.y",), {"a.x"}),
+        (("a.x.y",), ("a",), {"a.x.y"}),
+        (("a",), ("a",), set()),
+        (("a.*",), (), {"a.x", "a.x.y"}),
+    ],
+)
+def test_selection(select: tuple[str, ...], ignore: tuple[str, ...], taken: set[str]) -> None:
+    chosen = Selection(select, ignore)
+    assert {rule for rule in ("a.x", "a.x.y", "ab.x") if chosen.takes(rule)} == taken
+
+
+def test_a_slip_of_the_pen_in_a_selection_is_an_error() -> None:
+    Selection(("audit", "discovery.syntax")).check(all_rules())
+    for pattern in ("audi", "discovery.synta", ""):
+        with pytest.raises(ConfigError):
+            Selection((pattern,)).check(all_rules())
+
+
+def test_every_rule_is_documented() -> None:
+    for item in all_rules():
+        assert item.rule.summary, item.id
+        assert "\n" not in item.rule.summary
+    for item in all_rules():
+        if item.signal in ("audit", "discovery"):
+            assert item.rule.explanation
+            assert item.rule.bad
+            assert item.rule.good
+            assert item.rule.cwe

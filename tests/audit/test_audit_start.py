@@ -1,0 +1,121 @@
+"""What an audit loads, and what it never runs of the tree that it looks at."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from audit_helpers import CLEAN, FLAGGED, codeguard, write
+
+HEAVY = (
+    "chromadb", "onnxruntime", "tokenizers", "sklearn", "codeguard.embedding", "codeguard.store",
+    "codeguard.perplexity", "codeguard.indexing", "codeguard.guard", "cryptography", "securesystemslib",
+)  # fmt: skip
+STATIC_ONLY = (*HEAVY, "codeguard.behavior", "codeguard.workspace")
+SHOW = "import sys; from codeguard.cli import main; sys.argv = ['codeguard', *sys.argv[1:]]\n"
+SHOW += "try: main()\nexcept SystemExit: pass\nprint('LOADED', *sorted(sys.modules))"
+
+
+def loaded(*words: str, cwd: Path) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", SHOW, *words],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    return set(done.stdout.rpartition("LOADED ")[2].split())
+
+
+@pytest.mark.parametrize(
+    ("words", "never"),
+    [
+        (("audit", "m.py", "--no-behavior"), STATIC_ONLY),
+        (("audit", "m.py"), HEAVY),
+        (("audit", "m.py", "--trust", "ours"), HEAVY),
+        (("rules",), STATIC_ONLY),
+        (("explain", "audit.baseline"), STATIC_ONLY),
+        (("audit", "--help"), (*STATIC_ONLY, "numpy", "tree_sitter", "codeguard.audit", "codeguard.config")),
+    ],
+)
+def test_nothing_heavy_is_loaded(project: Path, words: tuple[str, ...], never: tuple[str, ...]) -> None:
+    write(project, {"m.py": CLEAN, "ours/n.py": CLEAN})
+    assert loaded(*words, cwd=project) & set(never) == set()
+
+
+SPREAD = """
+import sys
+from pathlib import Path
+from codeguard.auditing import workers
+from codeguard.auditing.inspecting import Source
+from codeguard.discovery import discover
+from codeguard.signals import Context
+if __name__ == "__main__":
+    workers.WORTH_A_PROCESS = 1
+    files = [Source(item.name, item) for item in discover([Path(sys.argv[1])]).files]
+    for item in workers.inspect_all(files, Context(), jobs=int(sys.argv[2])):
+        print(item.name, *sorted(found.rule for found in item.findings), *(found.rule for _, found in item.ignores))
+"""
+
+
+def spread(path: str, *, jobs: int, cwd: Path) -> list[str]:
+    """Inspect a folder in worker processes, however small it is; return a line for each file."""
+    words = [sys.executable, "-P", "-c", SPREAD, path, str(jobs)]
+    done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+NAMES = ("signal", "multiprocessing", "re", "codeguard", "tree_sitter", "sitecustomize", "numpy", "ast")
+
+
+@pytest.mark.parametrize("safe", [True, False], ids=["PYTHONSAFEPATH", "without it"])
+def test_worker_processes_import_nothing_from_the_audited_tree(
+    project: Path, safe: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marker = project / "ran"
+    trap = f"open({str(marker)!r}, 'w').close()\nraise SystemExit(1)\n"
+    write(project, {f"{name}.py": trap for name in NAMES})
+    write(project, {f"m{number}.py": CLEAN for number in range(30)})
+    monkeypatch.setenv("PYTHONSAFEPATH", "1" if safe else "")
+    told = spread(".", jobs=2, cwd=project)
+    assert not marker.exists()
+    assert len(told) == 38
+
+
+def test_several_processes_find_what_one_does(project: Path) -> None:
+    write(project, {f"m{number:02}.py": CLEAN + FLAGGED for number in range(30)})
+    one, two = spread(".", jobs=1, cwd=project), spread(".", jobs=2, cwd=project)
+    assert one == two
+    assert all("audit.inline-ignore" in line for line in one)
+
+
+def test_nothing_of_the_tree_is_run_or_configures(project: Path) -> None:
+    marker = project / "ran"
+    write(
+        project,
+        {
+            "m.py": f"open({str(marker)!r}, 'w').close()\n",
+            "setup.py": f"open({str(marker)!r}, 'w').close()\n",
+            "pyproject.toml": "[tool.codeguard]\nignore = ['audit']\n",
+            "config.toml": "[defense]\ndisabled_signals = ['audit']\n",
+            ".bandit": "[bandit]\nskips: B101\n",
+            "x.py": FLAGGED,
+        },
+    )
+    done = codeguard("audit", ".", "--no-behavior", "--select", "audit", cwd=project)
+    assert (done.returncode, "audit.inline-ignore" in done.stdout) == (1, True)
+    assert not marker.exists()
+
+
+def test_an_index_of_another_hand_makes_nothing_trusted(project: Path, tmp_path: Path) -> None:
+    write(project, {"m.py": "# codeguard: ignore[audit] ours\n" + CLEAN})
+    theirs = {"XDG_CONFIG_HOME": str(tmp_path / "theirs")}
+    words = ("index", "m.py", "--trust", "m.py", "--embedding", "lexical")
+    assert codeguard(*words, cwd=project, **theirs).returncode == 0
+    mine = {"XDG_CONFIG_HOME": str(tmp_path / "mine")}
+    done = codeguard("audit", "m.py", "--no-behavior", "--select", "audit", cwd=project, **mine)
+    assert (done.returncode, "not of this installation" in done.stderr) == (2, True), done.stdout
