@@ -1,0 +1,186 @@
+"""Static signals in the ranking: mapped to chunks, weighed, kept, and silent about trusted text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from codeguard.acceptance import Acceptance, Acceptances
+from codeguard.catalog import Catalog
+from codeguard.chunking import chunk_file
+from codeguard.config import DefenseConfig
+from codeguard.defense import DefenseManager
+from codeguard.models import Confidence, Evidence, Severity, SourceFile, Trust
+from codeguard.reading import Reading
+from codeguard.signals import Context, Moment, Rule, Sighting, Subject
+from codeguard.static_evidence import StaticEvidence, signals_version
+from codeguard.weights import Weights
+
+KEY = b"k" * 32
+TEXT = b"import os\n\n\ndef one():\n    return 'MARK MARK'\n\n\ndef two():\n    return 2\n"
+
+
+class Marker:
+    """Sees the word MARK, and counts how often it is asked."""
+
+    name: ClassVar[str] = "marker"
+    summary: ClassVar[str] = "sees MARK"
+    needs: ClassVar[frozenset[str]] = frozenset()
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("mark", "MARK", Severity.HIGH, Confidence.LOW),
+        Rule("free", "costs nothing", Severity.LOW, Confidence.LOW),
+    )
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.asked = 0
+        self.error = error
+
+    def inspect(self, reading: Reading, context: Context) -> Iterable[Sighting]:
+        self.asked += 1
+        if self.error is not None:
+            raise self.error
+        start = reading.text.find("MARK")
+        while start >= 0:
+            yield Sighting("mark", start, start + 4, "seen")
+            start = reading.text.find("MARK", start + 1)
+
+
+class Needy(Marker):
+    """Needs the trusted files."""
+
+    name: ClassVar[str] = "needy"
+    needs: ClassVar[frozenset[str]] = frozenset({"trusted"})
+
+
+@pytest.fixture
+def file() -> SourceFile:
+    return chunk_file("m.py", TEXT)
+
+
+def evidence_of(
+    static: StaticEvidence, file: SourceFile, trust: Trust = Trust.UNLISTED
+) -> dict[str, list[Evidence]]:
+    return {
+        chunk.symbol: list(static(chunk, file, trust)) for chunk in file.chunks if static(chunk, file, trust)
+    }
+
+
+def test_a_rule_is_charged_once_a_chunk_by_its_weight(file: SourceFile) -> None:
+    static = StaticEvidence(Weights({"marker.mark": 1.5}), file_signals=[Marker()])
+    ((symbol, (item,)),) = evidence_of(static, file).items()
+    assert (symbol, item.signal, item.id, item.penalty, item.convicts) == (
+        "one",
+        "marker",
+        "mark",
+        1.5,
+        False,
+    )
+    assert (item.severity, item.measurements) == (Severity.HIGH, {"line": 5, "count": 2})
+
+
+@pytest.mark.parametrize("trust", list(Trust))
+def test_trusted_text_is_left_alone(file: SourceFile, trust: Trust) -> None:
+    static = StaticEvidence(Weights({"marker.mark": 1.5}), file_signals=[Marker()])
+    assert bool(evidence_of(static, file, trust)) is (trust is not Trust.TRUSTED)
+
+
+@pytest.mark.parametrize(
+    ("weights", "enabled", "asked"),
+    [
+        ({"marker.mark": 1.0}, True, 1),
+        ({"marker.free": 1.0}, True, 1),
+        ({}, True, 0),
+        ({"marker.mark": 1.0}, False, 0),
+    ],
+)
+def test_a_signal_that_cannot_count_is_not_asked(
+    file: SourceFile, weights: dict[str, float], enabled: bool, asked: int
+) -> None:
+    signal = Marker()
+    static = StaticEvidence(Weights(weights), enabled=lambda name: enabled, file_signals=[signal])
+    evidence_of(static, file)
+    evidence_of(static, file)
+    assert (signal.asked, bool(static)) == (asked, bool(asked))
+
+
+def test_what_was_seen_is_kept_in_the_catalog_and_weighed_anew(file: SourceFile, tmp_path: Path) -> None:
+    with Catalog(tmp_path / "c.sqlite3", KEY) as catalog:
+        first = StaticEvidence(Weights({"marker.mark": 1.5}), catalog=catalog, file_signals=[Marker()])
+        assert (first.prepare([file]), first.prepare([file])) == (1, 0)
+        again = Marker()
+        static = StaticEvidence(Weights({"marker.mark": 0.5}), catalog=catalog, file_signals=[again])
+        ((item,),) = evidence_of(static, file).values()
+        assert (again.asked, item.penalty) == (0, 0.5)
+
+
+@pytest.mark.parametrize("change", ["key", "file", "epoch", "signals"])
+def test_what_was_kept_for_something_else_is_not_used(file: SourceFile, tmp_path: Path, change: str) -> None:
+    weights = Weights({"marker.mark": 1.0, "needy.mark": 1.0})
+    with Catalog(tmp_path / "c.sqlite3", KEY) as catalog:
+        StaticEvidence(weights, catalog=catalog, epoch="1", file_signals=[Marker()]).prepare([file])
+    with Catalog(tmp_path / "c.sqlite3", b"x" * 32 if change == "key" else KEY) as catalog:
+        signal = Marker()
+        signals = [signal, Needy()] if change == "signals" else [signal]
+        epoch = "2" if change == "epoch" else "1"
+        static = StaticEvidence(weights, catalog=catalog, epoch=epoch, file_signals=signals)
+        other = chunk_file("m.py", TEXT + b"\n") if change == "file" else file
+        assert static.prepare([other]) == 1
+        assert signal.asked == 1
+
+
+def test_a_signal_that_fails_is_evidence_about_every_chunk_and_is_not_kept(
+    file: SourceFile, tmp_path: Path
+) -> None:
+    with Catalog(tmp_path / "c.sqlite3", KEY) as catalog:
+        weights = Weights({"marker.mark": 1.0})
+        static = StaticEvidence(weights, catalog=catalog, file_signals=[Marker(ValueError("no"))])
+        found = [item for chunk in file.chunks for item in static(chunk, file, Trust.UNLISTED)]
+        assert {(item.id, item.penalty) for item in found} == {("detector_error", 0.0)}
+        assert len(found) == len(file.chunks)
+        assert StaticEvidence(weights, catalog=catalog, file_signals=[Marker()]).prepare([file]) == 1
+
+
+def test_a_signal_gets_the_trusted_files_where_there_are_some(file: SourceFile) -> None:
+    weights = Weights({"needy.mark": 1.0})
+    assert not evidence_of(StaticEvidence(weights, file_signals=[Needy()]), file)
+    assert evidence_of(StaticEvidence(weights, file_signals=[Needy()], trusted=lambda: [file]), file)
+
+
+def test_the_version_depends_on_the_code() -> None:
+    assert signals_version([]) != signals_version([Marker()])
+    assert len(signals_version([])) == 64
+
+
+class Convicting:
+    """Convicts whatever it is shown."""
+
+    name: ClassVar[str] = "judge"
+    summary: ClassVar[str] = "convicts"
+    moment: ClassVar[Moment] = Moment.INDEX
+    needs: ClassVar[frozenset[str]] = frozenset()
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("guilty", "guilty", Severity.HIGH, Confidence.HIGH),)
+
+    def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+        yield Evidence("judge", "guilty", 3.0, "guilty", convicts=True)
+        yield Evidence("judge", "odd", 0.5, "odd")
+
+
+def test_an_accepted_text_is_not_convicted_and_says_who_accepted_it(file: SourceFile) -> None:
+    chunk = next(chunk for chunk in file.chunks if chunk.symbol == "one")
+    entry = Acceptance(chunk.sha256, "why", "Ada", "2026-01-02T03:04:05+00:00")
+    static = StaticEvidence(Weights({"marker.mark": 1.5}), file_signals=[Marker()])
+    services = {"static": static, "acceptances": Acceptances({chunk.sha256: entry})}
+    manager = DefenseManager(DefenseConfig(), services=services, signals=[Convicting()])
+    by_symbol = {
+        item.symbol: manager.evidence(Subject(item, file, Trust.UNLISTED))
+        for item in file.chunks
+        if item.symbol
+    }
+    assert any(item.convicts for item in by_symbol["two"])
+    accepted = by_symbol["one"]
+    assert not any(item.convicts for item in accepted)
+    assert sum(item.penalty for item in accepted) == 0.5
+    assert accepted[-1].reason == "accepted by Ada on 2026-01-02: why"
