@@ -55,9 +55,9 @@ def reverse(text):
     return text[::-1]
 '''
 _REPEATED_BAD = '''
-def total{0}(rows):
-    """{1}"""
-    result = {0}
+def total(rows):
+    """Compute the total price."""
+    result = 0
     for row in rows:
         if row.price > 0:
             result += row.price * row.count

@@ -23,7 +23,7 @@ _GOOD = """
 def read_below(root, name):
     path = (root / name).resolve()
     if not path.is_relative_to(root):
-        raise ValueError(name)
+        raise ValueError("not below the root")
     return path.read_text()
 """
 _NO_CHECK = """
@@ -82,6 +82,9 @@ class NearCopySignal:
             Severity.INFO,
             Confidence.HIGH,
             "A difference that does not change what the function returns.",
+            bad=_GOOD.replace("not below the root", "outside"),
+            good=_GOOD,
+            cwe=(1116,),
         ),
     )
 

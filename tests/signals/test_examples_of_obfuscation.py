@@ -1,0 +1,22 @@
+"""Each rule's own examples: it fires on the bad one and not on the good one."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeguard.chunking.chunker import chunk_file
+from codeguard.reading import Reading
+from codeguard.signals.base import Context, Rule
+from codeguard.signals.obfuscation import SIGNAL
+
+
+def fired(text: str) -> set[str]:
+    return {item.rule for item in SIGNAL.inspect(Reading(chunk_file("x.py", text.encode())), Context())}
+
+
+@pytest.mark.parametrize("rule", SIGNAL.rules, ids=lambda rule: rule.id)
+def test_examples(rule: Rule) -> None:
+    assert rule.explanation
+    assert rule.cwe
+    assert rule.id in fired(rule.bad)
+    assert rule.id not in fired(rule.good)
