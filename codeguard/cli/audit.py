@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from codeguard.cli.output import (
     warn,
 )
 from codeguard.errors import ConfigError
+from codeguard.escaping import escaped
 
 if TYPE_CHECKING:
     from codeguard.auditing.trust import TrustedBase
@@ -29,7 +31,21 @@ CONFIDENCES = ("low", "medium", "high")
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
+class _Command(click.Command):
+    """A command whose options cannot come from the names of the files that a hook hands to it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse an option that is also the name of a file: `--no-behavior` may lie in the tree."""
+        words = args[: args.index("--")] if "--" in args else args
+        for word in words:
+            if word.startswith("-") and os.path.lexists(word):
+                raise click.UsageError(
+                    f"a file is named like an option: {escaped(word)}; put -- before the names"
+                )
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Command)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--staged", is_flag=True, help="What the git index holds for the next commit, not the files.")
 @click.option(

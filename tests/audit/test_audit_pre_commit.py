@@ -47,12 +47,25 @@ def test_the_hooks_name_commands_that_exist() -> None:
 
 @pytest.mark.parametrize(("text", "code"), [(POISON, 1), (CLEAN, 0), (FLAGGED, 1)])
 def test_the_entry_as_pre_commit_runs_it(repository: Path, text: str, code: int) -> None:
-    write(repository, {"--select.py": text, "data.bin": "x\0"})
-    words = [*hooks()["codeguard-audit"]["entry"].split(), "--select.py", "data.bin"]
+    write(repository, {"changed.py": text, "data.bin": "x\0"})
+    words = [*hooks()["codeguard-audit"]["entry"].split(), "changed.py", "data.bin"]
     done = subprocess.run(
         words, cwd=repository, env=on_path(), capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == code, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["--no-behavior", "--ignore=audit", "--fail-on=critical", "-x"])
+def test_a_file_named_like_an_option_stops_the_commit(repository: Path, name: str) -> None:
+    write(repository, {name: CLEAN, "changed.py": FLAGGED})
+    words = [*hooks()["codeguard-audit"]["entry"].split(), "changed.py"]
+    told = [
+        subprocess.run(
+            [*words, *more], cwd=repository, env=on_path(), capture_output=True, check=False, timeout=300
+        )
+        for more in ([name], ["--", name])
+    ]
+    assert [done.returncode for done in told] == [2, 1]
 
 
 def test_only_skipped_files_are_no_reason_to_stop(repository: Path) -> None:
