@@ -10,8 +10,8 @@ from typing import Any
 from codeguard.sandbox import decoding
 from codeguard.sandbox.codes import CodeCache, code_key
 from codeguard.sandbox.inside import wire
+from codeguard.sandbox.lines import Answer, End, ZygoteDiedError
 from codeguard.sandbox.model import CallResult, Job, JobResult, Level, LineCoverage, Outcome, Status, Tier
-from codeguard.sandbox.zygotes import Answer
 
 _SIGKILL, _SIGSYS = 9, 31  # by number: Windows has neither name
 # of the limit, from which on a killed child counts as out of time: on a busy machine the kernel
@@ -80,7 +80,10 @@ def _packed(value: Any) -> bytes:
 def result(
     job: Job, level: Level, sent: Request, answer: Answer, codes: CodeCache, wall_s: float
 ) -> JobResult:
-    """Return what an answer says, as far as the bytes follow the protocol."""
+    """Return what an answer says, as far as the bytes follow the protocol.
+
+    Raises ZygoteDiedError where nobody says how the child ended, or where it was not the job's doing.
+    """
     bodies = deque(decoding.frames(answer.output))
     if sent.extra_bytes > wire.CODE_BYTES and bodies and bodies[0].startswith(wire.CODE):
         # the child wrote it before it ran anything of the source
@@ -123,17 +126,21 @@ def _out_of_memory(call: CallResult) -> bool:
 
 def _ended(answer: Answer, job: Job) -> tuple[Status, str]:
     """Return how a child ended that did not finish its frames, by what the zygote and the kernel saw."""
-    if answer.reason == wire.DEADLINE:
+    if answer.end is End.DEADLINE:
         return Status.TIMEOUT, f"longer than {job.limits.wall_s} s"
-    if answer.reason == wire.FLOOD:
+    if answer.end is End.FLOOD:
         return Status.MALFORMED, "more output than the frame may hold"
-    number = answer.status & 0x7F
-    if number == _SIGKILL and answer.cpu_s >= _CPU_SHARE * job.limits.cpu_s:
+    status, cpu_s = answer.how()
+    number = status & 0x7F
+    if number == _SIGKILL and cpu_s >= _CPU_SHARE * job.limits.cpu_s:
         return Status.TIMEOUT, f"more than {job.limits.cpu_s} s of CPU time"
     if number == _SIGSYS:
         return Status.VIOLATION, "killed for a forbidden system call"
+    if number == _SIGKILL and not answer.output:
+        # nothing in a child can send this signal, and this one may not even have read its job
+        raise ZygoteDiedError("the child was killed from outside")
     if number == _SIGKILL:
         return Status.NO_SIGNAL, "ended without a whole frame"
     if number:
         return Status.CRASH, f"signal {number}"
-    return Status.NO_SIGNAL, f"ended with {answer.status >> 8} and without a whole frame"
+    return Status.NO_SIGNAL, f"ended with {status >> 8} and without a whole frame"

@@ -16,8 +16,9 @@ import time
 from typing import IO
 
 from codeguard.sandbox.inside import wire
+from codeguard.sandbox.lines import Answer, End, ZygoteDiedError
 from codeguard.sandbox.model import Layer, Level, Limits
-from codeguard.sandbox.zygotes import BOOT, GRACE_S, Answer, Kind, ZygoteDiedError, restricted_python_home
+from codeguard.sandbox.zygotes import BOOT, Kind, restricted_python_home
 
 _NAMES = (
     "namespaces",
@@ -54,15 +55,9 @@ class PlainProcess:
         """Return a number of its own; there is nothing to wait on."""
         return id(self)
 
-    def deadline(self, wall_s: float) -> float:
-        """Return when, by the monotonic clock, the answer to what is sent now is overdue."""
-        return time.monotonic() + wall_s + GRACE_S
-
     def send(self, payload: bytes, limits: Limits, extra_bytes: int) -> None:
         """Start an interpreter on one request; ZygoteDiedError where it does not start."""
-        header = wire.REQUEST.pack(
-            limits.wall_s, limits.cpu_s, limits.memory_bytes, limits.frame_bytes + extra_bytes, len(payload)
-        )
+        header = wire.ALONE.pack(limits.cpu_s, limits.memory_bytes) + wire.SIZE.pack(len(payload))
         self._cap = limits.frame_bytes + extra_bytes
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed in receive
         given = tempfile.TemporaryFile()  # noqa: SIM115 - closed below
@@ -85,19 +80,24 @@ class PlainProcess:
         """Wait for the interpreter's end, or end it."""
         assert self._process is not None
         assert self._output is not None
-        reason = wire.ENDED
+        end = End.CLOSED
         try:
-            status = self._process.wait(max(0.0, until - time.monotonic()))
+            code = self._process.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:
             self._process.kill()
-            status, reason = self._process.wait(), wire.DEADLINE
+            code, end = self._process.wait(), End.DEADLINE
         self._output.seek(0)
         output = self._output.read(self._cap + 1)
         self._output.close()
         if len(output) > self._cap:
-            reason = wire.FLOOD
+            end = End.FLOOD
         # a wait status as on POSIX: the signal in the low bits, else the exit code above them
-        return Answer(reason, -status if status < 0 else (status & 0xFF) << 8, 0.0, output)
+        status = -code if code < 0 else (code & 0xFF) << 8
+        return Answer(end, output, lambda: (status, 0.0))
+
+    def collect(self, until: float) -> Answer | None:
+        """Wait for the answer: there is no part of it before its end."""
+        return self.receive(until)
 
     def close(self) -> None:
         """End the interpreter if one runs."""

@@ -16,9 +16,10 @@ from codeguard.errors import SandboxError
 from codeguard.sandbox import imports
 from codeguard.sandbox.codes import CodeCache
 from codeguard.sandbox.jobs import Request, refusal, request, result
+from codeguard.sandbox.lines import Answer, ZygoteDiedError
 from codeguard.sandbox.model import Job, JobResult, Layer, Level, Status
 from codeguard.sandbox.plain import PlainProcess
-from codeguard.sandbox.zygotes import Kind, Zygote, ZygoteDiedError
+from codeguard.sandbox.zygotes import Kind, Zygote
 
 Worker = Zygote | PlainProcess
 
@@ -102,7 +103,7 @@ class Sandbox:
         flight = _Flight(job)
         while flight.result is None:
             if self._launch(flight, wait=True):
-                self._land(flight)
+                self._land(flight, wait=True)
         return flight.result
 
     def run_many(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
@@ -132,10 +133,13 @@ class Sandbox:
                     elif flight.result is None:
                         again.append(flight)  # no worker is free for it now
                         break
+                alone = len(flying) == 1
                 for descriptor in _ready(flying):
                     flight = flying.pop(descriptor)
-                    self._land(flight)
-                    if flight.result is None:
+                    self._land(flight, wait=alone)
+                    if flight.zygote is not None:
+                        flying[descriptor] = flight
+                    elif flight.result is None:
                         again.append(flight)
                 while queue and queue[0].result is not None:
                     found = queue.popleft().result
@@ -189,26 +193,36 @@ class Sandbox:
         except ZygoteDiedError as error:
             self._failed(flight, zygote, error)
             return False
-        flight.zygote, flight.until = zygote, zygote.deadline(job.limits.wall_s)
+        except BaseException:
+            zygote.close()
+            self._release(None)
+            raise
+        flight.zygote, flight.until = zygote, time.monotonic() + job.limits.wall_s
         return True
 
-    def _land(self, flight: _Flight) -> None:
-        """Take a job's answer; without one, the job is tried once more."""
+    def _land(self, flight: _Flight, wait: bool) -> None:
+        """Take a job's answer, or what is there of it; without one, the job is tried once more."""
         zygote, flight.zygote = flight.zygote, None
         assert zygote is not None
-        assert flight.request is not None
         try:
-            answer = zygote.receive(flight.until)
+            answer = zygote.receive(flight.until) if wait else zygote.collect(flight.until)
+            if answer is None:
+                flight.zygote = zygote
+                return
+            flight.result = self._result(flight, zygote, answer)
         except ZygoteDiedError as error:
             self._failed(flight, zygote, error)
             return
-        except BaseException:  # interrupted: what the socket holds belongs to nobody
+        except BaseException:  # interrupted: what the pipe holds belongs to nobody
             zygote.close()
             self._release(None)
             raise
         self._release(zygote)
+
+    def _result(self, flight: _Flight, zygote: Worker, answer: Answer) -> JobResult:
+        assert flight.request is not None
         wall_s = time.monotonic() - flight.start
-        flight.result = result(flight.job, zygote.level, flight.request, answer, self._codes, wall_s)
+        return result(flight.job, zygote.level, flight.request, answer, self._codes, wall_s)
 
     def _failed(self, flight: _Flight, zygote: Worker, error: ZygoteDiedError) -> None:
         zygote.close()

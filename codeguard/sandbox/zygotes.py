@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
+import array
 import importlib.util
 import itertools
 import json
+import select
 import socket
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from collections import deque
 from pathlib import Path
 from typing import NamedTuple
 
 from codeguard.errors import SandboxError
 from codeguard.sandbox import cgroups
 from codeguard.sandbox.inside import wire
+from codeguard.sandbox.lines import Answer, Line, ZygoteDiedError
 from codeguard.sandbox.model import Layer, Level, Limits
 
 BOOT = Path(__file__).parent / "inside" / "boot.py"
 _START_S = 30.0  # to load and confine, on a machine that is busy
 _END_S = 0.3  # for a zygote to end by itself before it is killed
-GRACE_S = 0.4  # what the zygote gets beyond a job's deadline before it counts as hung
-
+_HUNG_S = 5.0  # a zygote that does nothing for so long counts as hung
+SPARE = 2  # children that wait: one is made while the other works
+_OWED = 1  # burials that need not have been confirmed when the next is ordered
 
 _numbers = itertools.count()  # of the control groups
-
-
-class ZygoteDiedError(Exception):
-    """The zygote ended or hung; the message says which."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back for one request: why the child ended, its wait status, CPU seconds and bytes."""
-
-    reason: int
-    status: int
-    cpu_s: float
-    output: bytes
 
 
 class Kind(NamedTuple):
@@ -85,6 +75,11 @@ class Zygote:
             self._group = cgroups.ControlGroup(next(_numbers))
             self._group.add(self._process.pid)
         self._control = ours
+        self._spare: deque[Line] = deque()
+        self._line: Line | None = None  # of the job under way
+        self._limits = (0.0, 0)  # of the children that wait
+        self._asked = self._told = 0  # burials
+        self._last = (0, 0.0)
         try:
             hello = json.loads(self._receive_frame(time.monotonic() + _START_S))
             if "error" in hello:
@@ -105,28 +100,66 @@ class Zygote:
         return self._process.pid
 
     def fileno(self) -> int:
-        """Return the control socket's descriptor, for a selector."""
-        return self._control.fileno()
+        """Return the descriptor that the answer comes from, for a selector."""
+        assert self._line is not None
+        return self._line.fileno()
 
     def send(self, payload: bytes, limits: Limits, extra_bytes: int) -> None:
-        """Send one request; ZygoteDiedError where nobody takes it."""
-        header = wire.REQUEST.pack(
-            limits.wall_s, limits.cpu_s, limits.memory_bytes, limits.frame_bytes + extra_bytes, len(payload)
-        )
-        try:
-            self._control.settimeout(_START_S)
-            self._control.sendall(header + payload)
-        except OSError as error:
-            raise ZygoteDiedError(f"cannot send: {error}") from None
+        """Give a waiting child its job; ZygoteDiedError where there is none to take it."""
+        wanted = (limits.cpu_s, limits.memory_bytes)
+        for _ in range(len(self._spare)):
+            if self._limits != wanted:
+                self._spare.popleft().close()
+                self._order(wanted, bury=True)
+        self._limits = wanted
+        while len(self._spare) < SPARE:
+            self._order(wanted, bury=False)
+        self._line = self._spare.popleft()
+        self._line.send(payload, limits.frame_bytes + extra_bytes, time.monotonic() + _HUNG_S)
 
-    def deadline(self, wall_s: float) -> float:
-        """Return when, by the monotonic clock, the answer to what is sent now is overdue."""
-        return time.monotonic() + wall_s + GRACE_S
+    def collect(self, until: float) -> Answer | None:
+        """Read once what the child wrote, waiting for it until then; None where more may follow."""
+        assert self._line is not None
+        end = self._line.collect(until)
+        if end is None:
+            return None
+        output = self._line.output()
+        self._line.close()
+        self._line = None
+        self._order(self._limits, bury=True)
+        number = self._asked
+        return Answer(end, output, lambda: self._reply(number))
 
     def receive(self, until: float) -> Answer:
-        """Wait for the answer to what was sent; ZygoteDiedError where there is none by then."""
-        reason, status, cpu_s, size = wire.REPLY.unpack(self._receive(wire.REPLY.size, until))
-        return Answer(reason, status, cpu_s, self._receive(size, until + GRACE_S))
+        """Wait for the whole answer, at most until then by the monotonic clock."""
+        poll = select.poll()
+        poll.register(self.fileno(), select.POLLIN)
+        while True:
+            poll.poll(max(0.0, until - time.monotonic()) * 1000 + 1)
+            answer = self.collect(until)
+            if answer is not None:
+                return answer
+
+    def _order(self, limits: tuple[float, int], bury: bool) -> None:
+        """Have the oldest child buried, if so, and a new one made that waits for its job."""
+        line = Line()
+        self._spare.append(line)
+        try:
+            self._reply(self._asked - _OWED)
+            passed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", line.far))]
+            self._control.sendmsg([wire.ORDER.pack(bury, *limits)], passed)
+        except OSError as error:
+            raise ZygoteDiedError(f"cannot order: {error}") from None
+        finally:
+            line.handed_over()
+        self._asked += bury
+
+    def _reply(self, number: int) -> tuple[int, float]:
+        """Return how the child of a burial ended, once the zygote has said so."""
+        while self._told < number:
+            self._last = wire.REPLY.unpack(self._receive(wire.REPLY.size, time.monotonic() + _HUNG_S))
+            self._told += 1
+        return self._last
 
     def _receive_frame(self, until: float) -> bytes:
         (length,) = wire.LENGTH.unpack(self._receive(wire.LENGTH.size, until))
@@ -153,7 +186,11 @@ class Zygote:
 
     def close(self) -> None:
         """End the zygote and what lives under it, and bury it."""
-        self._control.close()  # an orderly zygote ends at once, and its child with it
+        self._control.close()  # an orderly zygote ends at once, and its children with it
+        for line in (*self._spare, *([self._line] if self._line else [])):
+            line.close()
+        self._spare.clear()
+        self._line = None
         try:
             self._process.wait(_END_S)
         except subprocess.TimeoutExpired:

@@ -116,7 +116,7 @@ def test_below_the_required_level_nothing_runs() -> None:
 
 @pytest.mark.parametrize("machine", [0, 1])
 def test_filters_stay_within_what_the_kernel_takes(machine: int) -> None:
-    for program in (bpf.zygote_filter(machine), bpf.child_filter(machine, 3)):
+    for program in (bpf.zygote_filter(machine), bpf.child_filter(machine, 3, 4)):
         assert len(program) % 8 == 0
         assert len(program) // 8 < 4096
 
@@ -149,13 +149,13 @@ def run_filter(program: bytes, architecture: int, number: int, arguments: tuple[
 @pytest.mark.parametrize("machine", [0, 1], ids=["x86-64", "arm64"])
 def test_every_number_gets_the_answer_of_its_table(machine: int) -> None:
     names = {numbers[machine]: name for name, numbers in syscalls.NUMBERS.items()}
-    zygote, child = bpf.zygote_filter(machine), bpf.child_filter(machine, 3)
+    zygote, child = bpf.zygote_filter(machine), bpf.child_filter(machine, 3, 4)
     architecture = syscalls.AUDIT_ARCH[machine]
     for number in range(600):
         name = names.get(number)
         for program, allowed in ((zygote, syscalls.COMPUTE | syscalls.ZYGOTE), (child, syscalls.COMPUTE)):
             found = run_filter(program, architecture, number)
-            if name in ("mmap", "mprotect", "clone", "write"):
+            if name in ("mmap", "mprotect", "clone", "read", "write"):
                 continue
             if name in allowed:
                 assert found == bpf.ALLOW, name
@@ -167,6 +167,8 @@ def test_every_number_gets_the_answer_of_its_table(machine: int) -> None:
     refused = bpf.ERRNO | 1
     assert run_filter(child, architecture, number["write"], (3, 0, 0)) == bpf.ALLOW
     assert run_filter(child, architecture, number["write"], (1, 0, 0)) == refused
+    assert run_filter(child, architecture, number["read"], (4, 0, 0)) == bpf.ALLOW
+    assert run_filter(child, architecture, number["read"], (3, 0, 0)) == refused
     assert run_filter(child, architecture, number["mmap"], (0, 0, 3)) == bpf.ALLOW
     assert run_filter(child, architecture, number["mprotect"], (0, 0, 5)) == refused
     assert run_filter(child, architecture, number["clone"], (17,)) == refused

@@ -115,8 +115,12 @@ def zygote_filter(machine: int) -> bytes:
     return assemble(machine, _numbered(machine, programs))
 
 
-def child_filter(machine: int, result: int) -> bytes:
-    """Return the filter of a child, which may compute and write to the descriptor `result`."""
+def child_filter(machine: int, result: int, job: int) -> bytes:
+    """Return the filter of a child, which may compute, write to `result` and read from `job`.
+
+    A child closes `job` before it runs anything, and can make no descriptor of that number again.
+    """
     programs = _common()
     programs["write"] = _when_equal(0, result, ALLOW, ERRNO | errno.EPERM)
+    programs["read"] = _when_equal(0, job, ALLOW, ERRNO | errno.EPERM)
     return assemble(machine, _numbered(machine, programs))

@@ -16,6 +16,7 @@ if sys.platform == "linux":
 LAYERS = ("namespaces", "capabilities", "no_new_privs", "landlock", "seccomp", "child_filter", "rlimits")
 _PROBE_MEMORY = 256 * 1024 * 1024
 _MAX_DESCRIPTORS = 1 << 16
+_RULES = wire.JOB + 2  # beside the control socket, away from the numbers that a child's descriptors get
 
 
 class LayerError(Exception):
@@ -29,6 +30,7 @@ class Confinement:
         self.without = without
         self.layers: dict[str, tuple[bool, str]] = {}
         self.filter: Any = None
+        self.rules = -1  # Landlock's, with which each child enters a domain of its own
         self.zygote = 0
 
     def attempt(self, name: str, act: Callable[[], object]) -> None:
@@ -45,11 +47,12 @@ class Confinement:
         """Whether a layer is engaged."""
         return self.layers.get(name, (False, ""))[0]
 
-    def enter_child(self, writing: int, cpu_s: float, memory_bytes: int, filtered: bool = True) -> None:
-        """Confine a freshly forked child, leaving it the descriptor `wire.RESULT` only."""
-        os.dup2(writing, wire.RESULT)
+    def enter_child(self, cpu_s: float, memory_bytes: int, filtered: bool = True) -> None:
+        """Confine a freshly forked child, leaving it the descriptors `wire.RESULT` and `wire.JOB` only."""
+        if self.rules >= 0:  # a domain of its own: no signal from one child to another
+            kernel.landlock_restrict(self.rules)
         os.closerange(0, wire.RESULT)
-        os.closerange(wire.RESULT + 1, _MAX_DESCRIPTORS)
+        os.closerange(wire.JOB + 1, _MAX_DESCRIPTORS)
         if "rlimits" not in self.without:
             limits.limit_child(cpu_s, memory_bytes)
         if not self.holds("namespaces") and sys.platform == "linux":
@@ -88,9 +91,9 @@ def confine(without: frozenset[str], control: int) -> Confinement:
         return _expect("socket", found, errno.EPERM)
 
     def ready() -> str:
-        confinement.filter = kernel.Filter(bpf.child_filter(machine, wire.RESULT))
+        confinement.filter = kernel.Filter(bpf.child_filter(machine, wire.RESULT, wire.JOB))
         found = probe.ask(
-            lambda writing: confinement.enter_child(writing, 1.0, _PROBE_MEMORY),
+            lambda: confinement.enter_child(1.0, _PROBE_MEMORY),
             lambda: probe.acts(machine, kernel.raw),
         )
         if not found or not probe.refused(found):
@@ -99,7 +102,7 @@ def confine(without: frozenset[str], control: int) -> Confinement:
 
     def limit() -> str:
         found = probe.ask(
-            lambda writing: confinement.enter_child(writing, 1.0, _PROBE_MEMORY, filtered=False),
+            lambda: confinement.enter_child(1.0, _PROBE_MEMORY, filtered=False),
             lambda: {"": ""} | probe.limited(machine, kernel.raw, _PROBE_MEMORY),
         )
         if found != {"": ""}:
@@ -113,7 +116,7 @@ def confine(without: frozenset[str], control: int) -> Confinement:
     confinement.attempt("capabilities", _drop)
     confinement.attempt("no_new_privs", _no_new_privs)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-    confinement.attempt("landlock", _landlock)
+    confinement.attempt("landlock", lambda: _landlock(confinement))
     confinement.attempt("seccomp", install)
     confinement.attempt("rlimits", limit)
     confinement.attempt("child_filter", ready)
@@ -150,8 +153,11 @@ def _no_new_privs() -> str:
     return ""
 
 
-def _landlock() -> str:
-    version = kernel.landlock_deny_all()
+def _landlock(confinement: Confinement) -> str:
+    version, rules = kernel.landlock_deny_all()
+    os.dup2(rules, _RULES, inheritable=False)
+    os.close(rules)
+    confinement.rules = _RULES
     try:
         os.close(os.open("/", os.O_RDONLY | os.O_DIRECTORY))
     except PermissionError as error:

@@ -113,8 +113,8 @@ def landlock_abi() -> int:
     )
 
 
-def landlock_deny_all() -> int:
-    """Refuse every right that this kernel's Landlock can refuse, and return its version.
+def landlock_deny_all() -> tuple[int, int]:
+    """Refuse every right that this kernel's Landlock can refuse; return its version and the rules' descriptor.
 
     Version 1 knows 13 file rights, 2 adds refer, 3 truncate, 4 TCP bind and
     connect, 5 ioctl on devices, 6 the scopes (abstract sockets, signals to
@@ -127,15 +127,21 @@ def landlock_deny_all() -> int:
         attributes += struct.pack("=Q", 0b11)
     if abi >= 6:
         attributes += struct.pack("=Q", 0b11)
-    ruleset = _check(
+    rules = _check(
         int(_syscall(ctypes.c_long(_LANDLOCK_CREATE), attributes, ctypes.c_size_t(len(attributes)), 0)),
         "landlock_create_ruleset",
     )
     try:
-        _check(int(_syscall(ctypes.c_long(_LANDLOCK_RESTRICT), ruleset, 0)), "landlock_restrict_self")
-    finally:
-        os.close(ruleset)
-    return abi
+        landlock_restrict(rules)
+    except OSError:
+        os.close(rules)
+        raise
+    return abi, rules
+
+
+def landlock_restrict(rules: int) -> None:
+    """Enter a new domain under rules that `landlock_deny_all` made."""
+    _check(int(_syscall(ctypes.c_long(_LANDLOCK_RESTRICT), rules, 0)), "landlock_restrict_self")
 
 
 class Filter:

@@ -17,8 +17,8 @@ except ImportError:  # Windows has no resource module
 
 def main(options: dict[str, Any]) -> None:
     """Load, limit, run, end. Never returns."""
-    header = sys.stdin.buffer.read(wire.REQUEST.size)
-    _, cpu_s, memory_bytes, _, size = wire.REQUEST.unpack(header)
+    cpu_s, memory_bytes = wire.ALONE.unpack(sys.stdin.buffer.read(wire.ALONE.size))
+    (size,) = wire.SIZE.unpack(sys.stdin.buffer.read(wire.SIZE.size))
     payload = sys.stdin.buffer.read(size)
     result = os.dup(1)
     runner = Runner()

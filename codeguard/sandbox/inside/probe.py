@@ -68,13 +68,15 @@ def limited(machine: int, raw: Callable[..., int], memory_bytes: int) -> dict[st
     return found
 
 
-def ask(enter: Callable[[int], object], act: Callable[[], dict[str, str]]) -> dict[str, str]:
+def ask(enter: Callable[[], object], act: Callable[[], dict[str, str]]) -> dict[str, str]:
     """Fork a child, let it confine itself and act, and return what it says; empty where it died."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            enter(writing)
+            os.dup2(writing, wire.RESULT)
+            os.closerange(wire.JOB, wire.JOB + 1)
+            enter()
             os.write(wire.RESULT, json.dumps(act()).encode())
         finally:
             os._exit(0)

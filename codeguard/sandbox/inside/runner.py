@@ -135,7 +135,7 @@ class Runner:
         )
         self.world.enter(*WORLD)
 
-    def run(self, payload: bytes | memoryview, write: Callable[[bytes], object]) -> None:
+    def run(self, payload: bytes | bytearray, write: Callable[[bytes], object]) -> None:
         """Run a job and write its frames."""
         source, code, restricted, calls, world, trace, budget, keep = marshal.loads(payload)
         encoder = Encoder(budget)

@@ -1,25 +1,29 @@
 """The format of what goes over the control socket and the result pipe.
 
-Host to zygote: `REQUEST` header, then a payload that only the child reads
-(marshal, made by the host from plain values). Zygote to host: `REPLY` header,
-then the bytes that the child wrote, unread. What the child writes is a run of
-frames, each a 4-byte big-endian length and a body: first the compiled
-bytecode (`CODE` and opaque bytes), then one JSON array for each call, then
-one for the end. Values in JSON carry a tag, see `codec`.
+Host to zygote: `ORDER`, with the far ends of a child's two pipes where it asks
+for one. Zygote to host: `REPLY`, how a child ended. Host to child, on a pipe
+that the child closes before it runs anything: `SIZE` and a payload (marshal,
+made by the host from plain values). What the child writes is a run of frames,
+each a 4-byte big-endian length and a body: first the compiled bytecode (`CODE`
+and opaque bytes), then one JSON array for each call, then one for the end.
+Values in JSON carry a tag, see `codec`.
 """
 
 from __future__ import annotations
 
 import struct
 
-# deadline s, CPU s, address space bytes, cap on the child's output bytes, payload bytes
-REQUEST = struct.Struct("=ddQQQ")
-# why the child ended (see the constants), wait status, CPU seconds, output bytes
-REPLY = struct.Struct("=BidQ")
+# whether to bury the oldest child; CPU s and address space bytes of a new one
+ORDER = struct.Struct("=BdQ")
+# wait status, CPU seconds
+REPLY = struct.Struct("=id")
+# of the payload, bytes
+SIZE = struct.Struct("=Q")
+# L0 without a zygote: CPU s, address space bytes
+ALONE = struct.Struct("=dQ")
 
-ENDED, DEADLINE, FLOOD, FAILED = 0, 1, 2, 3
-
-RESULT = 3  # the one descriptor that a child keeps
+RESULT, JOB = 3, 4  # a child's descriptors; the second is closed before it runs anything
+DESCRIPTOR_BYTES = 4  # as passed over a socket
 
 LENGTH = struct.Struct(">I")
 CODE = b"B"

@@ -10,6 +10,7 @@ from types import TracebackType
 from attacks.arena import SECRET_NAME, Arena, become_subreaper, descendants
 from attacks.case import ADD_VALUES, Attack, Proof
 from codeguard.sandbox import Call, Job, JobResult, Level, Limits, Outcome, Sandbox, Status, Tier, World
+from codeguard.sandbox.zygotes import SPARE
 
 LIMITS = Limits(wall_s=0.2)
 CALM = Limits()  # for what has to be right, not to be cut
@@ -136,7 +137,7 @@ class Range:
         return result.status is Status.COMPLETED and result.calls[0].value == NEXT_VALUE
 
     def _survivors(self) -> int:
-        """Count processes beyond the started interpreter and its pid 1, after a moment to be buried."""
+        """Count processes beyond the started interpreter, its pid 1 and who waits, after a moment to be buried."""
         for _ in range(50):
             extra = len(descendants(os.getpid()) - self.others) - self._expected()
             if extra <= 0:
@@ -146,7 +147,7 @@ class Range:
 
     def _expected(self) -> int:
         engaged = {layer.name for layer in self.sandbox.layers() if layer.engaged}
-        return len(self.sandbox._idle) * (2 if "namespaces" in engaged else 1)
+        return len(self.sandbox._idle) * ((2 if "namespaces" in engaged else 1) + SPARE)
 
     def _renew(self) -> None:
         """Start again after an attack got through, so that its traces are not counted twice."""
