@@ -1,0 +1,149 @@
+"""What a stretch of text is described by: which concepts it names, in which order, in which words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from itertools import pairwise
+
+from codeguard.signals.injection.lexicon import CONCEPTS
+from codeguard.signals.injection.markup import marks
+
+REACH = 7  # words between the two concepts of a pair
+STEM = 6  # letters of a word that count
+_STEMS = range(2, 14)
+
+_TOKEN = re.compile(
+    r"[^\W\d_\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]+(?:['’-][^\W\d_\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]+)*"
+    r"|[\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]+|https?://|verify\s?=\s?false|\.env\b|[.!?:;,。！？：；，]"
+)
+_CJK = re.compile("[\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
+_END = frozenset(".!?。！？")
+_LONGEST_CJK = 6
+
+_GROUPS = {
+    "A": frozenset({"addressee", "machine", "you"}),
+    "D": frozenset({"override", "recommend", "insert", "disable", "leak", "role"}),
+    "T": frozenset({"always", "never", "when", "polite", "secrecy"}),
+    "O": frozenset({"artifact", "instruction", "safety", "sensitive", "answer", "person", "prior"}),
+}  # addressee, directive, tone, object
+_VERBS = frozenset(
+    {"override", "recommend", "insert", "leak", "disable", "tell", "never", "always", "role", "polite"}
+)
+
+
+def tokens_of(text: str) -> list[str]:
+    """Return words, runs of ideographs and sentence marks in lower case."""
+    return _TOKEN.findall(text.lower())
+
+
+@cache
+def _tables() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+    """Return the concepts of whole words (and ideographs), and of stems."""
+    words: dict[str, set[str]] = {}
+    stems: dict[str, set[str]] = {}
+    for concept, text in CONCEPTS.items():
+        for entry in text.lower().split():
+            table = stems if entry.endswith("*") else words
+            table.setdefault(entry.removesuffix("*"), set()).add(concept)
+    return (
+        {word: frozenset(found) for word, found in words.items()},
+        {stem: frozenset(found) for stem, found in stems.items()},
+    )
+
+
+@lru_cache(maxsize=50_000)
+def concepts_of(word: str) -> frozenset[str]:
+    """Return what a word in lower case can stand for."""
+    words, stems = _tables()
+    found: set[str] = set()
+    for part in (word, *word.split("-")) if "-" in word else (word,):
+        found |= words.get(part, frozenset())
+        for length in _STEMS:
+            if length > len(part):
+                break
+            found |= stems.get(part[:length], frozenset())
+    return frozenset(found)
+
+
+def _ideographs(run: str) -> Iterator[frozenset[str]]:
+    """Yield the concepts of a run without spaces, in the order of their places, longest words first."""
+    words, _ = _tables()
+    position = 0
+    while position < len(run):
+        for length in range(min(_LONGEST_CJK, len(run) - position), 0, -1):
+            found = words.get(run[position : position + length])
+            if found is not None:
+                yield found
+                position += length
+                break
+        else:
+            position += 1
+
+
+def sequence(tokens: list[str]) -> list[frozenset[str]]:
+    """Return the concepts of each place of a text."""
+    found: list[frozenset[str]] = []
+    for token in tokens:
+        if _CJK.match(token):
+            found.extend(_ideographs(token))
+        else:
+            found.append(concepts_of(token))
+    return found
+
+
+def features(text: str, tokens: list[str]) -> set[str]:
+    """Return the names of the features that a stretch of text has."""
+    places = sequence(tokens)
+    named = {concept for place in places for concept in place}
+    found = {f"c:{concept}" for concept in named}
+    found.add(f"n:{min(len(named) // 2, 8)}")
+    found.add(f"l:{min(len(tokens) // 8, 6)}")
+    recent: list[tuple[int, str]] = []
+    for index, place in enumerate(places):
+        recent = [(at, concept) for at, concept in recent if index - at <= REACH]
+        for _, before in recent:
+            for concept in place:
+                found.add(f"p:{before}>{concept}")
+        recent.extend((index, concept) for concept in place)
+    found.update(_starts(tokens))
+    found.update(_shapes(tokens))
+    found.update(f"m:{name}" for name in marks(text))
+    words = [token[:STEM] for token in tokens if token[0].isalpha()]
+    if text.isascii():
+        found.update(f"w:{word}" for word in words)
+        found.update(f"b:{first} {second}" for first, second in pairwise(words))
+    return found
+
+
+def _shapes(tokens: list[str]) -> Iterator[str]:
+    """Yield which of addressee, directive, tone and object meet in one sentence."""
+    sentence: list[str] = []
+    for token in (*tokens, "."):
+        if token not in _END:
+            sentence.append(token)
+            continue
+        named = {concept for place in sequence(sentence) for concept in place}
+        shape = "".join(group for group, concepts in _GROUPS.items() if concepts & named)
+        if shape:
+            yield f"k:{shape}"
+            if any(name.startswith("s:") for name in _starts(sentence)):
+                yield f"k:{shape}!"
+        sentence = []
+
+
+def _starts(tokens: list[str]) -> Iterator[str]:
+    """Yield what sentences start with: an order starts with its verb, a call with who is called."""
+    start = True
+    for index, token in enumerate(tokens):
+        if not token[0].isalpha():
+            start = start or token in _END or token in ":："
+            continue
+        if start:
+            place = next(_ideographs(token), frozenset()) if _CJK.match(token) else concepts_of(token)
+            for concept in place & _VERBS:
+                yield f"s:{concept}"
+            if place & {"addressee", "person", "authority", "machine"} and index + 1 < len(tokens):
+                yield f"s:call{tokens[index + 1]}" if tokens[index + 1] in ":,：，" else "s:who"
+        start = False

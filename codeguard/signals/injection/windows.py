@@ -1,0 +1,50 @@
+"""Cut a comment into stretches of about the length of an instruction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+WORDS = 30
+_ALONE = 8  # words of a sentence that is looked at on its own, too
+PIECE = 16_000  # characters that are unmasked and cut at a time
+_OVERLAP = 400
+
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n\s*\n")
+_WORD = re.compile(r"\S+")
+_WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7ff]")
+_WIDE_LENGTH = 90  # characters of text that has no spaces
+
+
+def pieces(text: str) -> Iterator[str]:
+    """Yield a text in pieces short enough to be unmasked whole; neighbours share a few words."""
+    if len(text) <= PIECE:
+        yield text
+        return
+    for start in range(0, len(text), PIECE - _OVERLAP):
+        yield text[start : start + PIECE]
+
+
+def windows(text: str) -> Iterator[str]:
+    """Yield the text itself where it is short, else its sentences and the pairs of short neighbours."""
+    if text.count(" ") + text.count("\n") < WORDS and not (len(text) > _WIDE_LENGTH and _WIDE.search(text)):
+        yield text
+        return
+    parts = [part for sentence in _SENTENCE.split(text) for part in _short(sentence)]
+    lengths = [part.count(" ") for part in parts]
+    for index, part in enumerate(parts):
+        paired = index + 1 < len(parts) and lengths[index] + lengths[index + 1] < WORDS
+        if paired:
+            yield f"{part} {parts[index + 1]}"
+        if not paired or lengths[index] >= _ALONE:
+            yield part
+
+
+def _short(sentence: str) -> Iterator[str]:
+    """Yield a sentence, in halves that overlap where it is long."""
+    words = _WORD.findall(sentence)
+    for start in range(0, max(1, len(words) - WORDS // 4), WORDS // 2):
+        part = " ".join(words[start : start + WORDS])
+        for at in range(0, max(1, len(part)), 600):  # words without spaces
+            if part[at : at + 600].strip():
+                yield part[at : at + 600]

@@ -1,0 +1,1 @@
+"""Examples and scripts that the models of the audit are trained with."""
