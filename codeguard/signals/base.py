@@ -60,8 +60,13 @@ class Context:
 
     Known names: `perplexity` (a trained `codeguard.perplexity.PerplexityModel`),
     `behavior` (a callable from chunk and file to a `CheckReport`), `trusted`
-    (the files of the verified manifest). A signal whose service is missing
-    yields nothing. `weights` turn observations into penalties.
+    (the files of the verified manifest), `trusted_functions` (a
+    `codeguard.reading.twins.TrustedFunctions` of those files: needed by
+    `near_copy`, consulted by `capabilities`), `packages` (a frozenset of every
+    name that may be imported: distributions that lock files name, and
+    top-level modules of the trusted and the audited files; consulted by
+    `imports`, which calls nothing unknown without it). A signal whose service
+    is missing yields nothing. `weights` turn observations into penalties.
     """
 
     services: Mapping[str, Any] = field(default_factory=dict)

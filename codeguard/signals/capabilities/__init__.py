@@ -94,7 +94,7 @@ def _judged(arrival: Arrival) -> tuple[str, str, Severity | None]:
         if BLOB in labels:
             return "decoded_exec", f"{name} gets a text that is written encoded", None
         if DECODED in labels and name != "compile":
-            return "decoded_exec", f"{name} gets something decoded", Severity.LOW
+            return "runs_decoded", f"{name} gets something decoded", None
     if arrival.what == "command":
         if FETCHED in labels:
             return "download_and_run", f"{name} gets what the network sent", Severity.HIGH

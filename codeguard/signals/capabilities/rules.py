@@ -51,6 +51,16 @@ RULES: tuple[Rule, ...] = (
         cwe=(506, 94),
     ),
     Rule(
+        "runs_decoded",
+        "something decoded at run time is run",
+        Severity.LOW,
+        Confidence.LOW,
+        "Loaders of stored code do this; what they load cannot be seen here.",
+        bad="import base64\n\ndef run(text):\n    exec(base64.b64decode(text))\n",
+        good="import base64\n\ndef read(text):\n    return base64.b64decode(text)\n",
+        cwe=(94,),
+    ),
+    Rule(
         "reverse_shell",
         "a shell is connected to another machine",
         Severity.CRITICAL,
