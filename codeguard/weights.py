@@ -72,7 +72,9 @@ DEFAULTS: Mapping[str, Weight] = {
     "capabilities.persistence": Weight(2.5, "installers do it, snippets have no reason to"),
     "capabilities.destroys": Weight(2.5, "harm, whether meant or not"),
     "capabilities.disables_security": Weight(2.5, "not a program's to do"),
-    "capabilities.tampered_verification": Weight(2.0, "weakens everything else in the process; tests do it, too"),
+    "capabilities.tampered_verification": Weight(
+        2.0, "weakens everything else in the process; tests do it, too"
+    ),
     "capabilities.import_effect": Weight(1.0, "scripts without a main guard do it"),
     "capabilities.install_hook": Weight(2.0, "runs before anybody has imported anything"),
     "capabilities.ignores_arguments": Weight(1.5, "protects nothing; a stub looks the same"),
