@@ -6,10 +6,12 @@ import ast
 import hashlib
 import importlib.util
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
+T = TypeVar("T")
 LEFT_OUT = frozenset({"test", "tests", "idle_test", "idlelib", "lib2to3", "site-packages", "turtledemo"})
 
 
@@ -59,7 +61,12 @@ def functions(text: str) -> Iterator[Function]:
 
 def shuffled(found: list[Function]) -> list[Function]:
     """Return functions in an order that depends on their text alone."""
-    return sorted(found, key=lambda function: hashlib.sha256(function.source.encode()).digest())
+    return shuffled_by(found, lambda function: function.source)
+
+
+def shuffled_by(found: list[T], text: Callable[[T], str]) -> list[T]:
+    """Return things in an order that depends on a text of theirs alone."""
+    return sorted(found, key=lambda item: hashlib.sha256(text(item).encode()).digest())
 
 
 def described(least_words: int = 4) -> list[Function]:

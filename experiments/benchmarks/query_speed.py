@@ -1,0 +1,165 @@
+"""A defended query in a running process against a plain Chroma query, and `codeguard query` from a cold shell.
+
+    python -m experiments.benchmarks.query_speed [--every N] [--rounds N] [--json FILE]
+
+Both sides embed the query with the same embedding, and Chroma includes
+documents, metadata and distances. The corpora are the example ones, poison
+included, and every n-th file of the standard library. Each query is asked of
+both sides in turn, so that a busy machine is busy for both; evidence is
+cached, as after the first round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codeguard.chroma_import import import_chromadb
+from codeguard.config import Settings
+from codeguard.guard import CodeGuard
+from experiments.benchmarks.standard_library import standard_files
+from experiments.corpus.queries import ALL
+from experiments.workbench import DATA, SEED, TRUSTED
+
+K = 5
+
+
+def corpus(folder: Path, every: int) -> None:
+    """Fill a folder with the example corpora and files of the standard library, by links."""
+    for name in ("sample_code", "unknown_source", "poisoned"):
+        (folder / name).mkdir(parents=True)
+        for path in (DATA / name).glob("*.py"):
+            (folder / name / path.name).write_bytes(path.read_bytes())
+    (folder / "library").mkdir()
+    for number, path in enumerate(standard_files()[::every]):
+        (folder / "library" / f"{number:04}_{path.name}").write_bytes(path.read_bytes())
+
+
+def plain_collection(guard: CodeGuard, folder: Path) -> Any:
+    """Return a collection of Chroma's own with the rows of the guard's."""
+    chromadb = import_chromadb()
+    settings = chromadb.config.Settings(_env_file=None, anonymized_telemetry=False)
+    client = chromadb.PersistentClient(path=str(folder), settings=settings)
+    collection = client.create_collection(
+        "plain", embedding_function=None, configuration={"hnsw": {"space": "cosine"}}
+    )
+    vectors = guard.workspace.vectors
+    ids = sorted(vectors.ids())
+    for start in range(0, len(ids), 1000):
+        page = ids[start : start + 1000]
+        embeddings, documents, metadatas = (
+            vectors.embeddings(page),
+            vectors.documents(page),
+            vectors.metadatas(page),
+        )
+        collection.add(
+            ids=page,
+            embeddings=[embeddings[id_] for id_ in page],
+            documents=[documents[id_] for id_ in page],
+            metadatas=[metadatas[id_] for id_ in page],
+        )
+    return collection
+
+
+def in_process(guard: CodeGuard, folder: Path, rounds: int) -> dict[str, Any]:
+    """Ask every question of both sides in turn; return milliseconds and ratios."""
+    collection = plain_collection(guard, folder)
+    embedding = guard.workspace.embedding
+
+    def plain(text: str) -> object:
+        vector = embedding.embed([text])[0]
+        return collection.query(
+            query_embeddings=[vector], n_results=K, include=["documents", "metadatas", "distances"]
+        )
+
+    def defended(text: str) -> object:
+        return guard.query(text, K)
+
+    sides: dict[str, Callable[[str], object]] = {"plain": plain, "defended": defended}
+    elapsed: dict[str, list[float]] = {name: [] for name in sides}
+    for text in (query.text for query in ALL):
+        for ask in sides.values():
+            ask(text)
+    for turn in range(rounds):
+        for place, query in enumerate(ALL):
+            order = list(sides) if (turn + place) % 2 else list(sides)[::-1]
+            for name in order:
+                start = time.perf_counter()
+                sides[name](query.text)
+                elapsed[name].append(time.perf_counter() - start)
+    figures: dict[str, Any] = {"chunks": collection.count(), "queries": len(elapsed["plain"])}
+    for percent in (50, 95):
+        values = {name: float(np.quantile(times, percent / 100)) for name, times in elapsed.items()}
+        figures[f"p{percent}_ms"] = {name: round(1e3 * value, 2) for name, value in values.items()}
+        figures[f"ratio_p{percent}"] = round(values["defended"] / values["plain"], 2)
+    return figures
+
+
+def cold(store: Path, rounds: int) -> dict[str, Any]:
+    """Start fresh processes in turn; a serving process of the store is there, as after any use of the index."""
+    commands = {
+        "import chromadb": [sys.executable, "-c", "import chromadb"],
+        "codeguard query": [
+            sys.executable,
+            "-m",
+            "codeguard",
+            "query",
+            "calculate factorial",
+            "--store",
+            str(store),
+        ],
+    }
+    elapsed: dict[str, list[float]] = {name: [] for name in commands}
+    for turn in range(rounds + 1):
+        for name, command in commands.items():
+            start = time.perf_counter()
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            if turn:
+                elapsed[name].append(time.perf_counter() - start)
+    medians = {name: statistics.median(times) for name, times in elapsed.items()}
+    return {
+        "seconds": {name: round(value, 3) for name, value in medians.items()},
+        "ratio": round(medians["codeguard query"] / medians["import chromadb"], 2),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print the figures and write JSON."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--every", type=int, default=12, help="take every n-th file of the standard library")
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--embedding", default="auto")
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as home:
+        root, store = Path(home) / "corpus", Path(home) / "store"
+        corpus(root, given.every)
+        settings = Settings(store=str(store), root=str(root), embedding=given.embedding, fixed_seed=SEED)
+        trusted = [root / TRUSTED, root / "library"]
+        with CodeGuard.open(settings=settings, trust=trusted) as guard:
+            report = guard.index([root])
+            figures: dict[str, Any] = {
+                "embedding": report.embedding,
+                "running": in_process(guard, Path(home) / "plain", given.rounds),
+            }
+        figures["cold"] = cold(store, max(3, given.rounds // 2))
+    figures["load"] = os.getloadavg()[0]
+    print(json.dumps(figures, indent=1))
+    if given.json:
+        given.json.parent.mkdir(parents=True, exist_ok=True)
+        given.json.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
