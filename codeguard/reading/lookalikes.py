@@ -24,13 +24,14 @@ _GLYPHS = (("rn", "m"), ("vv", "w"), ("0", "o"), ("1", "l"), ("3", "e"), ("5", "
 _ORDINARY = """
 action actions admin alerts app apps args arrows asset assets async attrs auth backend backends bars base bases
 batch block blocks boxes brew build builder builds cache caches call calls capture cells chains charm chart charts
-check checks clack class classes clean clerk client clients clock clocks clone close cloud code codec codecs color
+check checks clack
+command commands cpython class classes clean clerk client clients clock clocks clone close cloud code codec codecs color
 colors colours comments commons config configs connects context contexts control convert cores count counts cover
 cross curses custom dates decorators default defaults demo demos depth design detect docker docs draft driver
 drivers editor engine engines entity env error errors eventing example examples express fakes farm field fields
 fixture fixtures flags flash flow flows force format formats forms frame frames from_ graph graphs group groups
 handler handlers health helper helpers hooks host hosts images index inspect item items keyboard keys label labels
-layer layers layout legacy library limit links lists loader local locale locks logger loggers loggings login logs
+layer layers layout legacy library limit links lists loader local locale locker locks logger loggers loggings login logs
 main manage manager marks mask masks match maths media merge merges meta method methods metric metrics migrate mind
 mixin mixins mocks mode model models modes module modules mono move native nodes notes notify number numbers object
 objects option options order orders packages page pages parse parser parsers parses part parts pass paths patch
@@ -46,7 +47,7 @@ string strings struct style styles support switch symbol system table tables tag
 templates tenant terms test testing tests text texts theme thread ticket time timer timers times title token tokens
 tool tools topic torches trace track train trait tree trees types unit units update updates upload urls user users
 util utils value values vector vendor verify version video view views vision visual watch web weather widget
-widgets window word words work worker workers world wrapper write writer xray xrays zone
+widgets window word words work worker workers world win32con wrapper write writer xray xrays zone
 """
 ORDINARY = frozenset(_ORDINARY.split())
 

@@ -16,6 +16,7 @@ FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 LEAST_TOKENS = 14  # of both functions together
 TELLING_TOKENS = 120  # of both together: so much code is no coincidence, whatever it is called
 MOST_REPLACED = 3
+MOST_ADDED = 6
 NAMED_SHARE = 0.3
 UNNAMED_SHARE = 0.1
 
@@ -127,7 +128,12 @@ def _compared(own: tuple[Statement, ...], chunk: Chunk, twin: Twin) -> Differenc
 
 def _is_copy(twin: Twin, found: Difference, chunk: Chunk) -> bool:
     """Say whether so much agrees that the rest was changed, not written anew."""
-    if found.size < LEAST_TOKENS or not found.telling or found.replaced > MOST_REPLACED:
+    if (
+        found.size < LEAST_TOKENS
+        or not found.telling
+        or found.replaced > MOST_REPLACED
+        or found.added > MOST_ADDED
+    ):
         return False
     own, other = chunk.symbol.rpartition("."), twin.function.symbol.rpartition(".")
     named = twin.named and (own[0] == other[0] or found.size >= TELLING_TOKENS)

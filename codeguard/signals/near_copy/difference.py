@@ -12,7 +12,8 @@ from enum import IntEnum
 from codeguard.reading.shingles import Token
 from codeguard.reading.statements import ITSELF, Statement, is_variable
 
-MAX_HUNKS = 3
+MAX_HUNKS = 8
+MAX_CHANGED_HUNKS = 3
 MAX_RUN = 300  # tokens of a changed stretch that are compared one by one
 COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!=", "in", "not", "is", "===", "!=="})
 _OPERATORS = "+ - * / // % ** & | ^ << >> and or && || ! += -= *= /= //= %= @"
@@ -61,7 +62,8 @@ class Difference:
     """All that differs between two functions.
 
     `size` counts the tokens of both, `share` is the part of them that
-    differ, 0 to 1. `replaced` counts statements that have no equal.
+    differ, 0 to 1. `replaced` counts statements of the original that have
+    no equal, `added` those of the copy.
     `telling` says that more of the bodies agrees than differs.
     """
 
@@ -69,19 +71,22 @@ class Difference:
     share: float
     size: int
     replaced: int
+    added: int
     telling: bool
 
 
 def difference(
     trusted: Sequence[Statement], trusted_text: str, copy: Sequence[Statement], copy_text: str
 ) -> Difference | None:
-    """Compare two functions statement by statement; None where they differ in more than `MAX_HUNKS` places."""
+    """Compare two functions statement by statement; None where they differ in too many places."""
     matcher = SequenceMatcher(
         None, [item.key for item in trusted], [item.key for item in copy], autojunk=False
     )
     blocks = matcher.get_opcodes()
     hunks = [block for block in blocks if block[0] != "equal"]
-    if len(hunks) > MAX_HUNKS:
+    changed = sum(end > begin for _, begin, end, _, _ in hunks)
+    # Statements put in between hide a change, so one change may have more of them around it.
+    if len(hunks) > (MAX_HUNKS if changed <= 1 else MAX_CHANGED_HUNKS):
         return None
     size = sum(len(item.key) for item in (*trusted, *copy))
     pairs = [
@@ -103,7 +108,8 @@ def difference(
         tuple(changes),
         differing / max(1, size),
         size,
-        sum(max(end - begin, other_end - other) for _, begin, end, other, other_end in hunks),
+        sum(max(end - begin, other_end - other) for _, begin, end, other, other_end in hunks if end > begin),
+        sum(other_end - other for _, begin, end, other, other_end in hunks if end == begin),
         _body_size(trusted) + _body_size(copy) - differing >= differing,
     )
 
@@ -255,7 +261,7 @@ def _exchanged(
             for one, other in _variables(first, second)
             if usual[one] != other or origins[other].most_common(1)[0][0] != one
         ]
-        if wrong and found < MAX_HUNKS:
+        if wrong and found < MAX_CHANGED_HUNKS:
             found += 1
             yield Change(
                 "exchanged variable",
