@@ -146,6 +146,12 @@ def run_filter(program: bytes, architecture: int, number: int, arguments: tuple[
             at += if_true if holds else if_false
 
 
+BY_ARGUMENT = {
+    *("mmap", "mprotect", "clone", "read", "write", "madvise"),
+    *("clock_gettime", "clock_getres", "clock_nanosleep"),
+}
+
+
 @pytest.mark.parametrize("machine", [0, 1], ids=["x86-64", "arm64"])
 def test_every_number_gets_the_answer_of_its_table(machine: int) -> None:
     names = {numbers[machine]: name for name, numbers in syscalls.NUMBERS.items()}
@@ -155,7 +161,7 @@ def test_every_number_gets_the_answer_of_its_table(machine: int) -> None:
         name = names.get(number)
         for program, allowed in ((zygote, syscalls.COMPUTE | syscalls.ZYGOTE), (child, syscalls.COMPUTE)):
             found = run_filter(program, architecture, number)
-            if name in ("mmap", "mprotect", "clone", "read", "write"):
+            if name in BY_ARGUMENT:
                 continue
             if name in allowed:
                 assert found == bpf.ALLOW, name
@@ -172,6 +178,15 @@ def test_every_number_gets_the_answer_of_its_table(machine: int) -> None:
     assert run_filter(child, architecture, number["mmap"], (0, 0, 3)) == bpf.ALLOW
     assert run_filter(child, architecture, number["mprotect"], (0, 0, 5)) == refused
     assert run_filter(child, architecture, number["clone"], (17,)) == refused
+    invalid = bpf.ERRNO | 22
+    for advice in range(120):
+        expected = bpf.ALLOW if advice in (0, 1, 2, 3, 4, 8, 14, 15) else invalid
+        assert run_filter(child, architecture, number["madvise"], (0, 4096, advice)) == expected
+    for name in ("clock_gettime", "clock_getres", "clock_nanosleep"):
+        for clock in (0, 1, 3, 11):
+            assert run_filter(child, architecture, number[name], (clock,)) == bpf.ALLOW
+        for clock in (12, 0xFFFFFFF2, 0xFFFFFFFFFFFFFFF2):
+            assert run_filter(child, architecture, number[name], (clock,)) == invalid
     assert run_filter(zygote, architecture, number["clone"], (0x01200011,)) == bpf.ALLOW
     assert run_filter(zygote, architecture, number["clone"], (0x01200011 | 0x100,)) == refused
     assert run_filter(zygote, 0x40000003, number["write"]) == bpf.KILL

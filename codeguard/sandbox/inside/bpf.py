@@ -31,6 +31,9 @@ _SIGCHLD = 17
 # a thread, a namespace or a shared address space
 _NOT_FORK = 0xFFFFFFFF & ~(0x01000000 | 0x00200000 | _SIGCHLD)
 _PROT_EXEC = 4
+_CLOCKS = 12  # CLOCK_REALTIME, 0, to CLOCK_TAI, 11
+# MADV_NORMAL, RANDOM, SEQUENTIAL, WILLNEED, DONTNEED, FREE, HUGEPAGE, NOHUGEPAGE
+_ADVICE = (0, 1, 2, 3, 4, 8, 14, 15)
 
 Instruction = tuple[int, int, int, int]
 Program = list[Instruction]
@@ -52,6 +55,17 @@ def _when_equal(index: int, value: int, action: int, otherwise: int) -> Program:
 
 def _unless_bits(index: int, bits: int, action: int, otherwise: int) -> Program:
     return [_argument(index), (_JSET, 1, 0, bits), *_return(action), *_return(otherwise)]
+
+
+def _when_one_of(index: int, values: tuple[int, ...], action: int, otherwise: int) -> Program:
+    """Compare the low half of an argument with several values."""
+    jumps = [(_JEQ, len(values) - place, 0, value) for place, value in enumerate(values)]
+    return [_argument(index), *jumps, *_return(otherwise), *_return(action)]
+
+
+def _when_below(index: int, bound: int, action: int, otherwise: int) -> Program:
+    """Compare the low half of an argument as an unsigned number: a negative one is large."""
+    return [_argument(index), (_JGE, 1, 0, bound), *_return(action), *_return(otherwise)]
 
 
 def _tree(cases: list[tuple[int, Program]]) -> Program:
@@ -104,6 +118,11 @@ def _common() -> dict[str, Program]:
     # memory is never made executable: what is not loaded yet never runs as machine code
     for name in ("mmap", "mprotect"):
         programs[name] = _unless_bits(2, _PROT_EXEC, ALLOW, ERRNO | errno.EPERM)
+    # others share memory with other processes, or break it
+    programs["madvise"] = _when_one_of(2, _ADVICE, ALLOW, ERRNO | errno.EINVAL)
+    # a clock's number may hold another process' id: how busy that one is, is not for the child
+    for name in ("clock_gettime", "clock_getres", "clock_nanosleep"):
+        programs[name] = _when_below(0, _CLOCKS, ALLOW, ERRNO | errno.EINVAL)
     return programs
 
 

@@ -252,7 +252,7 @@ _COMPUTE = words(
     "close fstat lseek munmap brk rt_sigaction rt_sigprocmask rt_sigreturn mremap madvise sched_yield",
     "nanosleep clock_nanosleep getpid gettid getppid getuid geteuid getgid getegid getcwd exit exit_group",
     "futex restart_syscall clock_gettime clock_getres gettimeofday time times getrusage sigaltstack",
-    "getrandom set_robust_list rseq membarrier getcpu set_tid_address uname",
+    "getrandom set_robust_list rseq getcpu set_tid_address uname",
 )
 
 # What the zygote needs beyond that: to fork, feed, watch, limit and bury its children.
@@ -285,7 +285,7 @@ _REFUSED: dict[int, list[str]] = {
         "chroot pivot_root unshare setns sethostname settimeofday clock_settime reboot sync syslog sysinfo",
         "umask mlock munlock mlockall shmget shmat shmctl semget epoll_create epoll_create1 epoll_ctl",
         "epoll_wait epoll_pwait epoll_pwait2 eventfd eventfd2 inotify_init inotify_init1 close_range",
-        "landlock_create_ruleset landlock_add_rule landlock_restrict_self",
+        "landlock_create_ruleset landlock_add_rule landlock_restrict_self membarrier",
     ),
     # glibc falls back to clone, whose flags a filter can read; clone3's it cannot
     errno.ENOSYS: ["clone3"],

@@ -15,6 +15,7 @@ from attacks import (
     introspection,
     kernel,
     network,
+    overlooked,
     policy,
     processes,
     procfs,
@@ -34,6 +35,7 @@ CATEGORIES: dict[str, tuple[Attack, ...]] = {
     "processes": processes.ATTACKS,
     "procfs": procfs.ATTACKS,
     "kernel": kernel.ATTACKS,
+    "overlooked": overlooked.ATTACKS,
     "signals": signals.ATTACKS,
     "resources": resources.ATTACKS,
     "floods": floods.ATTACKS,
@@ -54,7 +56,7 @@ ALL = tuple(
 # What crosses where one layer of the operating system is missing, so that only this layer stands
 # before it: a residual risk. The two seccomp filters count as one layer.
 ONLY_LAYER: dict[tuple[str, ...], frozenset[str]] = {
-    ("namespaces",): frozenset({"environment/host-name", "environment/host-name-uname"}),
+    ("namespaces",): frozenset({"environment/host-name-uname"}),
     ("capabilities",): frozenset(),
     ("landlock",): frozenset(),
     ("seccomp",): frozenset(),
@@ -67,6 +69,7 @@ ONLY_LAYER: dict[tuple[str, ...], frozenset[str]] = {
             "network/keyring",
             "network/system-v-shared-memory",
             "network/system-v-message",
+            "overlooked/semaphore",
             # within the attacker's own process: more of the kernel to attack, no effect by itself
             "kernel/compare-processes",
             "kernel/executable-memory",
@@ -74,6 +77,15 @@ ONLY_LAYER: dict[tuple[str, ...], frozenset[str]] = {
             "kernel/host-name-change",
             "kernel/personality",
             "kernel/ptrace-child",
+            "overlooked/adopted-orphans",
+            "overlooked/another-process-clock",
+            "overlooked/every-processor-interrupted",
+            "overlooked/kernel-timer",
+            "overlooked/larger-pipe",
+            "overlooked/memory-policy",
+            "overlooked/merged-memory",
+            "overlooked/segment-table",
+            "overlooked/thread-register",
             # a frame written by a handler instead of the function
             "spoofing/frame-by-handler",
         }
