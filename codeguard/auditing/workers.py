@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from typing import TYPE_CHECKING
 
 from codeguard.auditing.inspecting import Inspected, Inspector, Source, own_finding
 from codeguard.auditing.rules import AUDIT
 from codeguard.signals import Context, load_file_signals
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 WORTH_A_PROCESS = 400_000  # bytes: about the text that is looked at while a process starts
 BATCH = 12  # files
@@ -48,6 +49,8 @@ def inspect_all(
 def _in_processes(
     sources: Sequence[Source], context: Context, workers: int, keep: bool, progress: Progress
 ) -> Iterator[Inspected]:
+    from concurrent.futures.process import BrokenProcessPool  # few files need none of it
+
     left = [sources[start : start + BATCH] for start in range(0, len(sources), BATCH)]
     done = 0
     while left:
@@ -70,6 +73,8 @@ def _in_processes(
 
 def _one_by_one(batch: Sequence[Source], context: Context, keep: bool) -> Iterator[Inspected]:
     """Yield each file's result from one process, and from another after each file that ended it."""
+    from concurrent.futures.process import BrokenProcessPool
+
     left = list(batch)
     while left:
         with _safe_path(), _pool(1, context, keep) as pool:
@@ -100,6 +105,9 @@ def _safe_path() -> Iterator[None]:
 
 
 def _pool(workers: int, context: Context, keep: bool) -> ProcessPoolExecutor:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     # Not fork: the caller may hold threads and a sandbox. The server imports what all workers need, once.
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     start = multiprocessing.get_context(method)

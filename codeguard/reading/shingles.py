@@ -11,16 +11,11 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from heapq import nsmallest
 
 RUN = 4  # tokens a shingle
 SKETCH = 24  # hashes kept a text
 MAX_TOKENS = 20_000
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_MIXER = np.uint64(0xBF58476D1CE4E5B9)
-_SHIFT = np.uint64(29)
 
 _STRING = (
     r'[rRbBuUfF]{0,2}(?:"""(?:[^"\\]|\\.|"(?!""))*+(?:""")?+'
@@ -77,27 +72,22 @@ def words_of_code(text: str, language: str) -> list[str]:
     return [string or code for _, string, code in pattern.findall(text[: MAX_TOKENS * 8]) if string or code]
 
 
-def sketch(words: list[str]) -> NDArray[np.uint64]:
+def sketch(words: list[str]) -> tuple[int, ...]:
     """Return up to `SKETCH` sorted hashes of a text's token runs; names count as one word, strings too.
 
-    Equal on every machine and in every run. Empty below `RUN` tokens.
+    Equal in every run of one build of Python, for the hash of a tuple of
+    numbers has no secret in it. Empty below `RUN` tokens. Without numpy,
+    whose import takes longer than an audit of a few files.
     """
-    if len(words) < RUN:
-        return np.empty(0, dtype=np.uint64)
     remembered: dict[str, int] = {}
-    ids = np.fromiter((_identity(words, at, remembered) for at in range(len(words))), np.uint64, len(words))
-    with np.errstate(over="ignore"):
-        mixed = ids[: len(ids) - RUN + 1].copy()
-        for offset in range(1, RUN):
-            mixed = (mixed * _MULTIPLIER) ^ ids[offset : len(ids) - RUN + 1 + offset]
-        mixed = (mixed ^ (mixed >> _SHIFT)) * _MIXER
-        mixed ^= mixed >> _SHIFT
-    return np.unique(mixed)[:SKETCH]
+    ids = [_identity(words, at, remembered) for at in range(len(words))]
+    runs = zip(*(ids[offset:] for offset in range(RUN)), strict=False)
+    return tuple(nsmallest(SKETCH, set(map(hash, runs))))
 
 
-def resemblance(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:
+def resemblance(first: tuple[int, ...], second: tuple[int, ...]) -> float:
     """Return the estimated part of their token runs that two texts share, 0 to 1."""
-    mine, others = set(first.tolist()), set(second.tolist())
+    mine, others = set(first), set(second)
     both = mine & others
     if not both:
         return 0.0

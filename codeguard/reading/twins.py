@@ -8,9 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from codeguard.models import Chunk, ChunkKind, SourceFile
 from codeguard.reading.shingles import resemblance, sketch, words_of_code
 
@@ -38,7 +35,7 @@ class TrustedFunction:
     language: str
     text: str
     imports: tuple[str, ...]
-    sketch: NDArray[np.uint64]
+    sketch: tuple[int, ...]
 
     @property
     def origin(self) -> str:
@@ -73,7 +70,7 @@ class TrustedFunctions:
         for number, function in enumerate(self.functions):
             self._by_name.setdefault(name_words(function.symbol), []).append(number)
             self._texts.add(_digest(words_of_code(function.text, function.language)))
-            for key in function.sketch[:PROBES].tolist():
+            for key in function.sketch[:PROBES]:
                 bucket = self._by_hash.setdefault(key, [])
                 if len(bucket) < MAX_BUCKET:
                     bucket.append(number)
@@ -98,7 +95,7 @@ class TrustedFunctions:
         words, owner = name_words(chunk.symbol), chunk.symbol.rpartition(".")[0]
         named = set(self._by_name.get(words, ())) if words else set()
         met: Counter[int] = Counter()
-        for key in own[:PROBES].tolist():
+        for key in own[:PROBES]:
             met.update(self._by_hash.get(key, ()))
         alike = [number for number, shared in met.most_common(MAX_SCORED) if shared > 1]
         scored: list[Twin] = []

@@ -14,9 +14,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from codeguard.models import Chunk, ChunkKind, Confidence, Severity
 from codeguard.reading import Reading
 from codeguard.reading.description import Wording, descriptions, wording
@@ -75,7 +72,7 @@ class _Known:
     text: bytes
     description: bytes
     topics: frozenset[int]
-    sketch: NDArray[np.uint64]
+    sketch: tuple[int, ...]
 
 
 class FloodingSignal:
@@ -172,7 +169,7 @@ class _Index:
         self._known.append(known)
         self._group.append(number)
         met: Counter[int] = Counter()
-        for key in known.sketch[:PROBES].tolist():
+        for key in known.sketch[:PROBES]:
             bucket = self._buckets.setdefault(key, [])
             met.update(bucket)
             if len(bucket) < MAX_BUCKET:

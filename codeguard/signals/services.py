@@ -27,7 +27,7 @@ def services_for(
     if TRUSTED in needed:
         services[TRUSTED] = files
     if TRUSTED_FUNCTIONS in needed:
-        from codeguard.reading.twins import TrustedFunctions  # brings numpy
+        from codeguard.reading.twins import TrustedFunctions
 
         services[TRUSTED_FUNCTIONS] = TrustedFunctions.from_files(files)
     return services
