@@ -28,7 +28,7 @@ from codeguard.reading.guards import facts
 from codeguard.reading.names import Names
 
 DEEPEST = 110
-STEPS_PER_FILE = 600_000
+STEPS_PER_FILE = 300_000
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 

@@ -32,6 +32,7 @@ from codeguard.reading.flowvalues import (
 from codeguard.reading.names import Names
 from codeguard.reading.scopes import FunctionNode
 
+_TWICE = 3  # loops within loops that are run twice, for what one round leaves to the next
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _CONVERSIONS = frozenset({"int", "float", "uuid.UUID", "ipaddress.ip_address", "datetime.date.fromisoformat"})
 
@@ -150,12 +151,13 @@ class Flow:
     def _run(self, body: Sequence[ast.stmt], state: State) -> bool:
         """Run statements on a state; return whether the flow goes on after them."""
         evaluation = self._evaluation
-        if evaluation.depth > DEEPEST or evaluation.steps < 0:
+        if evaluation.depth > DEEPEST:
             return True
         evaluation.depth += 1
         try:
             for statement in body:
-                run = _RUN.get(type(statement))
+                evaluation.steps -= len(state.names)  # what copying and merging the state costs
+                run = _RUN.get(type(statement)) if evaluation.steps > 0 else None
                 if run is not None and not run(self, statement, state):
                     return False
             return True
@@ -286,14 +288,14 @@ class Flow:
         return True
 
     def _for(self, node: ast.For | ast.AsyncFor, state: State) -> bool:
-        for _ in range(2):
+        for _ in range(2 if len(self._loops) < _TWICE else 1):
             inner = state.copy()
             self._evaluation.bind(node.target, self._evaluation.value(node.iter, inner), inner)
             self._loop(node.body, inner, state)
         return self._run(node.orelse, state) if node.orelse else True
 
     def _while(self, node: ast.While, state: State) -> bool:
-        for _ in range(2):
+        for _ in range(2 if len(self._loops) < _TWICE else 1):
             inner = state.copy()
             self._evaluation.value(node.test, inner)
             self._evaluation.assume(node.test, True, inner)

@@ -97,7 +97,7 @@ class Names:
             return found
         owner, _, attribute = symbol.rpartition(".")
         for base in self._bases(owner, 0) if owner else ():
-            found = self.definition(f"{base}.{attribute}") if base.startswith(":") else None
+            found = self.scopes.definitions.get(f"{base[1:]}.{attribute}") if base.startswith(":") else None
             if found is not None:
                 return found
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -22,6 +23,7 @@ _SCOPES = (
 )
 _BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.Match, ast.ExceptHandler)
 _MOST_ELEMENTS = 8
+_MOST_BINDINGS = 64
 
 
 class BindingKind(Enum):
@@ -73,6 +75,7 @@ class Scopes:
         self, tree: ast.Module, nodes: Sequence[ast.AST], parents: Mapping[ast.AST, ast.AST]
     ) -> None:
         self._parents = parents
+        self._ordered: dict[int, list[Binding]] = {}  # by the list's identity; the lists live as long
         self.module = Scope(tree, None, "")
         self._by_node: dict[ast.AST, Scope] = {tree: self.module}
         self.definitions: dict[str, FunctionNode | ast.ClassDef] = {}
@@ -130,15 +133,16 @@ class Scopes:
         """
         if len(bindings) == 1:
             return bindings
-        ordered = sorted(bindings, key=lambda item: (item.line, item.column))
+        ordered = self._in_order(bindings)
+        last = len(ordered)
+        path: dict[ast.AST, str] = {}
         if found is scope:
             place = (getattr(use, "lineno", 0), getattr(use, "col_offset", 0))
-            before = [item for item in ordered if (item.line, item.column) <= place]
+            last = bisect_right(ordered, place, key=lambda item: (item.line, item.column)) or len(ordered)
             path = self._branches(use)
-        else:
-            before, path = ordered, {}
         kept: list[Binding] = []
-        for item in reversed(before or ordered):
+        for index in range(last - 1, max(-1, last - 1 - _MOST_BINDINGS), -1):
+            item = ordered[index]
             kept.append(item)
             branches = self._branches(item.node)
             if not item.open_ended and all(
@@ -146,6 +150,12 @@ class Scopes:
             ):
                 break
         return [item for item in reversed(kept) if not self._excluded(item, path)]
+
+    def _in_order(self, bindings: list[Binding]) -> list[Binding]:
+        known = self._ordered.get(id(bindings))
+        if known is None or len(known) != len(bindings):
+            known = self._ordered[id(bindings)] = sorted(bindings, key=lambda item: (item.line, item.column))
+        return known
 
     def _excluded(self, item: Binding, path: dict[ast.AST, str]) -> bool:
         """Whether a binding stands in the other arm of an `if` that the use is in."""
