@@ -87,6 +87,8 @@ class Settings:
     `store` is a folder or the URL of a Chroma server; `state_dir` holds the
     catalog, cached evidence, manifest and seed (the store's folder unless the
     store is remote). `specs` are folders of the user's own TOML specs.
+    `cluster` is the address of a dask scheduler that does the heavy work
+    instead of `jobs` processes here.
     `share` lets a process of ours hold an embedded store and serve every
     process of this user, until it was idle for `share_idle_s` seconds;
     without it the store belongs to one process at a time.
@@ -101,6 +103,7 @@ class Settings:
     embedding: str = "auto"
     specs: tuple[str, ...] = ()
     jobs: int | None = None
+    cluster: str | None = None
     lexical_weight: float | None = None
     share: bool = True
     share_idle_s: float = 60.0
@@ -176,6 +179,7 @@ def _settings(table: Mapping[str, Any], where: str) -> Settings:
         "embedding": str,
         "specs": list,
         "jobs": int,
+        "cluster": str,
         "lexical_weight": float,
         "share": bool,
         "share_idle_s": float,

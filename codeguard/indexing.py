@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,24 +14,28 @@ from pathlib import Path
 import numpy as np
 
 from codeguard.catalog import FileState
-from codeguard.chunking import CHUNKER_ID, chunk_file
+from codeguard.chunking import CHUNKER_ID
+from codeguard.chunktasks import chunked
 from codeguard.discovery import FoundFile, discover, read_file
 from codeguard.embedding.base import Vectors
 from codeguard.errors import CorpusError, ManifestError, NothingToDoError
+from codeguard.executor import open_executor
 from codeguard.index_report import Convicted, IndexReport
 from codeguard.judging import Judge
 from codeguard.models import Chunk, Skipped, SourceFile
 from codeguard.perplexity import PerplexityModel
 from codeguard.provenance import BUNDLE_NAME, MANIFEST_NAME, FileEntry, Manifest, unlistable
 from codeguard.retrieval_text import retrievable, retrieval_text
+from codeguard.scopes import below, scopes_of
 from codeguard.signed_trust import SignedTree, find_signed_trees, holds, verified_trees
-from codeguard.store import Row
+from codeguard.storerow import row_of
 from codeguard.unchanged import forget, remember
 from codeguard.workspace import PERPLEXITY, Workspace
 
 TRAINED_ON = "trained_on"
 REPLACED = ": it is replaced"
 FILES_A_BATCH = 64
+BYTES_A_PROCESS = 4_000_000  # less is chunked sooner than a process has started
 CACHED_VECTORS = 100_000
 
 Progress = Callable[[str, int, int], None]
@@ -101,7 +107,7 @@ class Indexer:
         self.repair(run)
         self._update_files(found, run)
         self._remove_vanished([*paths, *trust], root, {item.name for item in found}, run)
-        scopes = _scopes([*paths, *trust], root)
+        scopes = scopes_of([*paths, *trust], root)
         self._update_trust(trusted_names, {item.name for item in found}, trees, scopes)
         judge = Judge(self._workspace, self._progress)
         checked = judge.run()
@@ -121,38 +127,55 @@ class Indexer:
 
     def _update_files(self, files: Sequence[FoundFile], run: _Run) -> None:
         known = self._catalog.files()
+        changed = [
+            item for item in files if known.get(item.name) is None or not _same(item, known[item.name])
+        ]
+        run.unchanged += len(files) - len(changed)
+        states: deque[FileState] = deque()
         batch: list[tuple[SourceFile, FileState]] = []
-        for position, found in enumerate(files):
-            self._progress("files", position, len(files))
-            state = known.get(found.name)
-            if state is not None and (state.size, state.mtime_ns) == (found.size, found.mtime_ns):
-                run.unchanged += 1
-                continue
-            read = self._read(found, state, run)
-            if read is not None:
-                batch.append(read)
-            if len(batch) >= FILES_A_BATCH:
-                self._write(batch, run)
-                batch = []
-        self._write(batch, run)
-        self._progress("files", len(files), len(files))
+        with open_executor(self._jobs(changed), self._workspace.settings.cluster) as executor:
+            sources = self._read(changed, known, states, run)
+            for file in chunked(executor, sources):
+                state = states.popleft()
+                if isinstance(file, Skipped):
+                    run.skipped.append(file)
+                    continue
+                run.notes.extend(f"{file.path}: {note}" for note in file.notes)
+                batch.append((file, state))
+                if len(batch) >= FILES_A_BATCH:
+                    self._write(batch, run)
+                    batch = []
+            self._write(batch, run)
+        self._progress("files", len(changed), len(changed))
+
+    def _jobs(self, changed: Sequence[FoundFile]) -> int:
+        """Return how many processes are worth their start."""
+        most = self._workspace.settings.jobs or os.cpu_count() or 1
+        return min(most, 1 + sum(item.size for item in changed) // BYTES_A_PROCESS)
 
     def _read(
-        self, found: FoundFile, state: FileState | None, run: _Run
-    ) -> tuple[SourceFile, FileState] | None:
-        try:
-            data = read_file(found)
+        self,
+        changed: Sequence[FoundFile],
+        known: Mapping[str, FileState],
+        states: deque[FileState],
+        run: _Run,
+    ) -> Iterator[tuple[str, bytes]]:
+        """Yield name and content of what has to be chunked, and put down its state."""
+        for position, found in enumerate(changed):
+            self._progress("files", position, len(changed))
+            try:
+                data = read_file(found)
+            except CorpusError as error:  # it changed since it was found
+                run.skipped.append(Skipped(found.name, str(error)))
+                continue
             digest = hashlib.sha256(data).hexdigest()
-            if state is not None and state.sha256 == digest:
+            before = known.get(found.name)
+            if before is not None and before.sha256 == digest:
                 self._catalog.touch(found.name, found.mtime_ns)
                 run.unchanged += 1
-                return None
-            file = chunk_file(found.name, data)
-        except CorpusError as error:  # it changed since it was found
-            run.skipped.append(Skipped(found.name, str(error)))
-            return None
-        run.notes.extend(f"{file.path}: {note}" for note in file.notes)
-        return file, FileState(len(data), found.mtime_ns, digest)
+                continue
+            states.append(FileState(len(data), found.mtime_ns, digest))
+            yield found.name, data
 
     def _write(self, batch: Sequence[tuple[SourceFile, FileState]], run: _Run) -> None:
         if not batch:
@@ -205,11 +228,11 @@ class Indexer:
         return np.stack([run.vectors[text] for text in texts])
 
     def _remove_vanished(self, paths: Sequence[Path], root: Path, present: set[str], run: _Run) -> None:
-        scopes = _scopes(paths, root)
+        scopes = scopes_of(paths, root)
         vanished = [
             name
             for name in self._catalog.files()
-            if name not in present and any(_below(name, scope) for scope in scopes)
+            if name not in present and any(below(name, scope) for scope in scopes)
         ]
         if vanished:
             run.changed = True
@@ -360,42 +383,12 @@ class Indexer:
         )
 
 
-def row_of(id_: str, chunk: Chunk) -> Row:
-    """Return what the vector store holds for a chunk beside its vector."""
-    metadata = {
-        "path": chunk.path,
-        "symbol": chunk.symbol,
-        "kind": chunk.kind.value,
-        "language": chunk.language,
-        "sha256": chunk.sha256,
-    }
-    return Row(id_, chunk.text, metadata)
+def _same(found: FoundFile, state: FileState) -> bool:
+    return (state.size, state.mtime_ns) == (found.size, found.mtime_ns)
 
 
 def _decided(tree: SignedTree, trees: Sequence[SignedTree], scopes: Sequence[str]) -> bool:
     """Say whether this run decides about a tree: finds it again, or walks over it without trusting it."""
     return any(tree.folder == new.folder for new in trees) or any(
-        _below(part, scope) for part in tree.parts for scope in scopes
+        below(part, scope) for part in tree.parts for scope in scopes
     )
-
-
-def _below(name: str, scope: str) -> bool:
-    return scope == "" or name == scope or name.startswith(scope + "/")
-
-
-def _scopes(paths: Sequence[Path], root: Path) -> list[str]:
-    """Return the names that paths have in the index, of paths within each other the outermost; empty for the root."""
-    resolved = {path.resolve() for path in paths}
-    outermost = [
-        path
-        for path in resolved
-        if not any(path != other and path.is_relative_to(other) for other in resolved)
-    ]
-    names = [
-        path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name for path in outermost
-    ]
-    return ["" if name == "." else name for name in names]
-
-
-def _under(name: str, scope: str) -> bool:
-    return scope in ("", name) or name.startswith(scope + "/")

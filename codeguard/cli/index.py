@@ -15,6 +15,7 @@ from codeguard.cli.output import Progress, guarded, read_settings, say_block, sa
 @click.option("--store", help="Folder, or http(s)://host:port of a Chroma server.  [default: .codeguard]")
 @click.option("--embedding", help="auto, minilm, lexical, …; see `codeguard doctor`.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Worker processes.  [default: one a core]")
+@click.option("--cluster", help="Address of a dask scheduler (tcp://host:port) instead of processes here.")
 @click.option("--quarantine", is_flag=True, help="Keep convicted functions out of the collection.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.pass_context
@@ -26,6 +27,7 @@ def index(
     store: str | None,
     embedding: str | None,
     jobs: int | None,
+    cluster: str | None,
     quarantine: bool,
     format_: str,
 ) -> None:
@@ -37,7 +39,7 @@ def index(
     from codeguard.formats.index import index_json, index_text
     from codeguard.unchanged import unchanged_report
 
-    settings = read_settings(context, store=store, embedding=embedding, jobs=jobs)
+    settings = read_settings(context, store=store, embedding=embedding, jobs=jobs, cluster=cluster)
     trusted = [Path(path) for path in trust or settings.defense.trust_paths]
     report = unchanged_report(settings, [Path(path) for path in paths], trusted, quarantine)
     if report is None:

@@ -16,11 +16,12 @@ import numpy as np
 from codeguard.checks import checkable
 from codeguard.embedding.base import Vectors as Matrix
 from codeguard.errors import StoreError
-from codeguard.indexing import Indexer, row_of
+from codeguard.indexing import Indexer
 from codeguard.retrieval_text import retrieval_text
 from codeguard.store import Row
 from codeguard.storecare.disk import folder_bytes
 from codeguard.storecare.expected import expected
+from codeguard.storerow import row_of
 from codeguard.workspace import Workspace
 
 BUSY_S = 30.0

@@ -11,10 +11,11 @@ import numpy as np
 
 from codeguard.catalog import chunk_ids
 from codeguard.errors import StoreError
-from codeguard.indexing import Indexer, row_of
+from codeguard.indexing import Indexer
 from codeguard.models import Chunk, text_digest
 from codeguard.retrieval_text import retrieval_text
 from codeguard.storecare.expected import Batch, expected
+from codeguard.storerow import row_of
 from codeguard.workspace import Workspace
 
 SAMPLE = 256
