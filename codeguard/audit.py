@@ -26,7 +26,7 @@ from codeguard.discovery import discover
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.findings import AuditReport, Finding, Standing, with_fingerprints
 from codeguard.models import Confidence, Skipped
-from codeguard.signals import Context, load_corpus_signals, load_file_signals
+from codeguard.signals import Context, CorpusSignal, FileSignal, load_all
 from codeguard.signals.services import services_for
 
 if TYPE_CHECKING:
@@ -106,9 +106,10 @@ class _Audit:
         self._options = options
         self._settings = settings
         self._progress = progress
-        self._signals = load_file_signals()
-        self._corpus = load_corpus_signals()
-        options.selection.check(all_rules())
+        registered = load_all()
+        self._signals = [item for item in registered if isinstance(item, FileSignal)]
+        self._corpus = [item for item in registered if isinstance(item, CorpusSignal)]
+        options.selection.check(all_rules(registered))
         self._index = self._open_index(stack)
         self._sources, self._skipped, root = self._found()
         self._base = self._trusted(root)
@@ -195,7 +196,9 @@ class _Audit:
             self._progress("files", done, total)
 
         jobs = self._options.jobs or self._settings.jobs
-        return list(inspect_all(self._sources, self._context, jobs=jobs, keep=keep, progress=progress))
+        return list(
+            inspect_all(self._sources, self._context, self._signals, jobs=jobs, keep=keep, progress=progress)
+        )
 
     def _behavior(self, inspected: Sequence[Inspected]) -> Checked:
         if not (self._options.behavior and self._settings.defense.enable_behavior):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from codeguard.auditing.inspecting import Inspected, Inspector, Source, own_finding
 from codeguard.auditing.rules import AUDIT
-from codeguard.signals import Context, load_file_signals
+from codeguard.signals import Context, FileSignal, load_file_signals
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -24,6 +24,7 @@ Progress = Callable[[int, int], None]
 def inspect_all(
     sources: Sequence[Source],
     context: Context,
+    signals: Sequence[FileSignal] | None = None,
     *,
     jobs: int | None = None,
     keep: bool = True,
@@ -31,13 +32,14 @@ def inspect_all(
 ) -> Iterator[Inspected]:
     """Yield what the static signals say of each file, in the order of the sources.
 
-    `jobs` bounds the worker processes (default: one a core). A file on which
-    a worker dies is a finding of its own.
+    `signals` are the registered ones, where they are loaded already; worker
+    processes load their own. `jobs` bounds those (default: one a core). A
+    file on which a worker dies is a finding of its own.
     """
     size = sum(source.size for source in sources)
     workers = min(jobs or os.cpu_count() or 1, size // WORTH_A_PROCESS, len(sources) // BATCH)
     if workers <= 1:
-        inspector = Inspector(load_file_signals(), context, keep=keep)
+        inspector = Inspector(load_file_signals() if signals is None else signals, context, keep=keep)
         for position, source in enumerate(sources):
             progress(position, len(sources))
             yield inspector.inspect(source)
