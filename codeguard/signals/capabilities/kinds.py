@@ -10,11 +10,11 @@ from functools import lru_cache
 from codeguard.chunking.chunker import chunk_file
 from codeguard.models import Chunk, ChunkKind, Severity
 from codeguard.reading import Reading
-from codeguard.reading.powers import CODE, ENVIRONMENT, LOADING, NATIVE, NETWORK, PROCESS, kind_of
+from codeguard.reading.powers import CODE, ENVIRONMENT, FILES, LOADING, NATIVE, NETWORK, PROCESS, kind_of
 from codeguard.reading.twins import TrustedFunction, TrustedFunctions
 from codeguard.signals.base import Sighting
 
-RISKY = frozenset({NETWORK, PROCESS, CODE, NATIVE, LOADING, ENVIRONMENT})
+RISKY = frozenset({NETWORK, PROCESS, FILES, CODE, NATIVE, LOADING, ENVIRONMENT})
 MAX_NAMED = 4
 
 
