@@ -105,10 +105,12 @@ def _silent(view: View, node: ast.AST, name: str) -> Iterator[Found]:
 
 def _unprotected(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     assert isinstance(node, FUNCTIONS)
-    if not node.decorator_list or view.flow.entry(node) is not Reach.REMOTE:
+    if not node.decorator_list:
         return
     routes = " ".join(ast.unparse(item) for item in node.decorator_list)
     if not _SENSITIVE.search(node.name) and not _SENSITIVE.search(routes):
+        return
+    if view.flow.entry(node) is not Reach.REMOTE:
         return
     body = ast.unparse(node)
     around = " ".join(ast.unparse(item) for item in _surroundings(view))
@@ -119,6 +121,9 @@ def _unprotected(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     yield Found(node.decorator_list[0], "strangers can call this, and nothing asks who they are")
 
 
+_HEADERS = re.compile(
+    r"x-forwarded-for|x-real-ip|http_x_forwarded_for|referer|x-admin|x-user-role|x-is-admin|['\"]host"
+)
 _SENSITIVE_WORDS = re.compile(
     r"(?:delete_|remove_|export_|list_|reset_|create_)\w*|/users?\b|users?\b|user_id|requires?_?methods?|request"
 )
@@ -144,6 +149,8 @@ def _surroundings(view: View) -> list[ast.AST]:
 def _by_address(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     """Rights by a header that the client writes itself."""
     assert isinstance(node, ast.Compare)
+    if "cookie" not in view.lowered and not _HEADERS.search(view.lowered):
+        return
     for side in (node.left, *node.comparators):
         for value in [side, *view.names.values_of(side)]:
             text = ast.unparse(value)[:300]

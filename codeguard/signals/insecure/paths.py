@@ -125,9 +125,19 @@ def _beginning(names: Names, node: ast.expr) -> str:
     return ""
 
 
+def _looks_at_file(test: ast.expr) -> bool:
+    return any(
+        isinstance(part, ast.Attribute)
+        and part.attr in ("exists", "isfile", "access", "islink", "is_symlink")
+        for part in ast.walk(test)
+    )
+
+
 def _check_then_use(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     """`if os.path.exists(p): … open(p)`: in between another may swap the file."""
     assert isinstance(node, ast.If)
+    if not _looks_at_file(node.test):
+        return
     tested = [
         ast.dump(call.args[0])
         for call in ast.walk(node.test)
