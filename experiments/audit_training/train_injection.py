@@ -29,7 +29,7 @@ from codeguard.signals.injection.windows import windows
 from experiments.audit_training.corpus import HARD, Example, of_packages, written
 
 SEED = 20
-STRENGTH = 0.3  # inverse of the regularisation
+STRENGTH = 0.1  # inverse of the regularisation
 LARGEST = 280_000  # bytes of the written model
 Rows = list[set[str]]
 
@@ -58,7 +58,7 @@ def fit(injected: Rows, ordinary: Rows, packaged: Rows) -> Model:
     weight = np.array([1.0] * len(injected) + [6.0] * len(ordinary) + [1.0] * len(packaged))
     learned = LogisticRegression(C=STRENGTH, max_iter=200, solver="liblinear").fit(matrix, truth, weight)
     weights = dict(zip(names, (float(value) for value in learned.coef_[0]), strict=True))
-    return Model(weights, float(learned.intercept_[0]), 0.0, 0.0)
+    return Model(weights, float(learned.intercept_[0]), math.inf, math.inf)
 
 
 def mined(injected: Rows, ordinary: Rows, packaged: Rows, everything: Rows) -> Model:
@@ -80,10 +80,10 @@ def highest(model: Model, examples: Iterable[Example]) -> np.ndarray:
 
 
 def calibrated(model: Model, examples: Sequence[Example]) -> Model:
-    """Return the model with thresholds at 1.5 % and 0.1 % of hard comments."""
+    """Return the model with thresholds at 1.5 % and 0.3 % of hard comments."""
     scores = highest(model, _hard(examples))
     return Model(
-        model.weights, model.bias, float(np.quantile(scores, 0.985)), float(np.quantile(scores, 0.999))
+        model.weights, model.bias, float(np.quantile(scores, 0.985)), float(np.quantile(scores, 0.997))
     )
 
 

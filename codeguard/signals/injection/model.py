@@ -10,8 +10,10 @@ from functools import cache
 from importlib import resources
 
 from codeguard.signals.injection.features import features, tokens_of
+from codeguard.signals.injection.grammar import is_order
 
 FILE = "model.json"
+NEARLY = 1.0  # below the weak threshold
 SCALE = 100  # weights are stored as whole hundredths
 
 
@@ -21,9 +23,9 @@ class Model:
 
     A score is the bias plus the sum of the weights of a text's features,
     divided by the square root of their number so that long texts do not
-    score by length. `weak` is the score that one in a hundred ordinary
-    comments about prompts, rules and users reaches, `clear` one in a
-    thousand.
+    score by length. `weak` is the score that about one in a hundred honest
+    comments about prompts, rules and users reaches, `clear` one that very
+    few do.
     """
 
     weights: Mapping[str, float]
@@ -32,10 +34,18 @@ class Model:
     clear: float
 
     def score(self, text: str) -> float:
-        """Return how much a stretch of text reads like an instruction to a model."""
+        """Return how much a stretch of text reads like an instruction to a model.
+
+        An open order (see `is_order`) that is nearly weak counts as clear.
+        """
         tokens = tokens_of(text)
-        long_enough = len(tokens) >= 3 or (len(text) >= 8 and not text.isascii())
-        return self.score_of(features(text, tokens)) if long_enough else float("-inf")
+        if len(tokens) < 3 and (len(text) < 8 or text.isascii()):
+            return float("-inf")
+        found = features(text, tokens)
+        score = self.score_of(found)
+        if self.weak - NEARLY <= score < self.clear and is_order(text, found):
+            return self.clear
+        return score
 
     def score_of(self, found: set[str]) -> float:
         """Return the score of a set of features."""
