@@ -161,7 +161,8 @@ stream string_decoder sys test timers tls trace_events tty url util v8 vm wasi w
 """
 
 _LEGACY = """
-__builtin__ __main__ _typeshed annotationlib anydbm asynchat asyncore BaseHTTPServer binhex cgi cgitb chunk commands compression
+__builtin__ __main__ _typeshed annotationlib anydbm asynchat asyncore BaseHTTPServer
+binhex cgi cgitb chunk commands compression
 ConfigParser Cookie cookielib
 copy_reg cPickle cStringIO crypt distutils dummy_thread dummy_threading exceptions formatter HTMLParser htmlentitydefs
 httplib imghdr imp lib2to3 md5 mailcap msilib nis nntplib ossaudiodev parser pipes Queue repr robotparser sets sha
