@@ -50,7 +50,7 @@ def cut_by_grammar(text: bytes, grammar: Grammar, max_chars: int) -> Cut:
             return by_lines(text, max_chars, f"chunked by lines: the {grammar.name} parser gave up on it")
         return _cut(text, grammar.recover(text), grammar, None, max_chars)
     broken = root.has_error
-    outline = grammar.recover(text) if broken and grammar.recover else outline_of(root, grammar)
+    outline = grammar.recover(text) if broken and grammar.recover else outline_of(root, grammar, text)
     return _cut(text, outline, grammar, root, max_chars)
 
 

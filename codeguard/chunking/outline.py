@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from codeguard.chunking.base import Found, Grammar, Mark, Outline, Role, name_of
+from codeguard.chunking.base import Found, Grammar, Mark, Outline, Role
 from codeguard.models import ChunkKind
 
 MAX_NESTING = 64  # of classes and namespaces; deeper ones stay in the outer one
@@ -27,8 +27,8 @@ class _Level:
     leading: int | None = None  # where the decorations directly before the next node begin
 
 
-def outline_of(root: Node, grammar: Grammar) -> Outline:
-    """Return what the tree holds; marks do not overlap except by nesting, outer ones first."""
+def outline_of(root: Node, grammar: Grammar, source: bytes) -> Outline:
+    """Return what the tree of `source` holds; marks do not overlap except by nesting, outer ones first."""
     marks: list[Mark] = []
     imports: list[str] = []
     stack = [_Level(iter(root.children), (), False)]
@@ -44,7 +44,7 @@ def outline_of(root: Node, grammar: Grammar) -> Outline:
         start = node.start_byte if level.leading is None else level.leading
         if not node.is_extra:
             level.leading = None
-        found = _role(node, grammar)
+        found = _role(node, grammar, source)
         if found is None:
             continue
         inside = found.inside or node
@@ -53,8 +53,8 @@ def outline_of(root: Node, grammar: Grammar) -> Outline:
         inner = (*level.scope, name) if name else level.scope
         symbol = ".".join(inner)
         if found.role is Role.IMPORT:
-            if not level.in_class and node.text is not None:
-                imports.append(node.text.decode("utf-8", "replace").strip())
+            if not level.in_class:
+                imports.append(_text(node, source).strip())
         elif found.role is Role.FUNCTION or found.role is Role.METHOD:
             method = level.in_class or found.role is Role.METHOD
             marks.append(
@@ -70,7 +70,12 @@ def outline_of(root: Node, grammar: Grammar) -> Outline:
     return Outline(tuple(marks), tuple(imports))
 
 
-def _role(node: Node, grammar: Grammar) -> Found | None:
+def _text(node: Node, source: bytes) -> str:
+    # `Node.text` would have the parser read the text once more, character by character.
+    return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def _role(node: Node, grammar: Grammar, source: bytes) -> Found | None:
     found = grammar.examine(node)
     if found is not None:
         return found
@@ -79,7 +84,8 @@ def _role(node: Node, grammar: Grammar) -> Found | None:
     role = grammar.roles.get(node.type)
     if role is None or (node.type in grammar.bodiless and node.child_by_field_name("body") is None):
         return None
-    return Found(role, name_of(node))
+    name = node.child_by_field_name("name")
+    return Found(role, "" if name is None else _text(name, source))
 
 
 def statement_starts(

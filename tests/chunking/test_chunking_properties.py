@@ -129,7 +129,7 @@ def _check_library(paths: list[Path]) -> None:
         root = Parser(language).parse(source).root_node
         if not root.has_error:
             # Two independent ways to find functions agree on all real code, line by line.
-            by_tree = tile(source, outline_of(root, grammar).marks, grammar.comment, ChunkKind.MODULE)
+            by_tree = tile(source, outline_of(root, grammar, source).marks, grammar.comment, ChunkKind.MODULE)
             by_indentation = tile(source, outline(source).marks, grammar.comment, ChunkKind.MODULE)
             assert by_tree == by_indentation, path
 
