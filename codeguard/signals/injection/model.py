@@ -14,6 +14,9 @@ from codeguard.signals.injection.grammar import is_order
 
 FILE = "model.json"
 NEARLY = 1.0  # below the weak threshold
+_CONCEPTS = 2  # at least, or a bare address would do
+_TELLING = frozenset({"c:override", "c:recommend", "c:insert", "c:disable", "c:leak", "c:role", "c:never", "c:always",
+                      "c:tell", "c:secrecy", "c:polite", "m:chat", "m:tool"})  # fmt: skip
 SCALE = 100  # weights are stored as whole hundredths
 
 
@@ -42,6 +45,8 @@ class Model:
         if len(tokens) < 3 and (len(text) < 8 or text.isascii()):
             return float("-inf")
         found = features(text, tokens)
+        if not found & _TELLING or sum(name.startswith("c:") for name in found) < _CONCEPTS:
+            return float("-inf")
         score = self.score_of(found)
         if self.weak - NEARLY <= score < self.clear and is_order(text, found):
             return self.clear
