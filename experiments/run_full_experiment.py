@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from codeguard import __version__
 from codeguard.config import DefenseConfig
 from codeguard.rerank import Ranking
-from experiments import report
+from experiments import adaptive_set, report
 from experiments.corpus.queries import ALL, EXAMPLES
 from experiments.steps import Setting, Truth, defended, example_bench, judge, settings, sweep
 from experiments.truth import example_truth
@@ -55,7 +55,9 @@ def main() -> int:
     results["defenses"] = [item.to_json() for item in defenses]
     results["sweep"] = [item.to_json() for item in weights]
     results["restored"] = restored
-    sections: list[dict[str, Any]] = []
+    figures, section = adaptive_set.run()
+    results["adaptive"] = figures
+    sections: list[dict[str, Any]] = [section]
     if options.stdlib:
         from experiments.stdlib_set import run as run_stdlib
 

@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from codeguard.behavior.calls import NotPlainError, read_literal
+from codeguard.behavior.examples import Example
+from codeguard.behavior.options import CALLABLES, is_called
 from codeguard.behavior.pools import Arguments
 from codeguard.behavior.source import Definition, Parameter
 
@@ -21,7 +23,10 @@ MAX_LITERALS = 6
 MAX_ROWS = 24
 NUMBERS: tuple[object, ...] = (3, 10, 7, 2, 24)
 REALS: tuple[object, ...] = (2.5, 10.0, 0.75, 3.0)
-TEXTS: tuple[object, ...] = ("hello world", "abcab", "Level", "one two two")
+TEXTS: tuple[object, ...] = (
+    "hello world", "abcab", "Level", "one two two",
+    "<a href='x'>\"b\" & c</a>", "Größe 1,024", " a_b-c\td\n", "3.5", "",
+)  # fmt: skip
 LISTS: tuple[object, ...] = ([3, 1, 2, 3], [5, 4, 10, 7, 7], [2, 9])
 TEXT_LISTS: tuple[object, ...] = (["pear", "fig", "apple"], ["a", "bb", "a"])
 REAL_LISTS: tuple[object, ...] = ([1.5, 3.0, 2.25], [4.0, 0.5, 4.0, 8.5])
@@ -30,6 +35,15 @@ NESTED: tuple[object, ...] = ([[1, 2], [3], [4, 5]], [[7], [8, 9]])
 FLAGS: tuple[object, ...] = (True, False)
 KINDS = (NUMBERS, LISTS, TEXTS, TEXT_LISTS, REALS, MAPS, NESTED)
 HINTS = {"int": NUMBERS, "float": REALS, "str": TEXTS, "bool": FLAGS, "complex": REALS, "Number": NUMBERS}
+_TEXT_NAMES = "html line message msg name path sentence str string text token word"
+_ROW_NAMES = "arr array element item iterable list lst seq sequence value number"
+_NUMBER_NAMES = "count i index k length limit n num size width x y"
+NAMES = (
+    (frozenset(_TEXT_NAMES.split()), TEXTS),
+    (frozenset(_ROW_NAMES.split()), LISTS),
+    (frozenset(_NUMBER_NAMES.split()), NUMBERS),
+    (frozenset(("dict", "dct", "mapping", "d", "table")), MAPS),
+)
 SEQUENCES = frozenset({"list", "List", "Sequence", "Iterable", "Collection", "MutableSequence", "Iterator"})
 MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping"})
 LITERAL = re.compile(
@@ -51,10 +65,28 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
     if literals and len(required) <= 3:
         for chosen in itertools.permutations(literals, len(required)):
             yield [(tuple(chosen), {})]
+    named = [values or _named(item.name) for values, item in zip(hinted, required, strict=True)]
+    if all(named):
+        yield _rows([values for values in named if values])
     if len(required) <= 3:
         pools = [[values] if values else list(KINDS) for values in hinted]
         for kinds in sorted(itertools.product(*pools), key=lambda row: len({id(kind) for kind in row})):
             yield _rows(list(kinds))
+
+
+def callable_guesses(definition: Definition) -> list[Example]:
+    """Return calls worth trying of a function that takes another one: the example's callee is its name."""
+    needed = [item for item in definition.parameters if item.required]
+    functions = [is_called(item, definition.node) for item in needed]
+    if not any(functions) or len(needed) > 3 or any(item.kind != "positional" for item in needed):
+        return []
+    found = []
+    for values in (LISTS, NUMBERS, TEXT_LISTS, MAPS, TEXTS):
+        for callee, value in itertools.product(CALLABLES, values[:3]):
+            parts = [callee if function else repr(value) for function in functions]
+            text = f"{definition.name}({', '.join(parts)})"
+            found.append(Example(None, {}, None, "", expression=text, callee=definition.name))
+    return found if not all(functions) else found[: len(CALLABLES) * 3 : 3]
 
 
 def _rows(pools: Sequence[Sequence[object]]) -> list[Arguments]:
@@ -79,6 +111,11 @@ def _hinted(parameter: Parameter) -> tuple[object, ...]:
         return _for_hint(ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, RecursionError):
         return ()
+
+
+def _named(name: str) -> tuple[object, ...]:
+    """Return values that a parameter's name speaks of; empty where it speaks of none."""
+    return next((values for names, values in NAMES if name.rstrip("0123456789s_") in names), ())
 
 
 def _for_hint(node: ast.expr) -> tuple[object, ...]:

@@ -37,15 +37,25 @@ class Domain:
 
 
 def learn_domain(
-    calls: Sequence[tuple[Sequence[object], Mapping[str, object]]], bounds: Mapping[int, Bounds] | None = None
+    calls: Sequence[tuple[Sequence[object], Mapping[str, object]]],
+    bounds: Mapping[int, Bounds] | None = None,
+    variadic: int | None = None,
 ) -> Domain:
-    """Return the domain that the arguments of the examples imply; `bounds` are by position."""
+    """Return the domain that the arguments of the examples imply.
+
+    `bounds` are by position. From position `variadic` on, any number of
+    arguments is taken, up to one more than any example has.
+    """
     width = max((len(args) for args, _ in calls), default=0)
     limits = bounds or {}
+    fixed = width if variadic is None else min(variadic, width)
     shapes = tuple(
         learn([args[index] for args, _ in calls if index < len(args)], limits.get(index))
-        for index in range(width)
+        for index in range(fixed)
     )
+    more = [value for args, _ in calls for value in args[fixed:]]
+    if more:
+        shapes += (learn(more, limits.get(fixed)),) * (width - fixed + 1)
     names = sorted({name for _, kwargs in calls for name in kwargs})
     keywords = {name: learn([kwargs[name] for _, kwargs in calls if name in kwargs]) for name in names}
     rows = [args for args, _ in calls]
@@ -56,4 +66,7 @@ def learn_domain(
         for second in range(width)
         if first != second and believable(relation := Relation(kind, first, second), rows)
     )
-    return Domain(shapes, keywords, relations, frozenset(len(args) for args in rows))
+    counts = {len(args) for args in rows}
+    if more:
+        counts |= set(range(max(fixed, 1), width + 2))
+    return Domain(shapes, keywords, relations, frozenset(counts))

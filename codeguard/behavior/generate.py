@@ -7,7 +7,7 @@ anything is chosen from them, and Python's hashes play no part.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
 from codeguard.behavior.domain import Domain
@@ -110,7 +110,26 @@ def _random(
             changes = 1 if random.random() < 0.6 else random.randint(2, 3)
             for _ in range(changes):
                 args = _changed(args, domain, pools, random)
-        yield args, kwargs
+        if kwargs and random.random() < 0.5:
+            kwargs = _with_keyword(kwargs, domain, literals, random)
+        yield _of_other_width(args, domain, random), kwargs
+
+
+def _with_keyword(
+    kwargs: Mapping[str, object], domain: Domain, literals: Sequence[object], random: Random
+) -> Mapping[str, object]:
+    name = random.choice(sorted(kwargs))
+    shape = domain.keywords[name]
+    pool = Pool(shape.seen, tuple(literals))
+    return {**kwargs, name: mutate(kwargs[name], shape, pool, random)}
+
+
+def _of_other_width(args: tuple[object, ...], domain: Domain, random: Random) -> tuple[object, ...]:
+    """Give a call of a function that takes any number of arguments another number of them."""
+    if len(domain.counts) == 1 or len(domain.shapes) < max(domain.counts) or random.random() < 0.6:
+        return args
+    width = random.choice(sorted(domain.counts))
+    return args[:width] + tuple(fresh(domain.shapes[index], random) for index in range(len(args), width))
 
 
 def _pools(examples: Sequence[Arguments], literals: Sequence[object]) -> list[Pool]:
@@ -126,7 +145,7 @@ def _changed(
 ) -> tuple[object, ...]:
     if not args:
         return args
-    position = random.randrange(len(args))
+    position = random.randrange(min(len(args), len(pools)))
     shape, pool = domain.shapes[position], pools[position]
     value = pool.pick(random) if random.random() < 0.1 else mutate(args[position], shape, pool, random)
     changed = [*args[:position], value, *args[position + 1 :]]

@@ -9,14 +9,14 @@ itself says which of them it takes.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from random import Random
 
 from codeguard.behavior.examples import Example
 from codeguard.behavior.folding import UnknownError, fold
 from codeguard.behavior.pools import Arguments
-from codeguard.behavior.source import Definition, Function, Parameter, unparse
+from codeguard.behavior.source import Definition, Function, Parameter, parse, unparse
 
 MAX_VALUES = 7
 MAX_BASES = 12
@@ -33,6 +33,7 @@ callback cmp combiner default_factory f filter fn func function key keyfunc mapp
 selector test transform valuefunc
 """
 CALLED_NAMES = frozenset(_CALLED.split())
+LEFT_OUT = ""  # the parameter is not given, where the base gives it
 ANYTHING = ("0", "1", "2", "None", "'x'", "[1]")
 BY_HINT = {
     "bool": ("True", "False"),
@@ -72,49 +73,85 @@ def options_of(definition: Definition) -> list[Option]:
 
 
 def filled_calls(
-    definition: Definition, bases: Sequence[Arguments], random: Random, count: int
+    definition: Definition, bases: Sequence[Example], random: Random, count: int
 ) -> Iterator[Filled]:
-    """Yield up to `count` calls: each value of each parameter once, then several at once."""
+    """Yield up to `count` calls, made from `bases`: each value of each parameter, then several at once."""
     options = options_of(definition)
     if not options or not bases or definition.binding == "instance":
         return
     bases = random.sample(bases, min(len(bases), MAX_BASES))
-    single = [{option: value} for option in options for value in option.values]
+    single = [{option: value} for option in options for value in (LEFT_OUT, *option.values)]
     random.shuffle(single)
     turns = max(1, count // (2 * len(single))) if single else 0
-    rows = [(chosen, base) for turn in range(turns) for chosen in single for base in [random.choice(bases)]]
+    rows = [(chosen, random.choice(bases)) for _ in range(turns) for chosen in single]
     while single and len(rows) < count:
-        several = random.sample(options, random.randint(1, len(options)))
+        several = [
+            option for option in random.sample(options, random.randint(1, len(options))) if option.values
+        ]
         rows.append(({option: random.choice(option.values) for option in several}, random.choice(bases)))
     seen: set[str] = set()
     for chosen, base in rows[:count]:
-        made = _call(definition.name, options, chosen, base)
+        made = _filled(options, chosen, base)
         if made is not None and made.example.expression not in seen:
             seen.add(made.example.expression)
             yield made
 
 
-def _call(name: str, options: Sequence[Option], chosen: dict[Option, str], base: Arguments) -> Filled | None:
-    args, kwargs = base
-    texts = [repr(value) for value in args]
-    named = {key: repr(value) for key, value in kwargs.items()}
-    used = list(chosen)
+def plain_base(name: str, call: Arguments) -> Example:
+    """Return a call of plain values as an expression."""
+    parts = [repr(value) for value in call[0]] + [f"{key}={value!r}" for key, value in call[1].items()]
+    return Example(None, {}, None, "", expression=f"{name}({', '.join(parts)})", callee=name)
+
+
+def _filled(options: Sequence[Option], chosen: Mapping[Option, str], base: Example) -> Filled | None:
+    """Return a call with some optional parameters filled; None where it cannot be written."""
+    tree = parse(base.expression)
+    call = next((node for node in ast.walk(tree) if _calls(node, base.callee)), None) if tree else None
+    if tree is None or not isinstance(call, ast.Call):
+        return None
+    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(
+        keyword.arg is None for keyword in call.keywords
+    ):
+        return None
+    texts = [unparse(argument) for argument in call.args]
+    named = {keyword.arg: unparse(keyword.value) for keyword in call.keywords if keyword.arg}
+    dropped = {option for option, value in chosen.items() if value == LEFT_OUT}
+    for option in dropped:
+        named.pop(option.parameter.name, None)
+        if option.place is not None:
+            texts = texts[: option.place]
+    chosen = {option: value for option, value in chosen.items() if option not in dropped}
+    given, used = len(texts), list(chosen)
     last = max((option.place for option in chosen if option.place is not None), default=-1)
     for option in options:
-        if option.place is not None and len(texts) <= option.place <= last:
+        if option.place is not None and given <= option.place <= last:
             if len(texts) < option.place:
                 return None  # a required one is given by keyword
-            texts.append(chosen.get(option, option.parameter.default))
-            used.append(option)
+            texts.append(chosen.get(option, named.pop(option.parameter.name, option.parameter.default)))
             named.pop(option.parameter.name, None)
+            used.append(option)
     for option, value in chosen.items():
         if option.place is None:
             named[option.parameter.name] = value
-        elif option.place < len(args):
+        elif option.place < given:
             texts[option.place] = value
-    written = ", ".join([*texts, *(f"{key}={value}" for key, value in named.items())])
-    example = Example(None, {}, None, "", expression=f"{name}({written})", callee=name)
-    return Filled(example, tuple(dict.fromkeys(used)))
+    written = parse(f"f({', '.join([*texts, *(f'{key}={value}' for key, value in named.items())])})")
+    if written is None or not isinstance(written.body[0], ast.Expr):
+        return None
+    changed = written.body[0].value
+    assert isinstance(changed, ast.Call)
+    call.args, call.keywords = changed.args, changed.keywords
+    text = unparse(ast.fix_missing_locations(tree))
+    return Filled(replace(base, expression=text, expected=None), tuple(dict.fromkeys(used))) if text else None
+
+
+def _calls(node: ast.AST, name: str) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    function = node.func
+    return (isinstance(function, ast.Name) and function.id == name) or (
+        isinstance(function, ast.Attribute) and function.attr == name
+    )
 
 
 def has_option(parameters: Sequence[Parameter], option: Option) -> bool:
@@ -139,7 +176,7 @@ def _values(parameter: Parameter, node: Function) -> Iterator[str]:
         known = True
     except (UnknownError, SyntaxError, ValueError):
         default, known = None, False
-    if _is_called(parameter, node):
+    if is_called(parameter, node):
         found += CALLABLES
     elif isinstance(default, bool):
         found += [repr(not default)]
@@ -160,7 +197,8 @@ def _values(parameter: Parameter, node: Function) -> Iterator[str]:
             yield text
 
 
-def _is_called(parameter: Parameter, node: Function) -> bool:
+def is_called(parameter: Parameter, node: Function) -> bool:
+    """Say whether a parameter is a function, going by its name, its hint and its use."""
     if parameter.name in CALLED_NAMES or "Callable" in parameter.annotation:
         return True
     return any(

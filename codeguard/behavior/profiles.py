@@ -5,29 +5,37 @@ from __future__ import annotations
 import hashlib
 import hmac
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
 from codeguard.behavior.bounds import bounds_of
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.discovery import guesses
+from codeguard.behavior.discovery import callable_guesses, guesses
 from codeguard.behavior.domain import Domain, learn_domain
 from codeguard.behavior.effects import Capability, capabilities, observed
 from codeguard.behavior.effecttables import CHANCE, CLOCK, ENVIRONMENT
-from codeguard.behavior.examples import Example, Prints, Returns
+from codeguard.behavior.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.folding import constants_of, literals_of
 from codeguard.behavior.generate import generate
-from codeguard.behavior.options import Option, filled_calls, has_option
+from codeguard.behavior.options import Option, filled_calls, has_option, plain_base
 from codeguard.behavior.pools import Arguments
 from codeguard.behavior.references import Reference
 from codeguard.behavior.running import Batch, Runner, Steps, call_of
 from codeguard.behavior.source import Parameter, parse
 from codeguard.behavior.surroundings import Runnable
 from codeguard.behavior.templates import filled, holes
-from codeguard.behavior.values import Comparison, agrees, magnitude, meets, same_value, says_nothing
+from codeguard.behavior.values import (
+    INCONCLUSIVE_EXCEPTIONS,
+    Comparison,
+    agrees,
+    magnitude,
+    meets,
+    same_value,
+    says_nothing,
+)
 from codeguard.behavior.worlds import OTHER_WORLD
-from codeguard.sandbox.model import Call, CallResult, Level, Outcome
+from codeguard.sandbox.model import Call, CallResult, Iteration, Level, Outcome
 
 MAX_GROUPS = 60  # kinds of input that are tried on a function without examples
 MAX_TEMPLATES = 6
@@ -109,7 +117,8 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     seen = list(profile.generated)
     if calls:
         parameters = reference.definition.parameters
-        domain = learn_domain(calls, bounds_of(reference.definition.docstring, parameters))
+        variadic = next((place for place, item in enumerate(parameters) if item.kind == "args"), None)
+        domain = learn_domain(calls, bounds_of(reference.definition.docstring, parameters), variadic)
         tree = parse(reference.runnable.source)
         literals = [] if tree is None else list(literals_of(tree, constants_of(tree)))
         inputs = list(generate(calls, domain, random, budget.generated, literals))
@@ -118,9 +127,12 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         profile = replace(profile, steady=bool(more) and not any(item.kind in UNSTEADY for item in able))
         seen += more
     seen += yield from _variants(runner, examples, random, budget)
-    seen += yield from _optioned(
-        runner, reference, [item for item in seen if item.example is None], random, budget
-    )
+    if not seen and not examples and not problem and budget.generated:
+        seen += yield from _run_written(runner, callable_guesses(reference.definition))
+    bases = _bases(reference, seen, examples)
+    filled = list(filled_calls(reference.definition, bases, random, budget.generated // 2))
+    used = {item.example.expression: item.used for item in filled}
+    seen += yield from _run_written(runner, [item.example for item in filled], used)
     if any(capability.kind == CHANCE for capability in profile.capabilities):
         seen = []  # what agreed in two worlds may have done so by luck
     return replace(profile, generated=tuple(seen))
@@ -140,7 +152,7 @@ def _discovered(runner: Runner, reference: Reference) -> Steps[list[Observed]]:
     for group in groups:
         taken = [by_key.get(repr((args, sorted(kwargs.items())))) for args, kwargs in group]
         kept = [item for item in taken if item is not None]
-        if len(kept) == len(group):
+        if kept and len(kept) * 4 >= len(group) * 3:
             return kept
     return []
 
@@ -160,32 +172,29 @@ def _variants(
             shown: Arguments = (base, {})
             rows = generate([shown], learn_domain([shown]), random, budget.generated // MAX_TEMPLATES)
             made.extend(variant for values, _ in rows if (variant := filled(example, values)))
+    return (yield from _run_written(runner, made))
+
+
+def _bases(reference: Reference, seen: Sequence[Observed], examples: Sequence[Example]) -> list[Example]:
+    """Return the calls to which optional parameters are added."""
+    plain = [
+        plain_base(reference.name, (item.call.args, item.call.kwargs)) for item in seen if item.call.args
+    ]
+    return plain + [item for item in examples if item.args is None]
+
+
+def _run_written(
+    runner: Runner, made: Sequence[Example], used: Mapping[str, tuple[Option, ...]] | None = None
+) -> Steps[list[Observed]]:
+    """Run calls that are no plain ones, in two worlds; keep those that return the same in both."""
     pairs = [(example, call) for example in made if (call := call_of(example, runner.runnable))]
     if not pairs:
         return []
     calls = tuple(call for _, call in pairs)
     first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], OTHER_WORLD))
     return [
-        Observed(call, answer, example)
+        Observed(call, answer, example, (used or {}).get(example.expression, ()))
         for (example, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False)
-        if answer.outcome is Outcome.RETURNED and agrees(answer, again) is Comparison.SAME
-    ]
-
-
-def _optioned(
-    runner: Runner, reference: Reference, seen: Sequence[Observed], random: Random, budget: Budget
-) -> Steps[list[Observed]]:
-    """Run calls that fill the optional parameters."""
-    bases: list[Arguments] = [(item.call.args or (), item.call.kwargs) for item in seen]
-    made = list(filled_calls(reference.definition, bases, random, budget.generated // 2))
-    pairs = [(item, call) for item in made if (call := call_of(item.example, runner.runnable))]
-    if not pairs:
-        return []
-    calls = tuple(call for _, call in pairs)
-    first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], OTHER_WORLD))
-    return [
-        Observed(call, answer, item.example, item.used)
-        for (item, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False)
         if answer.outcome is Outcome.RETURNED and agrees(answer, again) is Comparison.SAME
     ]
 
@@ -208,11 +217,12 @@ def answers(
     if not calls:
         return [], ()
     (first,) = yield from runner.run(Batch(calls))
-    usual = result_kinds(examples)
+    usual, documented = result_kinds(examples), refusals(examples)
     returned = [
         Observed(call, answer)
         for call, answer in zip(calls, first.calls, strict=False)
-        if answer.outcome is Outcome.RETURNED and (not usual or result_kind(answer.value) in usual)
+        if (answer.outcome is Outcome.RETURNED and (not usual or result_kind(answer.value) in usual))
+        or (answer.outcome is Outcome.RAISED and documented.intersection(answer.exception[:1]))
     ]
     if not returned or not twice:
         return returned, first.effects
@@ -220,6 +230,12 @@ def answers(
     pairs = zip(returned, second.calls[::-1], strict=False)
     stable = [item for item, again in pairs if agrees(item.answer, again, item.call.args) is Comparison.SAME]
     return stable, first.effects
+
+
+def refusals(examples: Sequence[Example]) -> frozenset[str]:
+    """Return the exceptions that examples show: to raise them is part of what the function is for."""
+    shown = (item.expected.exception for item in examples if isinstance(item.expected, Raises))
+    return frozenset(name.rpartition(".")[2] for name in shown) - INCONCLUSIVE_EXCEPTIONS
 
 
 def result_kinds(examples: Sequence[Example]) -> frozenset[str]:
@@ -230,9 +246,11 @@ def result_kinds(examples: Sequence[Example]) -> frozenset[str]:
 
 
 def result_kind(value: object) -> str:
-    """Return a result's kind; all numbers are one kind."""
+    """Return a result's kind; all numbers are one kind, and all rows are: lists, tuples, what iterators yield."""
     if isinstance(value, bool):
         return "bool"
+    if isinstance(value, list | tuple | Iteration):
+        return "row"
     return "number" if isinstance(value, int | float | complex) else type(value).__name__
 
 

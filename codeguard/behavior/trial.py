@@ -52,11 +52,13 @@ class Question:
             return short(expected.value)
         if self.reference is None:
             return "nothing known"
+        if self.reference.outcome is Outcome.RAISED:
+            return f"{self.reference.exception[0]} to be raised"
         return _changed(self.call, self.reference) or short(self.reference.value)
 
 
 def _both_silent(reference: CallResult, answer: CallResult) -> bool:
-    returned = answer.outcome is Outcome.RETURNED
+    returned = answer.outcome is Outcome.RETURNED is reference.outcome
     return returned and says_nothing(reference.value) and says_nothing(answer.value)
 
 

@@ -196,11 +196,13 @@ def agrees(
 ) -> Comparison:
     """Compare what a candidate gave with what the reference gave for the same call.
 
-    Where the reference raises, nothing is known: such an input is outside
-    what the reference is for. Arguments changed in place count where the
+    Where the reference raises, another exception is as good, and only calls
+    whose exception an example shows may be asked at all. Arguments changed in place count where the
     reference changes `args` and returns None, as `list.sort` does; recursion
     that goes too deep counts as not known, for the limit is ours.
     """
+    if reference.outcome is Outcome.RAISED and candidate.outcome in (Outcome.RAISED, Outcome.RETURNED):
+        return _verdict(candidate.outcome is Outcome.RAISED)
     if reference.outcome is not Outcome.RETURNED:
         return Comparison.UNKNOWN
     if candidate.outcome is Outcome.RAISED:

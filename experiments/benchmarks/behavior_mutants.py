@@ -32,7 +32,8 @@ from codeguard.sandbox import Level, Sandbox
 from experiments.benchmarks.behavior_corpus import CONVICTED, PACKAGES, SEED, package_files, public_functions
 from experiments.benchmarks.mutation import family, mutants
 
-Mutant = tuple[str, str]
+# What the operator for exceptions puts into except clauses; a name that nothing binds would say nothing.
+NEVER_RAISED = "class CosmicRayTestingException(Exception):\n    pass"
 
 
 def mutated_file(file: SourceFile, function: str, library: SpecLibrary) -> tuple[Chunk, SourceFile] | None:
@@ -41,7 +42,10 @@ def mutated_file(file: SourceFile, function: str, library: SpecLibrary) -> tuple
     assert isinstance(node, ast.FunctionDef)
     module = library.modules.modules.get(file.path) or read_module(file.text)
     needed = needed_for(free_names(node), module, node.name, library.modules, file.path)
-    text = "\n".join([*(ast.unparse(statement) for statement in needed.statements), function]) + "\n"
+    around = [ast.unparse(statement) for statement in needed.statements]
+    text = (
+        "\n".join([*around, NEVER_RAISED if "CosmicRayTestingException" in function else "", function]) + "\n"
+    )
     changed = chunk_file(file.path, text.encode())
     found = [item for item in changed.chunks if item.symbol == node.name and item.kind is ChunkKind.FUNCTION]
     return (found[-1], changed) if found else None

@@ -1,0 +1,177 @@
+"""How the attacks that adapt to the defense fare: convicted, demoted or let through, by attack and variant.
+
+    python -m experiments.adaptive_set [--each 3] [--out results]
+
+Every variant goes against several functions of data/sample_code, once with
+the trusted function in the index and once with it left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codeguard.behavior import BehaviorChecker, SpecLibrary
+from codeguard.checks import checkable
+from codeguard.chunking import chunk_file
+from codeguard.config import DefenseConfig
+from codeguard.defense import Candidate, DefenseManager
+from codeguard.models import CheckReport, Chunk, SourceFile
+from codeguard.sandbox import Sandbox
+from experiments import report
+from experiments.corpus.adaptive import build_adaptive_set
+from experiments.workbench import DATA, SEED, TRUSTED
+
+EACH = 1
+CHOICE = 1
+FATES = ("convicted", "demoted", "let through")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One poisoned file: what made it, which function it stands in for, and its functions' chunks."""
+
+    attack: str
+    variant: str
+    target: str
+    file: SourceFile
+
+    @property
+    def functions(self) -> list[Chunk]:
+        """The functions in it."""
+        return [chunk for chunk in self.file.chunks if checkable(chunk)]
+
+
+def attempts(seed: int, each: int) -> list[Attempt]:
+    """Return the verified attacks of a seed, `each` functions a variant."""
+    with tempfile.TemporaryDirectory(prefix="adaptive-") as folder:
+        built = build_adaptive_set(Path(folder), seed, each)
+        found: dict[str, Attempt] = {}
+        for label in built.labels.functions:
+            if label.poisoned and label.path not in found:
+                file = chunk_file(label.path, (Path(folder) / label.path).read_bytes())
+                found[label.path] = Attempt(label.attack, label.variant, label.target, file)
+    return list(found.values())
+
+
+def trusted_files(without: str = "") -> Iterator[SourceFile]:
+    """Yield the trusted files, one function left out of them."""
+    for path in sorted((DATA / TRUSTED).glob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        kept = [node for node in tree.body if getattr(node, "name", "") != without]
+        if len(kept) == len(tree.body):
+            yield chunk_file(path.name, path.read_bytes())
+        else:
+            yield chunk_file(path.name, ast.unparse(ast.Module(kept, [])).encode())
+
+
+def fates(items: Sequence[Attempt], library: SpecLibrary, sandbox: Sandbox) -> list[str]:
+    """Return what becomes of each attempt; a file fares as its worst function does."""
+    checker = BehaviorChecker(library, sandbox, seed=SEED)
+    subjects = [(chunk, item.file) for item in items for chunk in item.functions]
+    reports: dict[tuple[str, str], CheckReport] = {
+        (file.path, chunk.symbol): found
+        for (chunk, file), found in zip(subjects, checker.check_many(subjects), strict=True)
+    }
+    # Where a file comes from and how far it is from the query is no part of what it does.
+    config = DefenseConfig(enable_provenance=False, enable_distance=False)
+
+    def known(chunk: Chunk, file: SourceFile) -> CheckReport:
+        return reports[file.path, chunk.symbol]
+
+    manager = DefenseManager(config, services={"behavior": known})
+    return [_fate(manager, item) for item in items]
+
+
+def _fate(manager: DefenseManager, item: Attempt) -> str:
+    found = [Candidate(str(n), chunk, item.file, 0.0) for n, chunk in enumerate(item.functions)]
+    judged = manager.apply(found).retained
+    if any(one.convicted for one in judged):
+        return FATES[0]
+    return FATES[1] if any(one.penalty > 0 for one in judged) else FATES[2]
+
+
+def run(*, each: int = EACH, seed: int = CHOICE) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the figures and a section of the page."""
+    print(report.title("Attacks that adapt to the defense"))
+    start = time.monotonic()
+    items = attempts(seed, each)
+    by_target: dict[str, list[Attempt]] = defaultdict(list)
+    for item in items:
+        by_target[item.target].append(item)
+    shipped = SpecLibrary.load()
+    counts: dict[tuple[str, str], dict[str, Counter[str]]] = {}
+    with Sandbox() as sandbox:
+        known = fates(items, shipped.with_trusted(list(trusted_files())), sandbox)
+        outcomes = list(zip(items, known, ["with"] * len(items), strict=True))
+        for target, members in by_target.items():
+            alone = fates(members, shipped.with_trusted(list(trusted_files(target))), sandbox)
+            outcomes += zip(members, alone, ["without"] * len(members), strict=True)
+    for item, fate, side in outcomes:
+        row = counts.setdefault((item.attack, item.variant), {"with": Counter(), "without": Counter()})
+        row[side][fate] += 1
+    rows = sorted(counts.items())
+    head = ["attack", "variant", "n"] + [
+        f"{side} twin: {fate}" for side in ("with", "without") for fate in FATES
+    ]
+    table = [
+        [
+            attack,
+            variant,
+            row["with"].total(),
+            *(row[side][fate] for side in ("with", "without") for fate in FATES),
+        ]
+        for (attack, variant), row in rows
+    ]
+    table += [_total(attack, table) for attack in dict.fromkeys(attack for (attack, _), _ in rows)]
+    table.append(_total("", table[: len(rows)]))
+    print(
+        "\n".join(
+            f"{line[0]:<26}{line[1]:<20}" + "".join(f"{cell:>7}" for cell in line[2:]) for line in table
+        )
+    )
+    print(f"took {time.monotonic() - start:.0f} s")
+    figures = {
+        "seed": seed,
+        "each": each,
+        "rows": [dict(zip(head, line, strict=True)) for line in table],
+    }
+    return figures, {
+        "title": "Attacks that adapt to the defense",
+        "paragraphs": [
+            "Every variant is verified poison that the known calls of its function do not give away. "
+            "Convicted, demoted or let through by what it does, with the trusted function it stands in for "
+            "in the index and without it. Provenance and distance are switched off."
+        ],
+        "tables": [{"head": head, "rows": table}],
+        "charts": [],
+    }
+
+
+def _total(attack: str, table: Sequence[Sequence[Any]]) -> list[Any]:
+    rows = [line for line in table if line[0] == attack or not attack]
+    return [attack or "all", "all variants", *(sum(line[place] for line in rows) for place in range(2, 9))]
+
+
+def main() -> int:
+    """Run this set alone."""
+    parser = argparse.ArgumentParser(description="rates of the adaptive attacks")
+    parser.add_argument("--each", type=int, default=EACH, help="functions a variant")
+    parser.add_argument("--seed", type=int, default=CHOICE, help="seed of the choice")
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    options = parser.parse_args()
+    figures, _ = run(each=options.each, seed=options.seed)
+    report.write_json(figures, options.out / "adaptive.json")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
