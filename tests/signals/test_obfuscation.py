@@ -28,27 +28,27 @@ CODE = "import os; print('codeguard-marker')"
 B64 = base64.b64encode(CODE.encode()).decode()
 BLOB = base64.b64encode(bytes(range(256)) * 4).decode()
 HIDDEN = [
-    (f"import base64\nexec(base64.b64decode('{B64}'))", "runs_built_text"),
-    (f"import base64 as q\nw = '{B64}'\nexec(q.b64decode(w).decode())", "runs_built_text"),
-    (f"exec({CODE[::-1]!r}[::-1])", "runs_built_text"),
-    (f"exec(''.join(chr(c) for c in {[ord(c) for c in CODE]}))", "runs_built_text"),
-    (f"exec(''.join(map(chr, {[ord(c) for c in CODE]})))", "runs_built_text"),
-    (f"exec(bytes({[ord(c) for c in CODE]}).decode())", "runs_built_text"),
-    (f"eval(compile(bytes.fromhex('{CODE.encode().hex()}'), 'x', 'exec'))", "runs_built_text"),
-    ("exec('pri' + chr(110) + 't(1)')", "runs_built_text"),
-    ("import os\ngetattr(os, 'sys' + 'tem')('true')", "hidden_call"),
-    ("getattr(__import__('o' + 's'), 'system')('true')", "hidden_call"),
-    ("__import__('sub' + 'process').run(['true'])", "hidden_call"),
-    ("f = getattr(__builtins__, 'lave'[::-1])\nf('1')", "hidden_call"),
-    ("import importlib\nimportlib.import_module(''.join(['o', 's'])).system('true')", "hidden_call"),
-    (f"import base64\nx = base64.b64decode('{B64}')", "hidden_text"),
-    ("n = ''.join(chr(c) for c in [115, 117, 98, 112, 114, 111, 99, 101, 115, 115])", "hidden_text"),
-    (r"n = '\x73\x75\x62\x70\x72\x6f\x63\x65\x73\x73'", "escaped_text"),
-    (r"n = '\u0073\u0075\u0062\u0070\u0072\u006f\u0063\u0065\u0073\u0073'", "escaped_text"),
-    ("x = 1;" + " " * 200 + "import os", "far_right"),
-    ("lIlI1l = 1\nIl1lIl = 2\nl1l1l1 = lIlI1l + Il1lIl", "identifier_soup"),
-    ("f = (lambda a: (lambda b: (lambda c: (lambda d: d)(c))(b))(a))(1)", "nested_lambdas"),
-    (f"import base64\nD = '{BLOB}'\nexec(base64.b64decode(D)[3:])", "encoded_blob"),
+    (f"import base64\nexec(base64.b64decode('{B64}'))", "runs-built-text"),
+    (f"import base64 as q\nw = '{B64}'\nexec(q.b64decode(w).decode())", "runs-built-text"),
+    (f"exec({CODE[::-1]!r}[::-1])", "runs-built-text"),
+    (f"exec(''.join(chr(c) for c in {[ord(c) for c in CODE]}))", "runs-built-text"),
+    (f"exec(''.join(map(chr, {[ord(c) for c in CODE]})))", "runs-built-text"),
+    (f"exec(bytes({[ord(c) for c in CODE]}).decode())", "runs-built-text"),
+    (f"eval(compile(bytes.fromhex('{CODE.encode().hex()}'), 'x', 'exec'))", "runs-built-text"),
+    ("exec('pri' + chr(110) + 't(1)')", "runs-built-text"),
+    ("import os\ngetattr(os, 'sys' + 'tem')('true')", "hidden-call"),
+    ("getattr(__import__('o' + 's'), 'system')('true')", "hidden-call"),
+    ("__import__('sub' + 'process').run(['true'])", "hidden-call"),
+    ("f = getattr(__builtins__, 'lave'[::-1])\nf('1')", "hidden-call"),
+    ("import importlib\nimportlib.import_module(''.join(['o', 's'])).system('true')", "hidden-call"),
+    (f"import base64\nx = base64.b64decode('{B64}')", "hidden-text"),
+    ("n = ''.join(chr(c) for c in [115, 117, 98, 112, 114, 111, 99, 101, 115, 115])", "hidden-text"),
+    (r"n = '\x73\x75\x62\x70\x72\x6f\x63\x65\x73\x73'", "escaped-text"),
+    (r"n = '\u0073\u0075\u0062\u0070\u0072\u006f\u0063\u0065\u0073\u0073'", "escaped-text"),
+    ("x = 1;" + " " * 200 + "import os", "far-right"),
+    ("lIlI1l = 1\nIl1lIl = 2\nl1l1l1 = lIlI1l + Il1lIl", "identifier-soup"),
+    ("f = (lambda a: (lambda b: (lambda c: (lambda d: d)(c))(b))(a))(1)", "nested-lambdas"),
+    (f"import base64\nD = '{BLOB}'\nexec(base64.b64decode(D)[3:])", "encoded-blob"),
 ]
 
 
@@ -58,10 +58,10 @@ def test_hidden(text: str, rule: str) -> None:
 
 
 SCRIPTS = [
-    ("eval(function(p,a,c,k,e,d){return p}('0 1',2,2,'a|b'.split('|'),0,{}))", "runs_built_text"),
-    ("var s = String.fromCharCode(97,108,101,114,116,40,49,41,59,32,47,47,32,109)", "runs_built_text"),
-    ("var _0x1a2b = 1, _0x3c4d = 2, _0x5e6f = _0x1a2b + _0x3c4d;", "identifier_soup"),
-    (r"const n = '\x63\x68\x69\x6c\x64\x5f\x70\x72\x6f\x63\x65\x73\x73\x20\x65\x76\x61\x6c'", "escaped_text"),
+    ("eval(function(p,a,c,k,e,d){return p}('0 1',2,2,'a|b'.split('|'),0,{}))", "runs-built-text"),
+    ("var s = String.fromCharCode(97,108,101,114,116,40,49,41,59,32,47,47,32,109)", "runs-built-text"),
+    ("var _0x1a2b = 1, _0x3c4d = 2, _0x5e6f = _0x1a2b + _0x3c4d;", "identifier-soup"),
+    (r"const n = '\x63\x68\x69\x6c\x64\x5f\x70\x72\x6f\x63\x65\x73\x73\x20\x65\x76\x61\x6c'", "escaped-text"),
 ]
 
 
@@ -101,7 +101,7 @@ def test_honest(text: str) -> None:
 
 
 def test_blobs_alone_are_information() -> None:
-    assert inspect(f"D = '{BLOB}'") == [("encoded_blob", Severity.INFO)]
+    assert inspect(f"D = '{BLOB}'") == [("encoded-blob", Severity.INFO)]
 
 
 @pytest.mark.parametrize(

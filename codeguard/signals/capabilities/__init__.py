@@ -85,21 +85,21 @@ def _judged(arrival: Arrival) -> tuple[str, str, Severity | None]:
             what = "the whole environment" if ENVIRONMENT in labels else "a file of secrets"
             return "exfiltration", f"{name} sends {what}", Severity.CRITICAL if SECRET in labels else None
         if VARIABLE in labels:
-            return "sends_surroundings", f"{name} sends an environment variable", None
+            return "sends-surroundings", f"{name} sends an environment variable", None
         if FILE in labels:
-            return "sends_surroundings", f"{name} sends the content of a file", None
+            return "sends-surroundings", f"{name} sends the content of a file", None
     if arrival.what == "code":
         if FETCHED in labels:
-            return "download_and_run", f"{name} gets what the network sent", None
+            return "download-and-run", f"{name} gets what the network sent", None
         if BLOB in labels:
-            return "decoded_exec", f"{name} gets a text that is written encoded", None
+            return "decoded-exec", f"{name} gets a text that is written encoded", None
         if DECODED in labels and name != "compile":
-            return "runs_decoded", f"{name} gets something decoded", None
+            return "runs-decoded", f"{name} gets something decoded", None
     if arrival.what == "command":
         if FETCHED in labels:
-            return "download_and_run", f"{name} gets what the network sent", Severity.HIGH
+            return "download-and-run", f"{name} gets what the network sent", Severity.HIGH
         if BLOB in labels:
-            return "decoded_exec", f"{name} gets a text that is written encoded", Severity.HIGH
+            return "decoded-exec", f"{name} gets a text that is written encoded", Severity.HIGH
     if arrival.what == "write" and STARTUP_NAME in labels:
         return "persistence", "writes to a file that is run at the next start or login", None
     return "", "", None

@@ -82,7 +82,7 @@ def beyond_twins(
         if extra:
             shown = ", ".join(f"{kind} ({name})" for kind, name in sorted(extra.items()))
             reason = f"reaches {shown}; its trusted twin {twins[0].symbol} ({twins[0].origin}) does not"
-            yield Sighting("beyond_twin", ability.start, ability.end, reason, Severity.MEDIUM)
+            yield Sighting("beyond-twin", ability.start, ability.end, reason, Severity.MEDIUM)
 
 
 def _twins(chunk: Chunk, trusted: TrustedFunctions) -> list[TrustedFunction]:

@@ -21,7 +21,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(200, 506),
     ),
     Rule(
-        "sends_surroundings",
+        "sends-surroundings",
         "an environment variable or a file's content is sent",
         Severity.LOW,
         Confidence.LOW,
@@ -31,7 +31,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(200,),
     ),
     Rule(
-        "download_and_run",
+        "download-and-run",
         "what the network sends is run",
         Severity.CRITICAL,
         Confidence.HIGH,
@@ -41,7 +41,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(494, 94),
     ),
     Rule(
-        "decoded_exec",
+        "decoded-exec",
         "a text that is written encoded is run",
         Severity.CRITICAL,
         Confidence.HIGH,
@@ -51,7 +51,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(506, 94),
     ),
     Rule(
-        "runs_decoded",
+        "runs-decoded",
         "something decoded at run time is run",
         Severity.LOW,
         Confidence.LOW,
@@ -61,7 +61,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(94,),
     ),
     Rule(
-        "reverse_shell",
+        "reverse-shell",
         "a shell is connected to another machine",
         Severity.CRITICAL,
         Confidence.HIGH,
@@ -94,7 +94,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(506,),
     ),
     Rule(
-        "disables_security",
+        "disables-security",
         "a protection of the machine is turned off",
         Severity.HIGH,
         Confidence.HIGH,
@@ -104,7 +104,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(506, 693),
     ),
     Rule(
-        "tampered_verification",
+        "tampered-verification",
         "a function that others rely on is replaced for the whole process",
         Severity.HIGH,
         Confidence.MEDIUM,
@@ -114,7 +114,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(295, 693),
     ),
     Rule(
-        "import_effect",
+        "import-effect",
         "importing the file reaches out",
         Severity.MEDIUM,
         Confidence.MEDIUM,
@@ -124,7 +124,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(506,),
     ),
     Rule(
-        "install_hook",
+        "install-hook",
         "installing the package reaches out or runs code",
         Severity.HIGH,
         Confidence.MEDIUM,
@@ -138,7 +138,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(506, 829),
     ),
     Rule(
-        "ignores_arguments",
+        "ignores-arguments",
         "a check or cipher that never looks at what it is given",
         Severity.MEDIUM,
         Confidence.MEDIUM,
@@ -149,7 +149,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(347, 287),
     ),
     Rule(
-        "beyond_twin",
+        "beyond-twin",
         "reaches what no trusted function of its name does",
         Severity.MEDIUM,
         Confidence.MEDIUM,

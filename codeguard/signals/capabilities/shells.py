@@ -8,7 +8,7 @@ from collections.abc import Iterator
 _END = r"(?=$|[\s;|&\"'`)])"
 _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     (
-        "download_and_run",
+        "download-and-run",
         "runs what it downloads",
         re.compile(
             r"\b(?:curl|wget|fetch)\b[^\n|;]{0,300}\|\s{0,4}(?:sudo\s{1,4}(?:-\w\s)?)?(?:ba|z|da|k)?sh"
@@ -22,7 +22,7 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        "decoded_exec",
+        "decoded-exec",
         "runs something decoded",
         re.compile(
             r"\bbase64\s{1,3}(?:-d|-D|--decode)\b[^\n|]{0,100}\|\s{0,4}(?:sudo\s{1,4})?(?:(?:ba|z|da)?sh|python3?|perl)"
@@ -34,7 +34,7 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        "reverse_shell",
+        "reverse-shell",
         "gives a shell to another machine",
         re.compile(
             r"/dev/(?:tcp|udp)/[\w.$-]{1,80}/|\bn(?:c|cat|etcat)\b[^\n]{0,60}\s-(?:\w{0,4}e|c)\s{0,2}(?:/bin/)?(?:ba)?sh"
@@ -62,7 +62,7 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        "disables_security",
+        "disables-security",
         "turns a protection off",
         re.compile(
             r"\bsetenforce\s{1,3}0\b|\bufw\s{1,3}disable\b|\biptables\s{1,3}(?:-F|--flush)\b|\bspctl\b[^\n]{0,40}-disable"
@@ -95,7 +95,7 @@ _RUN_JS = (
 )
 _SCRIPT: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     (
-        "decoded_exec",
+        "decoded-exec",
         "runs something decoded",
         re.compile(
             _RUN_JS
@@ -103,7 +103,7 @@ _SCRIPT: tuple[tuple[str, str, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        "download_and_run",
+        "download-and-run",
         "runs what it downloads",
         re.compile(
             r"\b(?:https?\.(?:get|request)|fetch|axios(?:\.get)?|request|got)\s{0,2}\([\s\S]{0,400}?"
@@ -120,7 +120,7 @@ _SCRIPT: tuple[tuple[str, str, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        "reverse_shell",
+        "reverse-shell",
         "gives a shell to another machine",
         re.compile(
             r"\bspawn\s{0,2}\(\s{0,3}[\"'](?:/bin/)?(?:ba)?sh[\"'][\s\S]{0,300}?\.pipe\s{0,2}\(\s{0,3}(?:client|socket|sock|conn|s)\b"

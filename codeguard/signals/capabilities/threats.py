@@ -125,7 +125,7 @@ def _reverse_shell(
     if parts >= {"connects", "joins", "runs"}:
         parts.clear()
         start, end = reading.place(node)
-        yield Sighting("reverse_shell", start, end, f"{name} with the streams of a connection")
+        yield Sighting("reverse-shell", start, end, f"{name} with the streams of a connection")
 
 
 def _at_import(reading: Reading, node: ast.Call, name: str) -> Iterator[Sighting]:
@@ -141,7 +141,7 @@ def _at_import(reading: Reading, node: ast.Call, name: str) -> Iterator[Sighting
         at = reading.parents.get(at)
     kind = "network" if name in SENDING else "process"
     start, end = reading.place(node)
-    yield Sighting("import_effect", start, end, f"{name} runs as soon as the file is imported ({kind})")
+    yield Sighting("import-effect", start, end, f"{name} runs as soon as the file is imported ({kind})")
 
 
 def _assigned(reading: Reading, node: ast.Assign) -> Iterator[Sighting]:
@@ -153,7 +153,7 @@ def _assigned(reading: Reading, node: ast.Assign) -> Iterator[Sighting]:
             if module.partition(".")[0] in _GUARDED_MODULES:
                 start, end = reading.place(node)
                 yield Sighting(
-                    "tampered_verification", start, end, f"puts something else in place of {module}"
+                    "tampered-verification", start, end, f"puts something else in place of {module}"
                 )
 
 
@@ -166,7 +166,7 @@ def _patched(reading: Reading, node: ast.AST, target: str, value: ast.expr) -> I
     ):
         return
     start, end = reading.place(node)
-    yield Sighting("tampered_verification", start, end, f"replaces {target} for the whole process")
+    yield Sighting("tampered-verification", start, end, f"replaces {target} for the whole process")
 
 
 def _ignored(reading: Reading, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Sighting]:
@@ -191,9 +191,9 @@ def _ignored(reading: Reading, node: ast.FunctionDef | ast.AsyncFunctionDef) -> 
     only = body[0] if len(body) == 1 else None
     if isinstance(only, ast.Return) and isinstance(only.value, ast.Constant) and only.value.value is True:
         if [name for name in listed if name not in ("self", "cls")]:
-            yield Sighting("ignores_arguments", start, end, f"{node.name} says yes to everything")
+            yield Sighting("ignores-arguments", start, end, f"{node.name} says yes to everything")
     elif unread and "locals" not in used and not node.args.kwarg:
-        yield Sighting("ignores_arguments", start, end, f"{node.name} never looks at {', '.join(unread[:3])}")
+        yield Sighting("ignores-arguments", start, end, f"{node.name} never looks at {', '.join(unread[:3])}")
 
 
 def _install_hook(reading: Reading, node: ast.ClassDef) -> Iterator[Sighting]:
@@ -205,5 +205,5 @@ def _install_hook(reading: Reading, node: ast.ClassDef) -> Iterator[Sighting]:
         if kind in (NETWORK, PROCESS) or name in RUNNING_CODE - {"compile"}:
             start, end = reading.place(call)
             severity = Severity.MEDIUM if kind == PROCESS else None
-            yield Sighting("install_hook", start, end, f"{name} while a package is installed", severity)
+            yield Sighting("install-hook", start, end, f"{name} while a package is installed", severity)
             return

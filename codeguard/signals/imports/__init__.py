@@ -56,7 +56,7 @@ class ImportsSignal:
             cwe=(1357, 494),
         ),
         Rule(
-            "unknown_package",
+            "unknown-package",
             "package that no lock file names and that is not well known",
             Severity.MEDIUM,
             Confidence.LOW,
@@ -67,7 +67,7 @@ class ImportsSignal:
             cwe=(1357,),
         ),
         Rule(
-            "install_source",
+            "install-source",
             "instructions to install from a source of their own",
             Severity.MEDIUM,
             Confidence.MEDIUM,
@@ -87,7 +87,7 @@ class ImportsSignal:
             cwe=(1357,),
         ),
         Rule(
-            "runtime_install",
+            "runtime-install",
             "code that installs packages when it runs",
             Severity.MEDIUM,
             Confidence.MEDIUM,
@@ -123,7 +123,7 @@ def _package(reading: Reading, imported: Imported, declared: frozenset[str] | No
     if _is_well_known(name, script):
         if declared is not None and not script:
             reason = f"{name} is well known, and no lock file names it"
-            yield Sighting("unknown_package", imported.start, imported.end, reason, Severity.LOW)
+            yield Sighting("unknown-package", imported.start, imported.end, reason, Severity.LOW)
         return
     urging = urges(_text_beside(reading, imported))
     if urging:
@@ -132,7 +132,7 @@ def _package(reading: Reading, imported: Imported, declared: frozenset[str] | No
     elif declared is not None and not script:
         severity = Severity.LOW if imported.guarded else None
         reason = f"{name} is named by no lock file, and no module of the trusted files"
-        yield Sighting("unknown_package", imported.start, imported.end, reason, severity)
+        yield Sighting("unknown-package", imported.start, imported.end, reason, severity)
 
 
 def _is_known(name: str, script: bool, declared: frozenset[str] | None) -> bool:
@@ -178,7 +178,7 @@ def _instructions(reading: Reading, declared: frozenset[str] | None) -> Iterator
                 strange = is_strange_source(command.source)
                 severity = None if strange else Severity.LOW
                 reason = f"installs from {command.source}"
-                yield Sighting("install_source", start, end, reason, severity)
+                yield Sighting("install-source", start, end, reason, severity)
             for package in command.packages:
                 alike = (
                     npm_lookalike(package)
@@ -203,7 +203,7 @@ def _runtime_installs(reading: Reading) -> Iterator[Sighting]:
             for tool in ("pip install", "pip3 install", "npm install", "npm i", "yarn add", "easy_install")
         ):
             start, end = reading.place(node)
-            yield Sighting("runtime_install", start, end, f"runs {words[:80]!r}")
+            yield Sighting("runtime-install", start, end, f"runs {words[:80]!r}")
 
 
 def _command(reading: Reading, node: ast.expr) -> str:

@@ -58,7 +58,7 @@ class NearCopySignal:
     needs: ClassVar[frozenset[str]] = frozenset({"trusted_functions"})
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            "changed_line",
+            "changed-line",
             "copy of a trusted function with a changed comparison, constant, operator, call or variable",
             Severity.MEDIUM,
             Confidence.MEDIUM,
@@ -68,7 +68,7 @@ class NearCopySignal:
             cwe=(506,),
         ),
         Rule(
-            "removed_check",
+            "removed-check",
             "copy of a trusted function without a check or protection that the original has",
             Severity.HIGH,
             Confidence.MEDIUM,
@@ -78,7 +78,7 @@ class NearCopySignal:
             cwe=(506, 693),
         ),
         Rule(
-            "changed_message",
+            "changed-message",
             "copy of a trusted function that differs in messages or logging only",
             Severity.INFO,
             Confidence.HIGH,
@@ -145,9 +145,9 @@ def _is_copy(twin: Twin, found: Difference, chunk: Chunk) -> bool:
 def _sighting(change: Change, twin: Twin, position: int) -> Sighting:
     shown = f"{change.what} beside {twin.function.symbol} ({twin.function.origin})"
     lines = f"trusted: {change.was or 'nothing'}; here: {change.now or 'nothing'}"
-    rules = {Weight.PROTECTION: "removed_check", Weight.CHANGE: "changed_line"}
+    rules = {Weight.PROTECTION: "removed-check", Weight.CHANGE: "changed-line"}
     return Sighting(
-        rules.get(change.weight, "changed_message"),
+        rules.get(change.weight, "changed-message"),
         position + change.start,
         position + change.end,
         f"{shown}; {lines}",

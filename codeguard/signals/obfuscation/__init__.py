@@ -49,7 +49,7 @@ class ObfuscationSignal:
         """Yield what is hidden, in the order of the rules."""
         for start, end in far_right(reading.text):
             if not _in_string(reading, start):
-                yield Sighting("far_right", start, end, "code behind a hundred spaces or more, out of sight")
+                yield Sighting("far-right", start, end, "code behind a hundred spaces or more, out of sight")
         yield from _spelled(reading)
         if reading.tree is not None:
             yield from _python(reading)
@@ -70,7 +70,7 @@ def _spelled(reading: Reading) -> Iterator[Sighting]:
         return
     for start, end, word in spelled(reading.text):
         severity = None if reads_like_code(word) or _TELLING.search(word) else Severity.LOW
-        yield Sighting("escaped_text", start, end, f"escapes that spell {word[:MAX_SHOWN]!r}", severity)
+        yield Sighting("escaped-text", start, end, f"escapes that spell {word[:MAX_SHOWN]!r}", severity)
 
 
 def _python(reading: Reading) -> Iterator[Sighting]:
@@ -82,7 +82,7 @@ def _python(reading: Reading) -> Iterator[Sighting]:
         kind = type(node)
         if kind is ast.Call:
             found = list(_call(reading, node))  # type: ignore[arg-type]
-            runs = runs or any(item.rule == "runs_built_text" for item in found) or _runs(reading, node)  # type: ignore[arg-type]
+            runs = runs or any(item.rule == "runs-built-text" for item in found) or _runs(reading, node)  # type: ignore[arg-type]
             yield from found
         elif kind is ast.Constant:
             value = node.value  # type: ignore[attr-defined]
@@ -99,7 +99,7 @@ def _python(reading: Reading) -> Iterator[Sighting]:
         reason = f"{end - start} characters of encoded data" + (
             " in a file that runs built text" if runs else ""
         )
-        yield Sighting("encoded_blob", start, end, reason, Severity.MEDIUM if runs else None)
+        yield Sighting("encoded-blob", start, end, reason, Severity.MEDIUM if runs else None)
     yield from _soup(reading, soup)
 
 
@@ -129,7 +129,7 @@ def _call(reading: Reading, node: ast.Call) -> Iterator[Sighting]:
             if text is not None:
                 start, end = reading.place(node)
                 yield Sighting(
-                    "runs_built_text", start, end, f"{name} gets {text[:MAX_SHOWN]!r}, put together here"
+                    "runs-built-text", start, end, f"{name} gets {text[:MAX_SHOWN]!r}, put together here"
                 )
     elif name in DECODING or name.endswith(".join"):
         around = reading.parents.get(node)
@@ -140,7 +140,7 @@ def _call(reading: Reading, node: ast.Call) -> Iterator[Sighting]:
             return
         if (name in DECODING or _is_built(reading, node)) and (reads_like_code(text) or _is_name(text)):
             start, end = reading.place(node)
-            yield Sighting("hidden_text", start, end, f"comes to {text[:MAX_SHOWN]!r}")
+            yield Sighting("hidden-text", start, end, f"comes to {text[:MAX_SHOWN]!r}")
 
 
 def _text(reading: Reading, node: ast.expr) -> str | None:
@@ -171,7 +171,7 @@ def _hidden_call(reading: Reading, node: ast.Call, name: str) -> Iterator[Sighti
     built = any(_names_by_text(part, reading) for part in _called_through(reading, node.func))
     if built:
         start, end = reading.place(node)
-        yield Sighting("hidden_call", start, end, f"calls {name} by a name that is put together")
+        yield Sighting("hidden-call", start, end, f"calls {name} by a name that is put together")
 
 
 def _called_through(reading: Reading, node: ast.expr) -> Iterator[ast.expr]:
@@ -238,7 +238,7 @@ def _lambdas(reading: Reading, node: ast.AST, depth: dict[ast.AST, int]) -> Iter
     depth[node] = depth.get(at, 0) + 1 if isinstance(at, ast.Lambda) else 1
     if depth[node] == LEAST_LAMBDAS:
         start, end = reading.place(node)
-        yield Sighting("nested_lambdas", start, end, f"{LEAST_LAMBDAS} lambdas or more in one another")
+        yield Sighting("nested-lambdas", start, end, f"{LEAST_LAMBDAS} lambdas or more in one another")
 
 
 def _soup(reading: Reading, soup: dict[str, ast.AST]) -> Iterator[Sighting]:
@@ -248,14 +248,14 @@ def _soup(reading: Reading, soup: dict[str, ast.AST]) -> Iterator[Sighting]:
         )
         start, end = reading.place(first)
         shown = ", ".join(sorted(soup)[:3])
-        yield Sighting("identifier_soup", start, end, f"{len(soup)} names that cannot be told apart: {shown}")
+        yield Sighting("identifier-soup", start, end, f"{len(soup)} names that cannot be told apart: {shown}")
 
 
 def _script(reading: Reading) -> Iterator[Sighting]:
     found = _SCRIPT_PACKED.search(reading.text)
     if found is not None and not _in_string(reading, found.start()):
         yield Sighting(
-            "runs_built_text", found.start(), found.end(), "runs or spells text from character codes"
+            "runs-built-text", found.start(), found.end(), "runs or spells text from character codes"
         )
     soup: dict[str, tuple[int, int]] = {}
     for segment in reading.segments:
@@ -264,7 +264,7 @@ def _script(reading: Reading) -> Iterator[Sighting]:
     if len(soup) >= LEAST_SOUP:
         start, end = min(soup.values())
         shown = ", ".join(sorted(soup)[:3])
-        yield Sighting("identifier_soup", start, end, f"{len(soup)} names that cannot be told apart: {shown}")
+        yield Sighting("identifier-soup", start, end, f"{len(soup)} names that cannot be told apart: {shown}")
 
 
 SIGNAL = ObfuscationSignal()

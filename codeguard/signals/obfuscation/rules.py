@@ -9,7 +9,7 @@ _SPACES = " " * 120
 
 RULES: tuple[Rule, ...] = (
     Rule(
-        "runs_built_text",
+        "runs-built-text",
         "exec or eval of a text made of character codes, encoded data or backward text",
         Severity.HIGH,
         Confidence.HIGH,
@@ -19,7 +19,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(506, 94),
     ),
     Rule(
-        "hidden_call",
+        "hidden-call",
         "a dangerous function called by a name that is put together",
         Severity.HIGH,
         Confidence.HIGH,
@@ -29,7 +29,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(506,),
     ),
     Rule(
-        "hidden_text",
+        "hidden-text",
         "encoded text that comes to code or to the name of a dangerous function",
         Severity.MEDIUM,
         Confidence.MEDIUM,
@@ -39,7 +39,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(506,),
     ),
     Rule(
-        "encoded_blob",
+        "encoded-blob",
         "a long stretch of encoded data",
         Severity.INFO,
         Confidence.LOW,
@@ -52,7 +52,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(506,),
     ),
     Rule(
-        "escaped_text",
+        "escaped-text",
         "letters written as escapes",
         Severity.MEDIUM,
         Confidence.MEDIUM,
@@ -62,7 +62,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(506,),
     ),
     Rule(
-        "far_right",
+        "far-right",
         "code behind a long stretch of spaces",
         Severity.HIGH,
         Confidence.MEDIUM,
@@ -72,7 +72,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(506, 1007),
     ),
     Rule(
-        "identifier_soup",
+        "identifier-soup",
         "names of nothing but l, I, 1, O and 0, or of hexadecimal numbers",
         Severity.MEDIUM,
         Confidence.MEDIUM,
@@ -82,7 +82,7 @@ RULES: tuple[Rule, ...] = (
         cwe=(506, 1007),
     ),
     Rule(
-        "nested_lambdas",
+        "nested-lambdas",
         "lambdas within lambdas within lambdas",
         Severity.MEDIUM,
         Confidence.LOW,
