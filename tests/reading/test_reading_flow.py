@@ -76,7 +76,8 @@ def test_a_value_arrives(text: str, reach: Reach) -> None:
         "def ok(x):\n    return x in K\ndef f(a):\n    if not ok(a):\n        return\n    run_shell(a)",
         "def check(x):\n    if x not in K:\n        raise E\ndef f(a):\n    check(a)\n    run_shell(a)",
         "def _g(x):\n    run_shell(x)\n_g('ls')",
-        "import os\ndef f(a):\n    p = os.path.realpath(a)\n    if not p.startswith(ROOT):\n        raise E\n    open(p)",
+        "import os\ndef f(a):\n    p = os.path.realpath(a)\n    if not p.startswith(ROOT):\n"
+        "        raise E\n    open(p)",
         "def f(a, r):\n    p = (r / a).resolve()\n    if not p.is_relative_to(r):\n        raise E\n    open(p)",
         "def f(a):\n    match a:\n        case 'x' | 'y':\n            run_shell(a)",
     ],

@@ -36,6 +36,7 @@ class View:
         self.reading = reading
         self.names: Names = reading.names
         self._sinks = sinks
+        self._words: dict[tuple[str, ...], bool] = {}
 
     @property
     def nodes(self) -> tuple[ast.AST, ...]:
@@ -52,6 +53,13 @@ class View:
     def lowered(self) -> str:
         """The text in small letters, to look quickly whether a word occurs at all."""
         return self.reading.text.lower()
+
+    def has(self, *words: str) -> bool:
+        """Whether one of some words, in small letters, occurs anywhere; looked up once a file."""
+        known = self._words.get(words)
+        if known is None:
+            known = self._words[words] = any(word in self.lowered for word in words)
+        return known
 
     @cached_property
     def modules(self) -> frozenset[str]:

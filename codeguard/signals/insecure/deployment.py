@@ -77,7 +77,7 @@ def _cors(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         yield from _cors_call(view, node, name)
         return
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module)
-    if "access-control-allow-origin" not in view.lowered:
+    if not view.has("access-control-allow-origin"):
         return
     origin: ast.AST | None = None
     credentials = False
