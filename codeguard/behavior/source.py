@@ -169,8 +169,9 @@ def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
     positional = [*arguments.posonlyargs, *arguments.args]
     optional_from = len(positional) - len(arguments.defaults)
     for index, argument in enumerate(positional):
-        default = unparse(arguments.defaults[index - optional_from]) if index >= optional_from else ""
-        yield Parameter(argument.arg, "positional", index < optional_from, _annotation(argument), default)
+        required = index < optional_from
+        text = "" if required else unparse(arguments.defaults[index - optional_from])
+        yield Parameter(argument.arg, "positional", required, _annotation(argument), text)
     if arguments.vararg:
         yield Parameter(arguments.vararg.arg, "args", False, _annotation(arguments.vararg))
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):

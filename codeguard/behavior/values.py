@@ -225,8 +225,10 @@ def says_nothing(value: object) -> bool:
     """Say whether a result is one of the many ways to say that there is none: None, 0, an empty text or row."""
     if isinstance(value, Iteration):
         return not value.items
-    plain = int | float | str | bytes | list | tuple | dict | set | frozenset
-    return value is None or (isinstance(value, plain) and not isinstance(value, bool) and not value)
+    if value is None:
+        return True
+    is_plain = isinstance(value, int | float | str | bytes | list | tuple | dict | set | frozenset)
+    return is_plain and not isinstance(value, bool) and not value
 
 
 def magnitude(value: object, depth: int = 0) -> float:
