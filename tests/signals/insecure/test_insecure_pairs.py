@@ -5,6 +5,7 @@ from __future__ import annotations
 import pairs_files
 import pairs_injection
 import pairs_secrets
+import pairs_styles
 import pytest
 
 from codeguard.models import Severity, SourceFile, text_digest
@@ -12,7 +13,7 @@ from codeguard.reading import Reading
 from codeguard.signals.base import Context
 from codeguard.signals.insecure import SIGNAL
 
-PAIRS = [*pairs_injection.PAIRS, *pairs_files.PAIRS, *pairs_secrets.PAIRS]
+PAIRS = [*pairs_injection.PAIRS, *pairs_files.PAIRS, *pairs_secrets.PAIRS, *pairs_styles.PAIRS]
 
 
 def serious(text: str) -> list[str]:
@@ -28,4 +29,4 @@ def test_the_insecure_text_is_found_and_its_twin_is_not(bad: str, good: str) -> 
 
 
 def test_there_are_many_pairs() -> None:
-    assert len({name for name, _, _ in PAIRS}) == len(PAIRS) >= 120
+    assert len({name for name, _, _ in PAIRS}) == len(PAIRS) >= 170
