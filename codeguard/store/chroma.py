@@ -311,5 +311,16 @@ def _told(what: str, hint: str | None = None) -> Iterator[None]:
     except StoreError:
         raise
     except Exception as error:  # Chroma raises its own, pydantic's, sqlite's and plain ones
-        cause = " ".join(str(error).split())[:200] or type(error).__name__
-        raise StoreError(f"{what} ({cause})", hint=hint) from error
+        raise StoreError(f"{what} ({_cause(error)})", hint=hint) from error
+
+
+def _cause(error: Exception) -> str:
+    """Return in one line what went wrong on the way to a server, which Chroma does not pass on, or what it says."""
+    said: BaseException = error
+    chain: BaseException | None = error
+    while chain is not None:
+        if type(chain).__module__.startswith("httpx") and str(chain):
+            said = chain
+            break
+        chain = chain.__cause__ or chain.__context__
+    return " ".join(str(said).split())[:200] or type(said).__name__
