@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,8 @@ def load_folder(folder: Path) -> tuple[Spec, ...]:
 def load_file(path: Path) -> tuple[Spec, ...]:
     """Return the specs of one TOML file; SpecError where it is malformed."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        document = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SpecError(f"cannot read the spec file {path}: {_one_line(error)}") from error
     unknown = set(document) - {"spec"}
@@ -39,10 +40,42 @@ def load_file(path: Path) -> tuple[Spec, ...]:
     entries = document.get("spec", [])
     if not isinstance(entries, list):
         raise SpecError(f"{path}: spec is not a list of tables", expected="[[spec]]")
-    return tuple(_spec(entry, path, number) for number, entry in enumerate(entries, 1))
+    lines = _Lines(text, entries)
+    return tuple(_spec(entry, path, number, lines) for number, entry in enumerate(entries, 1))
 
 
-def _spec(entry: object, path: Path, number: int) -> Spec:
+class _Lines:
+    """Where the tables of a file stand: headers in their order, for the parser does not say."""
+
+    def __init__(self, text: str, entries: Sequence[object]) -> None:
+        numbered = [(line.split("#")[0].strip(), number) for number, line in enumerate(text.split("\n"), 1)]
+        specs = [number for line, number in numbered if line == "[[spec]]"]
+        cases = [number for line, number in numbered if line == "[[spec.case]]"]
+        counted = sum(_count(entry) for entry in entries)
+        # Tables written inline have no header of their own: then no line is better than a wrong one.
+        plain = len(specs) == len(entries) and len(cases) == counted
+        self._specs, self._cases = iter(specs if plain else ()), iter(cases if plain else ())
+
+    def spec(self) -> str:
+        """Return the line of the next spec, as it is written behind a file's name."""
+        return self._next(self._specs)
+
+    def case(self) -> str:
+        """Return the line of the next case."""
+        return self._next(self._cases)
+
+    @staticmethod
+    def _next(lines: Iterator[int]) -> str:
+        number = next(lines, None)
+        return "" if number is None else f":{number}"
+
+
+def _count(entry: object) -> int:
+    cases = entry.get("case") if isinstance(entry, dict) else None
+    return len(cases) if isinstance(cases, list) else 0
+
+
+def _spec(entry: object, path: Path, number: int, lines: _Lines) -> Spec:
     where = f"{path}: spec {number}"
     table = _table(entry, SPEC_KEYS, where)
     name = _text(table.get("name"), f"{where}: name")
@@ -52,12 +85,14 @@ def _spec(entry: object, path: Path, number: int) -> Spec:
     cases = table.get("case", [])
     if not isinstance(cases, list) or not cases:
         raise SpecError(f"{where} ({name}) has no case", expected="[[spec.case]]")
-    origin = f"spec {name} ({path.name})"
+    origin = f"spec {name} ({path.name}{lines.spec()})"
     return Spec(
         name=name,
         aliases=tuple(_text(alias, f"{where}: alias") for alias in aliases),
         summary=str(table.get("summary", "")),
-        cases=tuple(_case(case, f"{where} ({name})", origin) for case in cases),
+        cases=tuple(
+            _case(case, f"{where} ({name})", f"spec {name} ({path.name}{lines.case()})") for case in cases
+        ),
         origin=origin,
     )
 

@@ -1,0 +1,193 @@
+"""Inputs that examples leave out: optional parameters, functions as arguments, dates, rows, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from codeguard.behavior.domain import learn_domain
+from codeguard.behavior.generate import generate
+from codeguard.behavior.mutatetext import numbers_inside
+from codeguard.behavior.tomlspecs import load_file
+from codeguard.models import CheckReport, Verdict
+
+Check = Callable[..., CheckReport]
+
+WRAP = '''
+def wrap_in_rows(items, width=3, *, keep_rest=True):
+    """Cut a list into rows.
+
+    >>> wrap_in_rows([1, 2, 3, 4])
+    [[1, 2, 3], [4]]
+    >>> wrap_in_rows([7, 8])
+    [[7, 8]]
+    """
+    rows = [items[at:at + width] for at in range(0, len(items), width)]
+    return rows if keep_rest else [row for row in rows if len(row) == width]
+'''
+WRAPPED = "def wrap_in_rows(items, width=3, *, keep_rest=True):\n    width = {width}\n"
+WRAPPED += "    rows = [items[at:at + width] for at in range(0, len(items), width)]\n    return {rows}\n"
+KEPT = "rows if keep_rest else [row for row in rows if len(row) == width]"
+
+
+@pytest.mark.parametrize(
+    ("code", "verdict"),
+    [
+        (WRAPPED.format(width="width", rows=KEPT), Verdict.PASS),
+        (WRAPPED.format(width="3", rows=KEPT), Verdict.DIVERGES),
+        (WRAPPED.format(width="width", rows="rows"), Verdict.DIVERGES),
+        # Without the parameters nobody can be asked for them.
+        (
+            "def wrap_in_rows(items):\n    return [items[at:at + 3] for at in range(0, len(items), 3)]",
+            Verdict.PASS,
+        ),
+        # A parameter of its own at the same place is another one.
+        (
+            "def wrap_in_rows(items, first=0):\n    return [items[at:at + 3] for at in range(first, len(items), 3)]",
+            Verdict.PASS,
+        ),
+    ],
+)
+def test_optional_parameters_are_filled(check: Check, code: str, verdict: Verdict) -> None:
+    report = check(code, WRAP)
+    assert report.verdict is verdict, report
+
+
+APPLY = '''
+def group_and_count(key, values):
+    """Count values by what a function makes of them."""
+    found = {}
+    for value in values:
+        found[key(value)] = found.get(key(value), 0) + 1
+    return found
+'''
+
+
+@pytest.mark.parametrize(("step", "verdict"), [("1", Verdict.PASS), ("len(found)", Verdict.DIVERGES)])
+def test_functions_are_tried_where_no_example_shows_one(check: Check, step: str, verdict: Verdict) -> None:
+    report = check(APPLY.replace(" + 1", f" + {step}"), APPLY)
+    assert report.verdict is verdict, report
+
+
+ROWS = '''
+def without_repeats(values):
+    """Leave out values that follow their like.
+
+    >>> list(without_repeats([1, 1, 2]))
+    [1, 2]
+    >>> list(without_repeats([3, 3]))
+    [3]
+    """
+    last = object()
+    for value in values:
+        if value != last:
+            yield value
+        last = value
+'''
+
+
+def test_iterators_are_compared_on_generated_inputs(check: Check) -> None:
+    seen_before = "def without_repeats(values):\n    return dict.fromkeys(values)\n"
+    as_list = "def without_repeats(values):\n    return list(dict.fromkeys(values))\n"
+    assert check(as_list, ROWS).verdict is Verdict.DIVERGES
+    assert check(seen_before, ROWS).verdict is not Verdict.PASS
+
+
+LARGEST = '''
+def largest_even(values):
+    """Return the largest even value.
+
+    >>> largest_even([1, 4, 6, 3, 2])
+    6
+    >>> largest_even([2, 1, 8])
+    8
+    """
+    return max([value for value in values if value % 2 == 0], default=0)
+'''
+
+
+@pytest.mark.parametrize(
+    ("default", "verdict"), [("0", Verdict.PASS), ("None", Verdict.PASS), ("-1", Verdict.DIVERGES)]
+)
+def test_nothing_is_said_in_many_ways(check: Check, default: str, verdict: Verdict) -> None:
+    assert check(LARGEST.replace("default=0", f"default={default}"), LARGEST).verdict is verdict
+
+
+POSITIVE = '''
+def share_out(total, heads):
+    """Share a number of things out.
+
+    >>> share_out(7, 2)
+    [4, 3]
+    >>> share_out(3, 3)
+    [1, 1, 1]
+    >>> share_out(4, 0)
+    Traceback (most recent call last):
+    ValueError: nobody there
+    """
+    if heads < 1:
+        raise ValueError("nobody there")
+    return [total // heads + (place < total % heads) for place in range(heads)]
+'''
+
+
+@pytest.mark.parametrize(
+    ("guard", "verdict"),
+    [
+        ("if not heads > 0:\n        raise RuntimeError", Verdict.FAIL),
+        ("if heads < 1:\n        raise ValueError", Verdict.PASS),
+        (
+            "if heads == 0 and total == 4:\n        raise ValueError\n    if not heads:\n        return []",
+            Verdict.DIVERGES,
+        ),
+    ],
+)
+def test_a_documented_exception_is_part_of_the_contract(check: Check, guard: str, verdict: Verdict) -> None:
+    body = "return [total // heads + (place < total % heads) for place in range(heads)]"
+    report = check(f"def share_out(total, heads):\n    {guard}\n    {body}\n", POSITIVE)
+    assert report.verdict is verdict, report
+
+
+@pytest.mark.parametrize(
+    ("code", "verdict"),
+    [
+        # made for other inputs: refuses these, takes others
+        ("def scale_rows(values, factor):\n    return values.rows * factor", Verdict.NO_SIGNAL),
+        ("def scale_rows(values, factor):\n    return values(factor)", Verdict.NO_SIGNAL),
+        # made for nothing
+        ("def scale_rows(values, factor):\n    return [None + value for value in (1, 2)]", Verdict.FAIL),
+    ],
+)
+def test_a_function_that_takes_nothing_is_broken(check: Check, code: str, verdict: Verdict) -> None:
+    trusted = 'def scale_rows(values, factor):\n    """\n    >>> scale_rows([1, 2], 2)\n    [2, 4]\n    """\n'
+    report = check(code, f"{trusted}    return [value * factor for value in values]\n")
+    assert report.verdict is verdict, report
+
+
+def test_numbers_inside_a_string_go_to_their_edges() -> None:
+    made = list(numbers_inside("03-11-2000", [12, 31]))
+    assert {"00-11-2000", "32-11-2000", "03-00-2000", "03-32-2000", "03-01-2000"} <= set(made)
+
+
+def test_any_number_of_arguments_is_generated() -> None:
+    shown = [((1, 2), {}), ((3, 4, 5), {})]
+    domain = learn_domain(shown, variadic=0)
+    widths = {len(args) for args, _ in generate(shown, domain, Random(1), 80)}
+    assert widths == {1, 2, 3, 4}
+    assert {len(args) for args, _ in generate(shown, learn_domain(shown), Random(1), 80)} == {2, 3}
+
+
+def test_a_spec_says_where_its_cases_stand(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(
+        '[[spec]]\nname = "f"\n  [[spec.case]]\n  args = [1]\n  expected = 2\n\n'
+        '[[spec]]\nname = "g"\n  [[spec.case]]\n  args = [1]\n  expected = 2\n'
+    )
+    specs = load_file(path)
+    assert [spec.origin for spec in specs] == ["spec f (own.toml:1)", "spec g (own.toml:7)"]
+    assert [spec.cases[0].origin for spec in specs] == ["spec f (own.toml:3)", "spec g (own.toml:9)"]
+    path.write_text('[[spec]]\nname = "f"\ncase = [{ args = [1], expected = 2 }]\n')
+    assert load_file(path)[0].origin == "spec f (own.toml)"
