@@ -122,12 +122,23 @@ class StaticEvidence:
         return Evidence(
             signal=signal,
             id=rule,
-            penalty=0.0 if rule == DETECTOR_ERROR else self._weights[f"{signal}.{rule}"],
+            penalty=self._penalty(signal, rule, Severity(int(row["severity"]))),
             reason=str(row["reason"]),
             severity=Severity(int(row["severity"])),
             confidence=Confidence(int(row["confidence"])),
             measurements={"line": int(row["line"]), "count": int(row["count"])},
         )
+
+    def _penalty(self, signal: str, rule: str, severity: Severity) -> float:
+        """Return the rule's weight, half of it for each step that a sighting is milder than its rule."""
+        usual = self._severities.get((signal, rule))
+        if usual is None or severity is Severity.INFO < usual:
+            return 0.0
+        return self._weights[f"{signal}.{rule}"] * 0.5 ** max(0, usual - severity)
+
+    @functools.cached_property
+    def _severities(self) -> dict[tuple[str, str], Severity]:
+        return {(item.name, rule.id): rule.severity for item in self._signals for rule in item.rules}
 
 
 def signals_version(file_signals: Sequence[FileSignal]) -> str:
@@ -157,7 +168,7 @@ def _weighs(signal: FileSignal, weights: Weights) -> bool:
 
 
 def _seen(signal: FileSignal, view: Reading, context: Context) -> list[tuple[Chunk, dict[str, Any]]]:
-    """Return what a signal saw, each rule once a chunk."""
+    """Return what a signal saw, each rule once a chunk, at its most severe."""
     rules = {rule.id: rule for rule in signal.rules}
     rows: dict[tuple[str, str], tuple[Chunk, dict[str, Any]]] = {}
     for item in signal.inspect(view, context):
@@ -174,8 +185,10 @@ def _seen(signal: FileSignal, view: Reading, context: Context) -> list[tuple[Chu
             "line": view.line_of(item.start),
             "count": 0,
         }
-        _, row = rows.setdefault((_chunk_key(chunk), item.rule), (chunk, first))
-        row["count"] += 1
+        key = (_chunk_key(chunk), item.rule)
+        known = rows.get(key, (chunk, first))[1]
+        worse = first if first["severity"] > known["severity"] else known
+        rows[key] = (chunk, {**worse, "count": known["count"] + 1})
     return list(rows.values())
 
 

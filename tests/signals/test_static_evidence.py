@@ -68,6 +68,30 @@ def evidence_of(
     }
 
 
+@pytest.mark.parametrize(
+    ("seen", "penalty"),
+    [
+        ([None], 2.0),
+        ([Severity.CRITICAL], 2.0),
+        ([Severity.MEDIUM], 1.0),
+        ([Severity.LOW], 0.5),
+        ([Severity.INFO], 0.0),
+        ([Severity.INFO, Severity.MEDIUM], 1.0),
+    ],
+)
+def test_a_milder_sighting_is_charged_less(
+    file: SourceFile, seen: list[Severity | None], penalty: float
+) -> None:
+    class Graded(Marker):
+        def inspect(self, reading: Reading, context: Context) -> Iterable[Sighting]:
+            start = reading.text.find("MARK")
+            return [Sighting("mark", start, start + 4, "seen", severity) for severity in seen]
+
+    static = StaticEvidence(Weights({"marker.mark": 2.0}), file_signals=[Graded()])
+    ((_, (item,)),) = evidence_of(static, file).items()
+    assert item.penalty == penalty
+
+
 def test_a_rule_is_charged_once_a_chunk_by_its_weight(file: SourceFile) -> None:
     static = StaticEvidence(Weights({"marker.mark": 1.5}), file_signals=[Marker()])
     ((symbol, (item,)),) = evidence_of(static, file).items()
