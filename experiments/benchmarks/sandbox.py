@@ -6,7 +6,10 @@ One check is a fresh process that defines `add` and calls it twice. Peers: a
 fresh `python -I -c` without isolation, bubblewrap around it where it is
 installed, EvalPlus' untrusted_check where DIR (a site-packages directory)
 has it. Every round measures every contender once, one after another, so that
-a noisy machine disturbs all alike; ratios are medians of the rounds'.
+a noisy machine disturbs all alike; ratios are medians of the rounds'. Beside
+the time that passes stands the CPU time of all processes that take part, which
+other programs on the machine disturb less. Linear scaling compares one worker
+with all its processes held to one core and a worker a core on all of them.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -72,6 +76,42 @@ def timed(count: int, check: Callable[[], object]) -> float:
     return (time.perf_counter() - start) / count
 
 
+def descendants(pid: int) -> Iterator[int]:
+    """Yield the processes below a process."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return
+    for child in map(int, children):
+        yield child
+        yield from descendants(child)
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process, of its children that ended, and of those that live."""
+    spent = 0.0
+    for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
+        usage = resource.getrusage(who)
+        spent += usage.ru_utime + usage.ru_stime
+    for pid in descendants(os.getpid()):
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        spent += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return spent
+
+
+def on_one_core(measure: Callable[[], float]) -> float:
+    """Measure with this process, and what it starts meanwhile, held to one core."""
+    every = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(every)})
+    try:
+        return measure()
+    finally:
+        os.sched_setaffinity(0, every)
+
+
 def one(sandbox: Sandbox, fresh: Iterator[str] | None) -> Callable[[], object]:
     """Return a check in the sandbox, compiled anew or from the cache."""
 
@@ -122,7 +162,7 @@ def main() -> None:
     )
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--checks", type=int, default=40, help="checks of ours a round")
-    parser.add_argument("--evalplus", type=Path)
+    parser.add_argument("--evalplus", type=Path, help="its site-packages, of this Python version")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     rows: dict[str, list[float]] = {}
@@ -144,7 +184,7 @@ def main() -> None:
             "codeguard, compiled anew": lambda: timed(arguments.checks, one(every, fresh)),
             "codeguard, compiled before": lambda: timed(arguments.checks, one(every, None)),
             "bare zygote, compiled anew": lambda: timed(arguments.checks, one(bare, fresh)),
-            "one worker": lambda: many(alone, 2 * arguments.checks, fresh),
+            "one worker on one core": lambda: on_one_core(lambda: many(alone, 2 * arguments.checks, fresh)),
             f"{cores} workers": lambda: many(together, 2 * arguments.checks * cores, fresh),
         }
         if shutil.which("bwrap"):
@@ -157,11 +197,19 @@ def main() -> None:
         print(f"level {every.level.name}, {cores} cores, Python {sys.version.split()[0]}")
         for contender in contenders.values():
             contender()  # start and warm
+        checks = {"python -I -c": 4, "EvalPlus untrusted_check": 4, "bwrap + python": 4}
+        checks |= {"one worker on one core": 2 * arguments.checks}
+        checks |= {f"{cores} workers": 2 * arguments.checks * cores}
+        spent: dict[str, float] = dict.fromkeys(contenders, 0.0)
         for _ in range(arguments.repeats):
             for name, contender in contenders.items():
+                before = cpu_seconds()
                 rows.setdefault(name, []).append(contender())
+                count = checks.get(name, arguments.checks)
+                spent[name] += (cpu_seconds() - before) / count / arguments.repeats
     for name, found in rows.items():
-        print(f"  {name:28} {statistics.median(found) * 1e3:7.2f} ms, best {min(found) * 1e3:7.2f} ms")
+        median, best = statistics.median(found) * 1e3, min(found) * 1e3
+        print(f"  {name:28} {median:7.2f} ms, best {best:7.2f} ms, CPU {spent[name] * 1e3:6.2f} ms")
     ratios = {}
     for name, over, under in (
         ("times a fresh python -I -c", "python -I -c", "codeguard, compiled anew"),
@@ -169,17 +217,23 @@ def main() -> None:
         ("times bwrap + python", "bwrap + python", "codeguard, compiled anew"),
         ("times EvalPlus", "EvalPlus untrusted_check", "codeguard, compiled anew"),
         ("all layers over the bare zygote", "codeguard, compiled anew", "bare zygote, compiled anew"),
-        (f"times one worker with {cores}", "one worker", f"{cores} workers"),
+        (f"times one worker on one core with {cores}", "one worker on one core", f"{cores} workers"),
     ):
         if over in rows and under in rows:
             paired = [first / second for first, second in zip(rows[over], rows[under], strict=True)]
             best = min(rows[over]) / min(rows[under])
             ratios[name] = {"median": statistics.median(paired), "best of each": best}
-            print(f"  {statistics.median(paired):6.2f} {name} (best of each: {best:.2f})")
+            cpu = spent[over] / spent[under] if spent[under] else 0.0
+            ratios[name]["CPU time"] = cpu
+            print(
+                f"  {statistics.median(paired):6.2f} {name} (best of each: {best:.2f}, CPU time: {cpu:.2f})"
+            )
         else:
             print(textwrap.indent(f"not measured: {name}", "  "))
     if arguments.json:
-        arguments.json.write_text(json.dumps({"seconds": rows, "ratios": ratios}, indent=1))
+        arguments.json.write_text(
+            json.dumps({"seconds": rows, "cpu_seconds": spent, "ratios": ratios}, indent=1)
+        )
 
 
 if __name__ == "__main__":
