@@ -10,6 +10,7 @@ from codeguard.behavior.candidate import Candidate
 from codeguard.behavior.coverage import merged, unreached
 from codeguard.behavior.effects import Capability, beyond, observed
 from codeguard.behavior.effecttables import CONVICTING
+from codeguard.behavior.endings import ENDINGS
 from codeguard.behavior.examples import Spec
 from codeguard.behavior.matching import Similarity
 from codeguard.behavior.pools import Arguments
@@ -19,30 +20,28 @@ from codeguard.behavior.running import Batch, Runner, Steps, call_of
 from codeguard.behavior.shrink import size, smaller
 from codeguard.behavior.tailored import Tailored, tailored_inputs
 from codeguard.behavior.ties import arbitrary
-from codeguard.behavior.trial import Answered, Question, compare, different, known, of_example, of_observed
+from codeguard.behavior.trial import (
+    Answered,
+    Question,
+    agrees_mostly,
+    compare,
+    different,
+    known,
+    not_taken,
+    of_example,
+    of_observed,
+)
 from codeguard.behavior.values import Comparison
+from codeguard.behavior.wear import REPEATS, worn
 from codeguard.behavior.worlds import OTHER_WORLD
 from codeguard.models import CheckReport, Coverage, Verdict
 from codeguard.sandbox.model import JobResult, Level, Outcome, Status, Tier
 
-LEAST_AGREEMENT = 0.5  # a weak match has to agree with so much before its differences count
 MAX_ROUNDS = 3
 MAX_SETTLED = 24
 LEAST_TWINS = 3
 MAX_SUSPICIONS = 6
 SHRINK_WIDTH = 24
-NOT_TAKEN = frozenset({"TypeError", "AttributeError"})
-ENDINGS = {
-    Status.ERROR: Verdict.ERROR,
-    Status.TIMEOUT: Verdict.TIMEOUT,
-    Status.MEMORY: Verdict.MEMORY,
-    Status.VIOLATION: Verdict.VIOLATION,
-    Status.POLICY: Verdict.POLICY,
-    Status.CRASH: Verdict.CRASH,
-    Status.MALFORMED: Verdict.MALFORMED,
-    Status.NO_SIGNAL: Verdict.NO_SIGNAL,
-    Status.UNSUPPORTED: Verdict.UNSUPPORTED,
-}
 
 
 @dataclass
@@ -65,7 +64,7 @@ class Examination:
         questions = [of_example(case, call) for case, call in pairs if call is not None]
         (result,) = yield from self._ask(questions)
         answered = compare(questions, result.calls)
-        if not known(answered) or _not_taken(answered):
+        if not known(answered) or not_taken(answered):
             return self._ended(result, spec.origin)
         wrong = different(answered)
         if wrong:
@@ -103,12 +102,12 @@ class Examination:
         answered = compare(questions, ordinary.calls)
         if not known(answered) or (yield from self._refused(answered, likeness)):
             return self._violated(extra, likeness, ordinary, origin) or self._ended(ordinary, origin)
-        if not likeness.sure and not _agrees_mostly(answered):
+        if not likeness.sure and not agrees_mostly(answered):
             name = profile.reference.name
             reason = f"like {name} in words, not in what it does"
             report = self._report(Verdict.NO_SIGNAL, reason, ordinary)
             return replace(report, claims=f"{name} ({origin})" if likeness.described else "")
-        violated = self._violated(extra, likeness, ordinary, origin, _agrees_mostly(answered))
+        violated = self._violated(extra, likeness, ordinary, origin, agrees_mostly(answered))
         if violated is not None:
             return violated
         if different(answered) and not (yield from self._holds_natively(different(answered))):
@@ -124,6 +123,12 @@ class Examination:
         moved = self._moved(questions, answered, other, origin)
         if moved is not None:
             return moved
+        tired = yield from worn(
+            self.runner, [item for item in answered if item.comparison is Comparison.SAME]
+        )
+        if tired:
+            report = self._wrong(Verdict.DIVERGES, tired, REPEATS, origin, ordinary)
+            return replace(report, reason=f"turns wrong when it is called again and again: {report.reason}")
         triggered, tried = yield from self._triggers(profile)
         if triggered is not None:
             return triggered
@@ -151,7 +156,7 @@ class Examination:
 
     def _refused(self, answered: Sequence[Answered], likeness: Similarity) -> Steps[bool]:
         """Say whether the candidate takes other inputs than these, and so is another function."""
-        if not _not_taken(answered) or likeness.described:
+        if not not_taken(answered) or likeness.described:
             return False
         broken = likeness.sure and (yield from takes_nothing(self.runner, self.candidate.features.least_args))
         return not broken
@@ -391,17 +396,3 @@ class Examination:
             effects=effects,
             notes=notes,
         )
-
-
-def _not_taken(answered: Sequence[Answered]) -> bool:
-    """Say whether the candidate refuses every call as one not made for it."""
-    return all(
-        item.answer.outcome is Outcome.RAISED and NOT_TAKEN.intersection(item.answer.exception)
-        for item in known(answered)
-    )
-
-
-def _agrees_mostly(answered: Sequence[Answered]) -> bool:
-    compared = known(answered)
-    same = sum(item.comparison is Comparison.SAME for item in compared)
-    return same >= LEAST_AGREEMENT * len(compared)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 MAX_DEPTH = 40
 MAX_BITS = 256
 MAX_LENGTH = 2_000  # characters of a string
+MAX_LOOP = 200  # turns of a comprehension
 MAX_ITEMS = 4_000  # values within a value, all levels together
 Constants = Mapping[str, object]
 
@@ -134,9 +135,28 @@ def _folded(node: ast.expr, constants: Constants, depth: int) -> object:
         return "".join(str(_fold(part, constants, deeper)) for part in node.values)
     if isinstance(node, ast.FormattedValue) and node.format_spec is None and node.conversion == -1:
         return _fold(node.value, constants, deeper)
+    if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp):
+        return _comprehension(node, constants, deeper)
     if isinstance(node, ast.Call) and not node.keywords:
         return _call(node, constants, deeper)
     raise UnknownError
+
+
+_LOOPS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
+
+
+def _comprehension(
+    node: ast.ListComp | ast.GeneratorExp | ast.SetComp, constants: Constants, depth: int
+) -> object:
+    loop = node.generators[0]
+    if len(node.generators) > 1 or loop.ifs or loop.is_async or not isinstance(loop.target, ast.Name):
+        raise UnknownError
+    if any(isinstance(part, _LOOPS) for part in ast.walk(node.elt)):
+        raise UnknownError  # loops within loops multiply
+    items = _fold(loop.iter, constants, depth)
+    if not isinstance(items, list | tuple | str | bytes) or len(items) > MAX_LOOP:
+        raise UnknownError
+    return [_fold(node.elt, {**constants, loop.target.id: item}, depth) for item in items]
 
 
 def _binary(kind: ast.operator, left: object, right: object) -> object:

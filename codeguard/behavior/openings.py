@@ -7,6 +7,7 @@ prefix, an element set to the value, arithmetic undone step by step.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
@@ -243,6 +244,11 @@ def _splice(current: Row, low: int | None, high: int | None, value: Row) -> Row:
 def _placed_arithmetic(subject: ast.BinOp, value: object, slots: Slots, operator: str) -> Iterator[Slots]:
     """Undo one step of arithmetic with a constant: `x * 3 + 1 == 22` asks for `x * 3 == 21`."""
     if isinstance(value, bool) or not isinstance(value, int | float):
+        return
+    if isinstance(subject.op, ast.Mult) and unparse(subject.left) == unparse(subject.right):
+        if 0 <= value < 1e12:
+            for root in (math.isqrt(int(value)), math.isqrt(int(value)) + 1):
+                yield from _placed(subject.left, root, slots, operator)
         return
     for part, other, part_is_left in (
         (subject.left, subject.right, True),

@@ -12,6 +12,8 @@ from codeguard.behavior.values import Comparison, agrees, magnitude, meets, says
 from codeguard.sandbox.model import Call, CallResult, Outcome
 
 MAX_SHOWN = 120
+LEAST_AGREEMENT = 0.5
+NOT_TAKEN = frozenset({"TypeError", "AttributeError"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,21 @@ def different(answered: Sequence[Answered]) -> list[Answered]:
 def known(answered: Sequence[Answered]) -> list[Answered]:
     """Return the answers that could be compared."""
     return [item for item in answered if item.comparison is not Comparison.UNKNOWN]
+
+
+def not_taken(answered: Sequence[Answered]) -> bool:
+    """Say whether the candidate refuses every call as one not made for it."""
+    return all(
+        item.answer.outcome is Outcome.RAISED and NOT_TAKEN.intersection(item.answer.exception)
+        for item in known(answered)
+    )
+
+
+def agrees_mostly(answered: Sequence[Answered]) -> bool:
+    """Say whether a candidate agrees with so much that its differences count, whoever it claims to be."""
+    compared = known(answered)
+    same = sum(item.comparison is Comparison.SAME for item in compared)
+    return same >= LEAST_AGREEMENT * len(compared)
 
 
 def _changed(call: Call, answer: CallResult) -> str:
