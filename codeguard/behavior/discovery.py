@@ -36,7 +36,7 @@ FLAGS: tuple[object, ...] = (True, False)
 KINDS = (NUMBERS, LISTS, TEXTS, TEXT_LISTS, REALS, MAPS, NESTED)
 HINTS = {"int": NUMBERS, "float": REALS, "str": TEXTS, "bool": FLAGS, "complex": REALS, "Number": NUMBERS}
 _TEXT_NAMES = "html line message msg name path sentence str string text token word"
-_ROW_NAMES = "arr array element item iterable list lst seq sequence value number"
+_ROW_NAMES = "arr array iterable list lst seq sequence"
 _NUMBER_NAMES = "count i index k length limit n num size width x y"
 NAMES = (
     (frozenset(_TEXT_NAMES.split()), TEXTS),

@@ -12,7 +12,7 @@ from codeguard.behavior.effects import Capability, beyond, observed
 from codeguard.behavior.effecttables import CONVICTING
 from codeguard.behavior.endings import ENDINGS
 from codeguard.behavior.examples import Spec
-from codeguard.behavior.matching import Similarity
+from codeguard.behavior.matching import TELLING_DOC_WORDS, Similarity
 from codeguard.behavior.pools import Arguments
 from codeguard.behavior.profiles import Profile, answers, random_for
 from codeguard.behavior.refusal import takes_nothing
@@ -156,7 +156,8 @@ class Examination:
 
     def _refused(self, answered: Sequence[Answered], likeness: Similarity) -> Steps[bool]:
         """Say whether the candidate takes other inputs than these, and so is another function."""
-        if not not_taken(answered) or likeness.described:
+        described = likeness.described and likeness.doc_words >= TELLING_DOC_WORDS
+        if not not_taken(answered) or described:
             return False
         broken = likeness.sure and (yield from takes_nothing(self.runner, self.candidate.features.least_args))
         return not broken

@@ -207,7 +207,7 @@ def compare(candidate: Features, reference: Features) -> Similarity:
         name=_name_similarity(candidate.name, reference.name),
         doc=_doc_similarity(candidate.doc, reference.doc),
         body=_body_similarity(candidate.body, reference.body),
-        same_signature=candidate.arity == reference.arity,
+        same_signature=candidate.arity == reference.arity and bool(candidate.owner) == bool(reference.owner),
         telling_name=len(reference.name) > 1,
         same_parameters=_same_parameters(candidate, reference),
         doc_words=min(len(candidate.doc), len(reference.doc)),
