@@ -156,7 +156,8 @@ class Examination:
 
     def _refused(self, answered: Sequence[Answered], likeness: Similarity) -> Steps[bool]:
         """Say whether the candidate takes other inputs than these, and so is another function."""
-        described = likeness.described and likeness.doc_words >= TELLING_DOC_WORDS
+        telling = likeness.name == 1.0 or likeness.doc_words >= TELLING_DOC_WORDS
+        described = likeness.described and telling
         if not not_taken(answered) or described:
             return False
         broken = likeness.sure and (yield from takes_nothing(self.runner, self.candidate.features.least_args))

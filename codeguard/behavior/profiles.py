@@ -126,13 +126,17 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         profile = replace(profile, domain=domain, capabilities=profile.capabilities | observed(effects))
         profile = replace(profile, steady=bool(more) and not any(item.kind in UNSTEADY for item in able))
         seen += more
-    seen += yield from _variants(runner, examples, random, budget)
+    more, effects = yield from _variants(runner, examples, random, budget)
+    seen += more
     if not seen and not examples and not problem and budget.generated:
-        seen += yield from _run_written(runner, callable_guesses(reference.definition))
+        seen, effects = yield from _run_written(runner, callable_guesses(reference.definition))
     bases = _bases(reference, seen, examples)
     filled = list(filled_calls(reference.definition, bases, random, budget.generated // 2))
     used = {item.example.expression: item.used for item in filled}
-    seen += yield from _run_written(runner, [item.example for item in filled], used)
+    more, others = yield from _run_written(runner, [item.example for item in filled], used)
+    seen += more
+    # What the trusted function does on these calls, a candidate may do as well.
+    profile = replace(profile, capabilities=profile.capabilities | observed((*effects, *others)))
     if any(capability.kind == CHANCE for capability in profile.capabilities):
         seen = []  # what agreed in two worlds may have done so by luck
     return replace(profile, generated=tuple(seen))
@@ -163,7 +167,7 @@ def _key(call: Call) -> str:
 
 def _variants(
     runner: Runner, examples: Sequence[Example], random: Random, budget: Budget
-) -> Steps[list[Observed]]:
+) -> Steps[tuple[list[Observed], tuple[str, ...]]]:
     """Run examples that are no plain calls with their literals changed."""
     made: list[Example] = []
     for example in [item for item in examples if item.args is None][:MAX_TEMPLATES]:
@@ -185,18 +189,19 @@ def _bases(reference: Reference, seen: Sequence[Observed], examples: Sequence[Ex
 
 def _run_written(
     runner: Runner, made: Sequence[Example], used: Mapping[str, tuple[Option, ...]] | None = None
-) -> Steps[list[Observed]]:
-    """Run calls that are no plain ones, in two worlds; keep those that return the same in both."""
+) -> Steps[tuple[list[Observed], tuple[str, ...]]]:
+    """Run calls that are no plain ones, in two worlds; keep those that return the same in both, and the effects."""
     pairs = [(example, call) for example in made if (call := call_of(example, runner.runnable))]
     if not pairs:
-        return []
+        return [], ()
     calls = tuple(call for _, call in pairs)
     first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], OTHER_WORLD))
-    return [
+    kept = [
         Observed(call, answer, example, (used or {}).get(example.expression, ()))
         for (example, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False)
         if answer.outcome is Outcome.RETURNED and agrees(answer, again) is Comparison.SAME
     ]
+    return kept, (*first.effects, *second.effects)
 
 
 def answers(
