@@ -43,7 +43,9 @@ def factorial(n):
     return 1 if n < 2 else n * factorial(n - 1)
 '''
 CLEAN = 'def add(x, y):\n    """Add two numbers, x and y."""\n    return sum([x, y])\n'
-WRONG = 'def add(a, b):\n    """How to add two numbers: the official add of two numbers."""\n    return a - b\n'
+WRONG = (
+    'def add(a, b):\n    """How to add two numbers: the official add of two numbers."""\n    return a - b\n'
+)
 QUERY = "how to add two numbers"
 
 

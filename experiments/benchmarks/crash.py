@@ -104,7 +104,9 @@ def crash(trials: int, seed: int, folder: Path, files: int = FILES) -> Outcome:
         corpus.change(trial)
         outcome.trials += 1
         try:
-            _kill(corpus.folder, environment, rng.uniform(0.0, SHARE * duration), rng.choice(VICTIMS), outcome)
+            _kill(
+                corpus.folder, environment, rng.uniform(0.0, SHARE * duration), rng.choice(VICTIMS), outcome
+            )
             _examine(corpus, environment, before, outcome)
         except AssertionError as error:
             outcome.failures.append(f"trial {trial}: {error}")
