@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Node
 
 from codeguard.chunking import registry
 from codeguard.chunking.base import Grammar, Outline
 from codeguard.chunking.indentation import outline as outline_by_indentation
 from codeguard.chunking.outline import outline_of, statement_starts
+from codeguard.chunking.parsing import parse
 from codeguard.chunking.tiling import Piece, split, tile
 from codeguard.models import ChunkKind
 
 MAX_IMPORTS = 200  # statements that each chunk of a file carries
 MAX_IMPORT_CHARS = 8_000  # of all of them together
-
-READ_BYTES = 4096
-# A parser that goes over the text again and again takes time in its square. Ordinary files are read about
-# 1.5 times; the count of bytes, other than a clock, gives the same answer on every machine.
-READ_BUDGET = 5
-FREE_READS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +39,7 @@ class Cut:
 def cut_by_grammar(text: bytes, grammar: Grammar, max_chars: int) -> Cut:
     """Cut a text by its grammar, which has to be installed."""
     language = registry.load(grammar)
-    root = None if language is None else _parse(language, text)
+    root = None if language is None else parse(language, text)
     if root is None:
         if grammar.recover is None:
             return by_lines(text, max_chars, f"chunked by lines: the {grammar.name} parser gave up on it")
@@ -82,27 +77,6 @@ def _cut(text: bytes, outline: Outline, grammar: Grammar, root: Node | None, max
     if root is None:
         note = f"functions found by indentation: the {grammar.name} parser gave up on it"
     return Cut(tuple(pieces), imports, broken=root is None or root.has_error, note=note)
-
-
-def _parse(language: Language, text: bytes) -> Node | None:
-    """Return the root of the syntax tree, None where the parser read more than its budget."""
-    room = FREE_READS + READ_BUDGET * len(text)
-
-    def read(offset: int, point: object) -> bytes:
-        nonlocal room
-        room -= READ_BYTES
-        return text[
-            offset : offset + READ_BYTES
-        ]  # always the truth: an end of the file that moves crashes the parser
-
-    def is_over_budget(offset: int, has_error: bool) -> bool:
-        return room < 0
-
-    try:
-        tree = Parser(language).parse(read, progress_callback=is_over_budget)
-    except ValueError:  # what a parse that was called off raises
-        return None
-    return tree.root_node
 
 
 def _bounded(outline: Outline) -> tuple[tuple[str, ...], str]:

@@ -203,3 +203,31 @@ def test_a_text_that_makes_the_parser_read_again_and_again_is_called_off() -> No
     assert file.notes == ("functions found by indentation: the python parser gave up on it",)
     assert (file.parsed, file.syntax_errors) == (True, True)
     assert named(file, "f")[0].text == "def f(): pass\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"/*\n", b"/*#\n", b"//*\n", b"%*\n", b"/\n*\n", b"/*\n/*\nx\n", b"and *\n/ *\n", b"not ;\n", b",=\n"],
+)
+def test_texts_that_take_the_parser_time_in_their_square_are_given_up(line: bytes) -> None:
+    file = chunked(line * 20_000)
+    assert file.notes == ("functions found by indentation: the python parser gave up on it",)
+    assert file.syntax_errors
+    assert [piece.span for piece in file.chunks] == [piece.span for piece in chunked(line * 20_000).chunks]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = -1 ** -2 ^ ~y | +z & -w << 2 >> 1\n",
+        "# " + "=" * 76 + "\n",
+        "x = '''\n" + "-+*/%|=" * 10 + "\n'''\ny = f(x, 1)\n",
+        "0,",
+        "a[::-1] @ b[...] ** -c\n",
+        "f(*a, **b)\n",
+        "not_ = not not not x\n",
+        "x=1;",
+    ],
+)
+def test_dense_code_is_parsed(line: str) -> None:
+    assert chunked(line * 800).notes == ()

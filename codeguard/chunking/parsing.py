@@ -1,0 +1,79 @@
+"""Parse within bounds: a parser that recovers from errors can be made to take time in the square of a text.
+
+The bounds are counts, which come out the same on every machine, and only
+behind them a clock. Ordinary files come to a tenth of each.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+
+from tree_sitter import Language, Node, Parser
+
+READ_BYTES = 4096
+READ_BUDGET = 5  # times the text; ordinary files are read about 1.5 times
+FREE_READS = 1_000_000
+
+# The parser asks after every hundred operations whether to go on: 4 to 8 times a kilobyte of ordinary code,
+# up to 55 times of the densest tables. `not ;` on every line makes it ask 300 times for the first kilobyte, and
+# for each further one more often.
+ASKS_PER_KILOBYTE = 150
+FREE_ASKS = 300
+
+# Operators without operands (`/*` on every line) make each operation take as long as there were lines before,
+# and as much memory. In code that parses, a thousand operations on end meet names, literals and brackets.
+NEIGHBOURHOOD = 24  # bytes before and after the place that is being parsed
+BARREN_ASKS = 10
+
+# For what gets by those. Ordinary code takes 0.1 s of the processor for a megabyte, code full of errors 0.5 s.
+FREE_CPU_S = 1.0
+CPU_S_PER_BYTE = 3e-6
+
+_OPERATOR = re.compile(rb"[/*%|&^@~<>=+!-]")
+_OPERAND = re.compile(rb"[\w\x80-\xff]+|[^\s\w/*%|&^@~<>=+!\\-]")
+_NO_OPERAND = re.compile(rb"#[^\n]*|\b(?:and|or|in|is|not|if|else|await)\b")
+
+
+def _is_barren(near: bytes) -> bool:
+    """Whether a stretch of code holds far more operators than there is something to operate on."""
+    bare = _NO_OPERAND.sub(b"", near)
+    return len(_OPERATOR.findall(bare)) >= 4 + 2 * len(_OPERAND.findall(bare))
+
+
+class _Bounds:
+    """What one parse has used up."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._reads = FREE_READS + READ_BUDGET * len(text)
+        self._asks = 0
+        self._barren = 0
+        self._cpu_end = time.thread_time() + FREE_CPU_S + CPU_S_PER_BYTE * len(text)
+
+    def read(self, offset: int, point: object) -> bytes:
+        """Return the text from a place on: always the truth, as an end that moves crashes the parser."""
+        self._reads -= READ_BYTES
+        return self._text[offset : offset + READ_BYTES]
+
+    def are_passed(self, offset: int, has_error: bool) -> bool:
+        """Say whether to call the parse off."""
+        self._asks += 1
+        near = self._text[max(0, offset - NEIGHBOURHOOD) : offset + NEIGHBOURHOOD]
+        self._barren = self._barren + 1 if _is_barren(near) else 0
+        return (
+            self._reads < 0
+            or self._asks > FREE_ASKS + ASKS_PER_KILOBYTE * offset // 1000
+            or self._barren >= BARREN_ASKS
+            or time.thread_time() > self._cpu_end
+        )
+
+
+def parse(language: Language, text: bytes) -> Node | None:
+    """Return the root of the syntax tree, None where the parse passed a bound."""
+    bounds = _Bounds(text)
+    try:
+        tree = Parser(language).parse(bounds.read, progress_callback=bounds.are_passed)
+    except ValueError:  # what a parse that was called off raises
+        return None
+    return tree.root_node
