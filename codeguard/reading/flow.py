@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from codeguard.reading.entries import enter, entry_reach
 from codeguard.reading.evaluation import DEEPEST, Evaluation
 from codeguard.reading.flowreach import Reachability, substituted
+from codeguard.reading.flowscope import functions_that_matter
 from codeguard.reading.flowsinks import Arrival, Hit, Sink, SinkIndex
 from codeguard.reading.flowtables import GUARD_NAME, STOPS
 from codeguard.reading.flowvalues import (
@@ -54,10 +55,13 @@ class Flow:
         self, names: Names, tree: ast.Module, nodes: Sequence[ast.AST], sinks: Iterable[Sink]
     ) -> None:
         self.names = names
-        self.returns: list[Arrival] = []
-        self.stores: list[Arrival] = []
+        self._tree, self._nodes = tree, nodes
+        self._sinks = SinkIndex(sinks)
+        self._has_run = False
+        self._returns: list[Arrival] = []
+        self._stores: list[Arrival] = []
         self._hits: dict[tuple[str, ast.AST, ast.AST], Hit] = {}
-        self._evaluation = Evaluation(names, SinkIndex(sinks), self)
+        self._evaluation = Evaluation(names, self._sinks, self)
         self._summaries: dict[ast.AST, Summary] = {}
         self._closures: dict[ast.AST, dict[str, Value]] = {}
         self._attributes: dict[tuple[str, str], Value] = {}
@@ -66,15 +70,39 @@ class Flow:
         self._at: ast.AST | None = None
         self._loops: list[list[State]] = []
         self._module = State()
-        self._run(tree.body, self._module)
-        functions = [node for node in nodes if isinstance(node, _FUNCTIONS)]
-        for function in sorted(functions, key=lambda item: item.name != "__init__"):
-            self._summary(function)
 
     @property
     def hits(self) -> list[Hit]:
         """The values that arrived at sinks, in the order of their discovery."""
+        self._follow()
         return list(self._hits.values())
+
+    @property
+    def returns(self) -> list[Arrival]:
+        """What the functions return that strangers call, and some others."""
+        self._follow()
+        return self._returns
+
+    @property
+    def stores(self) -> list[Arrival]:
+        """What is stored in headers and attributes, as far as anything of it can be told."""
+        self._follow()
+        return self._stores
+
+    def _follow(self) -> None:
+        """Read the file, once, as far as it matters (`flowscope`)."""
+        if self._has_run:
+            return
+        self._has_run = True
+        matter = functions_that_matter(
+            self.names, self._nodes, self._sinks, lambda function: self.entry(function) is Reach.REMOTE
+        )
+        if not matter:
+            return
+        self._run(self._tree.body, self._module)
+        functions = [node for node in self._nodes if isinstance(node, _FUNCTIONS) and node in matter]
+        for function in sorted(functions, key=lambda item: item.name != "__init__"):
+            self._summary(function)
 
     def entry(self, function: ast.AST | None) -> Reach:
         """Return who chooses the parameters of a function."""
@@ -225,7 +253,7 @@ class Flow:
     def _store(self, target: ast.expr, value: Value, state: State, node: ast.AST) -> None:
         self._evaluation.bind(target, value, state)
         if isinstance(target, ast.Attribute | ast.Subscript) and value.origins:
-            self.stores.append(Arrival(node, value, self._at, target))
+            self._stores.append(Arrival(node, value, self._at, target))
         if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
             for name in self.names.names_of(target.value):
                 if name.startswith(":"):
@@ -239,7 +267,7 @@ class Flow:
             summary.returned.append(value)
             self._note(self._evaluation.assume(node.value, True, state.copy()))
             if value.origins:
-                self.returns.append(Arrival(node, value, self._at))
+                self._returns.append(Arrival(node, value, self._at))
         return False
 
     def _note(self, found: Iterable[tuple[Value, frozenset[str]]]) -> None:

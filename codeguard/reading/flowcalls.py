@@ -114,6 +114,8 @@ class Calls:
         reach = REACH_OF_CALL.get(name)
         if reach is not None:
             return self._of.origin(reach, f"{name}()", node, state)
+        if name == "compile" and arguments:
+            return arguments[0]  # its flags are no code
         if name in ARCHIVE_NAMES:
             return self._of.origin(Reach.LOCAL, f"{name}()", node, state, "archive")
         uses = CLEANERS.get(name)

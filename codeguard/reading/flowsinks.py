@@ -18,7 +18,7 @@ class Sink:
     `arguments` are positions and keywords (`*`: all of them, `**`: mappings
     spread into keywords), `receiver` says that the object the method is
     called on counts, too. `accepts` looks at the call. `any_call` asks it of
-    every call.
+    every call that spreads a mapping into keywords.
     """
 
     key: str
@@ -86,9 +86,19 @@ class SinkIndex:
             for method in sink.methods:
                 self._methods.setdefault(method, []).append(sink)
 
+    def may_hold(self, call: ast.Call, resolved: Iterable[str]) -> bool:
+        """Say quickly whether a call could be a sink; `of` looks closer."""
+        if isinstance(call.func, ast.Attribute) and call.func.attr in self._methods:
+            return True
+        if self._any and any(item.arg is None for item in call.keywords):
+            return True
+        return any(name in self._names for name in resolved)
+
     def of(self, names: Names, call: ast.Call, resolved: Iterable[str]) -> list[Sink]:
         """Return the sinks that a call is."""
-        found: list[Sink] = list(self._any)
+        found: list[Sink] = []
+        if self._any and any(item.arg is None for item in call.keywords):
+            found += self._any
         function = call.func
         if isinstance(function, ast.Attribute) and function.attr in self._methods:
             last = next(iter(resolved), "")

@@ -204,3 +204,5 @@ REACH_OF_CALL: Mapping[str, Reach] = {
     **dict.fromkeys(LOCAL_CALLS, Reach.LOCAL),
     **dict.fromkeys(FILE_READS, Reach.LOCAL),
 }
+HEADER_HOLDERS = frozenset({"headers", "response", "resp"})
+"""What an object is called whose keys are the headers of a response."""

@@ -134,7 +134,7 @@ class Check:
     whatever object), with the name, and for nodes of the types `nodes`.
     `look_at_file` is called once a file. `sinks` are watched by the data flow, and
     what arrives there is reported with the severity of its reach (`grades`;
-    None: not at all).
+    None: not at all), and as low where `is_usual` knows the idiom.
     """
 
     rule: Rule
@@ -146,6 +146,7 @@ class Check:
     sinks: tuple[Sink, ...] = ()
     grades: Grades = (Severity.HIGH, Severity.MEDIUM, Severity.LOW)
     tags: frozenset[str] = frozenset({"input"})
+    is_usual: Callable[[View, Hit, Origin], bool] | None = None
 
 
 def arrived(check: Check, view: View, hit: Hit) -> Iterator[Found]:
@@ -154,6 +155,8 @@ def arrived(check: Check, view: View, hit: Hit) -> Iterator[Found]:
     if origin is None or origin.tag not in check.tags:
         return
     graded = grade(check, origin)
+    if graded is not None and check.is_usual is not None and check.is_usual(view, hit, origin):
+        graded = Severity.LOW, Confidence.LOW
     if graded is not None:
         name = view.names.called(hit.call).lstrip(":") or "a call"
         yield Found(hit.call, f"{describe(origin)} reaches {name}", *graded)

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
-from codeguard.reading.flowsinks import Sink
-from codeguard.reading.flowvalues import Use
+from codeguard.reading.flowsinks import Hit, Sink
+from codeguard.reading.flowtables import FILE_READS
+from codeguard.reading.flowvalues import Origin, Use
 from codeguard.reading.names import Names
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
@@ -35,12 +36,26 @@ def _empty_globals(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         yield Found(node, f"{name} without builtins is no sandbox: objects lead back to all classes")
 
 
+def _runs_file(view: View, hit: Hit, origin: Origin) -> bool:
+    """`exec(compile(f.read(), path, "exec"))`: a file is run by its path, as `import` does."""
+    given = hit.argument
+    if origin.what.removesuffix("()") not in FILE_READS or not isinstance(given, ast.Call):
+        return False
+    return (
+        view.names.called(given) == "compile"
+        and len(given.args) > 1
+        and view.names.text(given.args[1]) is None
+    )
+
+
 def _model(names: Names, call: ast.Call, name: str) -> bool:
     """Whether a call makes or updates an object of a model with a mapping spread into its keywords."""
     if not any(item.arg is None for item in call.keywords):
         return False
+    if not isinstance(call.func, ast.Name | ast.Attribute):
+        return False  # what another call returned is a function
     last = name.rpartition(".")[2]
-    written = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    written = call.func.id if isinstance(call.func, ast.Name) else call.func.attr
     return (
         last[:1].isupper() or written[:1].isupper() or ".objects." in name or written in ("create", "update")
     )
@@ -77,6 +92,7 @@ CHECKS = (
             ),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
+        is_usual=_runs_file,
     ),
     Check(
         Rule(

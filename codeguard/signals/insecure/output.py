@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
+from codeguard.reading.flowscope import sets_header
 from codeguard.reading.flowsinks import Arrival, Sink
 from codeguard.reading.flowvalues import Reach, Use
 from codeguard.reading.names import Names
@@ -94,16 +95,11 @@ def _trace_returned(view: View, node: ast.AST, name: str) -> Iterator[Found]:
 def _header_stores(view: View) -> Iterator[Found]:
     for arrival in view.flow.stores:
         target = arrival.target
-        if not (isinstance(target, ast.Subscript) and _is_headers(target.value)):
+        if not (isinstance(target, ast.Subscript) and sets_header(target)):
             continue
         origin = view.flow.source(arrival.value, Use.HEADER)
         if origin is not None and origin.tag == "input" and origin.reach is Reach.REMOTE:
             yield Found(arrival.node, f"{describe(origin)} is written into a header")
-
-
-def _is_headers(node: ast.expr) -> bool:
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return name in ("headers", "response", "resp")
 
 
 def _raw_headers(names: Names, call: ast.Call, name: str) -> bool:
