@@ -10,7 +10,7 @@ from typing import Any
 from codeguard.acceptance import SIGNAL as ACCEPTANCE
 from codeguard.acceptance import Acceptances
 from codeguard.config import DefenseConfig
-from codeguard.models import Chunk, Confidence, Evidence, Severity, SourceFile, Trust, Verdict
+from codeguard.models import Chunk, Confidence, Coverage, Evidence, Severity, SourceFile, Trust, Verdict
 from codeguard.provenance import VerifiedManifest
 from codeguard.rerank import DETECTOR_ERROR, Judged, Ranked, rank
 from codeguard.scoring import standardise
@@ -19,6 +19,8 @@ from codeguard.static_evidence import StaticEvidence
 
 KEPT_EVIDENCE = 100_000  # of one chunk and one signal each
 STATIC = "static"
+# What says only that a text is not another one; a check left out may matter where no test goes.
+SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line", "near_copy.changed-message"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class DefenseManager:
         if self._static is not None:
             look = partial(self._static, subject.chunk, subject.file, subject.trust)
             found += self._once(STATIC, id_, subject.trust, look)
-        return self._overruled(subject.chunk, found)
+        return self._overruled(subject.chunk, _settled(found))
 
     def _once(
         self, name: str, id_: str | None, trust: Trust, look: Callable[[], tuple[Evidence, ...]]
@@ -184,3 +186,19 @@ class DefenseManager:
 def _passing(evidence: Evidence) -> bool:
     """Say whether evidence is of an error, which may not happen a second time."""
     return evidence.id == DETECTOR_ERROR or evidence.measurements.get("verdict") == Verdict.ERROR.value
+
+
+def _settled(found: Sequence[Evidence]) -> list[Evidence]:
+    """Return the evidence, without the penalty of a changed line where every branch was shown to do the same."""
+    passed = any(
+        (item.signal, item.id, item.measurements.get("coverage")) == ("behavior", "pass", Coverage.FULL.value)
+        for item in found
+    )
+    if not passed:
+        return list(found)
+    return [
+        replace(item, penalty=0.0, reason=f"{item.reason}; shown to behave alike")
+        if f"{item.signal}.{item.id}" in SETTLED_BY_A_PASS
+        else item
+        for item in found
+    ]

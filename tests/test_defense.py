@@ -223,3 +223,29 @@ def test_only_full_coverage_earns_the_bonus(coverage: Coverage, penalty: float) 
     config = DefenseConfig(enable_provenance=False, enable_distance=False)
     (item,) = DefenseManager(config, services={"behavior": service}).apply([CLEAN]).retained
     assert item.penalty == penalty
+
+
+@pytest.mark.parametrize(
+    ("coverage", "rule", "penalty"),
+    [("full", "changed-line", 0.0), ("partial", "changed-line", 1.5), ("full", "removed-check", 1.5)],
+)
+def test_a_changed_line_costs_nothing_where_every_branch_did_the_same(
+    coverage: str, rule: str, penalty: float
+) -> None:
+    class Says:
+        summary: ClassVar[str] = ""
+        moment: ClassVar[Moment] = Moment.QUERY
+        needs: ClassVar[frozenset[str]] = frozenset()
+        rules: ClassVar[tuple[Rule, ...]] = ()
+
+        def __init__(self, name: str, found: Evidence) -> None:
+            self.name, self.found = name, found  # type: ignore[misc]
+
+        def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+            return [self.found]
+
+    passed = Evidence("behavior", "pass", 0.0, "agrees", measurements={"coverage": coverage})
+    copied = Evidence("near_copy", rule, 1.5, "one line differs")
+    manager = DefenseManager(signals=[Says("behavior", passed), Says("near_copy", copied)])  # type: ignore[list-item]
+    found = manager.evidence(Subject(OURS.chunk, OURS.file, Trust.UNLISTED))
+    assert [item.penalty for item in found if item.signal == "near_copy"] == [penalty]

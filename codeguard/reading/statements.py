@@ -15,6 +15,7 @@ MAX_STATEMENTS = 600
 VARIABLE = "\0v"
 ITSELF = "\0f"
 _OPEN, _CLOSE = frozenset("([{"), frozenset(")]}")
+_TAKES_ALL = frozenset({"=", "return", "yield", "in", "+=", "-=", "*=", "/=", "|=", "&="})
 _BRACES = frozenset({"{", "}", ";"})
 
 
@@ -24,16 +25,12 @@ class Statement:
 
     tokens: tuple[Token, ...]
     key: tuple[str, ...]
+    end: int  # in characters of the function's text, exclusive
 
     @property
     def start(self) -> int:
         """Where it begins, in characters of the function's text."""
         return self.tokens[0].start
-
-    @property
-    def end(self) -> int:
-        """Where it ends, exclusive."""
-        return self.tokens[-1].end
 
 
 def statements(text: str, language: str, name: str) -> tuple[Statement, ...]:
@@ -43,9 +40,9 @@ def statements(text: str, language: str, name: str) -> tuple[Statement, ...]:
         return ()
     found: list[Statement] = []
     for run in runs:
-        kept = _plain(run) if language == "python" else run
+        kept = _unbracketed(_plain(run)) if language == "python" else run
         if kept and not (len(kept) == 1 and kept[0].is_string):
-            found.append(Statement(tuple(kept), _key(kept, name)))
+            found.append(Statement(tuple(kept), _key(kept, name), run[-1].end))
     return tuple(found)
 
 
@@ -113,6 +110,20 @@ def _plain(run: list[Token]) -> list[Token]:
     return kept
 
 
+def _unbracketed(run: list[Token]) -> list[Token]:
+    """Drop the brackets around all that is assigned or returned: they change nothing."""
+    if not run or run[-1].text != ")":
+        return run
+    depth = 0
+    for at in range(len(run) - 1, 0, -1):
+        depth += (run[at].text in _CLOSE) - (run[at].text in _OPEN)
+        if depth == 0:
+            inner = run[at + 1 : -1]
+            whole = run[at].text == "(" and inner and run[at - 1].text in _TAKES_ALL
+            return [*run[:at], *inner] if whole else run
+    return run
+
+
 def _key(run: list[Token], name: str) -> tuple[str, ...]:
     return tuple(_word(run, at, name) for at in range(len(run)))
 
@@ -137,5 +148,10 @@ def is_variable(run: list[Token] | tuple[Token, ...], at: int) -> bool:
     if at and run[at - 1].text == ".":
         return False
     following = run[at + 1].text if at + 1 < len(run) else ""
-    keyword = following == "=" and at > 0 and run[at - 1].text in ("(", ",")
+    keyword = following == "=" and at > 0 and run[at - 1].text in ("(", ",") and _within_brackets(run, at)
     return following != "(" and not keyword
+
+
+def _within_brackets(run: list[Token] | tuple[Token, ...], at: int) -> bool:
+    """Say whether a token stands in brackets: `a, b = …` binds names, `f(a, b=…)` passes one."""
+    return sum((item.text in _OPEN) - (item.text in _CLOSE) for item in run[:at]) > 0

@@ -26,7 +26,7 @@ compare_digest hmac secure httponly samesite algorithms escape quote sanitize sa
 authenticate authorize authorise permission permissions has_permission login_required realpath resolve
 is_relative_to commonpath sha256 sha384 sha512 blake2b scrypt pbkdf2_hmac bcrypt argon2 iterations secrets
 token_bytes token_hex urandom literal_eval timeout O_EXCL O_NOFOLLOW shell follow_symlinks allow_redirects
-trust_env csrf_exempt filter umask mode nonce iv salt
+trust_env csrf_exempt umask mode nonce iv salt
 """
 PROTECTING = frozenset(_PROTECTING.split())
 _WEAK = """
