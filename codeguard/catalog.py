@@ -19,6 +19,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from codeguard import lexical
 from codeguard.errors import StoreError
 from codeguard.models import Chunk, ChunkKind, SourceFile, Span, text_digest
@@ -101,13 +103,21 @@ class Catalog:
             db = sqlite3.connect(self.path, timeout=30.0, isolation_level=None, check_same_thread=False)
             try:
                 db.execute("PRAGMA foreign_keys = ON")
-                db.execute("PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA secure_delete = ON")
+                self._ensure_wal(db)
                 self._ensure_schema(db)
             except BaseException:
                 db.close()
                 raise
         return db
+
+    def _ensure_wal(self, db: sqlite3.Connection) -> None:
+        """Switch the journal, one process at a time: SQLite does not wait for others when it does this."""
+        if _journal(db) == "wal":
+            return
+        with FileLock(f"{self.path}.opening"):
+            if _journal(db) != "wal":
+                db.execute("PRAGMA journal_mode = WAL")
 
     def _ensure_schema(self, db: sqlite3.Connection) -> None:
         version = _version(db)
@@ -353,6 +363,10 @@ class Catalog:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _journal(db: sqlite3.Connection) -> str:
+    return str(db.execute("PRAGMA journal_mode").fetchone()[0])
 
 
 def _version(db: sqlite3.Connection) -> int:

@@ -1,6 +1,8 @@
 """The catalog gives back what was put in, tells the store what to do, and refuses what is not its own."""
 
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -124,3 +126,17 @@ def test_a_damaged_or_foreign_catalog_is_one_clear_error(tmp_path: Path, damage:
         catalog.file("m.py")
     assert "\n" not in str(caught.value)
     assert caught.value.hint
+
+
+def test_many_processes_may_make_a_catalog_at_once(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from codeguard.catalog import Catalog\n"
+        "catalog = Catalog(Path(sys.argv[1]), b'k' * 32); catalog.set_meta(sys.argv[2], ''); catalog.close()"
+    )
+    started = [
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "c.sqlite3"), str(number)])
+        for number in range(5)
+    ]
+    assert [process.wait(timeout=120) for process in started] == [0] * 5
+    with Catalog(tmp_path / "c.sqlite3", b"k" * 32) as catalog:
+        assert all(catalog.meta(str(number)) is not None for number in range(5))
