@@ -89,6 +89,8 @@ class Carriage:
         self._module = _Function(reading.tree or ast.Module([], []), None)
         self._functions: dict[ast.AST, _Function] = {}
         self._arrivals: dict[tuple[ast.AST, str], Arrival] = {}
+        if not self._has_sink(reading):
+            return
         self._divide(reading)
         scopes = [self._module, *self._functions.values()]
         for _ in range(ROUNDS):
@@ -102,11 +104,24 @@ class Carriage:
             sorted(self._arrivals.values(), key=lambda item: (item.call.lineno, item.call.col_offset))
         )
 
+    def _has_sink(self, reading: Reading) -> bool:
+        """Whether anything of the file sends, runs or writes what is worth following; in most files nothing does."""
+        writes = False
+        for node in reading.nodes_of(ast.Call):
+            if _sink(self._names.called(node)):
+                return True
+            writes = writes or (isinstance(node.func, ast.Attribute) and node.func.attr in WRITING)
+        return writes and any(
+            STARTUP_NAME in _named_place(item.value) for item in reading.nodes_of(ast.Constant)
+        )
+
     def _divide(self, reading: Reading) -> None:
         owner: dict[ast.AST, _Function] = {}
         for node in reading.nodes:
             around = owner.get(reading.parents.get(node, node), self._module)
-            if isinstance(node, _FUNCTIONS):
+            kind = type(node)
+            if kind in _OPENING:
+                assert isinstance(node, _FUNCTIONS)
                 made = _Function(node, around)
                 listed = node.args
                 for index, arg in enumerate([*listed.posonlyargs, *listed.args, *listed.kwonlyargs]):
@@ -118,7 +133,7 @@ class Carriage:
                     made.nodes.append(ast.copy_location(ast.Return(node.body), node))
             else:
                 owner[node] = around
-                if isinstance(node, _KEPT):
+                if kind in _KEPT:
                     around.nodes.append(node)
 
     def _round(self, function: _Function) -> None:
@@ -291,17 +306,20 @@ class Carriage:
         return given | {BLOB if written else DECODED}
 
 
-_KEPT = (
-    ast.Assign,
-    ast.AnnAssign,
-    ast.AugAssign,
-    ast.NamedExpr,
-    ast.For,
-    ast.AsyncFor,
-    ast.comprehension,
-    ast.withitem,
-    ast.Return,
-    ast.Call,
+_OPENING = frozenset(_FUNCTIONS)
+_KEPT = frozenset(
+    {
+        ast.Assign,
+        ast.AnnAssign,
+        ast.AugAssign,
+        ast.NamedExpr,
+        ast.For,
+        ast.AsyncFor,
+        ast.comprehension,
+        ast.withitem,
+        ast.Return,
+        ast.Call,
+    }
 )
 
 

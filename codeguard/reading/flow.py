@@ -100,7 +100,7 @@ class Flow:
         if not matter:
             return
         self._run(self._tree.body, self._module)
-        functions = [node for node in self._nodes if isinstance(node, _FUNCTIONS) and node in matter]
+        functions = [node for node in self._nodes if node in matter and isinstance(node, _FUNCTIONS)]
         for function in sorted(functions, key=lambda item: item.name != "__init__"):
             self._summary(function)
 

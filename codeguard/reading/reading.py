@@ -6,12 +6,34 @@ import ast
 import re
 import warnings
 from bisect import bisect_right
-from functools import cached_property
+from functools import cache, cached_property
+from typing import TypeVar
 
 from codeguard.models import Chunk, SourceFile, Span
 from codeguard.reading.names import Names
 from codeguard.reading.segment import Segment
 from codeguard.reading.segments import docstring_places, segments_of
+
+Node = TypeVar("Node", bound=ast.AST)
+# Fields that never hold a node, and contexts and operators, which are the same few objects in every tree.
+_PLAIN = frozenset(
+    {"ctx", "op", "ops", "id", "attr", "arg", "asname", "module", "level", "kind", "type_comment", "type_ignores",
+     "is_async", "conversion", "simple", "rest", "kwd_attrs"}
+)  # fmt: skip
+
+
+@cache
+def _children_of(kind: type[ast.AST]) -> tuple[str, ...]:
+    """Return the fields of a type of node that may hold nodes."""
+    plain = set(_PLAIN)
+    if issubclass(kind, ast.Constant | ast.MatchSingleton):
+        plain.add("value")
+    if issubclass(kind, ast.Global | ast.Nonlocal):
+        plain.add("names")
+    if kind.__name__ != "TypeAlias":
+        plain.add("name")
+    return tuple(name for name in kind._fields if name not in plain)
+
 
 LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -47,32 +69,46 @@ class Reading:
 
     @property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """Every node of the syntax tree, breadth first; empty where there is no tree."""
+        """Every node of the syntax tree but contexts and operators, breadth first; empty where there is no tree."""
         return self._walked[0]
 
     @property
     def parents(self) -> dict[ast.AST, ast.AST]:
-        """The parent of every node but the module; of a shared node, such as a context, some parent."""
+        """The parent of every node but the module."""
         return self._walked[1]
 
     @cached_property
     def _walked(self) -> tuple[tuple[ast.AST, ...], dict[ast.AST, ast.AST]]:
-        """Nodes and parents in one loop, half the time of `ast.walk` and `ast.iter_child_nodes`."""
+        """Nodes and parents in one loop, a third of the time of `ast.walk` and `ast.iter_child_nodes`."""
         if self.tree is None:
             return (), {}
         nodes: list[ast.AST] = [self.tree]
         parents: dict[ast.AST, ast.AST] = {}
         for node in nodes:
-            for value in node.__dict__.values():
-                if isinstance(value, ast.AST):
-                    parents[value] = node
-                    nodes.append(value)
-                elif type(value) is list:
-                    for item in value:
-                        if isinstance(item, ast.AST):
-                            parents[item] = node
-                            nodes.append(item)
+            for name in _children_of(type(node)):
+                value = getattr(node, name, None)
+                if value is None:
+                    continue
+                for item in value if type(value) is list else (value,):
+                    if isinstance(item, ast.AST):
+                        parents[item] = node
+                        nodes.append(item)
         return tuple(nodes), parents
+
+    @cached_property
+    def _by_type(self) -> dict[type[ast.AST], list[ast.AST]]:
+        found: dict[type[ast.AST], list[ast.AST]] = {}
+        for node in self.nodes:
+            kind = type(node)
+            if kind in found:
+                found[kind].append(node)
+            else:
+                found[kind] = [node]
+        return found
+
+    def nodes_of(self, kind: type[Node]) -> list[Node]:
+        """Return the nodes of one type, not of its subtypes, breadth first."""
+        return self._by_type.get(kind, [])  # type: ignore[return-value]
 
     @cached_property
     def names(self) -> Names:

@@ -75,6 +75,7 @@ class Scopes:
         self, tree: ast.Module, nodes: Sequence[ast.AST], parents: Mapping[ast.AST, ast.AST]
     ) -> None:
         self._parents = parents
+        self._scopes: dict[ast.AST, Scope] = {}
         self._ordered: dict[int, list[Binding]] = {}  # by the list's identity; the lists live as long
         self.module = Scope(tree, None, "")
         self._by_node: dict[ast.AST, Scope] = {tree: self.module}
@@ -95,13 +96,26 @@ class Scopes:
 
     def scope_of(self, node: ast.AST) -> Scope:
         """Return the scope that a node is evaluated in; a definition belongs to the scope around it."""
-        child, at = node, self._parents.get(node)
+        known = self._scopes.get(node)
+        if known is not None:
+            return known
+        passed = [node]
+        found = self.module
+        at = self._parents.get(node)
         while at is not None:
             scope = self._by_node.get(at)
-            if scope is not None and _inside(child, at):
-                return scope
-            child, at = at, self._parents.get(at)
-        return self.module
+            if scope is not None and _inside(passed[-1], at):
+                found = scope
+                break
+            known = self._scopes.get(at)
+            if known is not None:
+                found = known
+                break
+            passed.append(at)
+            at = self._parents.get(at)
+        if node in self._parents:  # not one that was made up, whose place may be given later
+            self._scopes.update(dict.fromkeys(passed, found))
+        return found
 
     def of(self, node: ast.AST) -> Scope | None:
         """Return the scope that a function, class, lambda or comprehension opens."""

@@ -139,9 +139,8 @@ def _stretch(reading: Reading, item: Sighting) -> tuple[int, int]:
     line = reading.line_of(item.start)
     around = [
         node
-        for node in reading.nodes
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.lineno <= line <= (node.end_lineno or 0)
+        for node in (*reading.nodes_of(ast.FunctionDef), *reading.nodes_of(ast.AsyncFunctionDef))
+        if node.lineno <= line <= (node.end_lineno or 0)
     ]
     if not around:
         return line - _LINES_ABOVE, line

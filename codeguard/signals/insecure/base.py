@@ -65,11 +65,11 @@ class View:
     def modules(self) -> frozenset[str]:
         """The first parts of all names that are imported anywhere in the file."""
         found: set[str] = set()
-        for node in self.nodes:
-            if isinstance(node, ast.Import):
-                found.update(alias.name.partition(".")[0] for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                found.add(node.module.partition(".")[0])
+        for node in self.reading.nodes_of(ast.Import):
+            found.update(alias.name.partition(".")[0] for alias in node.names)
+        for whence in self.reading.nodes_of(ast.ImportFrom):
+            if whence.module and not whence.level:
+                found.add(whence.module.partition(".")[0])
         return frozenset(found)
 
     def argument(self, call: ast.Call, keyword: str, position: int | None = None) -> ast.expr | None:

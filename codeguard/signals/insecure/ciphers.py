@@ -91,12 +91,10 @@ def _is_decryption(view: View, node: ast.Call) -> bool:
 
 def _nonce_reuse(view: View) -> Iterator[Found]:
     """The same nonce object in two encryptions of one function, or one made once for all at module level."""
-    for node in view.nodes:
-        if (
-            not isinstance(node, ast.Call)
-            or not isinstance(node.func, ast.Attribute)
-            or node.func.attr != "encrypt"
-        ):
+    if not view.has("encrypt"):
+        return
+    for node in view.reading.nodes_of(ast.Call):
+        if not isinstance(node.func, ast.Attribute) or node.func.attr != "encrypt":
             continue
         name = view.names.called(node)
         if "AESGCM" not in name and "ChaCha20Poly1305" not in name and "AESCCM" not in name:

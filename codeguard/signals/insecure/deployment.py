@@ -26,9 +26,9 @@ def _debug(view: View, node: ast.AST, name: str) -> Iterator[Found]:
             yield Found(node, "the debugger lets whoever sees an error run code")
         return
     for setting, value in settings(view, node):
-        if view.names.constant(value, False) is not True:
+        if setting != "DEBUG" or view.names.constant(value, False) is not True:
             continue
-        if setting == "DEBUG" and (_of_application(node) or _django_settings(view)):
+        if _of_application(node) or _django_settings(view):
             yield Found(node, "errors are shown to strangers, with variables and settings")
 
 

@@ -56,13 +56,14 @@ class Engine:
         yield from sorted(seen.values(), key=lambda item: (item.start, item.end, item.rule))
 
     def _found(self, view: View) -> Iterator[tuple[Check, Found]]:
-        for node in view.nodes:
-            if type(node) is ast.Call:
-                yield from self._of_call(view, node)
-            for check in self._nodes.get(type(node), ()):
-                if check.look is not None:
-                    for found in check.look(view, node, ""):
-                        yield check, found
+        for call in view.reading.nodes_of(ast.Call):
+            yield from self._of_call(view, call)
+        for kind, checks in self._nodes.items():
+            for node in view.reading.nodes_of(kind):
+                for check in checks:
+                    if check.look is not None:
+                        for found in check.look(view, node, ""):
+                            yield check, found
         for check in self.checks:
             if check.look_at_file is not None:
                 for found in check.look_at_file(view):

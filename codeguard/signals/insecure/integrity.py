@@ -116,7 +116,7 @@ def _piped(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         yield from _downloaded(view, node, name)
         return
     assert isinstance(node, ast.Call)
-    if not node.args:
+    if not node.args or not view.has("curl", "wget"):
         return
     value = view.names.constant(node.args[0])
     text = (

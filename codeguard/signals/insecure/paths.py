@@ -136,7 +136,7 @@ def _looks_at_file(test: ast.expr) -> bool:
 def _check_then_use(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     """`if os.path.exists(p): … open(p)`: in between another may swap the file."""
     assert isinstance(node, ast.If)
-    if not _looks_at_file(node.test):
+    if not view.has("exist", "isfile", "access", "link") or not _looks_at_file(node.test):
         return
     tested = [
         ast.dump(call.args[0])

@@ -88,6 +88,8 @@ def _hostname(view: View, node: ast.AST, name: str) -> Iterator[Found]:
 
 def _old_protocol(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     assert isinstance(node, ast.Attribute)
+    if not view.has("ssl"):
+        return
     resolved = view.names.resolve(node)
     owner, _, last = resolved.rpartition(".")
     if last not in _OLD or not owner.startswith(("ssl", "OpenSSL.SSL")) or last == "PROTOCOL_SSLv23":
