@@ -95,7 +95,7 @@ class Flow:
             return
         self._has_run = True
         matter = functions_that_matter(
-            self.names, self._nodes, self._sinks, lambda function: self.entry(function) is Reach.REMOTE
+            self.names, self._nodes, self._sinks, self.entry, self._evaluation.is_request
         )
         if not matter:
             return

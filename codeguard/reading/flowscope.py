@@ -6,7 +6,16 @@ import ast
 from collections.abc import Callable, Sequence
 
 from codeguard.reading.flowsinks import SinkIndex
-from codeguard.reading.flowtables import HEADER_HOLDERS
+from codeguard.reading.flowtables import (
+    ARCHIVE_NAMES,
+    HEADER_HOLDERS,
+    LOCAL_VALUES,
+    REACH_OF_CALL,
+    REMOTE_METHODS,
+    REMOTE_VALUES,
+    REQUEST_PARTS,
+)
+from codeguard.reading.flowvalues import Reach
 from codeguard.reading.names import Names
 from codeguard.reading.scopes import FunctionNode
 
@@ -14,24 +23,36 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _STORES = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 
 
+_VALUE_ATTRIBUTES = frozenset(name.rpartition(".")[2] for name in (*LOCAL_VALUES, *REMOTE_VALUES))
+
+
 def functions_that_matter(
-    names: Names, nodes: Sequence[ast.AST], sinks: SinkIndex, is_entry: Callable[[FunctionNode], bool]
+    names: Names,
+    nodes: Sequence[ast.AST],
+    sinks: SinkIndex,
+    entry: Callable[[FunctionNode], Reach],
+    is_request: Callable[[ast.expr], bool],
 ) -> set[ast.AST | None]:
     """Return the functions whose flow can be told of, None among them for the top of the file.
 
-    Those that hold a sink or a header that is set, and those that strangers
-    call, whose answers count. With any of these also whoever calls them, what
-    they stand in, and whoever stores attributes. Empty where nothing matters.
+    Those that hold a sink for the farthest values that the file gets, or a
+    header that is set, and those that strangers call, whose answers count.
+    With any of these also whoever calls them, what they stand in, and whoever
+    stores attributes. Empty where nothing matters.
     """
     matter: set[ast.AST | None] = set()
+    holding: list[tuple[Reach, ast.AST]] = []
+    farthest = Reach.CALLER
     storing: list[ast.AST] = []
     callers: dict[ast.AST, set[ast.AST | None]] = {}
     for node in nodes:
         kind = type(node)
         if kind is ast.Call:
             resolved = names.names_of(node.func)  # type: ignore[attr-defined]
-            if sinks.may_hold(node, resolved):  # type: ignore[arg-type]
-                matter.add(names.function_of(node))
+            least = sinks.least(node, resolved)  # type: ignore[arg-type]
+            if least is not None:
+                holding.append((least, node))
+            farthest = max(farthest, _reach_of_call(node, resolved))  # type: ignore[arg-type]
             for name in resolved:
                 definition = names.definition(name) if name[:1] == ":" else None
                 if isinstance(definition, _FUNCTIONS):
@@ -43,12 +64,20 @@ def functions_that_matter(
                     storing.append(node)
                 elif isinstance(target, ast.Subscript) and sets_header(target):
                     matter.add(names.function_of(node))
+        elif kind is ast.Attribute:
+            farthest = max(farthest, _reach_of_attribute(node, names, is_request))  # type: ignore[arg-type]
+        elif kind is ast.Name:
+            if node.id in ("argv", "environ"):  # type: ignore[attr-defined]
+                farthest = max(farthest, Reach.LOCAL)
         elif kind in _FUNCTIONS:
-            if is_entry(node):  # type: ignore[arg-type]
+            reach = entry(node)  # type: ignore[arg-type]
+            farthest = max(farthest, reach)
+            if reach is Reach.REMOTE:
                 matter.add(node)
             around = names.function_of(node)
             if around is not None:
                 callers.setdefault(node, set()).add(around)
+    matter.update(names.function_of(node) for least, node in holding if least <= farthest)
     if not matter:
         return matter
     waiting = [item for item in matter if item is not None]
@@ -60,6 +89,25 @@ def functions_that_matter(
             matter.add(caller)
             waiting.append(caller)
     return matter
+
+
+def _reach_of_call(node: ast.Call, resolved: Sequence[str]) -> Reach:
+    if isinstance(node.func, ast.Attribute) and node.func.attr in REMOTE_METHODS:
+        return Reach.REMOTE
+    found = [REACH_OF_CALL.get(name, Reach.NOBODY) for name in resolved]
+    found += [Reach.LOCAL for name in resolved if name in ARCHIVE_NAMES]
+    return max(found, default=Reach.NOBODY)
+
+
+def _reach_of_attribute(node: ast.Attribute, names: Names, is_request: Callable[[ast.expr], bool]) -> Reach:
+    if node.attr in REQUEST_PARTS and is_request(node.value):
+        return Reach.REMOTE
+    if node.attr in _VALUE_ATTRIBUTES:
+        resolved = names.names_of(node)
+        if any(name in REMOTE_VALUES for name in resolved):
+            return Reach.REMOTE
+        return Reach.LOCAL
+    return Reach.NOBODY
 
 
 def sets_header(target: ast.Subscript) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from codeguard.reading.flowvalues import Use, Value
+from codeguard.reading.flowvalues import Reach, Use, Value
 from codeguard.reading.names import Names
 
 
@@ -18,7 +18,8 @@ class Sink:
     `arguments` are positions and keywords (`*`: all of them, `**`: mappings
     spread into keywords), `receiver` says that the object the method is
     called on counts, too. `accepts` looks at the call. `any_call` asks it of
-    every call that spreads a mapping into keywords.
+    every call that spreads a mapping into keywords. `least` is how far a value
+    must come from for anything to be said of it.
     """
 
     key: str
@@ -30,6 +31,7 @@ class Sink:
     needs_built: bool = False
     accepts: Callable[[Names, ast.Call, str], bool] | None = None
     any_call: bool = False
+    least: Reach = Reach.CALLER
 
     def nodes(self, call: ast.Call) -> Iterator[ast.expr]:
         """Yield the arguments that count, as they are written."""
@@ -86,13 +88,19 @@ class SinkIndex:
             for method in sink.methods:
                 self._methods.setdefault(method, []).append(sink)
 
-    def may_hold(self, call: ast.Call, resolved: Iterable[str]) -> bool:
-        """Say quickly whether a call could be a sink; `of` looks closer."""
-        if isinstance(call.func, ast.Attribute) and call.func.attr in self._methods:
-            return True
+    def least(self, call: ast.Call, resolved: Iterable[str]) -> Reach | None:
+        """Return how far a value must come from to count in a call, None where that is no sink.
+
+        Quicker than `of`, which looks closer.
+        """
+        found: list[Sink] = []
+        if isinstance(call.func, ast.Attribute):
+            found += self._methods.get(call.func.attr, ())
         if self._any and any(item.arg is None for item in call.keywords):
-            return True
-        return any(name in self._names for name in resolved)
+            found += self._any
+        for name in resolved:
+            found += self._names.get(name, ())
+        return min((sink.least for sink in found), default=None)
 
     def of(self, names: Names, call: ast.Call, resolved: Iterable[str]) -> list[Sink]:
         """Return the sinks that a call is."""

@@ -6,8 +6,10 @@ import ast
 import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from codeguard.reading import Reading
+from codeguard.reading.flowvalues import Reach
 from codeguard.signals.base import Sighting
 from codeguard.signals.insecure.base import Check, Found, View, arrived
 
@@ -29,7 +31,9 @@ class Engine:
         self._methods: dict[str, list[Check]] = {}
         self._nodes: dict[type[ast.AST], list[Check]] = {}
         self._by_sink: dict[str, Check] = {}
-        self._sinks = tuple(sink for check in self.checks for sink in check.sinks)
+        self._sinks = tuple(
+            replace(sink, least=_least(check)) for check in self.checks for sink in check.sinks
+        )
         for check in self.checks:
             for name in check.calls:
                 self._calls.setdefault(name, []).append(check)
@@ -87,6 +91,14 @@ class Engine:
                 if check.look is not None and check.rule.id not in done:
                     for found in check.look(view, node, resolved[-1] if resolved else ""):
                         yield check, found
+
+
+def _least(check: Check) -> Reach:
+    """Return how far a value must come from for a check to say anything of it."""
+    told = [
+        Reach(Reach.REMOTE - index) for index, severity in enumerate(check.grades) if severity is not None
+    ]
+    return min(told, default=Reach.CALLER)  # those without a grade look at what arrived themselves
 
 
 def _sighting(reading: Reading, check: Check, found: Found) -> Sighting:
