@@ -186,7 +186,8 @@ class _Audit:
     @cached_property
     def _context(self) -> Context:
         trusted = self._base.files if self._base.manifest is not None else None
-        services = services_for((*self._signals, *self._corpus), trusted)
+        signals = (*self._signals, *self._corpus)
+        services = services_for(signals, trusted, lambda: [source.name for source in self._sources])
         return Context(services, self._settings.defense.weights)
 
     def _inspect(self) -> list[Inspected]:

@@ -113,6 +113,9 @@ class Sighting:
 class FileSignal(Protocol):
     """A static signal that looks at one whole file; the audit shows its findings, the ranking its penalties.
 
+    Without a service of `needs` it is not asked. It may have a `uses`, a
+    frozenset of services that it consults where there are any.
+
     Its penalty for a rule is the weight `name.rule`, charged once a chunk.
     It looks at nothing but the text and its services: never at the file's
     name or folder, so that renaming a file changes no finding.

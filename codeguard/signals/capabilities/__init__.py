@@ -43,6 +43,7 @@ class CapabilitiesSignal:
     name: ClassVar[str] = "capabilities"
     summary: ClassVar[str] = "what code can do, and the threats in it"
     needs: ClassVar[frozenset[str]] = frozenset()
+    uses: ClassVar[frozenset[str]] = frozenset({"trusted_functions"})
     rules: ClassVar[tuple[Rule, ...]] = RULES
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Sighting]:

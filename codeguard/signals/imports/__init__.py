@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from typing import ClassVar
 
 from codeguard.models import Confidence, Severity
@@ -43,6 +44,7 @@ class ImportsSignal:
     name: ClassVar[str] = "imports"
     summary: ClassVar[str] = "unknown packages, lookalikes of well-known ones, text that urges to install"
     needs: ClassVar[frozenset[str]] = frozenset()
+    uses: ClassVar[frozenset[str]] = frozenset({"packages"})
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "lookalike",
@@ -101,7 +103,7 @@ class ImportsSignal:
     def inspect(self, reading: Reading, context: Context) -> Iterable[Sighting]:
         """Yield what stands out among the imports and the text around them."""
         given: Collection[str] | None = context.services.get("packages")
-        declared = frozenset(map(normalised, given)) if given is not None else None
+        declared = _normalised(frozenset(given)) if given is not None else None
         seen: set[str] = set()
         for imported in imports_of(reading):
             if imported.package not in seen:
@@ -110,6 +112,11 @@ class ImportsSignal:
         yield from _instructions(reading, declared)
         if reading.tree is not None and "install" in reading.text:
             yield from _runtime_installs(reading)
+
+
+@lru_cache(maxsize=4)
+def _normalised(given: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(normalised, given))
 
 
 def _package(reading: Reading, imported: Imported, declared: frozenset[str] | None) -> Iterator[Sighting]:
