@@ -52,26 +52,27 @@ def _percent(run: str) -> bytes:
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u\{?([0-9a-fA-F]{1,6})\}?|U([0-9a-fA-F]{8})|([0-3]?[0-7]{2}))")
 
-_CODECS: tuple[tuple[str, re.Pattern[str], Callable[[str], bytes]], ...] = (
-    ("escapes", re.compile(rf"(?:[ -\[\]-~]{{0,3}}{_ESCAPE.pattern}){{4,}}+[ -\[\]-~]{{0,80}}"), _escapes),
-    ("hex", re.compile(r"(?<!\w)(?:(?:0[xX]|\\x)?[0-9a-fA-F]{2}[ ,:;-]{0,2}){8,}+"), _hexadecimal),
-    ("binary", re.compile(r"(?<!\w)(?:[01]{8}[ ,]?){5,}+"), _binary),
-    ("character codes", re.compile(r"(?<!\w)(?:1?\d\d[ ,;]{1,2}){8,}+\d{0,3}"), _decimal),
-    ("percent escapes", re.compile(r"(?:[\w.~+-]{0,12}%[0-9a-fA-F]{2}){3,}+[\w.~+-]{0,80}"), _percent),
-    ("base32", re.compile(r"(?<![\w/+])[A-Z2-7]{16,}+={0,6}(?![\w/+=])"), _base32),
-    ("base64", re.compile(r"(?<![\w/+])(?:[A-Za-z0-9+/_-]{12,}+\s{0,3}){1,200}={0,2}(?![\w/+=])"), _base64),
+_BACKSLASH, _DIGIT, _PERCENT = re.compile(r"\\[xuU0-7]"), re.compile(r"\d"), re.compile("%[0-9a-fA-F]{2}")
+_CAPITALS, _LONG = re.compile("[A-Z2-7]{16}"), re.compile("[A-Za-z0-9+/_-]{12}")
+
+# Name, what a text must hold for a closer look, what a run looks like, how it is read.
+_CODECS: tuple[tuple[str, re.Pattern[str], re.Pattern[str], Callable[[str], bytes]], ...] = (
+    ("escapes", _BACKSLASH, re.compile(rf"(?:[ -\[\]-~]{{0,3}}{_ESCAPE.pattern}){{4,}}+[ -\[\]-~]{{0,80}}"), _escapes),
+    ("hex", _DIGIT, re.compile(r"(?<!\w)(?:(?:0[xX]|\\x)?[0-9a-fA-F]{2}[ ,:;-]{0,2}){8,}+"), _hexadecimal),
+    ("binary", _DIGIT, re.compile(r"(?<!\w)(?:[01]{8}[ ,]?){5,}+"), _binary),
+    ("character codes", _DIGIT, re.compile(r"(?<!\w)(?:1?\d\d[ ,;]{1,2}){8,}+\d{0,3}"), _decimal),
+    ("percent escapes", _PERCENT, re.compile(r"(?:[\w.~+-]{0,12}%[0-9a-fA-F]{2}){3,}+[\w.~+-]{0,80}"), _percent),
+    ("base32", _CAPITALS, re.compile(r"(?<![\w/+])[A-Z2-7]{16,}+={0,6}(?![\w/+=])"), _base32),
+    ("base64", _LONG, re.compile(r"(?<![\w/+])(?:[A-Za-z0-9+/_-]{12,}+\s{0,3}){1,200}={0,2}(?![\w/+=])"), _base64),
 )  # fmt: skip
-_ANY = re.compile(
-    r"[A-Za-z0-9+/_-]{12}|\\[xuU0-7]|(?:\w\w[ ,:;-]{1,2}){6}|(?:[01]{8} ){3}|(?:\d{2,3}[ ,;]{1,2}){6}|%\w\w|0[xX]\w\w"
-)
 
 
 def decoded_runs(text: str) -> Iterator[tuple[str, str]]:
     """Yield the codec and the text of every encoded run that reads as text."""
-    if _ANY.search(text) is None:
-        return
     looked = 0
-    for name, pattern, decode in _CODECS:
+    for name, needed, pattern, decode in _CODECS:
+        if needed.search(text) is None:
+            continue
         for match in pattern.finditer(text):
             looked += 1
             if looked > RUNS:

@@ -54,6 +54,7 @@ _TELLING = sorted(word for word in COMMON if len(word) >= 4)
 _ROT13_WORDS = frozenset(word.translate(_ROT13) for word in _TELLING) - COMMON
 _ATBASH_WORDS = frozenset(word.translate(_ATBASH) for word in _TELLING) - COMMON
 _REVERSED_WORDS = frozenset(word[::-1] for word in _TELLING) - COMMON
+_RESPELLED = _ROT13_WORDS | _ATBASH_WORDS | _REVERSED_WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,7 @@ def _respelled(text: str) -> Iterator[tuple[str, str]]:
     if leet != text and _gained(text, leet) >= 2:
         yield "digits for letters", _DIGITS.sub(lambda match: _unleet(match.group()), leet)
     words = _ASCII_WORD.findall(text.lower())
-    if len(words) >= 3:
+    if len(words) >= 3 and not _RESPELLED.isdisjoint(words):
         if _share(words, _ROT13_WORDS):
             yield "rot13", text.translate(_ROT13)
         if _share(words, _REVERSED_WORDS):

@@ -9,7 +9,8 @@ from codeguard.models import Confidence, Severity
 from codeguard.reading import Reading, Segment, SegmentKind
 from codeguard.reading.unmasking import unmasked
 from codeguard.signals.base import Context, Rule, Sighting
-from codeguard.signals.injection.model import Model, load_model
+from codeguard.signals.injection.features import tokens_of
+from codeguard.signals.injection.model import NOTHING, Model, load_model
 from codeguard.signals.injection.reasons import reason
 from codeguard.signals.injection.texts import texts
 from codeguard.signals.injection.windows import pieces, windows
@@ -47,7 +48,8 @@ HIDDEN = Rule(
     good="# c2hhMjU2LWZpbmdlcnByaW50LW9mLXRoZS1rZXk=\nx = 1\n",
     cwe=(1427, 506),
 )
-_IN_STRING = 1.0  # programs that talk to models hold prompts of their own: a string has to say more
+# Programs that talk to models hold prompts of their own, and their docstrings speak of models.
+_LIMITS = {SegmentKind.STRING: "string", SegmentKind.DOCSTRING: "docstring", SegmentKind.PROSE: "docstring"}
 _MOST = 100  # sightings in one file
 
 
@@ -73,31 +75,26 @@ class InjectionSignal:
 
 
 def _judge(source: str, segment: Segment, model: Model) -> Sighting | None:
-    best, text, masks = float("-inf"), "", ()  # type: tuple[float, str, tuple[str, ...]]
+    limits = model.limits[_LIMITS.get(segment.kind, "comment")]
+    plain = (NOTHING, "", ())  # type: tuple[float, str, tuple[str, ...]]
+    hidden = plain
     for piece in pieces(segment.text):
         for shown in unmasked(piece):
+            if not model.gate.lets_through(shown.text, tokens_of(shown.text)):
+                continue
             for window in windows(shown.text):
-                score = model.score(window)
-                if score > best:
-                    best, text, masks = score, window, shown.masks
-    limit = model.weak + (_IN_STRING if segment.kind is SegmentKind.STRING and not masks else 0.0)
-    if best < limit:
+                score = model.score(window, limits)
+                if shown.masks:
+                    hidden = max(hidden, (score, window, shown.masks))
+                else:
+                    plain = max(plain, (score, window, ()))
+    secret = hidden[0] >= max(model.limits["comment"].weak, plain[0])
+    score, text, masks = hidden if secret else plain
+    if score < limits.weak and not secret:
         return None
-    rule, severity = _rule(best, segment.kind, masks, model)
+    rule = HIDDEN if secret else INSTRUCTION if score >= limits.clear else POSSIBLE
     start, end = _place(source, segment, text)
-    return Sighting(
-        rule.id, start, end, reason(text, masks), severity=severity, measurements={"score": round(best, 2)}
-    )
-
-
-def _rule(
-    score: float, kind: SegmentKind, masks: tuple[str, ...], model: Model
-) -> tuple[Rule, Severity | None]:
-    if masks:
-        return HIDDEN, None
-    if kind is SegmentKind.STRING:
-        return (INSTRUCTION, None) if score >= model.clear + 2 * _IN_STRING else (POSSIBLE, Severity.INFO)
-    return (INSTRUCTION if score >= model.clear else POSSIBLE), None
+    return Sighting(rule.id, start, end, reason(text, masks), measurements={"score": round(score, 2)})
 
 
 def _place(source: str, segment: Segment, text: str) -> tuple[int, int]:

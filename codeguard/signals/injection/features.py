@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 
@@ -13,12 +13,17 @@ from codeguard.signals.injection.markup import marks
 REACH = 7  # words between the two concepts of a pair
 STEM = 6  # letters of a word that count
 _STEMS = range(2, 14)
+LONGEST_RUN = 100  # ideographs of one run whose pairs count
 
 _TOKEN = re.compile(
-    r"[^\W\d_\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]+(?:['’-][^\W\d_\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]+)*"
+    r"\b(?:md5|sha1|pickle\.loads|yaml\.load)\b|[^\W\d_\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]+(?:['’-][^\W\d_\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]+)*"
     r"|[\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]+|https?://|verify\s?=\s?false|\.env\b|[.!?:;,。！？：；，]"
 )
 _CJK = re.compile("[\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
+_ARABIC = re.compile("[\u0620-\u06ff]")
+_VOWELS = re.compile("[\u064b-\u0652\u0640]")
+_LETTERS = str.maketrans("أإآةى", "اااهي")
+_PREFIXES = ("و", "ف", "ب", "ل", "ك", "ال", "وال", "بال", "فال", "كال", "لل", "ولل", "س", "ست", "وس")
 _END = frozenset(".!?。！？")
 _LONGEST_CJK = 6
 
@@ -26,16 +31,36 @@ _GROUPS = {
     "A": frozenset({"addressee", "machine", "you"}),
     "D": frozenset({"override", "recommend", "insert", "disable", "leak", "role"}),
     "T": frozenset({"always", "never", "when", "polite", "secrecy"}),
-    "O": frozenset({"artifact", "instruction", "safety", "sensitive", "answer", "person", "prior"}),
+    "O": frozenset({"artifact", "instruction", "safety", "sensitive", "answer", "person", "prior", "risk"}),
 }  # addressee, directive, tone, object
 _VERBS = frozenset(
     {"override", "recommend", "insert", "leak", "disable", "tell", "never", "always", "role", "polite"}
 )
 
 
+def is_wide(token: str) -> bool:
+    """Tell a run of ideographs or syllables without spaces from a word."""
+    return token[0] >= "\u2e80" and _CJK.match(token) is not None
+
+
 def tokens_of(text: str) -> list[str]:
     """Return words, runs of ideographs and sentence marks in lower case."""
     return _TOKEN.findall(text.lower())
+
+
+def _bare(word: str) -> str:
+    """Return an Arabic word without vowel signs and spelling variants of its letters."""
+    return _VOWELS.sub("", word).translate(_LETTERS)
+
+
+def _stripped(word: str) -> Iterator[str]:
+    """Yield an Arabic word without what is written together with it: and, by, for, the."""
+    word = _bare(word)
+    yield word
+    for prefix in _PREFIXES:
+        if word.startswith(prefix) and len(word) - len(prefix) >= 3:
+            yield word[len(prefix) :]
+            yield "ال" + word[len(prefix) :]
 
 
 @cache
@@ -44,7 +69,7 @@ def _tables() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
     words: dict[str, set[str]] = {}
     stems: dict[str, set[str]] = {}
     for concept, text in CONCEPTS.items():
-        for entry in text.lower().split():
+        for entry in map(_bare, text.lower().split()):
             table = stems if entry.endswith("*") else words
             table.setdefault(entry.removesuffix("*"), set()).add(concept)
     return (
@@ -58,7 +83,10 @@ def concepts_of(word: str) -> frozenset[str]:
     """Return what a word in lower case can stand for."""
     words, stems = _tables()
     found: set[str] = set()
-    for part in (word, *word.split("-")) if "-" in word else (word,):
+    parts: Iterable[str] = (word, *word.split("-")) if "-" in word else (word,)
+    if _ARABIC.match(word):
+        parts = _stripped(word)
+    for part in parts:
         found |= words.get(part, frozenset())
         for length in _STEMS:
             if length > len(part):
@@ -67,7 +95,7 @@ def concepts_of(word: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _ideographs(run: str) -> Iterator[frozenset[str]]:
+def ideographs(run: str) -> Iterator[frozenset[str]]:
     """Yield the concepts of a run without spaces, in the order of their places, longest words first."""
     words, _ = _tables()
     position = 0
@@ -86,22 +114,42 @@ def sequence(tokens: list[str]) -> list[frozenset[str]]:
     """Return the concepts of each place of a text."""
     found: list[frozenset[str]] = []
     for token in tokens:
-        if _CJK.match(token):
-            found.extend(_ideographs(token))
+        if is_wide(token):
+            found.extend(ideographs(token))
         else:
             found.append(concepts_of(token))
     return found
 
 
-def features(text: str, tokens: list[str]) -> set[str]:
-    """Return the names of the features that a stretch of text has."""
+@lru_cache(maxsize=50_000)
+def _of_token(token: str) -> frozenset[str]:
+    """Return the names of a token: its concepts and its stem, or its pairs of ideographs."""
+    if is_wide(token):
+        run = token[:LONGEST_RUN]
+        found = {f"c:{concept}" for place in ideographs(token) for concept in place}
+        return frozenset(found | {f"w:{first}{second}" for first, second in pairwise(run)})
+    found = {f"c:{concept}" for concept in concepts_of(token)}
+    if token[0].isalpha():
+        found.add(f"w:{token[:STEM]}")
+    return frozenset(found)
+
+
+def glimpse(tokens: list[str]) -> set[str]:
+    """Return the features that need no order: concepts and words."""
+    return set().union(*map(_of_token, tokens))
+
+
+def features(text: str, tokens: list[str], glimpsed: set[str] | None = None) -> set[str]:
+    """Return the names of the features that a stretch of text has; `glimpsed` are those of `glimpse`, if known."""
     places = sequence(tokens)
-    named = {concept for place in places for concept in place}
-    found = {f"c:{concept}" for concept in named}
-    found.add(f"n:{min(len(named) // 2, 8)}")
+    found = set(glimpsed) if glimpsed is not None else glimpse(tokens)
+    concepts = sum(name.startswith("c:") for name in found)
+    found.add(f"n:{min(concepts // 2, 8)}")
     found.add(f"l:{min(len(tokens) // 8, 6)}")
     recent: list[tuple[int, str]] = []
     for index, place in enumerate(places):
+        if not place:
+            continue
         recent = [(at, concept) for at, concept in recent if index - at <= REACH]
         for _, before in recent:
             for concept in place:
@@ -110,9 +158,8 @@ def features(text: str, tokens: list[str]) -> set[str]:
     found.update(_starts(tokens))
     found.update(_shapes(tokens))
     found.update(f"m:{name}" for name in marks(text))
-    words = [token[:STEM] for token in tokens if token[0].isalpha()]
     if text.isascii():
-        found.update(f"w:{word}" for word in words)
+        words = [token[:STEM] for token in tokens if token[0].isalpha()]
         found.update(f"b:{first} {second}" for first, second in pairwise(words))
     return found
 
@@ -141,7 +188,7 @@ def _starts(tokens: list[str]) -> Iterator[str]:
             start = start or token in _END or token in ":："
             continue
         if start:
-            place = next(_ideographs(token), frozenset()) if _CJK.match(token) else concepts_of(token)
+            place = next(ideographs(token), frozenset()) if is_wide(token) else concepts_of(token)
             for concept in place & _VERBS:
                 yield f"s:{concept}"
             if place & {"addressee", "person", "authority", "machine"} and index + 1 < len(tokens):

@@ -9,6 +9,8 @@ Portuguese, Italian, Russian, Arabic, Chinese, Japanese, Korean.
 from __future__ import annotations
 
 ADDRESSEE = """
+agentic mcp codex cursor windsurf genai artificial-intelligence linguistici linguistico lenguaje
+linguagem langage الوكلاء الآليون اللغوي اللغوية لغوي اصطناعيا مساعدو مساعدا مولدات روبوت بوت
 ai ais llm llms copilot copilots chatgpt gpt gpts claude gemini codex chatbot chatbots codewhisperer
 assistant
 assistants tabnine deepseek llama mistral aider autocomplete autocompleter codegen summarizer summariser
@@ -25,6 +27,7 @@ gerador* geradores
 """
 
 MACHINE = """
+platform linter analyser analyzer grader benchmark أدوات النظام
 model models agent agents bot bots generator generators completer tool tools reader readers automation
 automated
 machine machines engine engines crawler retriever retrieval pipeline summary indexer scanner reviewer
@@ -69,6 +72,9 @@ précédent* antérieur* ci-dessus existant* préalables antes anterior* previ* 
 """
 
 INSTRUCTION = """
+norma norme lei licencia licença licence licenza condition conditions terms standard convention سياسة
+السياسة قاعدة معيار رخصة شرط تعليمة القواعد norm lizenz bedingung norma prompt systemprompt direttiva
+лицензи* стандарт* требован*
 instruction* instruct instructed directive* guideline* rule rules order orders command commands prompt
 prompts prompted
 constraint* policy policies guardrail* restriction* guidance task tasks goal goals request training mandate*
@@ -84,6 +90,8 @@ instruç* regra* diretriz* ordens restriç* istruzion* regol* direttiv* vincol*
 """
 
 RECOMMEND = """
+surface adopt embrace استخدام يوصي توصي يستخدم اعتمد اختيار cita retorne devolva devuelve renvoi* liefer*
+nenn* zeig* montre* mostra* verni отве* adotar
 recommend* prefer prefers preferred preferring suggest* favor favors favour* favored choose chooses choosing
 pick picks
 select selects selecting rank ranks ranking cite cites promote* propose* reuse* copy copies copying
@@ -105,6 +113,9 @@ copia
 """
 
 INSERT = """
+استيراد تثبيت كتابة توليد تعديل استدعاء capture pull run execute invoke paste carry ajust* ejecuta
+execut* rode roda lanza lance exécut* führe starte rufe выполн* запус* вызыв* esegu* invoca نفذ شغل
+استبدل عدل غير أعد أدرج تضمين
 insert* add adds adding include includes including append* emit emits output outputs import imports
 importing install installs
 installing generate* generating write writes writing produce produces inject* embed* place put attach*
@@ -123,6 +134,9 @@ scriv* rispond*
 """
 
 ARTIFACT = """
+repository repo codebase المكتبة المثال المثال التنفيذ الوحدة النسخة أدناه التالي التالية هذا مكتبة كود
+الكود módulo módulos linha linhas línea líneas ligne lignes zeile zeilen строк* abajo abaixo ci-dessous
+unten ниже comment note notes line lines pattern class
 this these here below following snippet snippets version function functions implementation implementations
 file files example
 examples code codes module library package packages block routine method helper sample approach variant
@@ -142,6 +156,9 @@ libreria codice
 """
 
 ALWAYS = """
+require requires usually generally default normalmente normalement habitualmente обычно умолчанию
+يتطلب عادة ينبغي عليك يلتزم ملزم على todo toda todas todos tutti tutte tout toute toutes tous alle jeder
+aller все любой везде precisa precisam deveriam dovrebbero doit devra devono müsse darf dürfen
 always must every whenever each everytime should shall required mandatory necessarily only instead rather
 exclusively
 unconditionally regardless immediately henceforth hereafter onward onwards now ought have need needs
@@ -159,6 +176,7 @@ sempre deve devem deverá cada obrigatoriamente somente devi dovete ogni esclusi
 """
 
 NEVER = """
+keiner niemand никому никто nadie ningún ninguém personne nessuno لا تخبر عدم وعدم nessuna
 never not don't dont avoid avoids stop stops refrain* without cannot can't refuse* no neither nothing nobody
 none won't shouldn't
 nie niemals nicht kein keine keinen keinesfalls ohne vermeide* unterlass* nichts
@@ -170,6 +188,7 @@ não nunca jamais sem nenhum* nada evite mai non senza nessun* niente
 """
 
 TELL = """
+حرف تخبره تعلم ذكر إخبار كشف conte conta dirlo decirlo erzähl* digas rede
 mention* tell tells telling reveal* disclos* explain* inform* notify notif* warn warns warning warnings
 report* comment
 discuss* announce* acknowledg* admit* point flag flags draw ask hint know knows notice notices aware see
@@ -186,6 +205,8 @@ mencion* diga revele explique avise saiba menzion* dire dica rivel* spieg* avvis
 """
 
 PERSON = """
+staff engineer engineers المراجع شخص أحد فريق الفريق الناس العميل equipe équipe nutzern quiconque alguien
+quien alguém quem jemand кто кому службы служба
 user users developer developers human humans person people customer* operator operators programmer* author
 author's maintainer
 reviewer reviewers auditor* team everyone anyone someone user's client boss
@@ -214,6 +235,8 @@ secret* silencios* ocult* escond* confidencial* discret* sigilo* segreto nascond
 """
 
 LEAK = """
+encode transfer انقل حول اعرض اكشف أفصح publi* publique transfier* transfér* übertrag* löse grava gravar
+log logs
 send sends sending post posts posting upload* transmit* forward forwards leak* exfiltrat* print prints dump
 dumps encode* reveal*
 share shares deliver collect* gather read reads attach echo output submit ping fetch curl wget call contact
@@ -230,6 +253,9 @@ envie* mande mostre invia* inviare manda carica* stampa* raccogli* leggi
 """
 
 SENSITIVE = """
+session files repository متغيرات مفاتيح محتوى سجل محادثة ملف ملفات البيانات الاعتماد اعتماد كلمة قاعدة
+sessão sesión sesion sitzung* variáveis variables variabili cronologia credenziali credenciales
+credenciais jetons токен* сесси*
 environment environ env .env credential* password* passwords token tokens secret secrets key keys apikey
 api_key api-key api-keys
 history conversation* context ssh id_rsa cookie cookies variables os.environ credentials keychain config
@@ -246,6 +272,8 @@ ambiente credencia* senha* chave* segredo* histórico conversa* ambiente passwor
 """
 
 DISABLE = """
+حذف تعطيل تجاوز إزالة تجاهل ignorar ignoré sauter saltarse pular omitir quitar remover gesetzt weglassen
+überspringen abschalten disattivare omettere saltare rimuovere обход* игнорир*
 disable* disabling turn off skip* remove* removing omit* drop drops suppress* deactivat* delete* relax*
 weaken* leave out strip
 comment unset verify=false verify=none false lower silence mute
@@ -260,6 +288,9 @@ desativ* deslig* remov* pul* omita disattiv* disabilit* rimuov* salta* elimin*
 """
 
 SAFETY = """
+bounds locks audit audited التحقق فحص الفحص الفحوص الاختبارات اختبار مراجعة تدقيق tests testes pruebas
+checagem validazione entradas validação авториз* аудит* тесты тест eingabe* prüfungen contrôles audit*
+auditado
 verification validation validations check checks tls ssl certificate* authentication auth authorization
 sanitiz* sanitis* signature*
 sandbox* security safety warning warnings test tests escaping verify verified filter filters protection*
@@ -278,6 +309,8 @@ verifica* validaç* autenticaç* segurança certificat* sicurezza firma controll
 """
 
 AUTHORITY = """
+legal management ciso cto مدير مسؤول وافق صرح أمر الشركة فريق الأمان équipe equipo diretoria dirección
+direction leitung руководств* службой безопасности responsabile approvato
 system admin administrator* maintainer* approved authoriz* authoris* official* certified compliance audited
 mandated urgent
 important priority security-team vendor corporate company ciso policy governance operator root privileged
@@ -297,6 +330,8 @@ aprovad* autorizad* oficial urgente sistema approvat* ufficial* autorizzat* impo
 """
 
 ANSWER = """
+reply solve الجواب جواب إجابتك إجاباتك الحل المولد الناتج resposta risposta réponses respuestas предлож*
+ответе ответах frage pregunta pergunta question domanda вопрос* сугест*
 answer* response* reply replies output outputs completion completions suggestion* generated generating
 generation summary summaries
 summariz* summaris* completing autocomplet* code patch patches explanation* result results diff review
@@ -313,6 +348,7 @@ resposta* saída sugest* gerad* resum* rispost* suggeriment* generat* riassunt* 
 """
 
 WHEN = """
+إن عن حول سؤال عند quiconque alguien falls lors jedesmal
 when whenever if once while asked asks asking request requests requested query question questions wants want
 seeks needs looking upon
 wenn falls sobald gefragt fragt anfrage* frage* bittet verlangt bei
@@ -326,6 +362,8 @@ quando se pergunt* pede pedir solicit* chied* richied* domand*
 """
 
 PRAISE = """
+مدققة مدقق صحيح المعتمدة آمنة آمن audité auditado auditada audit* geprüft* проверен* безопасн* sem falhas
+sin fallos
 safe safest trusted secure verified correct best canonical preferred authoritative only official recommended
 fastest definitive
 superior standard reliable proven gold vetted endorsed
@@ -349,6 +387,8 @@ papel agisci ruolo modalità
 """
 
 POLITE = """
+نرجو أرجو لطفا تكرم mind favour favor appreciate s'il plaît bittet gostaríamos gustaría gentil pedimos
+aimerions bitten бы просим добры prega
 please kindly thanks thank appreciate* grateful would could gladly remember note ensure sure
 bitte danke freundlich dankbar beachte denk könntest würdest merci svp prière veuillez merci rappel* pensez
 assure*
@@ -357,6 +397,16 @@ ricord*
 пожалуйста спасибо прошу будьте будь помни учти убедись просьба من فضلك رجاء يرجى شكرا تذكر
 请 麻烦 谢谢 烦请 敬请 记住 确保 ください お願い 願い どうか 下さい 忘れず 주세요 부탁 제발 바랍니다
 주십시오 하십시오 세요
+"""
+
+RISK = """
+md5 sha1 eval exec pickle pickle.loads strcpy unsafe insecure backdoor* plaintext cleartext hard-code* hardcode*
+hard-coding
+chmod unwrap debug http f-string f-strings concatenat* shell string-concatenat* unchecked unvalidated unsanitised
+unsanitized vulnerable vulnerabilit* payload malicious exploit* random yaml.load clear plain weak 0777
+klartext unsicher* schwach* fest zusammensetz* vulnérab* clair dur concatén* faille* concaten* inseguro insegura
+claro vulnerab*
+уязвим* небезопасн* открыт* конкатен* журнал 明文 拼接 写死 漏洞 后门 平文 連結 脆弱 直接 평문 취약 연결 ثغرة
 """
 
 CONCEPTS: dict[str, str] = {
@@ -384,5 +434,6 @@ CONCEPTS: dict[str, str] = {
     "praise": PRAISE,
     "role": ROLE,
     "polite": POLITE,
+    "risk": RISK,
 }
 """Concept to its words, parted by whitespace."""

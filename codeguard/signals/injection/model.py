@@ -8,14 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Any
 
-from codeguard.signals.injection.features import features, tokens_of
-from codeguard.signals.injection.gate import Gate
+from codeguard.signals.injection.features import features, glimpse, tokens_of
+from codeguard.signals.injection.gate import Gate, Glance
 from codeguard.signals.injection.grammar import is_order
 
 FILE = "model.json"
 NEARLY = 1.0  # below the weak threshold
 FEWEST = 2  # concepts, or a bare address would do
+ENOUGH = 4  # concepts of what is clear
 SCALE = 100  # weights are stored as whole hundredths
 NOTHING = float("-inf")
 
@@ -44,6 +46,7 @@ class Model:
     weights: Mapping[str, float]
     bias: float
     gate: Gate
+    glance: Glance
     limits: Mapping[str, Limits]
 
     def score(self, text: str, limits: Limits) -> float:
@@ -54,20 +57,20 @@ class Model:
         tokens = tokens_of(text)
         if len(tokens) < 3 and (len(text) < 8 or text.isascii()):
             return NOTHING
-        if not self.gate.lets_through(text, tokens):
+        glimpsed = glimpse(tokens)
+        concepts = sum([name[0] == "c" for name in glimpsed])
+        if concepts < FEWEST or not self.glance.lets_through(text, glimpsed):
             return NOTHING
-        found = features(text, tokens)
-        if sum(name.startswith("c:") for name in found) < FEWEST:
-            return NOTHING
+        found = features(text, tokens, glimpsed)
         score = self.score_of(found)
         if limits.weak - NEARLY <= score < limits.clear and is_order(text, found):
             return limits.clear
-        return score
+        return score if concepts >= ENOUGH else min(score, max(limits.weak, limits.clear - NEARLY))
 
     def score_of(self, found: set[str]) -> float:
         """Return the score of a set of features."""
         known = self.weights
-        return self.bias + sum(known.get(name, 0.0) for name in found) * 10 / math.sqrt(max(1, len(found)))
+        return self.bias + sum([known.get(name, 0.0) for name in found]) * 10 / math.sqrt(max(1, len(found)))
 
 
 def read_model(text: str) -> Model:
@@ -79,7 +82,12 @@ def read_model(text: str) -> Model:
         for name, value in values.items()
     }
     limits = {kind: Limits(weak, clear) for kind, (weak, clear) in stored["limits"].items()}
-    return Model(weights, stored["bias"], Gate(stored["gate"], stored["least"]), limits)
+    return Model(weights, stored["bias"], Gate(**stored["gate"]), _glance(stored["glance"]), limits)
+
+
+def _glance(stored: dict[str, Any]) -> Glance:
+    weights = {f"{sort}:{name}": value / SCALE for sort in "cw" for name, value in stored[sort].items()}
+    return Glance(weights, stored["least"])
 
 
 @cache

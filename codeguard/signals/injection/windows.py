@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 WORDS = 30
-_ALONE = 8  # words of a sentence that is looked at on its own, too
+_ALONE = 6  # words of a sentence that is looked at on its own, too
 PIECE = 16_000  # characters that are unmasked and cut at a time
 _OVERLAP = 400
 
@@ -26,11 +26,19 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def windows(text: str) -> Iterator[str]:
-    """Yield the text itself where it is short, else its sentences and the pairs of short neighbours."""
-    if text.count(" ") + text.count("\n") < WORDS and not (len(text) > _WIDE_LENGTH and _WIDE.search(text)):
+    """Yield a short text itself and its sentences; of a long one its sentences and the pairs of short neighbours."""
+    short = text.count(" ") + text.count("\n") < WORDS and not (
+        len(text) > _WIDE_LENGTH and _WIDE.search(text)
+    )
+    sentences = _SENTENCE.split(text)
+    if short:
         yield text
+        if len(sentences) > 1:
+            yield from (
+                sentence for sentence in sentences if sentence.count(" ") >= _ALONE or _WIDE.search(sentence)
+            )
         return
-    parts = [part for sentence in _SENTENCE.split(text) for part in _short(sentence)]
+    parts = [part for sentence in sentences for part in _short(sentence)]
     lengths = [part.count(" ") for part in parts]
     for index, part in enumerate(parts):
         paired = index + 1 < len(parts) and lengths[index] + lengths[index + 1] < WORDS
