@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from codeguard.acceptance import Acceptances, load_acceptances
 from codeguard.auditing.baselines import audited_scope, read_baseline, write_baseline
+from codeguard.auditing.collection import deferred
 from codeguard.auditing.evidence import Checked, behavior_findings, provenance_findings
 from codeguard.auditing.ignores import Ignore, suppressed, uncounted
 from codeguard.auditing.inspecting import Inspected, Source
@@ -76,7 +77,7 @@ def audit(
         NothingToDoError: not one file, suitable or not, under the paths.
         CorpusError, ConfigError, ManifestError, StoreError: see there.
     """
-    with ExitStack() as stack:
+    with ExitStack() as stack, deferred():
         run = _Audit(paths, options or AuditOptions(), settings or Settings(), progress, stack)
         return run.report()
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from codeguard.auditing.collection import Collector
 from codeguard.auditing.deadline import DeadlineError, deadline
 from codeguard.auditing.ignores import RULE as IGNORE
 from codeguard.auditing.ignores import Ignore, ignores_of
@@ -69,6 +70,7 @@ class Inspector:
         self._signals = [item for item in signals if item.needs <= context.services.keys()]
         self._context = context
         self._keep = keep
+        self._collector = Collector()
 
     def inspect(self, source: Source) -> Inspected:
         """Return what stands out in one file; never raises for what a file holds."""
@@ -90,6 +92,7 @@ class Inspector:
         for signal in self._signals:
             found += self._look(signal, reading)
         ignores, failed = self._ignores(reading)
+        self._collector.looked_at(len(file.text))
         return Inspected(
             name=source.name,
             findings=(*found, *failed),

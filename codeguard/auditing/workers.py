@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -119,6 +120,8 @@ def _pool(workers: int, context: Context, keep: bool) -> ProcessPoolExecutor:
 
 
 def _begin(context: Context, keep: bool) -> None:
+    gc.disable()  # the inspector collects
+    gc.freeze()
     _INSPECTOR[:] = [Inspector(load_file_signals(), context, keep=keep)]
 
 
