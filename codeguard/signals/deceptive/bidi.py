@@ -16,6 +16,9 @@ _ISOLATES = "\u2066\u2067\u2068"
 _EMBEDDINGS = "\u202a\u202b\u202d\u202e"
 _POP_ISOLATE, _POP_EMBEDDING = "\u2069", "\u202c"
 _OVERRIDES = "\u202d\u202e"
+_FROM_THE_RIGHT = "\u202b\u2067"
+_VISIBLE = re.compile(r"\w")
+_CODE = re.compile(r"[{};=]|\w\(")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
 
@@ -51,11 +54,37 @@ def _line(places: Places, first: int, start: int, end: int) -> Iterator[Sighting
             f"bidirectional control {what} reorders what follows it: not closed before the end of its line or token",
             severity=None if not prose else Severity.INFO if harmless else Severity.MEDIUM,
         )
+    elif (reordered := _reordered(places, first, end)) is not None:
+        yield Sighting(
+            BIDI.id,
+            reordered,
+            reordered + 1,
+            f"{named(places.text[reordered])} runs left-to-right text from right to left: signs of code change places",
+        )
     elif any(char in _OVERRIDES for char in text):
         at = next(m.start() for m in _CONTROL.finditer(places.text, first, end) if m.group() in _OVERRIDES)
         yield Sighting(
             OVERRIDE.id, at, at + 1, f"override {named(places.text[at])} shows text against its direction"
         )
+
+
+def _reordered(places: Places, first: int, end: int) -> int | None:
+    """Return the right-to-left embedding or isolate that holds no such letters, or code with others nested in it."""
+    open_: list[int] = []
+    for match in _CONTROL.finditer(places.text, first, end):
+        char, at = match.group(), match.start()
+        if char not in (_POP_ISOLATE, _POP_EMBEDDING):
+            open_.append(at)
+            continue
+        start = open_.pop()
+        if places.text[start] not in _FROM_THE_RIGHT:
+            continue
+        inside = places.text[start + 1 : at]
+        shown = _CONTROL.sub("", inside)
+        natural = _RIGHT_TO_LEFT.search(shown) is not None or not _VISIBLE.search(shown)
+        if not natural or (shown != inside and _CODE.search(shown)):
+            return start
+    return None
 
 
 def _parts(places: Places, first: int, end: int) -> Iterator[str]:

@@ -11,7 +11,7 @@ from codeguard.signals.base import Sighting
 from codeguard.signals.deceptive.places import Places, named
 from codeguard.signals.deceptive.rules import OVERPRINT, SEPARATOR
 
-SUSPICIOUS = re.compile(r"[\x08\x1b\x7f\x9b]|\r(?![\n\r]|\Z)")
+SUSPICIOUS = re.compile(r"[\x00\x08\x1b\x7f\x9b]|\r(?![\n\r]|\Z)")
 _SEPARATOR = re.compile("[\u0085\u2028\u2029](?=[^\\S\r\n]*\\S)")
 _QUOTED = (SegmentKind.STRING, SegmentKind.DOCSTRING, SegmentKind.PROSE)
 
@@ -27,7 +27,8 @@ def controls(places: Places) -> Iterator[Sighting]:
         done = places.line(start)[1] if char != "\r" else start + 1
         what = "carriage return inside a line" if char == "\r" else f"control character {named(char)}"
         quoted = places.kind(start) in _QUOTED
-        yield Sighting(OVERPRINT.id, start, start + 1, what, severity=Severity.INFO if quoted else None)
+        mild = Severity.LOW if char == "\0" else Severity.INFO
+        yield Sighting(OVERPRINT.id, start, start + 1, what, severity=mild if quoted else None)
 
 
 def _ends_a_line(text: str, start: int) -> bool:

@@ -14,13 +14,16 @@ from codeguard.signals.deceptive.places import Places, named
 from codeguard.signals.deceptive.rules import HIDDEN, INVISIBLE
 
 _RUN = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u2065\u206a-\u206f"
-    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]+"
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u2065\u206a-\u206f\u2800"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
 )
 _TAG = re.compile("[\U000e0000-\U000e007f]")
 _FLAG = re.compile("[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
 _BLACK_FLAG = "\U0001f3f4"
 _SELECTOR = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_BEFORE_KEY = ("==", "!=", "[", " in", " case", "get(", "is")
+_AFTER_KEY = ("==", "!=", "]", ":", " in ", "=>")
+_STYLES = "\ufe0e\ufe0f"
 _JOINERS = "\u200c\u200d"
 _MARKS = "\u200e\u200f\u061c"
 _SOFT_HYPHEN, _ZERO_WIDTH_SPACE = "\u00ad", "\u200b"  # where a long word may be broken
@@ -32,10 +35,16 @@ _JOINING = re.compile(
     "\U00010a00-\U00011fff\U0001e900-\U0001e95f]"
 )
 _EMOJI = re.compile("[\u00a9\u00ae\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001fbff]")
-_BASE_OF_SELECTOR = re.compile(
-    "[#*0-9\u00a9\u00ae\u2000-\u2bff\u3000-\u9fff\uf900-\ufaff\u1000-\u109f\u1800-\u18af\ua840-\ua877"
-    "\uff00-\uffef\U00010000-\U0001ffff\U00020000-\U0003ffff]"
-)
+_BASE_OF_IDEOGRAPHIC = re.compile("[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")  # U+E0100 and above
+_BASE_OF_STYLE = re.compile(
+    "[#*0-9\u00a9\u00ae\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001fbff]"
+)  # U+FE0E and U+FE0F: text or emoji
+_BASE_OF_FORM = re.compile(
+    "[0\u2018\u2019\u201c\u201d\u2100-\u2bff\u3000-\u9fff\uf900-\ufaff\u1000-\u109f\ua840-\ua877\uff00-\uffef"
+    "\U00010ac0-\U00010aff\U00020000-\U0003ffff]"
+)  # the others: forms of signs and letters
+_BRAILLE = re.compile("[\u2801-\u28ff]")
+_BLANK = "\u2800"
 _HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb\uffa1-\uffdc]")
 _MONGOLIAN = re.compile("[\u1800-\u18af]")
 
@@ -59,7 +68,7 @@ def _judge(places: Places, start: int, end: int) -> Sighting | None:
     before = places.text[start - 1] if start else ""
     after = places.text[end] if end < len(places.text) else ""
     stray = "".join(_stray(run, before, after))
-    if not stray:
+    if not stray or (set(stray) == {_BLANK} and _in_braille(places, start)):
         return None
     if _carries_data(stray):
         hidden = unmasked(run)
@@ -73,6 +82,8 @@ def _judge(places: Places, start: int, end: int) -> Sighting | None:
     if segment is None:
         return Sighting(INVISIBLE.id, start, end, f"{reason} in code")
     severity = _in_text(segment, stray[0], before + after)
+    if severity is Severity.INFO and segment.kind is SegmentKind.STRING and _is_key(places.text, segment):
+        severity = Severity.LOW
     return Sighting(INVISIBLE.id, start, end, f"{reason} in a {segment.kind.value}", severity=severity)
 
 
@@ -86,6 +97,24 @@ def _in_text(segment: Segment, char: str, around: str) -> Severity:
     return Severity.INFO if breaks_a_line else Severity.MEDIUM
 
 
+def _in_braille(places: Places, at: int) -> bool:
+    """Tell a blank of Braille text or of a drawing from one that passes for a space or for nothing."""
+    start, end = places.line(at)
+    text = places.text[start:end]
+    return places.at(at) is not None and (_BRAILLE.search(text) is not None or not text.strip(f" \t{_BLANK}"))
+
+
+def _is_key(text: str, segment: Segment) -> bool:
+    """Tell a string with letters that is compared or looked up, where one more character makes another key."""
+    if not any(_latin(char) for char in segment.text[:200]) or len(segment.text) > 80:
+        return False
+    before, after = (
+        text[max(0, segment.start - 12) : segment.start].rstrip(),
+        text[segment.end : segment.end + 8],
+    )
+    return before.endswith(_BEFORE_KEY) or after.lstrip().startswith(_AFTER_KEY)
+
+
 def _carries_data(stray: str) -> bool:
     """Tell a payload from a stray character: tags are always one."""
     return len(_TAG.findall(stray)) >= 1 or len(_SELECTOR.findall(stray)) >= 3 or len(stray) >= 8
@@ -95,17 +124,23 @@ def _stray(run: str, before: str, after: str) -> Iterator[str]:
     """Yield the characters of a run that their neighbours do not call for."""
     if before == _BLACK_FLAG and (flag := _FLAG.match(run)):
         run, before = run[flag.end() :], _BLACK_FLAG
+    selected = False
     for index, char in enumerate(run):
         following = run[index + 1] if index + 1 < len(run) else after
-        if not _called_for(char, before, following):
+        selects = _SELECTOR.match(char) is not None
+        if (selects and selected) or not _called_for(char, before, following):
             yield char
-        if not _SELECTOR.match(char):
+        selected = selects
+        if not selects:
             before = char
 
 
 def _called_for(char: str, before: str, after: str) -> bool:
     if _SELECTOR.match(char):
-        return bool(_BASE_OF_SELECTOR.match(before)) and not (before.isdigit() and char not in "\ufe0e\ufe0f")
+        bases = (
+            _BASE_OF_IDEOGRAPHIC if char > "\uffff" else _BASE_OF_STYLE if char in _STYLES else _BASE_OF_FORM
+        )
+        return bases.match(before) is not None
     if char in _JOINERS:
         return _joins(char, before, after)
     if char in _MARKS:

@@ -19,6 +19,10 @@ from codeguard.signals.deceptive.rules import COLLIDING, LOOKALIKE_NAME, MIXED, 
 
 _NAME = re.compile(r"[^\x00-\x40\x5b-\x5e\x60\x7b-\x7f\s][^\x00-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f\s]*")
 _WORD = re.compile(r"[^\W\d_]+")
+_PRIVATE = re.compile("[\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd]")
+_OVERLAY = re.compile("[=<>!&|+*/%^~?:;,.()\\[\\]{}-][\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20f0\ufe20-\ufe2f]")
+_SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_CODE = frozenset("=(){}[];,+*/&|!%^")
 _STACK = re.compile("[A-Za-z\u00c0-\u024f][\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u20d0-\u20f0]{2,}")
 _KNOWN = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
 _COMBINED_WITH_LATIN = frozenset(
@@ -41,6 +45,11 @@ def names(reading: Reading, places: Places) -> Iterator[Sighting]:
         if places.text[start:end].isascii():
             continue
         yield from _punctuation(places, start, end)
+        yield from _spaces(places, start, end)
+        for match in _OVERLAY.finditer(places.text, start, end):
+            sign, mark = match.group()
+            reason = f"{named(mark)} is laid over {sign!r}, which then shows as another sign"
+            yield Sighting(PUNCTUATION.id, match.start(), match.end(), reason)
         for match in _NAME.finditer(places.text, start, end):
             name = match.group()
             if name.isascii() or name in seen or len(seen) >= _MOST:
@@ -51,10 +60,30 @@ def names(reading: Reading, places: Places) -> Iterator[Sighting]:
             yield from _judge(name, match.start(), places.language, by_look)
 
 
+def _spaces(places: Places, start: int, end: int) -> Iterator[Sighting]:
+    """Yield spaces of typography between signs of code; between words it may be text outside quotes, as in JSX."""
+    for match in _SPACE.finditer(places.text, start, end):
+        at = match.start()
+        before, after = (
+            places.text[max(0, at - 20) : at].rstrip()[-1:],
+            places.text[at + 1 : at + 21].lstrip()[:1],
+        )
+        if before + after and (before + after).isascii() and (before in _CODE or after in _CODE):
+            reason = f"{named(match.group())} stands between code and is no space to every tool"
+            markup = places.language in ("tsx", "javascript", "typescript", "php")
+            yield Sighting(
+                PUNCTUATION.id, at, at + 1, reason, severity=Severity.INFO if markup else Severity.LOW
+            )
+
+
 def _judge(name: str, start: int, language: str, by_look: dict[str, str]) -> Iterator[Sighting]:
     end = start + len(name)
     if _STACK.search(unicodedata.normalize("NFC", name)):
         yield Sighting(STACKED.id, start, end, f"combining marks are stacked in the name {name!r}")
+    if (private := _PRIVATE.search(name)) is not None:
+        reason = f"{named(private.group())} in the name {name!r} is for private use: each font shows something else"
+        yield Sighting(LOOKALIKE_NAME.id, start, end, reason, severity=Severity.MEDIUM)
+        return
     name = INVISIBLE.sub("", name)
     look = skeleton(name)
     other = by_look.get(look, look if look in _KNOWN and language == "python" else name)

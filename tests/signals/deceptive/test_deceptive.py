@@ -10,6 +10,7 @@ from codeguard.signals.base import Context, Rule, Sighting
 from codeguard.signals.deceptive import SIGNAL
 
 RLO, RLI, LRI, PDI, PDF = "\u202e", "\u2067", "\u2066", "\u2069", "\u202c"
+LRE, RLE = "\u202a", "\u202b"
 SEVERITY = {rule.id: rule.severity for rule in SIGNAL.rules}
 
 
@@ -47,6 +48,12 @@ TROJAN = [
     ("python", "def say\u041dello():\n    pass\n"),
     ("python", "is\u200badmin(user)\n"),
     ("go", f"var x = `a{RLO}b` // c\n"),
+    *[(lang, f"/* {RLE} }} {LRE}if (isAdmin){PDF} {{ begin admins only {PDF}*/\nshow();\n") for lang in BRACES],
+    *[(lang, f"/* {RLI} }} if (isAdmin) {{ {PDI}*/\nshow();\n") for lang in BRACES],
+    *[(lang, f"/* {RLE}\u05d0 }} {LRE}if (isAdmin) {{{PDF} x{PDF}*/\nshow();\n") for lang in BRACES],
+    ("python", f"# {RLE}if is_admin(user): {PDF}\nshow()\n"),
+    ("bash", f"# {RLE}if admin; then{PDF}\nshow\n"),
+    ("c", "int a;\0 int b;\n"),
     ("rust", f'let s = "a{RLI} b"; // c\n'),
 ]  # fmt: skip
 OTHERS = [
@@ -77,6 +84,16 @@ OTHERS = [
     ("c", "/* \x1b[8m */ int a;\n", "overprint"),
     ("python", "# a fine line\rimport os\nx = 1\n", "overprint"),
     ("python", "# fine\u2028x = 1\n", "line-separator"),
+    ("python", "s = 'x \U0001f600" + "\ufe01\ufe02\ufe03\ufe04\U000e0101'\n", "hidden-data"),
+    ("python", "# 葛\U000e0100\U000e0101\U000e0102\U000e0103\n", "hidden-data"),
+    ("python", "is\u2800admin = 1\n", "invisible"),
+    ("python", "s = 'ad\u2800min'\n", "invisible"),
+    ("python", "if role == 'admin\u200b':\n    pass\n", "invisible"),
+    ("python", "d['\u2060key'] = 1\n", "invisible"),
+    ("python", "x\ue000 = 1\n", "lookalike-name"),
+    ("python", "if a =\u0338= b:\n    pass\n", "lookalike-punctuation"),
+    ("python", "a\u00a0= 1\n", "lookalike-punctuation"),
+    ("python", "s = 'a\0b'\n", "overprint"),
     ("javascript", "// fine\u2028x = 1\n", "line-separator"),
 ]  # fmt: skip
 CLEAN = [
@@ -98,6 +115,12 @@ CLEAN = [
     ("markdown", "שלום \u200f*עולם*\n\nWait… – 5 × 3 ≠ 14 ￥100\n"),
     ("python", "vₘₐₓ = 1\nxⁿ = ế = ấ_b = 1\n"),
     ("go", "type Größe int // π ≈ 3\nvar 世界 = `﷽`\n"),
+    ("python", f"# {RLE}שלום (a, b){PDF} {LRE}abc{PDF}\ns = '{RLI}שלום f(x){PDI}'\n"),
+    ("python", "frames = '⠋⠙⠹⠸'\n# ⣿⠀⠀⠀⠀⠀⠀⠀⠀⠀⣿\n"),
+    ("python", "if s[0] == '\ufeff':\n    pass\n"),
+    ("python", "s = '≨︀ 〇︀ 👁️\u200d🗨️ ❤️\u200d🔥'\n"),
+    ("tsx", "const a = <p>Total:\u00a05\u00a0kg</p>;\n"),
+    ("python", "icon = '\ue0b0 \uf00c'\nprix = '5\u00a0€'  # 5\u00a0€\n"),
     ("python", "हिन्दी = 'नमस्ते'\nதமிழ் = 1\n"),
 ]  # fmt: skip
 
