@@ -187,7 +187,7 @@ class _Audit:
     @cached_property
     def _context(self) -> Context:
         trusted = self._base.files if self._base.manifest is not None else None
-        signals = (*self._signals, *self._corpus)
+        signals: list[FileSignal | CorpusSignal] = [*self._signals, *self._corpus]
         services = services_for(signals, trusted, lambda: [source.name for source in self._sources])
         return Context(services, self._settings.defense.weights)
 

@@ -6,7 +6,7 @@ import ast
 import re
 import warnings
 from bisect import bisect_right
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TypeVar
 
 from codeguard.models import Chunk, SourceFile, Span
@@ -22,9 +22,10 @@ _PLAIN = frozenset(
 )  # fmt: skip
 
 
-@cache
+_CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {}  # the fields of a type that may hold nodes
+
+
 def _children_of(kind: type[ast.AST]) -> tuple[str, ...]:
-    """Return the fields of a type of node that may hold nodes."""
     plain = set(_PLAIN)
     if issubclass(kind, ast.Constant | ast.MatchSingleton):
         plain.add("value")
@@ -32,7 +33,7 @@ def _children_of(kind: type[ast.AST]) -> tuple[str, ...]:
         plain.add("names")
     if kind.__name__ != "TypeAlias":
         plain.add("name")
-    return tuple(name for name in kind._fields if name not in plain)
+    return _CHILDREN.setdefault(kind, tuple(name for name in kind._fields if name not in plain))
 
 
 LINE_END = re.compile(r"\r\n|\r|\n")
@@ -85,7 +86,7 @@ class Reading:
         nodes: list[ast.AST] = [self.tree]
         parents: dict[ast.AST, ast.AST] = {}
         for node in nodes:
-            for name in _children_of(type(node)):
+            for name in _CHILDREN.get(type(node)) or _children_of(type(node)):
                 value = getattr(node, name, None)
                 if value is None:
                     continue

@@ -137,11 +137,11 @@ def claim(segment: Segment) -> str:
 def _stretch(reading: Reading, item: Sighting) -> tuple[int, int]:
     """Return the lines in which a claim would speak of a finding: its function with what stands right above."""
     line = reading.line_of(item.start)
-    around = [
-        node
-        for node in (*reading.nodes_of(ast.FunctionDef), *reading.nodes_of(ast.AsyncFunctionDef))
-        if node.lineno <= line <= (node.end_lineno or 0)
+    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = [
+        *reading.nodes_of(ast.FunctionDef),
+        *reading.nodes_of(ast.AsyncFunctionDef),
     ]
+    around = [node for node in functions if node.lineno <= line <= (node.end_lineno or 0)]
     if not around:
         return line - _LINES_ABOVE, line
     function = max(around, key=lambda node: node.lineno)
