@@ -104,7 +104,9 @@ def of_catalogs(roots: list[Path], limit: int, seed: int) -> list[Example]:
 def of_licences(roots: list[Path]) -> list[Example]:
     """Return the stretches of the licences under some folders, which stand at the head of many files."""
     paths = sorted(path for root in roots for name in ("LICENSE*", "COPYING*") for path in root.rglob(name))
-    texts = {path.read_text(encoding="utf-8", errors="replace")[:_LICENCE] for path in paths if path.is_file()}
+    texts = {
+        path.read_text(encoding="utf-8", errors="replace")[:_LICENCE] for path in paths if path.is_file()
+    }
     found = {part for text in texts for one in segments_of(text, "text") for part in windows(one.text)}
     return [Example(text, "licence/en", False) for text in sorted(found)]
 

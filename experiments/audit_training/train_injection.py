@@ -38,6 +38,7 @@ SEED = 20
 STRENGTH = 0.1  # inverse of the regularisation
 LARGEST = 280_000  # bytes of the written model
 TIMES = 5  # examples of a template, twice as many where it has slots
+HEED = 3  # times that what was written to be near an instruction counts
 MOST = 12  # stretches of one text
 STOPPED = 0.01  # share of injected texts that the gate may stop
 KINDS = ("comment", "docstring", "string")
@@ -199,7 +200,7 @@ def main() -> None:
         packaged += rows_of_one[:2]
     calibration = of_packages(args.calibrate, 6000, SEED)
     report = of_packages(args.report, 6000, SEED)
-    injected, ordinary = written("injected", TIMES, SEED), written("ordinary", 3, SEED)
+    injected, ordinary = written("injected", TIMES, SEED), HEED * written("ordinary", 4, SEED)
     ordinary += of_catalogs(args.catalogs, 1000, SEED) + of_licences(args.licences)
     rows = {one.text: described(one.text) for one in (*injected, *ordinary)}
     for fold in range(min(args.folds, args.run)):
