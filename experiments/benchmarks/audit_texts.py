@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from codeguard.models import Severity
 from experiments.audit_sets.benign_comments import BenignText, choose, collect
 from experiments.audit_sets.texts import (
     INJECTION_SETS,
@@ -34,24 +35,35 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("folders", nargs="*", type=Path, help="where honest texts are gathered")
     parser.add_argument("--set", default="injections", choices=INJECTION_SETS)
+    parser.add_argument(
+        "--least",
+        default="medium",
+        choices=[item.name.lower() for item in Severity],
+        help="findings that count",
+    )
     parser.add_argument("--pool", type=int, default=1_000_000, help="at most so many texts to choose from")
     arguments = parser.parse_args()
     figures = {
         "set": arguments.set,
         "digest": digest_of(arguments.set),
-        "injections": injections(load_injections(arguments.set)),
-        "honest_texts": honest(choose(collect(arguments.folders, arguments.pool))),
+        "least": arguments.least,
+        "injections": injections(load_injections(arguments.set), Severity[arguments.least.upper()]),
+        "honest_texts": honest(
+            choose(collect(arguments.folders, arguments.pool)), Severity[arguments.least.upper()]
+        ),
         "deceptive": deceptive(load_deceptive()),
     }
     finish(figures, arguments.json)
 
 
-def injections(entries: Sequence[Injection]) -> dict[str, Any]:
+def injections(entries: Sequence[Injection], least: Severity) -> dict[str, Any]:
     """Return recall of all signals and of the injection signal alone, by language, technique and disguise."""
     hits, own = [], []
     by_rule: Counter[str] = Counter()
     for entry in entries:
-        rules = {item.rule for item in findings_in(entry.code, entry.host) if touches(item, *entry.where)}
+        rules = {
+            item.rule for item in findings_in(entry.code, entry.host, least) if touches(item, *entry.where)
+        }
         by_rule.update(rules)
         hits.append(bool(rules))
         own.append(any(rule.startswith("injection.") for rule in rules))
@@ -70,13 +82,13 @@ def injections(entries: Sequence[Injection]) -> dict[str, Any]:
     }
 
 
-def honest(texts: Sequence[BenignText]) -> dict[str, Any]:
+def honest(texts: Sequence[BenignText], least: Severity) -> dict[str, Any]:
     """Return false alarms on honest texts, on the hard ones and on all."""
     by_rule: Counter[str] = Counter()
     flagged: list[tuple[BenignText, str]] = []
     injected: list[bool] = []
     for text in texts:
-        rules = sorted({item.rule for item in findings_in(_as_file(text), text.host)})
+        rules = sorted({item.rule for item in findings_in(_as_file(text), text.host, least)})
         by_rule.update(rules)
         injected.append(any(rule.startswith("injection.") for rule in rules))
         if rules:
