@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 
 from codeguard.reading.entries import enter, entry_reach
 from codeguard.reading.evaluation import DEEPEST, Evaluation
 from codeguard.reading.flowreach import Reachability, substituted
+from codeguard.reading.flowrecords import Hits, Summary
 from codeguard.reading.flowscope import functions_that_matter
 from codeguard.reading.flowsinks import Arrival, Hit, Sink, SinkIndex
 from codeguard.reading.flowtables import GUARD_NAME, STOPS
@@ -38,16 +38,6 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _CONVERSIONS = frozenset({"int", "float", "uuid.UUID", "ipaddress.ip_address", "datetime.date.fromisoformat"})
 
 
-@dataclass(slots=True, eq=False)
-class Summary:
-    """What is known of a function once it has been read."""
-
-    returned: list[Value] = field(default_factory=list)
-    checks: dict[str, frozenset[str]] = field(default_factory=dict)
-    stops: bool = False
-    done: bool = False
-
-
 class Flow:
     """The flow through one file: `hits`, `returns` and `stores`."""
 
@@ -60,9 +50,9 @@ class Flow:
         self._has_run = False
         self._returns: list[Arrival] = []
         self._stores: list[Arrival] = []
-        self._hits: dict[tuple[str, ast.AST, ast.AST], Hit] = {}
+        self._hits = Hits()
         self._evaluation = Evaluation(names, self._sinks, self)
-        self._summaries: dict[ast.AST, Summary] = {}
+        self._summaries: dict[ast.AST | None, Summary] = {}
         self._closures: dict[ast.AST, dict[str, Value]] = {}
         self._attributes: dict[tuple[str, str], Value] = {}
         self._reachability = Reachability()
@@ -75,7 +65,7 @@ class Flow:
     def hits(self) -> list[Hit]:
         """The values that arrived at sinks, in the order of their discovery."""
         self._follow()
-        return list(self._hits.values())
+        return self._hits.listed()
 
     @property
     def returns(self) -> list[Arrival]:
@@ -97,11 +87,10 @@ class Flow:
         matter = functions_that_matter(
             self.names, self._nodes, self._sinks, self.entry, self._evaluation.is_request
         )
-        if not matter:
-            return
-        self._run(self._tree.body, self._module)
-        functions = [node for node in self._nodes if node in matter and isinstance(node, _FUNCTIONS)]
-        for function in sorted(functions, key=lambda item: item.name != "__init__"):
+        if matter:
+            self._run(self._tree.body, self._module)
+        wanted = [node for node in self._nodes if node in matter and isinstance(node, _FUNCTIONS)]
+        for function in sorted(wanted, key=lambda item: item.name != "__init__"):
             self._summary(function)
 
     def entry(self, function: ast.AST | None) -> Reach:
@@ -146,17 +135,8 @@ class Flow:
         return None
 
     def hit(self, sink: Sink, call: ast.Call, argument: ast.expr, value: Value) -> None:
-        """Note a value at a sink; what arrives there on several ways is one hit."""
-        if sink.needs_built and not value.built:
-            value = Value(frozenset(o for o in value.origins if o.reach is not Reach.CALLER), value.clean)
-            if not value.origins:
-                return
-        key = (sink.key, call, argument)
-        known = self._hits.get(key)
-        if known is None:
-            self._hits[key] = Hit(sink, call, argument, value, self._at)
-        else:
-            known.value = joined([known.value, value])
+        """Note a value at a sink."""
+        self._hits.note(sink, call, argument, value, self._at)
 
     def attribute(self, owner: str, name: str) -> Value:
         """Return what the methods of a class have stored in an attribute."""
@@ -207,15 +187,14 @@ class Flow:
     def _checked(self, call: ast.Call, names: Sequence[str], state: State) -> None:
         """A call for its exception: `validate(x)`, `int(x)`, `path.relative_to(base)`."""
         evaluation = self._evaluation
-        last = (
-            call.func.attr if isinstance(call.func, ast.Attribute) else "".join(names[-1:]).rpartition(".")[2]
-        )
+        written = [call.func.attr] if isinstance(call.func, ast.Attribute) else names[-1:]
+        last = "".join(written).rpartition(".")[2]
         arguments = [evaluation.value(argument, state) for argument in call.args]
         checked = self.guarded(call)
         cleared: list[tuple[Value, frozenset[str]]] = []
         if checked is not None:
-            if self._stops(names):
-                cleared = [(arguments[index], uses) for index, uses in checked if index < len(arguments)]
+            given = len(arguments) if self._stops(names) else 0
+            cleared = [(arguments[index], uses) for index, uses in checked if index < given]
         elif any(name in _CONVERSIONS for name in names) or GUARD_NAME.search(last.lower()):
             cleared = [(value, ALL_USES) for value in arguments]
         elif last == "relative_to" and isinstance(call.func, ast.Attribute):
@@ -225,11 +204,8 @@ class Flow:
         self._note(cleared)
 
     def _stops(self, names: Sequence[str]) -> bool:
-        for name in names:
-            definition = self.names.definition(name)
-            if isinstance(definition, _FUNCTIONS) and self._summary(definition).stops:
-                return True
-        return False
+        found = (self.names.definition(name) for name in names)
+        return any(isinstance(item, _FUNCTIONS) and self._summary(item).stops for item in found)
 
     def _assign(self, node: ast.Assign | ast.AnnAssign, state: State) -> bool:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -262,7 +238,7 @@ class Flow:
 
     def _return(self, node: ast.Return, state: State) -> bool:
         value = self._evaluation.value(node.value, state)
-        summary = self._summaries.get(self._at) if self._at is not None else None
+        summary = self._summaries.get(self._at)
         if summary is not None and node.value is not None:
             summary.returned.append(value)
             self._note(self._evaluation.assume(node.value, True, state.copy()))
@@ -272,20 +248,12 @@ class Flow:
 
     def _note(self, found: Iterable[tuple[Value, frozenset[str]]]) -> None:
         """Remember for the callers which parameters a function checks."""
-        summary = self._summaries.get(self._at) if self._at is not None else None
-        if summary is None:
-            return
-        for value, uses in found:
-            for origin in value.origins:
-                if origin.function is self._at:
-                    summary.checks[origin.parameter] = (
-                        summary.checks.get(origin.parameter, frozenset()) | uses
-                    )
+        if self._at in self._summaries:
+            self._summaries[self._at].note_checks(self._at, found)
 
     def _mark_stop(self) -> None:
-        summary = self._summaries.get(self._at) if self._at is not None else None
-        if summary is not None:
-            summary.stops = True
+        if self._at in self._summaries:
+            self._summaries[self._at].stops = True
 
     def _raise(self, node: ast.Raise, state: State) -> bool:
         self._evaluation.value(node.exc, state)

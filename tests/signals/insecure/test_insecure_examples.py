@@ -44,3 +44,36 @@ def test_rules_are_documented_and_cover_many_weaknesses() -> None:
         assert rule.bad
         assert rule.good
         assert rule.cwe
+
+
+_ROUTE = 'from flask import request\n\n@app.route("/x")\ndef view():\n    '
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "severity"),
+    [
+        (
+            'with open(path) as f:\n    exec(compile(f.read(), path, "exec"))\n',
+            "code-injection",
+            Severity.LOW,
+        ),
+        ("with open(path) as f:\n    exec(f.read())\n", "code-injection", Severity.MEDIUM),
+        (_ROUTE + 'exec(compile(request.data, name, "exec"))\n', "code-injection", Severity.HIGH),
+        ('def f(flags):\n    exec(compile(SOURCE, "x", "exec", flags))\n', "code-injection", None),
+        (_ROUTE + "User(**request.json)\n", "mass-assignment", Severity.HIGH),
+        (_ROUTE + "wrapped(handler)(**request.view_args)\n", "mass-assignment", None),
+        # what does not hold the sink itself, but leads there
+        (
+            "def a(x):\n    b(x)\ndef b(y):\n    eval(y)\n" + _ROUTE + "a(request.data)\n",
+            "code-injection",
+            Severity.HIGH,
+        ),
+        (
+            "class A:\n    def __init__(self, x):\n        self.x = x\n    def run(self):\n        eval(self.x)\n",
+            "code-injection",
+            Severity.MEDIUM,
+        ),
+    ],
+)
+def test_severities_by_origin(text: str, rule: str, severity: Severity | None) -> None:
+    assert found(text).get(rule) == severity

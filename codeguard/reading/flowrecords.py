@@ -1,0 +1,53 @@
+"""What data flow remembers: of each function its summary, and what arrived at sinks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from codeguard.reading.flowsinks import Hit, Sink
+from codeguard.reading.flowvalues import Reach, Value, joined
+
+
+@dataclass(slots=True, eq=False)
+class Summary:
+    """What is known of a function once it has been read."""
+
+    returned: list[Value] = field(default_factory=list)
+    checks: dict[str, frozenset[str]] = field(default_factory=dict)
+    stops: bool = False
+    done: bool = False
+
+    def note_checks(self, function: ast.AST | None, found: Iterable[tuple[Value, frozenset[str]]]) -> None:
+        """Remember for the callers which parameters the function checks."""
+        for value, uses in found:
+            for origin in value.origins:
+                if origin.function is function:
+                    self.checks[origin.parameter] = self.checks.get(origin.parameter, frozenset()) | uses
+
+
+class Hits:
+    """The values at sinks; what arrives there on several ways is one hit."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, ast.AST, ast.AST], Hit] = {}
+
+    def note(
+        self, sink: Sink, call: ast.Call, argument: ast.expr, value: Value, function: ast.AST | None
+    ) -> None:
+        """Note a value at a sink."""
+        if sink.needs_built and not value.built:
+            value = Value(frozenset(o for o in value.origins if o.reach is not Reach.CALLER), value.clean)
+            if not value.origins:
+                return
+        key = (sink.key, call, argument)
+        known = self._known.get(key)
+        if known is None:
+            self._known[key] = Hit(sink, call, argument, value, function)
+        else:
+            known.value = joined([known.value, value])
+
+    def listed(self) -> list[Hit]:
+        """Return the hits in the order of their discovery."""
+        return list(self._known.values())
