@@ -47,7 +47,7 @@ WEAK = {
     "docstring": 0.006,
     "string": 0.007,
 }  # share of hard texts; about 0.7 % in other packages
-CLEAR = 0.0005
+CLEAR = {"comment": 0.0005, "docstring": 0.0005, "string": 0.0001}
 NONE = Limits(math.inf, math.inf)
 _PAYLOAD = re.compile(
     "marker|helper|fastut|acme|quickj|secure[l-]|libmar|exampl|collec|teleme|invali|pwned|upload"
@@ -141,7 +141,7 @@ def calibrated(model: Model, examples: Sequence[Example]) -> Model:
     limits = {}
     for kind in KINDS:
         scores = highest(model, _hard(examples, kind))
-        weak, clear = (float(np.quantile(scores, 1 - share)) for share in (WEAK[kind], CLEAR))
+        weak, clear = (float(np.quantile(scores, 1 - share)) for share in (WEAK[kind], CLEAR[kind]))
         limits[kind] = Limits(round(weak, 4), round(clear, 4))
     return replace(model, limits=limits)
 

@@ -47,8 +47,8 @@ def names(reading: Reading, places: Places) -> Iterator[Sighting]:
         yield from _punctuation(places, start, end)
         yield from _spaces(places, start, end)
         for match in _OVERLAY.finditer(places.text, start, end):
-            sign, mark = match.group()
-            reason = f"{named(mark)} is laid over {sign!r}, which then shows as another sign"
+            sign = match.group()[0]
+            reason = f"{named(match.group()[1])} is laid over {sign!r}, which then shows as another sign"
             yield Sighting(PUNCTUATION.id, match.start(), match.end(), reason)
         for match in _NAME.finditer(places.text, start, end):
             name = match.group()
