@@ -110,7 +110,7 @@ class CodeGuard:
             k: how many results, one a file; 1 or more.
             mode: "rerank" or "drop", the configuration's by default.
             order: "score" or "penalty", the configuration's by default.
-            defense: False ranks by distance alone, for comparison.
+            defense: False ranks by retrieval alone, for comparison.
             config: another defense configuration for this query alone.
 
         Raises:

@@ -21,7 +21,7 @@ QUERIES_AT_ONCE = 32
 @click.option(
     "--order", type=click.Choice(["score", "penalty"]), help="Distance and penalty, or penalty alone."
 )
-@click.option("--no-defense", is_flag=True, help="Rank by distance alone, for comparison.")
+@click.option("--no-defense", is_flag=True, help="Rank by retrieval alone, for comparison.")
 @click.option(
     "--explain", is_flag=True, help="Before and after, every penalty with its reason, sums by file."
 )

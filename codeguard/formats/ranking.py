@@ -19,7 +19,7 @@ def ranking_text(ranking: Ranking, required_level: str = "L2") -> str:
 
 def explanation_text(ranking: Ranking, required_level: str = "L2") -> str:
     """Return the top k before and after, every reason, and the sums by file."""
-    lines = [_headline(ranking, required_level), "", "before (by distance alone)"]
+    lines = [_headline(ranking, required_level), "", "before (by retrieval alone)"]
     lines += [_place(item, moved=False) for item in ranking.baseline_results]
     lines += ["", "after"]
     lines += _results(ranking.results)
@@ -31,7 +31,7 @@ def explanation_text(ranking: Ranking, required_level: str = "L2") -> str:
 
 def _headline(ranking: Ranking, required_level: str) -> str:
     if ranking.mode == "none":
-        return f"{escaped(ranking.query)!r}: undefended, by distance alone"
+        return f"{escaped(ranking.query)!r}: undefended, by retrieval alone"
     level = level_line(ranking.sandbox_level, required_level)
     return f"{escaped(ranking.query)!r}: {level}, mode {ranking.mode}, order {ranking.order}"
 

@@ -57,7 +57,7 @@ def test_index_then_query(indexed: Path) -> None:
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert "sandbox L" in lines[0]
-    assert "before (by distance alone)" in lines
+    assert "before (by retrieval alone)" in lines
     assert "CONVICTED" in done.stdout
     assert "ours/m.py:1" in done.stdout
 
