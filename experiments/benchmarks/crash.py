@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from codeguard.catalog import chunk_ids
@@ -212,7 +212,7 @@ def main() -> None:
     for line in outcome.failures:
         print(line)
     if arguments.out is not None:
-        arguments.out.write_text(json.dumps(asdict(outcome), indent=2) + "\n")
+        arguments.out.write_text(json.dumps({**vars(outcome), "killed": dict(outcome.killed)}, indent=2) + "\n")
     sys.exit(1 if outcome.failures else 0)
 
 
