@@ -212,7 +212,9 @@ def main() -> None:
     for line in outcome.failures:
         print(line)
     if arguments.out is not None:
-        arguments.out.write_text(json.dumps({**vars(outcome), "killed": dict(outcome.killed)}, indent=2) + "\n")
+        arguments.out.write_text(
+            json.dumps({**vars(outcome), "killed": dict(outcome.killed)}, indent=2) + "\n"
+        )
     sys.exit(1 if outcome.failures else 0)
 
 
