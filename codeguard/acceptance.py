@@ -11,7 +11,7 @@ import hmac
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -131,11 +131,6 @@ def accept(
             f"the acceptance cannot be kept in {state} ({error.strerror})", hint="check the folder"
         ) from None
     return entry
-
-
-def digests(entries: Iterable[Acceptance]) -> frozenset[str]:
-    """Return the digests of acceptances."""
-    return frozenset(entry.digest for entry in entries)
 
 
 def _verified(line: bytes, key: bytes) -> Acceptance | None:

@@ -22,7 +22,7 @@ from codeguard.auditing.rules import Selection, all_rules
 from codeguard.auditing.trust import TrustedBase, of_paths
 from codeguard.auditing.unseen import unseen_findings
 from codeguard.auditing.workers import inspect_all
-from codeguard.config import Settings
+from codeguard.config import CATALOG, Settings
 from codeguard.discovery import discover
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.findings import AuditReport, Finding, Standing, with_fingerprints
@@ -33,9 +33,6 @@ from codeguard.signals.services import services_for
 if TYPE_CHECKING:
     from codeguard.workspace import Workspace
 
-CATALOG = (
-    "catalog.sqlite3"  # as `codeguard.workspace` names it, which is not loaded to find that there is none
-)
 Progress = Callable[[str, int, int], None]
 
 

@@ -19,6 +19,7 @@ from codeguard.weights import Weights
 
 MODES = ("rerank", "drop")
 ORDERS = ("score", "penalty")
+CATALOG = "catalog.sqlite3"  # in the state directory; named here so that asking for it loads nothing
 LEVELS = ("L0", "L1", "L2", "L3")
 
 

@@ -20,13 +20,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from codeguard.catalog import Catalog
-from codeguard.config import Settings, user_config_dir
+from codeguard.config import CATALOG, Settings, user_config_dir
 from codeguard.discovery import Discovery, discover
 from codeguard.errors import CodeguardError
 from codeguard.index_report import IndexReport
 
 LAST_RUN = "last run"
-CATALOG_NAME = "catalog.sqlite3"
 KEY_NAME = "evidence.key"
 STATE_FILES = ("manifest.unsigned.json", "perplexity.npz", "seed", "accepted.jsonl")
 SIGNED_NAME = "codeguard.manifest.json"
@@ -47,7 +46,7 @@ def unchanged_report(
 ) -> IndexReport | None:
     """Return what a run would report if there is nothing to do for it, None where it has to be made."""
     start = time.monotonic()
-    path = settings.state / CATALOG_NAME
+    path = settings.state / CATALOG
     try:
         key = (user_config_dir() / KEY_NAME).read_bytes()
         if not path.exists():

@@ -17,7 +17,7 @@ from codeguard.behavior import POLICY_VERSION, BehaviorChecker, SpecLibrary
 from codeguard.catalog import Catalog
 from codeguard.checks import BehaviorReports
 from codeguard.chunking import CHUNKER_ID
-from codeguard.config import DefenseConfig, Settings, user_config_dir
+from codeguard.config import CATALOG, DefenseConfig, Settings, user_config_dir
 from codeguard.errors import CodeguardError, EmbeddingError, StoreError
 from codeguard.models import SourceFile
 from codeguard.provenance import Manifest, VerifiedManifest, load_unsigned, save_unsigned, verify_unsigned
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from codeguard.perplexity import PerplexityModel
     from codeguard.store import Vectors, VectorStore
 
-CATALOG = "catalog.sqlite3"
 PERPLEXITY = "perplexity.npz"
 SEED = "seed"
 VECTORS = "chroma"

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from codeguard.config import DefenseConfig, Settings
+from codeguard.config import CATALOG, DefenseConfig, Settings
 from codeguard.errors import EmbeddingError, ManifestError, NothingToDoError, StoreError
 from codeguard.guard import CodeGuard
 from codeguard.indexing import Indexer
 from codeguard.models import Trust
 from codeguard.rerank import Ranked, Ranking
 from codeguard.store import Row
-from codeguard.workspace import CATALOG
 
 TRUSTED = '''"""Arithmetic."""
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import platformdirs
 
 from codeguard.auditing.trust import TrustedBase
-from codeguard.config import LEVELS, Settings
+from codeguard.config import CATALOG, LEVELS, Settings
 from codeguard.errors import StoreError
 from codeguard.models import SourceFile
 from codeguard.provenance import VerifiedManifest
-from codeguard.workspace import CATALOG, Workspace
+from codeguard.workspace import Workspace
 
 LARGEST = 256_000_000  # bytes of kept evidence that belongs to no index; above, it starts anew
 

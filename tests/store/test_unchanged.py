@@ -13,8 +13,8 @@ from codeguard.config import DefenseConfig, Settings
 from codeguard.guard import CodeGuard
 from codeguard.index_report import IndexReport
 from codeguard.provenance import MANIFEST_NAME
-from codeguard.unchanged import CATALOG_NAME, SIGNED_NAME, STATE_FILES, unchanged_report
-from codeguard.workspace import CATALOG, PERPLEXITY, SEED
+from codeguard.unchanged import SIGNED_NAME, STATE_FILES, unchanged_report
+from codeguard.workspace import PERPLEXITY, SEED
 
 OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
@@ -162,7 +162,7 @@ def test_a_run_that_is_cut_off_leaves_no_report(desk: Desk) -> None:
 
 
 def test_the_names_are_those_of_the_state_directory() -> None:
-    assert (CATALOG, SIGNED_NAME) == (CATALOG_NAME, MANIFEST_NAME)
+    assert SIGNED_NAME == MANIFEST_NAME
     assert {PERPLEXITY, SEED} <= set(STATE_FILES)
 
 
