@@ -11,9 +11,11 @@ import re
 import zlib
 from collections.abc import Callable, Mapping
 
+from codeguard.reading.patterns import lazy
+
 LARGEST = 1 << 16  # characters or bytes of a value, elements of a sequence
 _LARGEST_INTEGER = 1 << 128
-_WIDE = re.compile(r"\d{4}|\*|\{[^{}]*\{")
+_WIDE = lazy(r"\d{4}|\*|\{[^{}]*\{")
 
 
 class UnknownValueError(Exception):

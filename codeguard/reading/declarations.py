@@ -11,11 +11,12 @@ from typing import Any
 
 from codeguard.models import SourceFile
 from codeguard.reading.packages import normalised
+from codeguard.reading.patterns import lazy
 
 LONGEST = 5_000_000  # characters of a file that is read for declarations
-_NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
-_EGG = re.compile(r"#(?:.*&)?egg=([A-Za-z0-9][A-Za-z0-9._-]*)")
-_REQUIREMENTS = re.compile(
+_NAME = lazy(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+_EGG = lazy(r"#(?:.*&)?egg=([A-Za-z0-9][A-Za-z0-9._-]*)")
+_REQUIREMENTS = lazy(
     r"(?:^|[-_./])(?:requirements|constraints)[\w.-]*\.(?:txt|in|lock)$|/requirements/[^/]+\.(?:txt|in)$"
 )
 _NODE = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")

@@ -9,10 +9,12 @@ import urllib.parse
 import zlib
 from collections.abc import Callable, Iterator
 
+from codeguard.reading.patterns import lazy
+
 RUNS = 40  # looked at in one text
 RUN_LENGTH = 8_000  # characters of one run
 
-_WORDS = re.compile(r"[^\W\d_]{2,}")
+_WORDS = lazy(r"[^\W\d_]{2,}")
 
 
 def _base64(run: str) -> bytes:
@@ -50,20 +52,20 @@ def _percent(run: str) -> bytes:
     return urllib.parse.unquote_to_bytes(run)
 
 
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u\{?([0-9a-fA-F]{1,6})\}?|U([0-9a-fA-F]{8})|([0-3]?[0-7]{2}))")
+_ESCAPE = lazy(r"\\(?:x([0-9a-fA-F]{2})|u\{?([0-9a-fA-F]{1,6})\}?|U([0-9a-fA-F]{8})|([0-3]?[0-7]{2}))")
 
-_BACKSLASH, _DIGIT, _PERCENT = re.compile(r"\\[xuU0-7]"), re.compile(r"\d"), re.compile("%[0-9a-fA-F]{2}")
-_CAPITALS, _LONG = re.compile("[A-Z2-7]{16}"), re.compile("[A-Za-z0-9+/_-]{12}")
+_BACKSLASH, _DIGIT, _PERCENT = lazy(r"\\[xuU0-7]"), lazy(r"\d"), lazy("%[0-9a-fA-F]{2}")
+_CAPITALS, _LONG = lazy("[A-Z2-7]{16}"), lazy("[A-Za-z0-9+/_-]{12}")
 
 # Name, what a text must hold for a closer look, what a run looks like, how it is read.
 _CODECS: tuple[tuple[str, re.Pattern[str], re.Pattern[str], Callable[[str], bytes]], ...] = (
-    ("escapes", _BACKSLASH, re.compile(rf"(?:[ -\[\]-~]{{0,3}}{_ESCAPE.pattern}){{4,}}+[ -\[\]-~]{{0,80}}"), _escapes),
-    ("hex", _DIGIT, re.compile(r"(?<!\w)(?:(?:0[xX]|\\x)?[0-9a-fA-F]{2}[ ,:;-]{0,2}){8,}+"), _hexadecimal),
-    ("binary", _DIGIT, re.compile(r"(?<!\w)(?:[01]{8}[ ,]?){5,}+"), _binary),
-    ("character codes", _DIGIT, re.compile(r"(?<!\w)(?:1?\d\d[ ,;]{1,2}){8,}+\d{0,3}"), _decimal),
-    ("percent escapes", _PERCENT, re.compile(r"(?:[\w.~+-]{0,12}%[0-9a-fA-F]{2}){3,}+[\w.~+-]{0,80}"), _percent),
-    ("base32", _CAPITALS, re.compile(r"(?<![\w/+])[A-Z2-7]{16,}+={0,6}(?![\w/+=])"), _base32),
-    ("base64", _LONG, re.compile(r"(?<![\w/+])(?:[A-Za-z0-9+/_-]{12,}+\s{0,3}){1,200}={0,2}(?![\w/+=])"), _base64),
+    ("escapes", _BACKSLASH, lazy(rf"(?:[ -\[\]-~]{{0,3}}{_ESCAPE.pattern}){{4,}}+[ -\[\]-~]{{0,80}}"), _escapes),
+    ("hex", _DIGIT, lazy(r"(?<!\w)(?:(?:0[xX]|\\x)?[0-9a-fA-F]{2}[ ,:;-]{0,2}){8,}+"), _hexadecimal),
+    ("binary", _DIGIT, lazy(r"(?<!\w)(?:[01]{8}[ ,]?){5,}+"), _binary),
+    ("character codes", _DIGIT, lazy(r"(?<!\w)(?:1?\d\d[ ,;]{1,2}){8,}+\d{0,3}"), _decimal),
+    ("percent escapes", _PERCENT, lazy(r"(?:[\w.~+-]{0,12}%[0-9a-fA-F]{2}){3,}+[\w.~+-]{0,80}"), _percent),
+    ("base32", _CAPITALS, lazy(r"(?<![\w/+])[A-Z2-7]{16,}+={0,6}(?![\w/+=])"), _base32),
+    ("base64", _LONG, lazy(r"(?<![\w/+])(?:[A-Za-z0-9+/_-]{12,}+\s{0,3}){1,200}={0,2}(?![\w/+=])"), _base64),
 )  # fmt: skip
 
 

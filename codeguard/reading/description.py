@@ -7,19 +7,21 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from codeguard.reading.patterns import lazy
+
 MAX_TEXT = 20_000
-_DESCRIPTION = re.compile(
+_DESCRIPTION = lazy(
     r'^[ \t]*+[rRuU]?(?:"""(?:[^"\\]|\\.|"(?!""))*+(?:""")?+|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*+(?:\'\'\')?+)'
     r"|(?:^[ \t]*+(?:\#|//)[^\n]*+\n?)++"
     r"|^[ \t]*+/\*(?:[^*]|\*(?!/))*+(?:\*/)?+",
     re.MULTILINE | re.DOTALL,
 )
-_PROSE_LINE = re.compile(r"[#/*\s\"'-]*+[^\W\d_][^\n=<>_{}\[\]|\\]*+\Z")
-_CODE_LINE = re.compile(
+_PROSE_LINE = lazy(r"[#/*\s\"'-]*+[^\W\d_][^\n=<>_{}\[\]|\\]*+\Z")
+_CODE_LINE = lazy(
     r"(?:>>>|\.\.\.|Traceback|self\.|print\b|return\b|import\b)|\w\.\w+\(|;\s*$|://|\d\D+\d\D+\d"
 )
-_WORD = re.compile(r"[^\W\d_]+")
-_QUESTION = re.compile(
+_WORD = lazy(r"[^\W\d_]+")
+_QUESTION = lazy(
     r"\b(?:how|what|why|where|when|which|who|can|does|do|is|are|need|looking|want)\b[^.!?\n]{4,150}\?",
     re.IGNORECASE,
 )

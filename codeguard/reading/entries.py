@@ -8,10 +8,11 @@ import re
 from codeguard.reading.flowtables import ROUTE, ROUTE_OWNERS, VERBS, VIEW_CLASSES
 from codeguard.reading.flowvalues import Origin, Reach, State, Value
 from codeguard.reading.names import Names
+from codeguard.reading.patterns import lazy
 from codeguard.reading.scopes import FunctionNode
 
-_COMMANDS = re.compile(r"^(?:click\.(?:command|option|argument|group)|typer\..*command)$")
-_EVENTS = re.compile(
+_COMMANDS = lazy(r"^(?:click\.(?:command|option|argument|group)|typer\..*command)$")
+_EVENTS = lazy(
     r"(?:socketio|sio|websocket|mcp|bot)\w*(?:\(\))?\.(?:on|event|tool|resource|prompt|command)$", re.I
 )
 _HARMLESS_TYPES = frozenset(

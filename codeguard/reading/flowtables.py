@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from codeguard.reading.flowvalues import ALL_USES, RESOLVED, TEXT_USES, Reach, Use
+from codeguard.reading.patterns import lazy
 
 REQUEST_PARTS = frozenset(
     {
@@ -18,7 +19,7 @@ REQUEST_PARTS = frozenset(
     }
 )  # fmt: skip
 REQUEST_NAMES = frozenset({"request", "req", "http_request", "flask_request"})
-REQUEST_CLASSES = re.compile(r"(?:^|\.)(?:\w*Request|HTTPConnection|WebSocket)$")
+REQUEST_CLASSES = lazy(r"(?:^|\.)(?:\w*Request|HTTPConnection|WebSocket)$")
 
 REMOTE_CALLS = frozenset(
     {
@@ -63,15 +64,13 @@ ARCHIVE_NAMES = frozenset(
 FILE_READS = frozenset({"open.read", "open.readline", "open.readlines", "pathlib.Path.read_text",
                         "pathlib.Path.read_bytes", "io.open.read"})  # fmt: skip
 
-ROUTE = re.compile(
-    r"(?:^|\.)(?:route|get|post|put|patch|delete|websocket|api_view|api_route|view|view_config)$"
-)
-ROUTE_OWNERS = re.compile(
+ROUTE = lazy(r"(?:^|\.)(?:route|get|post|put|patch|delete|websocket|api_view|api_route|view|view_config)$")
+ROUTE_OWNERS = lazy(
     r"(?:^|[:.])(?:\w*app|\w*bp|\w*blueprint|\w*router|\w*routes|\w*api|bottle|flask\.\w+|fastapi\.\w+|"
     r"\w*Flask|\w*FastAPI|\w*APIRouter|\w*Blueprint|aiohttp\.web\.RouteTableDef|sanic\.Sanic)(?:\(\))?$",
     re.IGNORECASE,
 )
-VIEW_CLASSES = re.compile(
+VIEW_CLASSES = lazy(
     r"(?:^|\.)(?:View|MethodView|Resource|APIView|TemplateView|ListView|FormView|HTTPEndpoint|RequestHandler|"
     r"BaseHTTPRequestHandler|SimpleHTTPRequestHandler|ViewSet|ModelViewSet|GenericAPIView)$"
 )
@@ -171,10 +170,10 @@ CLEANING_METHODS: Mapping[str, frozenset[str]] = {
     "quote_ident": frozenset({Use.SQL}),
     "quote_name": frozenset({Use.SQL}),
 }
-CLEANING_NAME = re.compile(
+CLEANING_NAME = lazy(
     r"(?:^|_)(?:sanitize|sanitise|escape|quote|secure_filename|safe_join|slugify|clean|bleach)"
 )
-GUARD_NAME = re.compile(
+GUARD_NAME = lazy(
     r"(?:^|_)(?:is_)?(?:safe|valid|validate|validated|allowed|allow|trusted|permitted|whitelisted|allowlisted|"
     r"ensure|verify|assert|sanitize|has_allowed_host_and_scheme|acceptable|within|inside)(?:_|$)"
 )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from codeguard.reading.patterns import lazy
 from codeguard.reading.reading import Reading
 
 SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
-_SCRIPT_IMPORT = re.compile(
+_SCRIPT_IMPORT = lazy(
     r"""(?:\brequire\s{0,4}\(\s{0,4}|\bimport\s{0,4}\(\s{0,4}|\bfrom\s{1,4}|\bimport\s{1,4})(["'])([^"'\n]{1,200})\1"""
 )
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from codeguard.reading.patterns import lazy
+
 _NAME = r"(?P<name>[^\W\d]\w*+)"
 _NUMBER = r"(?P<skip>\d\w*+)"
 _GROUPED_NUMBER = r"(?P<skip>\d\w*+(?:'\w++)*+)"
@@ -66,9 +68,9 @@ def _lexer(
     *alternatives: str, number: str = _NUMBER, ending: str | None = None, reopening: str | None = None
 ) -> Lexer:
     return Lexer(
-        re.compile("|".join((*alternatives, number, _NAME))),
-        re.compile(ending, re.MULTILINE) if ending else None,
-        re.compile(reopening) if reopening else None,
+        lazy("|".join((*alternatives, number, _NAME))),
+        lazy(ending, re.MULTILINE) if ending else None,
+        lazy(reopening) if reopening else None,
     )
 
 

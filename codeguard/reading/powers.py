@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+
+from codeguard.reading.patterns import lazy
 
 NETWORK, PROCESS, FILES, ENVIRONMENT, HOST = "network", "process", "files", "environment", "host"
 CODE, LOADING, NATIVE, FRAMES = "dynamic code", "deserialisation", "native code", "frames"
@@ -101,14 +102,14 @@ RUNNING_COMMANDS = frozenset(
 )
 WRITING = frozenset({"write", "writelines", "write_text", "write_bytes"})
 
-SECRET_PLACE = re.compile(
+SECRET_PLACE = lazy(
     r"(?:^|[/\\~])\.(?:ssh|aws|gnupg|netrc|pgpass|npmrc|pypirc|git-credentials|docker/config|kube/config|env)\b"
     r"|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|/etc/(?:passwd|shadow|sudoers)\b|\bcredentials(?:\.json)?$|\.kdbx$|\bwallet\.dat$"
     r"|(?:Login Data|Cookies|Local State|key4\.db|logins\.json)$|\.bash_history$|\.azure/|gcloud/|/proc/self/environ"
 )
 """Text that names where people keep secrets."""
 
-STARTUP_PLACE = re.compile(
+STARTUP_PLACE = lazy(
     r"authorized_keys\b|/etc/cron|/var/spool/cron|/etc/(?:rc\.local|profile|ld\.so\.preload|sudoers|init\.d|passwd|shadow)\b"
     r"|(?:^|[/~\\])\.(?:bashrc|zshrc|profile|bash_profile|bash_login|zprofile|zshenv|xinitrc|config/autostart)\b"
     r"|systemd/(?:system|user)/|Library/Launch(?:Agents|Daemons)|Start Menu.{0,30}Startup|CurrentVersion\\{1,2}Run\b"

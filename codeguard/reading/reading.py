@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import warnings
 from bisect import bisect_right
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import TypeVar
 
 from codeguard.models import Chunk, SourceFile, Span
 from codeguard.reading.names import Names
+from codeguard.reading.patterns import lazy
 from codeguard.reading.segment import Segment
 from codeguard.reading.segments import docstring_places, segments_of
 
@@ -36,7 +36,7 @@ def _children_of(kind: type[ast.AST]) -> tuple[str, ...]:
     return _CHILDREN.setdefault(kind, tuple(name for name in kind._fields if name not in plain))
 
 
-LINE_END = re.compile(r"\r\n|\r|\n")
+LINE_END = lazy(r"\r\n|\r|\n")
 
 
 class Reading:

@@ -8,16 +8,17 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from codeguard.reading.lexers import LEXERS, Lexer
+from codeguard.reading.patterns import lazy
 from codeguard.reading.segment import Segment, SegmentKind
 
-_PARAGRAPH = re.compile(r"\S[^\r\n]*+(?:(?:\r\n|\r|\n)[^\S\r\n]*+[^\s][^\r\n]*+)*+")
-_NESTING = re.compile(r"/\*|\*/")
-_LINE_MARKS = re.compile(r"(?://[/!]*+|\#++!?|<!--)[ \t]?+")
-_DECORATION = re.compile(r"^[^\S\r\n]*+\*++(?=\s|$)[ \t]?+", re.MULTILINE)
-_OPENING = re.compile(r"""[A-Za-z0-9@$]{0,3}+(?P<hashes>\#*+)(?P<quote>\"{3}|'{3}|["'`/])""")
+_PARAGRAPH = lazy(r"\S[^\r\n]*+(?:(?:\r\n|\r|\n)[^\S\r\n]*+[^\s][^\r\n]*+)*+")
+_NESTING = lazy(r"/\*|\*/")
+_LINE_MARKS = lazy(r"(?://[/!]*+|\#++!?|<!--)[ \t]?+")
+_DECORATION = lazy(r"^[^\S\r\n]*+\*++(?=\s|$)[ \t]?+", re.MULTILINE)
+_OPENING = lazy(r"""[A-Za-z0-9@$]{0,3}+(?P<hashes>\#*+)(?P<quote>\"{3}|'{3}|["'`/])""")
 _BEFORE_OPERAND = frozenset("(,=:[!&|?{};+-*%~^>")
 _WORDS_BEFORE_OPERAND = ("return", "typeof", "case", "in", "of", "when", "if", "unless", "and", "or", "not")
-_LINE_BREAK = re.compile(r"\r\n|\r|\n")
+_LINE_BREAK = lazy(r"\r\n|\r|\n")
 
 
 def segments_of(text: str, language: str, docstrings: frozenset[int] | None = None) -> tuple[Segment, ...]:

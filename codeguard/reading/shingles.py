@@ -13,6 +13,8 @@ import zlib
 from dataclasses import dataclass
 from heapq import nsmallest
 
+from codeguard.reading.patterns import lazy
+
 RUN = 4  # tokens a shingle
 SKETCH = 24  # hashes kept a text
 MAX_TOKENS = 20_000
@@ -24,8 +26,8 @@ _STRING = (
     r"|'(?:[^'\\\n]|\\.)*+'?+)"
 )
 _CODE = r"\w++|[-+*/%&|^<>=!:@]=|\*\*=?|//=?|<<=?|>>=?|[=!]==|->|=>|&&|\|\||::|[^\s\w]"
-_HASH = re.compile(rf"(?P<comment>#[^\n]*+)|(?P<string>{_STRING})|(?P<code>{_CODE})", re.DOTALL)
-_SLASH = re.compile(
+_HASH = lazy(rf"(?P<comment>#[^\n]*+)|(?P<string>{_STRING})|(?P<code>{_CODE})", re.DOTALL)
+_SLASH = lazy(
     rf"(?P<comment>//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?+)|(?P<string>{_STRING}|`[^`]*+`?+)|(?P<code>{_CODE})",
     re.DOTALL,
 )

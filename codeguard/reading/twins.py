@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from codeguard.models import Chunk, ChunkKind, SourceFile
+from codeguard.reading.patterns import lazy
 from codeguard.reading.shingles import resemblance, sketch, words_of_code
 
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
@@ -17,7 +17,7 @@ PROBES = 12
 MAX_BUCKET = 40
 MAX_TWINS = 4
 MAX_SCORED = 24
-_NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_NAME_WORD = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _FILLERS = """
 basic better calc calculate compute custom do easy fast fn func function get helper impl improved make my new
 perform quick quickly run safe safely simple the util utils value

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from codeguard.reading.confusables import NEAR_LOOKALIKE
 from codeguard.reading.decoders import decoded_runs
+from codeguard.reading.patterns import lazy
 from codeguard.reading.words import COMMON, split_glued
 
 LIMIT = 20_000
@@ -26,18 +27,18 @@ _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
 )
-INVISIBLE = re.compile(f"[{_INVISIBLE}]+")
-_WITHIN_WORD = re.compile(f"(?<=[A-Za-z])[{_INVISIBLE}]+(?=[A-Za-z])")
-_TAGS = re.compile("[\U000e0020-\U000e007e]{2,}")
-_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
-_BITS = re.compile("[\u200b-\u200f\u2060-\u2064\u180e]{16,}")
-_WORD = re.compile(r"[^\W\d_]{2,}")
-_LEET_WORD = re.compile(r"(?<![\w@$])(?=[\w@$!|+]*[A-Za-z])(?=[\w@$!|+]*[0134578@$!|+])[\w@$!|+]{3,}")
-_DIGITS = re.compile(r"(?<!\w)[0134578]{3,}(?!\w)")
+INVISIBLE = lazy(f"[{_INVISIBLE}]+")
+_WITHIN_WORD = lazy(f"(?<=[A-Za-z])[{_INVISIBLE}]+(?=[A-Za-z])")
+_TAGS = lazy("[\U000e0020-\U000e007e]{2,}")
+_SELECTORS = lazy("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
+_BITS = lazy("[\u200b-\u200f\u2060-\u2064\u180e]{16,}")
+_WORD = lazy(r"[^\W\d_]{2,}")
+_LEET_WORD = lazy(r"(?<![\w@$])(?=[\w@$!|+]*[A-Za-z])(?=[\w@$!|+]*[0134578@$!|+])[\w@$!|+]{3,}")
+_DIGITS = lazy(r"(?<!\w)[0134578]{3,}(?!\w)")
 _LEET = str.maketrans("013457@$!|+8", "oieastasiltb")
 _APART = r"[^\W\d_](?:(?P<gap>[ .\-_*·|~]| {2})[^\W\d_](?:(?P=gap)[^\W\d_]){2,})"
-_SPACED = re.compile(rf"(?<![^\W_]){_APART}(?:[^\w\s]*\s{{2,}}[^\W\d_](?:(?P=gap)[^\W\d_])*)*(?![^\W_])")
-_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_SPACED = lazy(rf"(?<![^\W_]){_APART}(?:[^\w\s]*\s{{2,}}[^\W\d_](?:(?P=gap)[^\W\d_])*)*(?![^\W_])")
+_CAMEL = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _REGIONAL = {0x1F1E6 + index: chr(ord("a") + index) for index in range(26)}
 _SMALL = str.maketrans("ʙʜɢʀɴʟᴀᴅᴇᴊᴋᴍᴘꜰᴛᴜᴠᴡᴢɪᴏꜱᴄʏ", "bhgrnladejkmpftuvwziosc" + "y")
 _UPSIDE = str.maketrans("ɐqɔpǝɟƃɓɥᴉıɾʞlɯuodbɹsʇnʌʍxʎz¡¿˙'", "abcdefgghiijklmnopqrstuvwxyz!?.,")
@@ -49,7 +50,7 @@ _ATBASH = str.maketrans(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
     "zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPONMLKJIHGFEDCBA",
 )
-_ASCII_WORD = re.compile(r"[a-z]{3,}")
+_ASCII_WORD = lazy(r"[a-z]{3,}")
 _TELLING = sorted(word for word in COMMON if len(word) >= 4)
 _ROT13_WORDS = frozenset(word.translate(_ROT13) for word in _TELLING) - COMMON
 _ATBASH_WORDS = frozenset(word.translate(_ATBASH) for word in _TELLING) - COMMON

@@ -13,32 +13,31 @@ from typing import ClassVar
 
 from codeguard.models import Confidence, Severity
 from codeguard.reading import Reading, Segment, SegmentKind
+from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Context, Rule, Sighting
 from codeguard.signals.insecure import SIGNAL as INSECURE
 
-_CLAIM = re.compile(
+_CLAIM = lazy(
     r"\b(?:safe(?:ly)?|secure(?:ly)?|saniti[sz]e[ds]?|validated|escaped|constant[- ]time|timing[- ]safe|"
     r"trusted (?:input|source|data|caller|content)|no (?:\w+ )?injections?|injection[- ]proof|harmless|hardened|"
     r"vetted|audited|already (?:checked|verified|filtered|cleaned|quoted)|(?:not|never) (?:vulnerable|exploitable)|"
     r"cannot be (?:exploited|injected|abused)|parameteri[sz]ed|cryptographically (?:strong|secure)|tamper[- ]proof)\b",
     re.IGNORECASE,
 )
-_DENIED = re.compile(
+_DENIED = lazy(
     r"\b(?:not|never|isn't|isnt|aren't|un|in|hardly|no longer|less|more|without being|must be|should be|needs? to be|"
     r"to be|make sure|ensure|if|unless|until|how|only)[ -]?(?:\w{1,12} ){0,2}$",
     re.IGNORECASE,
 )
-_OTHER_SAFETY = re.compile(
+_OTHER_SAFETY = lazy(
     r"(?:thread|type|async|process|signal|memory|fail|exception|null|coroutine|fork|greenlet|reentr\w+|multiprocess\w*)"
     r"[- ]?(?:and[- ]\w+[- ])?$",
     re.IGNORECASE,
 )
-_OTHER_USE = re.compile(
+_OTHER_USE = lazy(
     r"^(?:[- ]?guard|[- ]?mode|[- ]?load|_|\(|\.\w|=| default| to (?:ignore|call|assume|skip|remove)| because)"
 )
-_BEHIND = re.compile(
-    r"\b(?:todo|fixme|xxx|warning|caution|danger|beware|insecure|unsafe|vulnerab)", re.IGNORECASE
-)
+_BEHIND = lazy(r"\b(?:todo|fixme|xxx|warning|caution|danger|beware|insecure|unsafe|vulnerab)", re.IGNORECASE)
 _LONGEST = 4000
 _LINES_ABOVE = 3
 _ABOUT = frozenset(

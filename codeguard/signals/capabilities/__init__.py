@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
@@ -21,6 +20,7 @@ from codeguard.reading.carriage import (
     Carriage,
 )
 from codeguard.reading.importnames import SCRIPTS
+from codeguard.reading.patterns import lazy
 from codeguard.reading.twins import TrustedFunctions
 from codeguard.signals.base import Context, Rule, Sighting
 from codeguard.signals.capabilities.kinds import able, beyond_twins
@@ -28,7 +28,7 @@ from codeguard.signals.capabilities.rules import RULES
 from codeguard.signals.capabilities.shells import script_places, shell_places
 from codeguard.signals.capabilities.threats import threats
 
-_FLOWING = re.compile(
+_FLOWING = lazy(
     r"__import__|import_module|getattr|exec|eval|compile|system|popen|spawn|subprocess|requests|httpx|urllib|http|socket|smtp|ftp|aiohttp|write"
 )
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codeguard.models import Severity
 from codeguard.reading import Reading
+from codeguard.reading.patterns import lazy
 from codeguard.reading.powers import NETWORK, PROCESS, RUNNING_CODE, RUNNING_COMMANDS, SENDING, kind_of
 from codeguard.signals.base import Sighting
 from codeguard.signals.capabilities.shells import shell_threats
@@ -24,14 +24,12 @@ _ALWAYS_WRONG = frozenset(
     requests.Session.send requests.api.request hashlib.sha256 hashlib.new bcrypt.checkpw os.urandom random.SystemRandom
     """.split()  # noqa: SIM905 - words read better as words
 )
-_HOOKS = re.compile(
-    r"setuptools\.command\.(?:install|develop|egg_info|build_py)\.|distutils\.command\.install\."
-)
-_CHECKING = re.compile(
+_HOOKS = lazy(r"setuptools\.command\.(?:install|develop|egg_info|build_py)\.|distutils\.command\.install\.")
+_CHECKING = lazy(
     r"^_?(?:verify|validate|authenticate|check)_?(?:signature|password|token|mac|hmac|digest|certificate|cert|jwt|"
     r"credentials|login|user|hash|checksum|permission)?s?$"
 )
-_CRYPTO = re.compile(
+_CRYPTO = lazy(
     r"^_?(?:encrypt|decrypt|sign|verify|hash_password|check_password|derive_key|hmac|mac|authenticate)"
 )
 _MATTERING = frozenset(

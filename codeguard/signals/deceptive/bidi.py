@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from codeguard.models import Severity
 from codeguard.reading import SegmentKind
+from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Sighting
 from codeguard.signals.deceptive.places import Places, named
 from codeguard.signals.deceptive.rules import BIDI, OVERRIDE
 
-_CONTROL = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_CONTROL = lazy("[\u202a-\u202e\u2066-\u2069]")
 _ISOLATES = "\u2066\u2067\u2068"
 _EMBEDDINGS = "\u202a\u202b\u202d\u202e"
 _POP_ISOLATE, _POP_EMBEDDING = "\u2069", "\u202c"
 _OVERRIDES = "\u202d\u202e"
 _FROM_THE_RIGHT = "\u202b\u2067"
-_VISIBLE = re.compile(r"\w")
-_CODE = re.compile(r"[{};=]|\w\(")
-_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_VISIBLE = lazy(r"\w")
+_CODE = lazy(r"[{};=]|\w\(")
+_RIGHT_TO_LEFT = lazy("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
 
 def bidi(places: Places) -> Iterator[Sighting]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from codeguard.models import Severity
 from codeguard.reading import SegmentKind
+from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Sighting
 from codeguard.signals.deceptive.places import Places, named
 from codeguard.signals.deceptive.rules import OVERPRINT, SEPARATOR
 
-SUSPICIOUS = re.compile(r"[\x00\x08\x1b\x7f\x9b]|\r(?![\n\r]|\Z)")
-_SEPARATOR = re.compile("[\u0085\u2028\u2029](?=[^\\S\r\n]*\\S)")
+SUSPICIOUS = lazy(r"[\x00\x08\x1b\x7f\x9b]|\r(?![\n\r]|\Z)")
+_SEPARATOR = lazy("[\u0085\u2028\u2029](?=[^\\S\r\n]*\\S)")
 _QUOTED = (SegmentKind.STRING, SegmentKind.DOCSTRING, SegmentKind.PROSE)
 
 

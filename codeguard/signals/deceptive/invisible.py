@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator
 
 from codeguard.models import Severity
 from codeguard.reading import Segment, SegmentKind
+from codeguard.reading.patterns import lazy
 from codeguard.reading.unmasking import unmasked
 from codeguard.signals.base import Sighting
 from codeguard.signals.deceptive.places import Places, named
 from codeguard.signals.deceptive.rules import HIDDEN, INVISIBLE
 
-_RUN = re.compile(
+_RUN = lazy(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u2065\u206a-\u206f\u2800"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
 )
-_TAG = re.compile("[\U000e0000-\U000e007f]")
-_FLAG = re.compile("[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
+_TAG = lazy("[\U000e0000-\U000e007f]")
+_FLAG = lazy("[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
 _BLACK_FLAG = "\U0001f3f4"
-_SELECTOR = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_SELECTOR = lazy("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _BEFORE_KEY = ("==", "!=", "[", " in", " case", "get(", "is")
 _AFTER_KEY = ("==", "!=", "]", ":", " in ", "=>")
 _STYLES = "\ufe0e\ufe0f"
@@ -29,24 +29,24 @@ _MARKS = "\u200e\u200f\u061c"
 _SOFT_HYPHEN, _ZERO_WIDTH_SPACE = "\u00ad", "\u200b"  # where a long word may be broken
 
 # Scripts whose letters join or stack, so that joiners choose a form.
-_JOINING = re.compile(
+_JOINING = lazy(
     "[\u0600-\u08ff\u0900-\u0dff\u0f00-\u0fff\u1000-\u109f\u1700-\u18af\u1a20-\u1aad\u1b00-\u1c4f"
     "\ua800-\ua82b\ua840-\ua877\ua880-\ua8ff\ua960-\ua9df\uaa60-\uaa7f\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufefc"
     "\U00010a00-\U00011fff\U0001e900-\U0001e95f]"
 )
-_EMOJI = re.compile("[\u00a9\u00ae\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001fbff]")
-_BASE_OF_IDEOGRAPHIC = re.compile("[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")  # U+E0100 and above
-_BASE_OF_STYLE = re.compile(
+_EMOJI = lazy("[\u00a9\u00ae\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001fbff]")
+_BASE_OF_IDEOGRAPHIC = lazy("[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")  # U+E0100 and above
+_BASE_OF_STYLE = lazy(
     "[#*0-9\u00a9\u00ae\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001fbff]"
 )  # U+FE0E and U+FE0F: text or emoji
-_BASE_OF_FORM = re.compile(
+_BASE_OF_FORM = lazy(
     "[0\u2018\u2019\u201c\u201d\u2100-\u2bff\u3000-\u9fff\uf900-\ufaff\u1000-\u109f\ua840-\ua877\uff00-\uffef"
     "\U00010ac0-\U00010aff\U00020000-\U0003ffff]"
 )  # the others: forms of signs and letters
-_BRAILLE = re.compile("[\u2801-\u28ff]")
+_BRAILLE = lazy("[\u2801-\u28ff]")
 _BLANK = "\u2800"
-_HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb\uffa1-\uffdc]")
-_MONGOLIAN = re.compile("[\u1800-\u18af]")
+_HANGUL = lazy("[\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb\uffa1-\uffdc]")
+_MONGOLIAN = lazy("[\u1800-\u18af]")
 
 
 def invisible(places: Places) -> Iterator[Sighting]:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import builtins
 import keyword
-import re
 import unicodedata
 from collections.abc import Iterator
 
 from codeguard.models import Severity
 from codeguard.reading import Reading, SegmentKind
 from codeguard.reading.confusables import LOOKALIKE, LOOKALIKE_PUNCTUATION, skeleton
+from codeguard.reading.patterns import lazy
 from codeguard.reading.unmasking import INVISIBLE
 from codeguard.reading.words import COMMON
 from codeguard.signals.base import Sighting
 from codeguard.signals.deceptive.places import Places, named
 from codeguard.signals.deceptive.rules import COLLIDING, LOOKALIKE_NAME, MIXED, PUNCTUATION, STACKED, STYLED
 
-_NAME = re.compile(r"[^\x00-\x40\x5b-\x5e\x60\x7b-\x7f\s][^\x00-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f\s]*")
-_WORD = re.compile(r"[^\W\d_]+")
-_PRIVATE = re.compile("[\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd]")
-_OVERLAY = re.compile("[=<>!&|+*/%^~?:;,.()\\[\\]{}-][\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20f0\ufe20-\ufe2f]")
-_SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_NAME = lazy(r"[^\x00-\x40\x5b-\x5e\x60\x7b-\x7f\s][^\x00-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f\s]*")
+_WORD = lazy(r"[^\W\d_]+")
+_PRIVATE = lazy("[\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd]")
+_OVERLAY = lazy("[=<>!&|+*/%^~?:;,.()\\[\\]{}-][\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20f0\ufe20-\ufe2f]")
+_SPACE = lazy("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _CODE = frozenset("=(){}[];,+*/&|!%^")
-_STACK = re.compile("[A-Za-z\u00c0-\u024f][\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u20d0-\u20f0]{2,}")
+_STACK = lazy("[A-Za-z\u00c0-\u024f][\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u20d0-\u20f0]{2,}")
 _KNOWN = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
 _COMBINED_WITH_LATIN = frozenset(
     {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "HALFWIDTH", "KATAKANA-HIRAGANA"}

@@ -6,23 +6,25 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from codeguard.reading.patterns import lazy
+
 MAX_TEXT = 100_000
 MAX_COMMAND = 300
-_INSTALL = re.compile(
+_INSTALL = lazy(
     r"\b(?:(?P<pip>(?:pip[23]?|uv pip|pipx|poetry|easy_install|conda)\s{1,3}(?:install|add|inject))"
     r"|(?P<npm>(?:npm|yarn|pnpm|bun)\s{1,3}(?:install|i|add)))\s{1,3}(?P<rest>[^\n\"'`;|&)]{1,300})"
 )
-_SOURCE = re.compile(
+_SOURCE = lazy(
     r"(?:(?:--(?:extra-)?index-url|-i|--find-links|-f|--registry)[ =]{1,2}(?P<index>\S{4,200}))"
     r"|(?P<direct>(?:git\+\w{1,8}|https?)://\S{3,200})|(?P<trusted>--trusted-host[ =]\S{1,100})"
 )
-_USUAL = re.compile(
+_USUAL = lazy(
     r"(?:git\+)?(?:https|ssh)://(?:git@)?(?:pypi\.org|test\.pypi\.org|files\.pythonhosted\.org|registry\.npmjs\.org"
     r"|download\.pytorch\.org|github\.com|gitlab\.com|bitbucket\.org|codeload\.github\.com)(?:[:/]|\Z)",
     re.IGNORECASE,
 )
-_PACKAGE = re.compile(r"@?[A-Za-z][A-Za-z0-9_.\-/]{1,59}\Z")
-_URGING = re.compile(
+_PACKAGE = lazy(r"@?[A-Za-z][A-Za-z0-9_.\-/]{1,59}\Z")
+_URGING = lazy(
     r"(?:required|needed|necessary|mandatory|must)\b[^.\n]{0,40}\b(?:security|patch|patches|hotfix|vulnerab\w*)"
     r"|\bsecurity (?:updates?|fix(?:es)?|patch(?:es)?)\b"
     r"|\bdo not (?:remove|replace|delete) (?:this|the) (?:import|line|package)"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 
+from codeguard.reading.patterns import lazy
 from codeguard.signals.injection.lexicon import CONCEPTS
 from codeguard.signals.injection.markup import marks
 
@@ -15,13 +15,13 @@ STEM = 6  # letters of a word that count
 _STEMS = range(2, 14)
 LONGEST_RUN = 100  # ideographs of one run whose pairs count
 
-_TOKEN = re.compile(
+_TOKEN = lazy(
     r"\b(?:md5|sha1|pickle\.loads|yaml\.load)\b|[^\W\d_\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]+(?:['’-][^\W\d_\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]+)*"
     r"|[\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]+|https?://|verify\s?=\s?false|\.env\b|[.!?:;,。！？：；，]"
 )
-_CJK = re.compile("[\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
-_ARABIC = re.compile("[\u0620-\u06ff]")
-_VOWELS = re.compile("[\u064b-\u0652\u0640]")
+_CJK = lazy("[\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
+_ARABIC = lazy("[\u0620-\u06ff]")
+_VOWELS = lazy("[\u064b-\u0652\u0640]")
 _LETTERS = str.maketrans("أإآةى", "اااهي")
 _PREFIXES = ("و", "ف", "ب", "ل", "ك", "ال", "وال", "بال", "فال", "كال", "لل", "ولل", "س", "ست", "وس")
 _END = frozenset(".!?。！？")

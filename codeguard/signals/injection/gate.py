@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from codeguard.reading.patterns import lazy
 from codeguard.signals.injection.features import concepts_of, ideographs, is_wide
 from codeguard.signals.injection.lexicon import CONCEPTS
 
 _BITS = {concept: 1 << index for index, concept in enumerate(CONCEPTS)}
-_TEMPLATE = re.compile(
-    r"<\|\w|\[/?inst\]|<</?sys>>|<start_of|</?(?:system|assistant|user|tool|function)\b|\[tool"
-)
+_TEMPLATE = lazy(r"<\|\w|\[/?inst\]|<</?sys>>|<start_of|</?(?:system|assistant|user|tool|function)\b|\[tool")
 
 
 @lru_cache(maxsize=50_000)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from codeguard.reading.patterns import lazy
+
 # Someone is called who can only be a model, near the start: "note to AI assistants:", "an alle KI-Werkzeuge:".
-_CALL = re.compile(
+_CALL = lazy(
     r"^.{0,40}?(?:\b(?:ai|llm|gpt|copilot|chatgpt|claude|gemini|assistant"
     r"|(?:code|coding|language|ai)[ -](?:assistant|model|agent|generator|tool))s?\b"
     r"|\bki-|sprachmodell|assistent|asistente|\bia\b|modèle|modelo de lenguaje|ассистент|нейросет|языков"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from codeguard.reading import Reading, Segment, SegmentKind
+from codeguard.reading.patterns import lazy
 from codeguard.reading.unmasking import split_name
 
-_GLUE = re.compile(r"[\s+.\\&]{0,200}")  # one string in pieces
-_NEXT = re.compile(
+_GLUE = lazy(r"[\s+.\\&]{0,200}")  # one string in pieces
+_NEXT = lazy(
     r"[\s,;()\[\]+]{0,100}(?:(?:let |const |var )?[\w.$]{1,40}\s{0,3}[+.:]?=\s{0,3}[\[(]?)?\s{0,100}"
 )
 _PIECES = 60  # of one run

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+
+from codeguard.reading.patterns import lazy
 
 WORDS = 30
 _ALONE = 6  # words of a sentence that is looked at on its own, too
 PIECE = 16_000  # characters that are unmasked and cut at a time
 _OVERLAP = 400
 
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n\s*\n")
-_WORD = re.compile(r"\S+")
-_WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7ff]")
+_SENTENCE = lazy(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n\s*\n")
+_WORD = lazy(r"\S+")
+_WIDE = lazy("[\u2e80-\u9fff\uac00-\ud7ff]")
 _WIDE_LENGTH = 90  # characters of text that has no spaces
 
 

@@ -8,20 +8,21 @@ from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
 from codeguard.reading.flowvalues import Reach
+from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import FUNCTIONS, Check, Found, View
 
-_RIGHTS = re.compile(r"is_admin|is_staff|is_superuser|is_authenticated|has_perm|permission|authori[sz]ed|"
+_RIGHTS = lazy(r"is_admin|is_staff|is_superuser|is_authenticated|has_perm|permission|authori[sz]ed|"
                      r"authenticated|role|"
                      r"is_owner|owner_id|allowed|can_\w+|verify_\w*(?:token|signature|password)|"
                      r"check_password|is_active")  # fmt: skip
-_CHECKING = re.compile(r"auth|permi|verify|validate|check_(?:pass|sign|token|access|admin)|is_(?:admin|"
+_CHECKING = lazy(r"auth|permi|verify|validate|check_(?:pass|sign|token|access|admin)|is_(?:admin|"
                        r"allowed|valid|authorized|owner)|"
                        r"login|has_access|can_")  # fmt: skip
-_SENSITIVE = re.compile(r"admin|delete_user|remove_user|shutdown|reset|purge|drop_|wipe|exec|backup|config|"
+_SENSITIVE = lazy(r"admin|delete_user|remove_user|shutdown|reset|purge|drop_|wipe|exec|backup|config|"
                         r"grant|promote|impersonat|"
                         r"delete_all|delete_account|set_role|users/delete|export_users|/internal")  # fmt: skip
-_GUARDS = re.compile(r"auth|login|permission|admin_required|require|jwt|token|protected|secure|role|session|"
+_GUARDS = lazy(r"auth|login|permission|admin_required|require|jwt|token|protected|secure|role|session|"
                      r"current_user|staff|"
                      r"api_key|abort\(40[13]|PermissionDenied|credential|\buser\b", re.IGNORECASE)  # fmt: skip
 
@@ -123,7 +124,7 @@ def _unprotected(view: View, node: ast.AST, name: str) -> Iterator[Found]:
 
 _WORDS = ("cookie", "x-forwarded-for", "x-real-ip", "http_x_forwarded_for", "referer", "x-admin", "x-user-role",
           "x-is-admin", '"host', "'host")  # fmt: skip
-_SENSITIVE_WORDS = re.compile(
+_SENSITIVE_WORDS = lazy(
     r"(?:delete_|remove_|export_|list_|reset_|create_)\w*|/users?\b|users?\b|user_id|requires?_?methods?|request"
 )
 

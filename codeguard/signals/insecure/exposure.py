@@ -7,16 +7,17 @@ import re
 from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
+from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
 from codeguard.signals.insecure.words import last_name, mentions
 
-_LOGGED = re.compile(r"passw|passphrase|(?<![a-z])pwd(?![a-z])|secret|api_?key|private_?key|access_?token|auth_?token|"
+_LOGGED = lazy(r"passw|passphrase|(?<![a-z])pwd(?![a-z])|secret|api_?key|private_?key|access_?token|auth_?token|"
                      r"session_?token|reset_?token|credit_?card|card_?number|cvv|(?<![a-z])ssn(?![a-z])|"
                      r"(?<![a-z])token$")  # fmt: skip
-_HARMLESS = re.compile(r"len|hash|count|exist|valid|length|type|name|field|url|path|file|masked|redact|expire|id$|"
+_HARMLESS = lazy(r"len|hash|count|exist|valid|length|type|name|field|url|path|file|masked|redact|expire|id$|"
                        r"reset_?password$|policy|min|max|prompt|is_|has_|form|error|label|help|usage|num")  # fmt: skip
-_COMPARED = re.compile(r"passw(?:or)?d|secret|token|signature|(?<![a-z])(?:hmac|mac|digest)(?![a-z])|api_?key|"
+_COMPARED = lazy(r"passw(?:or)?d|secret|token|signature|(?<![a-z])(?:hmac|mac|digest)(?![a-z])|api_?key|"
                        r"(?<![a-z])sig(?![a-z])|"
                        r"(?<![a-z])otp(?![a-z])|csrf")  # fmt: skip
 _LOG_METHODS = names("debug info warning warn error critical exception log")
@@ -45,7 +46,7 @@ def _compared(view: View, node: ast.AST, name: str) -> Iterator[Found]:
                 Severity.MEDIUM if _authentic(view, node, secret) else Severity.LOW)  # fmt: skip
 
 
-_NOT_COMPARED = re.compile(
+_NOT_COMPARED = lazy(
     r"token_?(?:type|kind|id$|len|count|num|name)|_(?:type|kind|len|length|count|field|url|name)$|next_token"
 )
 

@@ -9,32 +9,31 @@ from collections import Counter
 from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
+from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
 from codeguard.signals.insecure.words import last_name
 
-_NAME = re.compile(
+_NAME = lazy(
     r"(?:^|_)(?:password|passwd|passphrase|pwd|pass|secret|secret_?key|api_?key|apikey|access_?key|auth_?token|token|"
     r"private_?key|encryption_?key|signing_?key|jwt_?key|jwt_?secret|client_?secret|access_?token|db_?pass|app_?key|"
     r"secret_?access_?key|bearer|credentials?|fernet_?key|aes_?key|hmac_?key|master_?key|session_?key)(?:_\d|_b64|_hex)?$"
 )
-_KEY = re.compile(
-    r"(?:^|_)(?:encryption|signing|jwt|fernet|aes|hmac|master|session|cipher|crypto)_?key$|^key$"
-)
-_PLACEHOLDER = re.compile(
+_KEY = lazy(r"(?:^|_)(?:encryption|signing|jwt|fernet|aes|hmac|master|session|cipher|crypto)_?key$|^key$")
+_PLACEHOLDER = lazy(
     r"^$|x{4,}|\*{3,}|^\.+$|^<.*>$|^\$|\{.*\}|%\(|example|placeholder|change.?me|your[_-]|dummy|redacted|not.?set|"
     r"^(?:none|null|true|false|test|password|passwd|secret|token|key|user|str|string|default|required|invalid)$",
     re.IGNORECASE,
 )
-_TOKEN = re.compile(
+_TOKEN = lazy(
     r"^(?:AKIA|ASIA)[0-9A-Z]{16}$|^gh[pousr]_[0-9A-Za-z]{36,}$|^xox[abpr]-[0-9A-Za-z-]{10,}$|^sk_live_[0-9A-Za-z]{16,}$|"
     r"^sk-[0-9A-Za-z_-]{32,}$|^AIza[0-9A-Za-z_-]{35}$|^glpat-[0-9A-Za-z_-]{20}$|^eyJ[0-9A-Za-z_-]{10,}\.eyJ"
 )
-_PRIVATE_KEY = re.compile(
+_PRIVATE_KEY = lazy(
     r"-----BEGIN (?:RSA |EC |DSA |OPENSSH |PGP )?PRIVATE KEY(?: BLOCK)?-----\s*[A-Za-z0-9+/=]{16}"
 )
-_BEARER = re.compile(r"^(?:Bearer|Basic|token|ApiKey) (?=\S*\d)[A-Za-z0-9+/=_.-]{16,}$")
-_URL = re.compile(r"^[a-z][a-z0-9+]{1,20}://[^/\s:@{}]{1,64}:([^/\s:@{}]{3,64})@[^/\s]")
+_BEARER = lazy(r"^(?:Bearer|Basic|token|ApiKey) (?=\S*\d)[A-Za-z0-9+/=_.-]{16,}$")
+_URL = lazy(r"^[a-z][a-z0-9+]{1,20}://[^/\s:@{}]{1,64}:([^/\s:@{}]{3,64})@[^/\s]")
 
 
 def _named(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from codeguard.models import Confidence, Severity
 from codeguard.reading.flowsinks import Sink
 from codeguard.reading.flowvalues import Use
+from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
 from codeguard.signals.insecure.words import PASSWORD, SECRET, mentions
@@ -22,7 +23,7 @@ _CALLS = frozenset(f"hashlib.{name}" for name in _FAST) | names(
     "Crypto.Hash.SHA256.new Crypto.Hash.SHA512.new Cryptodome.Hash.MD5.new Cryptodome.Hash.SHA1.new "
     "cryptography.hazmat.primitives.hashes.MD5 cryptography.hazmat.primitives.hashes.SHA1"
 )
-_SECURITY = re.compile(
+_SECURITY = lazy(
     r"sign|token|verif|integrit|auth|certificate|session|api_?key|nonce|hmac|fingerprint|tamper|licen[cs]e|secur|reset",
     re.IGNORECASE,
 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
+from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
 
@@ -17,11 +17,11 @@ _RUNS = names("eval exec os.system os.popen subprocess.run subprocess.call subpr
 _DOWNLOADS = names(
     "urllib.request.urlretrieve urllib.request.urlopen requests.get requests.Session.get httpx.get wget.download"
 )
-_CHECKS = re.compile(r"hash|digest|sha\d|verif|signature|checksum|gpg|compare_digest")
-_PIPED = re.compile(
+_CHECKS = lazy(r"hash|digest|sha\d|verif|signature|checksum|gpg|compare_digest")
+_PIPED = lazy(
     r"(?:curl|wget)\b[^|;&\n]{0,300}\|\s{0,5}(?:sudo\s{1,5})?(?:ba|z|da)?sh\b|(?:curl|wget)\b[^|;&\n]{0,300}\|\s{0,5}python"
 )
-_INDEX = re.compile(r"--index-url[= ]http://|--extra-index-url|--trusted-host|-i http://")
+_INDEX = lazy(r"--index-url[= ]http://|--extra-index-url|--trusted-host|-i http://")
 
 
 def _downloaded(view: View, node: ast.AST, name: str) -> Iterator[Found]:

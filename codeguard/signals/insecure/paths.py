@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
 from codeguard.reading.flowsinks import Sink
 from codeguard.reading.flowvalues import Use
 from codeguard.reading.names import Names
+from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
 
-_TEMPORARY = re.compile(r"^(?:/tmp/|/var/tmp/|/dev/shm/)[\w…]")
+_TEMPORARY = lazy(r"^(?:/tmp/|/var/tmp/|/dev/shm/)[\w…]")
 _ARCHIVES = ("tarfile.", "zipfile.", "shutil.unpack_archive")
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
-PASSWORD = re.compile(r"passw|passphrase|\bpwd|_pwd|passcode|\bpw\b|(?<![a-z])pin(?:_?code)?(?![a-z])")
-SECRET = re.compile(
+from codeguard.reading.patterns import lazy
+
+PASSWORD = lazy(r"passw|passphrase|\bpwd|_pwd|passcode|\bpw\b|(?<![a-z])pin(?:_?code)?(?![a-z])")
+SECRET = lazy(
     r"passw|passphrase|pwd|secret|token|api_?key|access_?key|private_?key|auth_?key|credential|signature|"
     r"session_?id|otp|csrf|encryption_?key|signing_?key|master_?key|reset_?code|verification_?code|nonce|"
     r"invite_?code|activation|cookie|licen[cs]e_?key|(?<![a-z])salt|(?<![a-z])sid(?![a-z])"

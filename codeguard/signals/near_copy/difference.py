@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import IntEnum
 
+from codeguard.reading.patterns import lazy
 from codeguard.reading.shingles import Token
 from codeguard.reading.statements import ITSELF, Statement, is_variable
 
@@ -19,7 +19,7 @@ COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!=", "in", "not", "is", "=
 _OPERATORS = "+ - * / // % ** & | ^ << >> and or && || ! += -= *= /= //= %= @"
 OPERATORS = frozenset(_OPERATORS.split())
 LEAVING = frozenset({"raise", "assert", "throw", "abort", "panic"})
-QUIET = re.compile(r"(?:log(?:ger|ging)?|_log|print|warnings|console|debug|echo)\b")
+QUIET = lazy(r"(?:log(?:ger|ging)?|_log|print|warnings|console|debug|echo)\b")
 _PROTECTING = """
 verify check_hostname cert_reqs CERT_REQUIRED ssl_context autoescape safe_load SafeLoader usedforsecurity
 compare_digest hmac secure httponly samesite algorithms escape quote sanitize sanitise validate valid is_valid

@@ -10,25 +10,26 @@ from typing import ClassVar
 from codeguard.models import Severity
 from codeguard.reading import Reading, SegmentKind
 from codeguard.reading.importnames import SCRIPTS
+from codeguard.reading.patterns import lazy
 from codeguard.reading.powers import DECODING, RUNNING_CODE, RUNNING_COMMANDS
 from codeguard.signals.base import Context, Rule, Sighting
 from codeguard.signals.obfuscation.rules import RULES
 from codeguard.signals.obfuscation.texts import far_right, is_blob, is_plain, reads_like_code, spelled
 
-SOUP = re.compile(r"_{0,3}(?=[lIO01_]*[lI1][lIO01_]*[lIO01])[lIO01_]{6,}\Z|_0x[0-9a-fA-F]{3,}\Z|[O0]{5,}\Z")
+SOUP = lazy(r"_{0,3}(?=[lIO01_]*[lI1][lIO01_]*[lIO01])[lIO01_]{6,}\Z|_0x[0-9a-fA-F]{3,}\Z|[O0]{5,}\Z")
 LEAST_SOUP = 3
 LONG_LINE = 2_000
 LEAST_LAMBDAS = 4
 LEAST_RUN = 5
 MAX_SHOWN = 60
-_SCRIPT_PACKED = re.compile(
+_SCRIPT_PACKED = lazy(
     r"\beval\s{0,3}\(\s{0,3}function\s{0,3}\(\s{0,3}p\s{0,3},\s{0,3}a\s{0,3},\s{0,3}c\b"
     r"|\bString\.fromCharCode\s{0,3}\((?:\s{0,3}(?:0x)?[0-9a-fA-F]{1,6}\s{0,3},){12}"
     r"|\beval\s{0,3}\(\s{0,3}(?:unescape|decodeURIComponent|String\.fromCharCode|\w{1,40}\.split\s{0,3}\([^)\n]{0,20}\)\.reverse)"
 )
 _BUILDING = frozenset({"chr", "reversed", "bytes", "bytearray"}) | DECODING
 _DANGEROUS = RUNNING_CODE | RUNNING_COMMANDS
-_TELLING = re.compile(
+_TELLING = lazy(
     r"\b(?:exec|eval|compile|__import__|system|popen|subprocess|socket|environ|builtins|os|requests|urllib)\b"
 )
 

@@ -8,20 +8,20 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
+from codeguard.reading.patterns import lazy
+
 LEAST_BLOB = 200
-BASE64 = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}\Z")
-HEX = re.compile(r"(?:[0-9a-fA-F]{2}){20,}\Z")
-_CODE = re.compile(
+BASE64 = lazy(r"[A-Za-z0-9+/_-]{40,}={0,2}\Z")
+HEX = lazy(r"(?:[0-9a-fA-F]{2}){20,}\Z")
+_CODE = lazy(
     r"(?:^|[\n;:{ (])(?:import\s+[\w.]+|from\s+[\w.]+\s+import\b|"
     r"def\s+\w+\s*\(|lambda\b[^:\n]{0,60}:|exec\s*\(|eval\s*\(|"
     r"__import__\s*\(|os\.(?:system|environ|popen)|subprocess\.|socket\.|require\s*\(|child_process|function\s*\w{0,30}\(|"
     r"print\s*\(|curl\s+-|wget\s+http|/bin/(?:ba)?sh)"
 )
-_ESCAPES = re.compile(
-    r"(?:\\x[2-7][0-9a-fA-F]|\\u00[2-7][0-9a-fA-F]|\\u\{[2-7][0-9a-fA-F]\}|\\1[0-7]{2}){6,}"
-)
-_ESCAPE = re.compile(r"\\x(..)|\\u00(..)|\\u\{(..)\}|\\(1[0-7]{2})")
-_FAR_RIGHT = re.compile(r"[^\s#/*][^\S\n]{100,}(?=[^\s#\\])")
+_ESCAPES = lazy(r"(?:\\x[2-7][0-9a-fA-F]|\\u00[2-7][0-9a-fA-F]|\\u\{[2-7][0-9a-fA-F]\}|\\1[0-7]{2}){6,}")
+_ESCAPE = lazy(r"\\x(..)|\\u00(..)|\\u\{(..)\}|\\(1[0-7]{2})")
+_FAR_RIGHT = lazy(r"[^\s#/*][^\S\n]{100,}(?=[^\s#\\])")
 MAX_ESCAPES = 400
 
 

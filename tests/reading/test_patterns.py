@@ -1,0 +1,42 @@
+"""Patterns that compile when they are used: each does, and works like the compiled one."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import pkgutil
+import re
+from types import ModuleType
+
+import pytest
+
+import codeguard.reading
+import codeguard.signals
+from codeguard.reading.patterns import _Lazy, lazy
+
+
+def _modules(package: ModuleType) -> list[str]:
+    return [info.name for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
+
+
+def test_every_lazy_pattern_compiles() -> None:
+    for name in (*_modules(codeguard.reading), *_modules(codeguard.signals)):
+        importlib.import_module(name)
+    patterns = [item for item in gc.get_objects() if type(item) is _Lazy]
+    assert len(patterns) > 100
+    for item in patterns:
+        assert isinstance(re.compile(item._source, item._flags), re.Pattern)
+
+
+def test_a_lazy_pattern_does_what_a_compiled_one_does() -> None:
+    pattern = lazy("a(?P<rest>b+)", re.IGNORECASE)
+    assert [match["rest"] for match in pattern.finditer("ab aBB")] == ["b", "BB"]
+    assert pattern.sub("-", "xABx") == "x-x"
+    assert pattern.pattern == "a(?P<rest>b+)"
+    assert pattern.groupindex == {"rest": 1}
+
+
+def test_a_pattern_is_compiled_when_it_is_first_used() -> None:
+    pattern = lazy("(")
+    with pytest.raises(re.error):
+        pattern.search("")
