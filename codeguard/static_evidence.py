@@ -134,7 +134,7 @@ class StaticEvidence:
         usual = self._severities.get((signal, rule))
         if usual is None or severity is Severity.INFO < usual:
             return 0.0
-        return self._weights[f"{signal}.{rule}"] * 0.5 ** max(0, usual - severity)
+        return self._weights.of(f"{signal}.{rule}", usual) * 0.5 ** max(0, usual - severity)
 
     @functools.cached_property
     def _severities(self) -> dict[tuple[str, str], Severity]:
@@ -164,7 +164,7 @@ def _is_code(path: Path) -> bool:
 
 
 def _weighs(signal: FileSignal, weights: Weights) -> bool:
-    return any(weights[f"{signal.name}.{rule.id}"] for rule in signal.rules)
+    return any(weights.of(f"{signal.name}.{rule.id}", rule.severity) for rule in signal.rules)
 
 
 def _seen(signal: FileSignal, view: Reading, context: Context) -> list[tuple[Chunk, dict[str, Any]]]:

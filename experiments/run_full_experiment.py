@@ -18,7 +18,16 @@ from codeguard.config import DefenseConfig
 from codeguard.rerank import Ranking
 from experiments import adaptive_set, report
 from experiments.corpus.queries import ALL, EXAMPLES
-from experiments.steps import Setting, Truth, defended, example_bench, judge, settings, sweep
+from experiments.steps import (
+    Setting,
+    Truth,
+    charged,
+    defended,
+    example_bench,
+    judge,
+    settings,
+    sweep,
+)
 from experiments.truth import example_truth
 from experiments.workbench import DATA, POISON, Workbench
 
@@ -152,19 +161,20 @@ def step_3(bench: Workbench, k: int, truth: Any) -> tuple[list[Ranking], dict[st
 
 
 def step_4(bench: Workbench, k: int, truth: Any) -> tuple[list[Any], list[Any]]:
-    """Compare the defenses, switch each signal off, scale every weight."""
+    """Compare the defenses, switch each signal off, scale every weight that is charged."""
+    keys = charged(bench.ask([query.text for query in ALL], k, DefenseConfig()))
     print(report.title("Step 4: defenses, ablation, sensitivity"))
-    defenses = defended(bench, ALL, truth, settings(), k)
+    defenses = defended(bench, ALL, truth, settings(sorted({key.partition(".")[0] for key in keys})), k)
     print("\n".join(report.outcome_table(defenses)))
     default = next(item for item in defenses if item.setting.startswith("default"))
     for question in default.questions_with_poison_after:
         print(f"  still poisoned under the default: {question}")
     for line in default.clean_below_poison:
         print(f"  clean and passing, but below poison: {line}")
-    weights = defended(bench, ALL, truth, sweep(), k)
+    weights = defended(bench, ALL, truth, sweep(keys), k)
     worst = max(weights, key=lambda item: item.poison_after)
     print(
-        f"\nevery weight × 0, ½, 1, 2: {len(weights)} settings, poison after at most {worst.poison_after} "
+        f"\nevery weight that is charged × 0, ½, 2: {len(weights)} settings, poison after at most {worst.poison_after} "
         f"({worst.setting}), without defense {worst.poison_before}"
     )
     if worst.poison_after > worst.poison_before:

@@ -11,12 +11,11 @@ from codeguard.config import DefenseConfig
 from codeguard.evaluation import DefenseEvaluator, Evaluation, Proportion
 from codeguard.models import Chunk
 from codeguard.rerank import Ranked, Ranking
-from codeguard.weights import DEFAULTS
+from codeguard.signals import load_all
 from experiments.corpus.queries import Query
 from experiments.workbench import DATA, POISON, TRUSTED, UNKNOWN, Workbench
 
-SIGNALS = ("provenance", "perplexity", "distance", "behavior")
-SCALES = (0.0, 0.5, 1.0, 2.0)
+SCALES = (0.0, 0.5, 2.0)
 Labels = Callable[[Chunk], "Truth"]
 
 
@@ -37,8 +36,21 @@ class Setting:
     config: DefenseConfig | None
 
 
-def settings() -> list[Setting]:
-    """Return the defenses to compare: none, the default, drop, the method's order, one signal off at a time."""
+def charged(rankings: Sequence[Ranking]) -> list[str]:
+    """Return the weights, as `signal.rule`, that were charged to any candidate."""
+    return sorted(
+        {
+            f"{part.signal}.{part.id}"
+            for ranking in rankings
+            for item in ranking.ranking
+            for part in item.evidence
+            if part.penalty
+        }
+    )
+
+
+def settings(signals: Sequence[str]) -> list[Setting]:
+    """Return the defenses to compare: none, the default, drop, the method's order, one signal off or on."""
     default = DefenseConfig()
     found = [
         Setting("no defense", None),
@@ -46,31 +58,27 @@ def settings() -> list[Setting]:
         Setting("drop", replace(default, mode="drop")),
         Setting("order penalty", replace(default, order="penalty")),
     ]
-    found += [Setting(f"without {name}", replace(default, disabled_signals=(name,))) for name in SIGNALS]
+    found += [Setting(f"without {name}", replace(default, disabled_signals=(name,))) for name in signals]
+    every = [signal.name for signal in load_all()]
     found += [
         Setting(
             f"only {name}",
-            replace(default, disabled_signals=tuple(other for other in SIGNALS if other != name)),
+            replace(default, disabled_signals=tuple(other for other in every if other != name)),
         )
-        for name in SIGNALS
+        for name in signals
     ]
     return found
 
 
-def sweep() -> list[Setting]:
-    """Return the default with every weight scaled, one at a time and all at once."""
+def sweep(keys: Sequence[str]) -> list[Setting]:
+    """Return the default with every weight of `keys` scaled, one at a time and all at once."""
     default = DefenseConfig()
-    found = []
-    for scale in SCALES:
-        for key in DEFAULTS:
-            if DEFAULTS[key].value:
-                weights = default.weights.scaled(key, scale)
-                found.append(Setting(f"{key} × {scale:g}", replace(default, weights=weights)))
-        weights = default.weights
-        for key in DEFAULTS:
-            weights = weights.scaled(key, scale)
-        found.append(Setting(f"all × {scale:g}", replace(default, weights=weights)))
-    return found
+    groups = [(key, [key]) for key in keys] + [("all", list(keys))]
+    return [
+        Setting(f"{name} × {scale:g}", replace(default, weights=default.weights.scaled(group, scale)))
+        for scale in SCALES
+        for name, group in groups
+    ]
 
 
 @dataclass(frozen=True, slots=True)

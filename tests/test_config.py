@@ -6,7 +6,8 @@ import pytest
 
 from codeguard.config import DefenseConfig, Settings, load_settings
 from codeguard.errors import ConfigError
-from codeguard.weights import DEFAULTS, Weights
+from codeguard.models import Severity
+from codeguard.weights import BY_SEVERITY, DEFAULTS, Weights
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +71,14 @@ def test_switches_and_disabled_signals() -> None:
 
 
 def test_scaling_a_weight_leaves_the_others() -> None:
-    weights = Weights().scaled("behavior.fail", 0.5)
+    weights = Weights().scaled(["behavior.fail"], 0.5)
     assert weights["behavior.fail"] == DEFAULTS["behavior.fail"].value / 2
     assert all(weights[key] == DEFAULTS[key].value for key in DEFAULTS if key != "behavior.fail")
     assert weights["a.third.party"] == 0
+
+
+def test_a_rule_without_an_entry_weighs_by_its_severity() -> None:
+    assert Weights().of("theirs.rule", Severity.MEDIUM) == BY_SEVERITY[Severity.MEDIUM].value
+    assert Weights({"theirs.rule": 2.0}).of("theirs.rule", Severity.MEDIUM) == 2.0
+    assert Weights().scaled(["theirs.rule"], 0.5).of("theirs.rule", Severity.HIGH) == 0.5
+    assert Weights().of("behavior.fail", Severity.LOW) == DEFAULTS["behavior.fail"].value

@@ -13,8 +13,9 @@ from codeguard.cli.output import guarded, read_settings, say, say_json
 @guarded
 def signals(context: click.Context, format_: str) -> None:
     """List the registered signals with their rules, weights and the reason of each weight."""
-    from codeguard.signals import Signal, load_all
-    from codeguard.weights import DEFAULTS
+    from codeguard.models import Severity
+    from codeguard.signals import CorpusSignal, Signal, load_all
+    from codeguard.weights import default
 
     settings = read_settings(context)
     rows = []
@@ -22,6 +23,8 @@ def signals(context: click.Context, format_: str) -> None:
         moment = signal.moment.value if isinstance(signal, Signal) else "audit"
         for rule in signal.rules:
             key = f"{signal.name}.{rule.id}"
+            ranks = not isinstance(signal, CorpusSignal)
+            severity = rule.severity if ranks and not isinstance(signal, Signal) else Severity.INFO
             rows.append(
                 {
                     "signal": signal.name,
@@ -29,8 +32,8 @@ def signals(context: click.Context, format_: str) -> None:
                     "moment": moment,
                     "rule": rule.id,
                     "summary": rule.summary,
-                    "weight": settings.defense.weights[key],
-                    "reason": DEFAULTS[key].reason if key in DEFAULTS else "",
+                    "weight": settings.defense.weights.of(key, severity),
+                    "reason": default(key, severity).reason,
                 }
             )
     if format_ == "json":

@@ -9,10 +9,11 @@ import pytest
 
 from codeguard.models import Chunk, ChunkKind, Evidence, Span, Trust, text_digest
 from codeguard.rerank import Judged, Ranking, one_per_file, rank
+from codeguard.weights import DEFAULTS
 from experiments import report
 from experiments.charts import grouped_bars
 from experiments.corpus.queries import Query
-from experiments.steps import SCALES, Truth, judge, settings, sweep
+from experiments.steps import SCALES, Truth, charged, judge, settings, sweep
 from experiments.truth import truth_of
 
 HOSTILE = '<script>alert(1)</script>\x1b]0;owned\x07\u202e"&'
@@ -65,12 +66,22 @@ def test_a_chart_has_a_bar_for_every_value() -> None:
     assert "a&lt;b" in svg
 
 
-def test_every_weight_is_scaled_and_every_signal_switched_off() -> None:
-    names = [setting.name for setting in settings()]
-    assert {f"without {name}" for name in ("provenance", "perplexity", "distance", "behavior")} <= set(names)
-    scaled = [setting.name for setting in sweep()]
-    assert len(scaled) == len(set(scaled))
-    assert {name.partition(" × ")[2] for name in scaled} == {f"{scale:g}" for scale in SCALES}
+def test_weights_that_are_charged_are_scaled_and_their_signals_switched_off() -> None:
+    keys = charged([ranking("q")])
+    assert keys == ["behavior.fail"]
+    chosen = {setting.name: setting.config for setting in settings(["behavior", "insecure"])}
+    without, only = chosen["without insecure"], chosen["only insecure"]
+    assert without is not None
+    assert not without.enabled("insecure")
+    assert without.enabled("behavior")
+    assert only is not None
+    assert only.enabled("insecure")
+    assert not any(only.enabled(name) for name in ("behavior", "injection", "distance"))
+    scaled = {setting.name: setting.config for setting in sweep(keys)}
+    assert len(scaled) == 2 * len(SCALES)
+    doubled = scaled["behavior.fail × 2"]
+    assert doubled is not None
+    assert doubled.weights["behavior.fail"] == 2 * DEFAULTS["behavior.fail"].value
 
 
 def test_labels_are_found_under_their_prefix() -> None:

@@ -116,7 +116,8 @@ def test_trusted_text_is_left_alone(file: SourceFile, trust: Trust) -> None:
     [
         ({"marker.mark": 1.0}, True, 1),
         ({"marker.free": 1.0}, True, 1),
-        ({}, True, 0),
+        ({}, True, 1),
+        ({"marker.mark": 0.0, "marker.free": 0.0}, True, 0),
         ({"marker.mark": 1.0}, False, 0),
     ],
 )
