@@ -8,32 +8,27 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
 from codeguard.catalog import FileState
-from codeguard.chunking import CHUNKER_ID
 from codeguard.chunktasks import chunked
 from codeguard.discovery import FoundFile, discover, read_file
 from codeguard.embedding.base import Vectors
-from codeguard.errors import CorpusError, ManifestError, NothingToDoError
+from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.executor import open_executor
 from codeguard.index_report import Convicted, IndexReport
 from codeguard.judging import Judge
 from codeguard.models import Chunk, Skipped, SourceFile
-from codeguard.perplexity import PerplexityModel
-from codeguard.provenance import BUNDLE_NAME, MANIFEST_NAME, FileEntry, Manifest, unlistable
+from codeguard.provenance import BUNDLE_NAME, MANIFEST_NAME
 from codeguard.retrieval_text import retrievable, retrieval_text
 from codeguard.scopes import below, scopes_of
-from codeguard.signed_trust import SignedTree, find_signed_trees, holds, verified_trees
 from codeguard.storerow import row_of
+from codeguard.trusting import REPLACED, Trusting
 from codeguard.unchanged import forget, remember
-from codeguard.workspace import PERPLEXITY, Workspace
+from codeguard.workspace import Workspace
 
-TRAINED_ON = "trained_on"
-REPLACED = ": it is replaced"
 FILES_A_BATCH = 64
 BYTES_A_PROCESS = 4_000_000  # less is chunked sooner than a process has started
 CACHED_VECTORS = 100_000
@@ -82,11 +77,12 @@ class Indexer:
     def _run(self, paths: Sequence[Path], trust: Sequence[Path], quarantine: bool) -> IndexReport:
         start = time.monotonic()
         run = _Run()
+        trusting = Trusting(self._workspace)
         root = self._root()
         known = {name: (state.size, state.mtime_ns) for name, state in self._catalog.files().items()}
         discovery = discover([*paths, *trust], root=root, known=known)
         folders = [path.resolve() for path in trust]
-        trees = self._signed_trees(folders, root)
+        trees = trusting.signed_trees(folders, root)
         own = {tree.folder / name for tree in trees for name in (MANIFEST_NAME, BUNDLE_NAME)}
         found = tuple(item for item in discovery.files if item.path not in own)
         trusted_names = {
@@ -108,7 +104,7 @@ class Indexer:
         self._update_files(found, run)
         self._remove_vanished([*paths, *trust], root, {item.name for item in found}, run)
         scopes = scopes_of([*paths, *trust], root)
-        self._update_trust(trusted_names, {item.name for item in found}, trees, scopes)
+        trusting.update(trusted_names, {item.name for item in found}, trees, scopes, root.name)
         judge = Judge(self._workspace, self._progress)
         checked = judge.run()
         convicted = judge.convicted()
@@ -241,91 +237,6 @@ class Indexer:
                     self._catalog.remove_file(name)
             self.repair(run)
 
-    def _signed_trees(self, trusted: Sequence[Path], root: Path) -> list[SignedTree]:
-        """Find and verify the signed manifests of the trusted paths, before anything is written."""
-        trees = find_signed_trees(trusted, root)
-        verified_trees(trees, self._workspace.settings)
-        if self._workspace.settings.require_signature:
-            signed = {tree.folder for tree in trees}
-            for path in trusted:
-                if not signed & {path, *path.parents}:
-                    raise ManifestError(
-                        f"{path} has no signed manifest",
-                        got="no signature",
-                        expected="a signature (require_signature is on)",
-                        hint="make one with: codeguard trust build, then codeguard trust sign",
-                    )
-        return trees
-
-    def _update_trust(
-        self, trusted: set[str], decided: set[str], trees: Sequence[SignedTree], scopes: Sequence[str]
-    ) -> None:
-        """Write down what is trusted now and train the character model where the trusted text changed."""
-        kept = [tree for tree in self._workspace.signed_trees if not _decided(tree, trees, scopes)]
-        self._workspace.save_signed_trees([*kept, *trees])
-        in_trees = {name for name in trusted if any(holds(tree, name) for tree in [*kept, *trees])}
-        self._update_unsigned(trusted - in_trees, decided)
-        self._workspace.forget_trust()
-        manifest = self._workspace.manifest
-        states = self._catalog.files()
-        for name in sorted(in_trees & states.keys()):
-            if manifest is None or not manifest.covers(name, states[name].sha256):
-                self._workspace.warnings.append(
-                    f"{name} is not as it was signed: untrusted until: codeguard trust update"
-                )
-        self._train()
-
-    def _update_unsigned(self, trusted: set[str], decided: set[str]) -> None:
-        """Write the unsigned manifest of what no signed one speaks for."""
-        states = self._catalog.files()
-        try:
-            before = self._workspace.unsigned_manifest
-        except ManifestError as error:
-            if not trusted:
-                raise
-            self._workspace.warnings.append(error.what + REPLACED)
-            before = None
-        listed = set() if before is None else {name for name in before.files if name in states}
-        names = sorted((listed - decided) | (trusted & states.keys()))
-        refused = unlistable(names)
-        self._workspace.warnings.extend(
-            f"{name} is not trusted: {reason}" for name, reason in refused.items()
-        )
-        names = [name for name in names if name not in refused]
-        entries = {
-            name: FileEntry(
-                states[name].sha256, tuple(c.sha256 for c in self._catalog.chunks_of(name).values())
-            )
-            for name in names
-        }
-        if before is not None and dict(before.files) == entries:
-            return
-        if before is None and not entries:
-            return
-        manifest = Manifest(
-            files=entries,
-            root=self._root().name or "root",
-            version=1 if before is None else before.version + 1,
-            created=datetime.now(UTC).replace(microsecond=0),
-            chunker=CHUNKER_ID,
-        )
-        self._workspace.save_manifest(manifest)
-
-    def _train(self) -> None:
-        """Train the character model anew where the trusted text is not what it was trained on."""
-        digest = self._workspace.trust_digest
-        if self._catalog.meta(TRAINED_ON) == digest:
-            return
-        files = self._workspace.trusted_files()
-        path = self._workspace.state / PERPLEXITY
-        texts = [(file.path, file.text) for file in files if file.text.strip()]
-        if texts:
-            PerplexityModel.train(texts).save(path)
-        else:
-            path.unlink(missing_ok=True)
-        self._catalog.set_meta(TRAINED_ON, digest)
-        self._workspace.forget_trust()
-
     def _quarantine(self, convicted: Sequence[Convicted], run: _Run) -> int:
         """Keep the convicted out of the vector store, and let back in what no longer is."""
         wanted = {
@@ -359,10 +270,9 @@ class Indexer:
     ) -> IndexReport:
         manifest = self._workspace.manifest
         files = self._catalog.files()
-        ids = self._catalog.ids()
         return IndexReport(
             files=len(files),
-            chunks=len(ids),
+            chunks=self._catalog.count(),
             added=run.added,
             removed=run.removed,
             unchanged=run.unchanged,
@@ -385,10 +295,3 @@ class Indexer:
 
 def _same(found: FoundFile, state: FileState) -> bool:
     return (state.size, state.mtime_ns) == (found.size, found.mtime_ns)
-
-
-def _decided(tree: SignedTree, trees: Sequence[SignedTree], scopes: Sequence[str]) -> bool:
-    """Say whether this run decides about a tree: finds it again, or walks over it without trusting it."""
-    return any(tree.folder == new.folder for new in trees) or any(
-        below(part, scope) for part in tree.parts for scope in scopes
-    )
