@@ -5,7 +5,7 @@ from __future__ import annotations
 import gettext
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,57 +29,103 @@ _LANGUAGES = ("de", "fr", "es", "pt", "it", "ru", "zh", "ja", "ko", "ar")
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A comment with the template (or file) that it comes from, which cross-validation keeps together."""
+    """A comment with where it comes from, which cross-validation keeps together.
+
+    `group` is its template (or file), `voice` the file of the template,
+    whose words are of one writer, `register` how it speaks, `goals` what it
+    asks for (empty where the file does not say).
+    """
 
     text: str
     group: str
     injected: bool
     kind: str = "comment"
+    register: str = ""
+    goals: frozenset[str] = frozenset()
+
+    @property
+    def voice(self) -> str:
+        """The file of the template."""
+        return self.group.partition(":")[0]
 
 
-def templates(folder: str) -> Iterator[tuple[str, str]]:
-    """Yield group and text of every template of a folder."""
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A line of a voice: `slots` are its words by name, each with what they ask for."""
+
+    text: str
+    group: str
+    register: str
+    slots: Mapping[str, Sequence[tuple[str, str]]]
+
+    def expanded(self, rng: random.Random) -> tuple[str, frozenset[str]]:
+        """Return the text with its slots filled and one of each choice, and what it asks for."""
+        goals: set[str] = set()
+
+        def fill(match: re.Match[str]) -> str:
+            goal, choices = rng.choice(self.slots[match[1] or match[2]])
+            goals.add(goal)
+            return f"{{{choices}}}" if "|" in choices else choices
+
+        text = _SLOT.sub(fill, self.text)
+        while (match := _CHOICE.search(text)) is not None:
+            text = text[: match.start()] + rng.choice(match[1].split("|")) + text[match.end() :]
+        return " ".join(text.split()), frozenset(goals - {""})
+
+
+def templates(folder: str) -> Iterator[Template]:
+    """Yield every template of a folder.
+
+    A line `@slot/goal = a|b` gives words to the templates of its file,
+    `# register: name` says how those below it speak.
+    """
     for path in sorted((HERE / folder).glob("*.txt")):
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            if line and not line.startswith("# "):
-                yield f"{folder}/{path.stem}:{number}", line
+        lines = path.read_text(encoding="utf-8").splitlines()
+        slots = _slots_of(lines, path.stem.partition("_")[0])
+        register = ""
+        for number, line in enumerate(lines, 1):
+            if line.startswith("# register: "):
+                register = line.removeprefix("# register: ")
+            elif line and not line.startswith(("# ", "@")):
+                yield Template(line, f"{folder}/{path.stem}:{number}", register, slots)
+
+
+def _slots_of(lines: Sequence[str], language: str) -> dict[str, list[tuple[str, str]]]:
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name, choices in _shared().items():
+        if name.startswith(f"{language}."):
+            found[name.partition(".")[2]] = [("", choices)]
+    for line in lines:
+        name, _, choices = line.partition(" = ")
+        if line.startswith("@") and choices:
+            slot, _, goal = name[1:].partition("/")
+            found.setdefault(slot, []).append((goal, choices))
+    return found
 
 
 @cache
-def slots() -> dict[str, str]:
-    """Return the shared words of templates: `language.slot` to choices parted by bars."""
+def _shared() -> dict[str, str]:
+    """Return the words that files share: `language.slot` to choices parted by bars."""
     lines = (HERE / "slots.txt").read_text(encoding="utf-8").splitlines()
     parted = (line.partition(" = ") for line in lines if not line.startswith("#"))
     return {name: choices for name, _, choices in parted}
 
 
-def expanded(template: str, language: str, rng: random.Random) -> str:
-    """Return a template with its slots filled and one of each choice."""
-    template = _SLOT.sub(lambda match: f"{{{slots()[f'{language}.{match[1] or match[2]}']}}}", template)
-    while (match := _CHOICE.search(template)) is not None:
-        template = template[: match.start()] + rng.choice(match[1].split("|")) + template[match.end() :]
-    return " ".join(template.split())
-
-
 def written(folder: str, times: int, seed: int) -> list[Example]:
-    """Return examples made of the templates of a folder, each up to `times` times in different words."""
+    """Return examples made of the templates of a folder, each up to `times` times in different words.
+
+    A template with slots stands for many more texts and counts double.
+    """
     rng = random.Random(seed)
-    return [
-        Example(text, group, folder == "injected")
-        for group, template in templates(folder)
-        for text in sorted(
-            {expanded(template, _language(group), rng) for _ in range(_times(template, times))}
-        )
-    ]
-
-
-def _times(template: str, times: int) -> int:
-    """A template with slots stands for many more texts."""
-    return 2 * times if _SLOT.search(template) else times
-
-
-def _language(group: str) -> str:
-    return group.partition("/")[2].partition(":")[0].partition("_")[0]
+    found = []
+    for template in templates(folder):
+        count = 2 * times if _SLOT.search(template.text) else times
+        texts = dict(template.expanded(rng) for _ in range(count))
+        found += [
+            Example(text, template.group, folder == "injected", register=template.register, goals=goals)
+            for text, goals in sorted(texts.items())
+        ]
+    return found
 
 
 def of_catalogs(roots: list[Path], limit: int, seed: int) -> list[Example]:
