@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from codeguard.reading.flowcalls import Calls, Surroundings
+from codeguard.reading.flowcalls import Calls, Surroundings, shown_as_written
 from codeguard.reading.flowsinks import SinkIndex
 from codeguard.reading.flowtables import (
     LOCAL_VALUES,
@@ -26,19 +26,23 @@ from codeguard.reading.flowvalues import (
 )
 from codeguard.reading.guards import facts
 from codeguard.reading.names import Names
+from codeguard.reading.removal import removed_by_filter
 
 DEEPEST = 110
 STEPS_PER_FILE = 300_000
+STEPS_PER_NODE = 4
+TOO_LONG = "values were not followed any further: it takes too many steps"
+TOO_DEEP = f"values were not followed into more than {DEEPEST} levels of expressions, blocks and calls"
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
 class Evaluation:
     """Evaluates expressions; one for a file."""
 
-    def __init__(self, names: Names, sinks: SinkIndex, around: Surroundings) -> None:
+    def __init__(self, names: Names, sinks: SinkIndex, around: Surroundings, nodes: int = 0) -> None:
         self.names = names
         self.depth = 0
-        self.steps = STEPS_PER_FILE
+        self.steps = STEPS_PER_FILE + STEPS_PER_NODE * nodes
         self._around = around
         self.calls = Calls(self, names, sinks, around)
 
@@ -55,6 +59,7 @@ class Evaluation:
             return NOTHING
         self.steps -= 1
         if self.depth > DEEPEST or self.steps < 0:
+            self.names.unread.note(TOO_LONG if self.steps < 0 else TOO_DEEP, node.lineno)
             return NOTHING
         self.depth += 1
         try:
@@ -149,7 +154,8 @@ class Evaluation:
             built = any(isinstance(part, ast.Constant | ast.JoinedStr) and _is_text(part) for part in parts)
             if not built and any(value.origins for value in values):
                 built = any(self.names.text(part) for part in parts)
-        return joined(values, built=built)
+        clean = shown_as_written(self.names.text(left), "%") if isinstance(node.op, ast.Mod) else frozenset()
+        return joined(values, built=built).cleaned(clean)
 
     def _joined(self, node: ast.JoinedStr, state: State) -> Value:
         values = [self.value(part, state) for part in node.values]
@@ -185,9 +191,12 @@ class Evaluation:
         return joined([self.value(element, state) for element in node.elts])
 
     def _dict(self, node: ast.Dict, state: State) -> Value:
-        return joined([self.value(part, state) for part in (*node.keys, *node.values) if part is not None])
+        value = joined([self.value(part, state) for part in (*node.keys, *node.values) if part is not None])
+        return value.cleaned({Use.KEYS}) if all(isinstance(key, ast.Constant) for key in node.keys) else value
 
-    def _comprehension(self, node: ast.ListComp | ast.DictComp, state: State) -> Value:
+    def _comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, state: State
+    ) -> Value:
         inner = state.copy()
         for generator in node.generators:
             self.bind(generator.target, self.value(generator.iter, inner), inner)
@@ -195,8 +204,11 @@ class Evaluation:
                 self.value(condition, inner)
                 self.assume(condition, True, inner)
         if isinstance(node, ast.DictComp):
-            return joined([self.value(node.key, inner), self.value(node.value, inner)])
-        return self.value(node.elt, inner)
+            key = self.value(node.key, inner)
+            value = joined([key, self.value(node.value, inner)])
+            return value if key.origins and Use.KEYS not in key.clean else value.cleaned({Use.KEYS})
+        value = self.value(node.elt, inner)
+        return value.cleaned(removed_by_filter(self.names, node)) if value.origins else value
 
     def _lambda(self, node: ast.Lambda, state: State) -> Value:
         inner = state.copy()

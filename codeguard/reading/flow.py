@@ -14,14 +14,15 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 
 from codeguard.reading.entries import enter, entry_reach
-from codeguard.reading.evaluation import DEEPEST, Evaluation
+from codeguard.reading.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluation
 from codeguard.reading.flowreach import Reachability, substituted
 from codeguard.reading.flowrecords import Hits, Summary
 from codeguard.reading.flowscope import functions_that_matter
 from codeguard.reading.flowsinks import Arrival, Hit, Sink, SinkIndex
-from codeguard.reading.flowtables import GUARD_NAME, STOPS
+from codeguard.reading.flowtables import CONVERSIONS, GUARD_NAME, STOPS
 from codeguard.reading.flowvalues import (
     ALL_USES,
+    CLAIMED,
     NOTHING,
     Origin,
     Reach,
@@ -35,7 +36,6 @@ from codeguard.reading.scopes import FunctionNode
 
 _TWICE = 3  # loops within loops that are run twice, for what one round leaves to the next
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_CONVERSIONS = frozenset({"int", "float", "uuid.UUID", "ipaddress.ip_address", "datetime.date.fromisoformat"})
 
 
 class Flow:
@@ -51,7 +51,7 @@ class Flow:
         self._returns: list[Arrival] = []
         self._stores: list[Arrival] = []
         self._hits = Hits()
-        self._evaluation = Evaluation(names, self._sinks, self)
+        self._evaluation = Evaluation(names, self._sinks, self, len(nodes))
         self._summaries: dict[ast.AST | None, Summary] = {}
         self._closures: dict[ast.AST, dict[str, Value]] = {}
         self._attributes: dict[tuple[str, str], Value] = {}
@@ -101,9 +101,9 @@ class Flow:
             self._entry[function] = entry_reach(function, self.names)
         return self._entry[function]
 
-    def source(self, value: Value, use: str) -> Origin | None:
+    def source(self, value: Value, use: str, *, believing: bool = False) -> Origin | None:
         """Return the farthest origin of a value that is not harmless for a use; see `Reachability`."""
-        return self._reachability.source(value, use)
+        return self._reachability.source(value, use, believing=believing)
 
     def words(self, value: Value) -> set[str]:
         """Return what the origins of a value are called; see `Reachability`."""
@@ -114,6 +114,7 @@ class Flow:
         for name, value in arguments.items():
             self._reachability.add(function, name, value)
         if function not in self._summaries and self._evaluation.depth > DEEPEST // 2:
+            self.names.unread.note(TOO_DEEP, call.lineno)
             return joined(arguments.values())
         summary = self._summary(function)
         if not summary.done:
@@ -160,12 +161,16 @@ class Flow:
         """Run statements on a state; return whether the flow goes on after them."""
         evaluation = self._evaluation
         if evaluation.depth > DEEPEST:
+            self.names.unread.note(TOO_DEEP, body[0].lineno)
             return True
         evaluation.depth += 1
         try:
             for statement in body:
                 evaluation.steps -= len(state.names)  # what copying and merging the state costs
-                run = _RUN.get(type(statement)) if evaluation.steps > 0 else None
+                if evaluation.steps <= 0:
+                    self.names.unread.note(TOO_LONG, statement.lineno)
+                    return True
+                run = _RUN.get(type(statement))
                 if run is not None and not run(self, statement, state):
                     return False
             return True
@@ -195,8 +200,10 @@ class Flow:
         if checked is not None:
             given = len(arguments) if self._stops(names) else 0
             cleared = [(arguments[index], uses) for index, uses in checked if index < given]
-        elif any(name in _CONVERSIONS for name in names) or GUARD_NAME.search(last.lower()):
+        elif any(name in CONVERSIONS for name in names):
             cleared = [(value, ALL_USES) for value in arguments]
+        elif GUARD_NAME.search(last.lower()):
+            cleared = [(value, frozenset({CLAIMED})) for value in arguments]
         elif last == "relative_to" and isinstance(call.func, ast.Attribute):
             cleared = [(evaluation.value(call.func.value, state), frozenset({"path", "archive"}))]
         for value, uses in cleared:

@@ -19,12 +19,14 @@ from codeguard.reading.flowtables import (
     REMOTE_METHODS,
     REQUEST_PARTS,
 )
-from codeguard.reading.flowvalues import ALL_USES, NOTHING, Reach, State, Use, Value, joined
+from codeguard.reading.flowvalues import ALL_USES, CLAIMED, NOTHING, Reach, State, Use, Value, joined
 from codeguard.reading.names import Names
+from codeguard.reading.patterns import lazy
+from codeguard.reading.removal import NEEDED, removed_by_pattern, removed_by_table, uses_without
 from codeguard.reading.scopes import FunctionNode
 
 _ABSORBERS = frozenset(
-    {"logging", "hashlib", "hmac", "time", "datetime", "math", "random", "secrets", "threading"}
+    {"logging", "hashlib", "hmac", "time", "datetime", "math", "random", "secrets", "threading", "subprocess"}
 )
 
 
@@ -81,7 +83,11 @@ class Calls:
         """Return the abstract value of a call, and note what it brings to sinks."""
         function = node.func
         resolved = self._names.names_of(function)
-        receiver = self._of.value(function.value, state) if isinstance(function, ast.Attribute) else NOTHING
+        receiver = NOTHING
+        if isinstance(function, ast.Attribute):
+            receiver = self._of.value(function.value, state)
+        elif not isinstance(function, ast.Name):
+            self._of.value(function, state)  # a call of what a call returned
         arguments = [self._of.value(argument, state) for argument in node.args]
         keywords = {str(item.arg): self._of.value(item.value, state) for item in node.keywords}
         self._look(node, resolved, receiver, arguments, keywords, state)
@@ -118,6 +124,8 @@ class Calls:
             return arguments[0]  # its flags are no code
         if name in ARCHIVE_NAMES:
             return self._of.origin(Reach.LOCAL, f"{name}()", node, state, "archive")
+        if name in ("re.sub", "re.subn") and len(node.args) > 2:
+            return arguments[2].cleaned(self._replaced(*node.args[:2]))
         uses = CLEANERS.get(name)
         if uses is not None:
             return joined([*everything, receiver]).cleaned(uses)
@@ -135,15 +143,17 @@ class Calls:
             return self._of.origin(Reach.REMOTE, f"{method}()", node, state)
         last = method or name.rpartition(".")[2]
         if CLEANING_NAME.search(last):
-            return joined([receiver, *given]).cleaned(ALL_USES)
+            return joined([receiver, *given]).cleaned({CLAIMED})
         if method:
             value = joined([receiver, *given]) if method in BUILDERS else receiver
+            if method == "sub" and len(node.args) > 1 and isinstance(node.func, ast.Attribute):
+                return given[1].cleaned(self._replaced(node.func.value, node.args[0]))
             if method in ("format", "join", "replace", "substitute") and value.origins:
                 value = joined([value], built=True)
             if method in ("get", "pop", "getlist", "getfirst", "get_all"):
                 value = value.part(self._key(node))
-            if method in ("replace", "translate") and node.args:
-                value = value.cleaned(self._removed(node))
+            if method in ("replace", "translate", "split") or method == "format":
+                value = value.cleaned(self._removed(node, method))
             if method in ("group", "groups", "groupdict"):
                 return value
             if method in CLEANING_METHODS:
@@ -163,7 +173,28 @@ class Calls:
             name.islower() or name.rpartition(".")[2][:1].isupper()
         )
 
-    def _removed(self, node: ast.Call) -> frozenset[str]:
+    def _replaced(self, pattern: ast.expr, replacement: ast.expr) -> frozenset[str]:
+        """Return what putting something else for a pattern makes a value harmless for."""
+        for value in [pattern, *self._names.values_of(pattern)]:
+            if (
+                isinstance(value, ast.Call)
+                and self._names.called(value) == "re.compile"
+                and len(value.args) == 1
+            ):
+                pattern = value.args[0]
+        texts = self._names.text(pattern), self._names.text(replacement)
+        return frozenset() if None in texts else removed_by_pattern(str(texts[0]), str(texts[1]))
+
+    def _removed(self, node: ast.Call, method: str) -> frozenset[str]:
+        if method == "split":  # at blanks, among them line breaks
+            return frozenset() if node.args or node.keywords else uses_without("\r\n")
+        if method == "format":
+            assert isinstance(node.func, ast.Attribute)
+            return shown_as_written(self._names.text(node.func.value), "{")
+        if not node.args:
+            return frozenset()
+        if method == "translate":
+            return removed_by_table(self._names, node.args[0])
         piece = self._names.text(node.args[0])
         if piece in ("\n", "\r", "\r\n"):
             return frozenset({Use.LOG, Use.HEADER})
@@ -218,6 +249,25 @@ class Calls:
                 value = self._of.value(argument, state)
                 if value.origins and sink.use not in value.clean:
                     self._around.hit(sink, node, argument, value)
+
+
+def shown_as_written(template: str | None, mark: str) -> frozenset[str]:
+    """Return what a template makes values harmless for by showing each as it would be written in code.
+
+    `mark` is what its fields begin with: `%` as in `%r`, `{` as in `{!r}`.
+    """
+    if template is None:
+        return frozenset()
+    plain = template.replace(mark * 2, "")
+    fields = FIELDS[mark].findall(plain)
+    return uses_without(NEEDED[Use.LOG]) if fields and len(fields) == plain.count(mark) else frozenset()
+
+
+FIELDS = {
+    "%": lazy(r"%(?:\(\w+\))?[-+ #0-9.]{0,9}[radifgexXc]"),
+    "{": lazy(r"\{\w{0,40}(?:![ra]|:[^{}s]{0,9}[dfgexX%])\}"),
+}
+"""Fields whose values show no line break: numbers, and what is written as in code."""
 
 
 def parameters(

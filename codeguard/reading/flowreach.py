@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from codeguard.reading.flowvalues import NOTHING, Origin, Reach, Value, joined
+from codeguard.reading.flowvalues import CLAIMED, NOTHING, Origin, Reach, Value, joined
 
 _DEEPEST = 20
 _MOST_WORDS = 100
@@ -15,24 +15,25 @@ class Reachability:
 
     def __init__(self) -> None:
         self._edges: dict[tuple[ast.AST, str], list[Value]] = {}
-        self._reached: dict[tuple[ast.AST, str, str], Origin | None] = {}
+        self._reached: dict[tuple[ast.AST, str, str, bool], Origin | None] = {}
 
     def add(self, function: ast.AST, parameter: str, value: Value) -> None:
         """Remember that a call gives a parameter a value."""
         self._edges.setdefault((function, parameter), []).append(value)
 
-    def source(self, value: Value, use: str) -> Origin | None:
+    def source(self, value: Value, use: str, *, believing: bool = False) -> Origin | None:
         """Return the farthest origin of a value that is not harmless for a use, None where there is none.
 
         A parameter's value comes from where the calls in the file have it
         from. A private function that is only called with harmless values has
-        no origin.
+        no origin. `believing` says that functions of other files do what
+        their names say, such as to check or to clean.
         """
         best: Origin | None = None
-        if use in value.clean:
-            return None
         for origin in value.origins:
-            found = self._farthest(origin, use, 0) if use not in origin.clean else None
+            found = (
+                self._farthest(origin, use, believing, 0) if _harms(value, origin, use, believing) else None
+            )
             if found is not None and (best is None or found.reach > best.reach):
                 best = found
         return best
@@ -51,10 +52,10 @@ class Reachability:
                     waiting += edge.origins
         return found
 
-    def _farthest(self, origin: Origin, use: str, depth: int) -> Origin | None:
+    def _farthest(self, origin: Origin, use: str, believing: bool, depth: int) -> Origin | None:
         if origin.reach is not Reach.CALLER or origin.function is None or depth > _DEEPEST:
             return origin
-        key = (origin.function, origin.parameter, use)
+        key = (origin.function, origin.parameter, use, believing)
         if key in self._reached:
             known = self._reached[key]
             return origin if known is not None and known.reach is Reach.CALLER else known
@@ -64,12 +65,19 @@ class Reachability:
         private = name.startswith("_") and not name.startswith("__")
         best: Origin | None = None if private and edges else origin
         for value in edges:
-            for each in value.origins if use not in value.clean else ():
-                found = self._farthest(each, use, depth + 1) if use not in each.clean else None
+            for each in value.origins:
+                if not _harms(value, each, use, believing):
+                    continue
+                found = self._farthest(each, use, believing, depth + 1)
                 if found is not None and (best is None or found.reach > best.reach):
                     best = found
         self._reached[key] = best
         return best
+
+
+def _harms(value: Value, origin: Origin, use: str, believing: bool) -> bool:
+    clean = value.clean | origin.clean
+    return use not in clean and not (believing and CLAIMED in clean)
 
 
 def substituted(value: Value, function: ast.AST, arguments: dict[str, Value]) -> Value:

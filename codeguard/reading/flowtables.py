@@ -111,6 +111,10 @@ CLEANERS: Mapping[str, frozenset[str]] = {
     "jinja2.escape": _HTML,
     "bleach.clean": _HTML,
     "nh3.clean": _HTML,
+    "tornado.escape.xhtml_escape": _HTML,
+    "lxml.html.clean.clean_html": _HTML,
+    "slugify.slugify": ALL_USES,
+    "django.utils.text.slugify": ALL_USES,
     "xml.sax.saxutils.escape": frozenset({Use.XML, Use.XPATH, *_HTML}),
     "xml.sax.saxutils.quoteattr": frozenset({Use.XML, Use.XPATH, *_HTML}),
     "json.dumps": frozenset({Use.LOG, Use.RESPONSE}),
@@ -146,6 +150,10 @@ CLEANERS: Mapping[str, frozenset[str]] = {
     "psycopg2.sql.Literal": frozenset({Use.SQL}),
     "psycopg.sql.Literal": frozenset({Use.SQL}),
     "ast.literal_eval": frozenset({Use.CODE}),
+    "io.BytesIO": frozenset({Use.PATH}),
+    "io.StringIO": frozenset({Use.PATH}),
+    "asyncio.create_subprocess_exec": ALL_USES,
+    "asyncio.create_subprocess_shell": ALL_USES,
     "str": frozenset({Use.NOSQL}),
     "flask.url_for": ALL_USES,
     "url_for": ALL_USES,
@@ -167,6 +175,9 @@ CLEANING_METHODS: Mapping[str, frozenset[str]] = {
     "resolve": frozenset({RESOLVED}),
     "absolute": frozenset({RESOLVED}),
     "relative_to": frozenset({Use.PATH, Use.ARCHIVE}),
+    "read_text": ALL_USES,
+    "read_bytes": ALL_USES,
+    "splitlines": frozenset({Use.LOG, Use.HEADER}),
     "quote_ident": frozenset({Use.SQL}),
     "quote_name": frozenset({Use.SQL}),
 }
@@ -177,6 +188,13 @@ GUARD_NAME = lazy(
     r"(?:^|_)(?:is_)?(?:safe|valid|validate|validated|allowed|allow|trusted|permitted|whitelisted|allowlisted|"
     r"ensure|verify|assert|sanitize|has_allowed_host_and_scheme|acceptable|within|inside)(?:_|$)"
 )
+GUARDS: Mapping[str, frozenset[str]] = {
+    "django.utils.http.url_has_allowed_host_and_scheme": frozenset({Use.REDIRECT, Use.URL}),
+    "django.utils.http.is_safe_url": frozenset({Use.REDIRECT, Use.URL}),
+    "validators.url": frozenset({Use.CODE, Use.LOG, Use.HEADER}),
+    "validators.email": frozenset({Use.LOG, Use.HEADER}),
+    "validators.domain": ALL_USES - {Use.URL, Use.REDIRECT},
+}
 # Functions whose result is what they are given, in another shape.
 PASSERS = frozenset(
     {
@@ -194,6 +212,8 @@ BUILDERS = frozenset(
 FILLERS = frozenset(
     {"append", "extend", "add", "insert", "update", "setdefault", "write", "appendleft", "put"}
 )
+# Functions that raise where a text is not of their kind.
+CONVERSIONS = frozenset({"int", "float", "uuid.UUID", "ipaddress.ip_address", "datetime.date.fromisoformat"})
 STOPS = frozenset(
     {"sys.exit", "exit", "quit", "os._exit", "flask.abort", "abort", "werkzeug.exceptions.abort",
      "bottle.abort", "pytest.fail", "tornado.web.RequestHandler.send_error"}

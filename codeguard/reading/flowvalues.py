@@ -42,6 +42,7 @@ class Use(StrEnum):
     CSV = "csv"
     REGEX = "regex"
     NAME = "name"  # of an attribute, a class, a module
+    KEYS = "keys"  # of a mapping that sets attributes
     SIZE = "size"
     RESPONSE = "response"
 
@@ -49,6 +50,7 @@ class Use(StrEnum):
 ALL_USES = frozenset(Use)
 TEXT_USES = ALL_USES - {Use.SIZE, Use.RESPONSE}
 RESOLVED = "resolved"  # a path in which .. and links are done away with
+CLAIMED = "claimed"  # went through a function of another file whose name says that it checks or cleans
 
 
 @dataclass(frozen=True, slots=True)

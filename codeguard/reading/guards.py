@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
-from codeguard.reading.flowtables import GUARD_NAME
-from codeguard.reading.flowvalues import ALL_USES, RESOLVED, TEXT_USES, State, Use, Value
+from codeguard.reading.flowtables import GUARD_NAME, GUARDS
+from codeguard.reading.flowvalues import ALL_USES, CLAIMED, RESOLVED, TEXT_USES, State, Use, Value
 from codeguard.reading.names import Names
 
 Fact = tuple[Value, frozenset[str]]
@@ -208,8 +208,10 @@ def _called(test: ast.Call, holds: bool, state: State, engine: Evaluator, depth:
         for index, uses in checked:
             if index < len(arguments):
                 yield arguments[index], uses
+    elif holds and name in GUARDS:
+        yield from ((value, GUARDS[name]) for value in arguments[:1])
     elif holds and GUARD_NAME.search(last):
-        yield from ((value, ALL_USES) for value in arguments)
+        yield from ((value, frozenset({CLAIMED})) for value in arguments)
 
 
 def _method(

@@ -159,7 +159,12 @@ def arrived(check: Check, view: View, hit: Hit) -> Iterator[Found]:
         graded = Severity.LOW, Confidence.LOW
     if graded is not None:
         name = view.names.called(hit.call).lstrip(":") or "a call"
-        yield Found(hit.call, f"{describe(origin)} reaches {name}", *graded)
+        reason = f"{describe(origin)} reaches {name}"
+        sure = view.flow.source(hit.value, hit.sink.use, believing=True)
+        if sure is None or sure.reach < origin.reach:
+            graded = (None if sure is None else grade(check, sure)) or (Severity.LOW, Confidence.LOW)
+            reason += ", by way of a function of another file whose name says that it checks or cleans"
+        yield Found(hit.call, reason, *graded)
 
 
 def grade(check: Check, origin: Origin) -> tuple[Severity, Confidence] | None:

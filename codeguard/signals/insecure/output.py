@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
 from codeguard.reading.flowscope import sets_header
-from codeguard.reading.flowsinks import Arrival, Sink
-from codeguard.reading.flowvalues import Reach, Use
+from codeguard.reading.flowsinks import Arrival, Hit, Sink
+from codeguard.reading.flowvalues import Origin, Reach, Use
 from codeguard.reading.names import Names
+from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, describe, names
 
@@ -33,6 +34,31 @@ def _is_logger(names: Names, call: ast.Call, name: str) -> bool:
     )
 
 
+def _is_page(names: Names, call: ast.Call, name: str) -> bool:
+    """Whether an answer may be a page: not where it says that it is of another type."""
+    for item in call.keywords:
+        if item.arg in ("content_type", "mimetype", "media_type"):
+            kind = names.text(item.value)
+            return kind is None or "html" in kind.lower() or "svg" in kind.lower()
+    return not name.startswith("aiohttp.") or any(item.arg in ("headers", None) for item in call.keywords)
+
+
+def _shown_as_written(view: View, hit: Hit, origin: Origin) -> bool:
+    """`log.info("%s: %r", name, value)`: what stands at %r shows no line break."""
+    call = hit.call
+    if hit.argument not in call.args[1:]:
+        return False
+    template = view.names.text(call.args[0])
+    if template is None and len(call.args) > 1:
+        template = view.names.text(call.args[1])  # log.log(level, template, …)
+    fields = _FIELD.findall((template or "").replace("%%", ""))
+    index = call.args.index(hit.argument) - (1 if view.names.text(call.args[0]) is not None else 2)
+    return 0 <= index < len(fields) and fields[index] not in "s"
+
+
+_FIELD = lazy(r"%[-+ #0-9.*]{0,9}([a-zA-Z])")
+
+
 def _returned_html(view: View) -> Iterator[Found]:
     for arrival in view.flow.returns:
         if view.flow.entry(arrival.function) is not Reach.REMOTE or not isinstance(arrival.node, ast.Return):
@@ -41,7 +67,12 @@ def _returned_html(view: View) -> Iterator[Found]:
         if origin is None or origin.tag != "input" or origin.reach is not Reach.REMOTE:
             continue
         if arrival.value.built and _writes_markup(view, arrival):
-            yield Found(arrival.node, f"{describe(origin)} is returned as a page, not escaped")
+            sure = view.flow.source(arrival.value, Use.HTML, believing=True)
+            yield Found(
+                arrival.node,
+                f"{describe(origin)} is returned as a page, not escaped",
+                None if sure is not None else Severity.LOW,
+            )
 
 
 def _writes_markup(view: View, arrival: Arrival) -> bool:
@@ -51,8 +82,10 @@ def _writes_markup(view: View, arrival: Arrival) -> bool:
         arrival.node, ast.Return
     ):
         return False
-    if not _plain_answer(view, arrival.node.value):
+    if not _plain_answer(view, arrival.node.value) or _of_other_type(view, arrival.node.value):
         return False
+    if "fastapi" in view.modules and not view.has("htmlresponse"):
+        return False  # what a function returns is sent as JSON
     if view.modules & {"flask", "bottle", "quart", "werkzeug"} and _shown_directly(view, arrival.node.value):
         return True
     return any(
@@ -70,6 +103,19 @@ def _plain_answer(view: View, node: ast.expr | None) -> bool:
             node.func, ast.Attribute
         )
     return isinstance(node, ast.JoinedStr | ast.BinOp | ast.Name | ast.Tuple | ast.Subscript)
+
+
+def _of_other_type(view: View, node: ast.expr | None) -> bool:
+    """Whether an answer of text, status and headers, or one that is made here, says that it is no page."""
+    if isinstance(node, ast.Call):
+        return not _is_page(view.names, node, view.names.called(node))
+    headers = node.elts[-1] if isinstance(node, ast.Tuple) and node.elts else None
+    if not isinstance(headers, ast.Dict):
+        return False
+    return any(
+        str(view.names.text(key)).lower() == "content-type" and "html" not in str(view.names.text(value))
+        for key, value in zip(headers.keys, headers.values, strict=True)
+    )
 
 
 def _shown_directly(view: View, node: ast.expr | None) -> bool:
@@ -99,7 +145,12 @@ def _header_stores(view: View) -> Iterator[Found]:
             continue
         origin = view.flow.source(arrival.value, Use.HEADER)
         if origin is not None and origin.tag == "input" and origin.reach is Reach.REMOTE:
-            yield Found(arrival.node, f"{describe(origin)} is written into a header")
+            sure = view.flow.source(arrival.value, Use.HEADER, believing=True)
+            yield Found(
+                arrival.node,
+                f"{describe(origin)} is written into a header",
+                None if sure is not None else Severity.LOW,
+            )
 
 
 def _raw_headers(names: Names, call: ast.Call, name: str) -> bool:
@@ -128,6 +179,7 @@ CHECKS = (
                 names=_RESPONSES,
                 arguments=(0, "content", "text", "response", "body"),
                 needs_built=True,
+                accepts=_is_page,
             ),
         ),
         look_at_file=_returned_html,
@@ -201,6 +253,7 @@ CHECKS = (
         ),
         sinks=(Sink("log", Use.LOG, methods=_LOGGING, arguments=("*",), accepts=_is_logger),),
         grades=(Severity.MEDIUM, None, None),
+        is_usual=_shown_as_written,
     ),
     Check(
         Rule(
