@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from codeguard.reading.flowtables import ROUTE, ROUTE_OWNERS, VERBS, VIEW_CLASSES
-from codeguard.reading.flowvalues import Origin, Reach, State, Value
+from codeguard.reading.flowtables import REQUEST_CLASSES, ROUTE, ROUTE_OWNERS, VERBS, VIEW_CLASSES
+from codeguard.reading.flowvalues import ALL_USES, TEXT_USES, Origin, Reach, State, Use, Value
 from codeguard.reading.names import Names
 from codeguard.reading.patterns import lazy
 from codeguard.reading.scopes import FunctionNode
@@ -15,6 +15,10 @@ _COMMANDS = lazy(r"^(?:click\.(?:command|option|argument|group)|typer\..*command
 _EVENTS = lazy(
     r"(?:socketio|sio|websocket|mcp|bot)\w*(?:\(\))?\.(?:on|event|tool|resource|prompt|command)$", re.I
 )
+_ERRORS = lazy(r"(?:^|\.)(?:errorhandler|app_errorhandler|exception_handler|error_handler)$")
+_NUMBERS = lazy(r"<(int|float|uuid)(?:\([^)]{0,40}\))?:(\w+)>")
+_ACTIONS = frozenset({"list", "retrieve", "create", "update", "partial_update", "destroy"})
+_BOUNDS = frozenset({"le", "lt", "max_length"})
 _HARMLESS_TYPES = frozenset(
     {"int", "float", "bool", "uuid.UUID", "UUID", "datetime.date", "datetime.datetime"}
 )
@@ -31,7 +35,7 @@ def entry_reach(function: FunctionNode, names: Names) -> Reach:
                 return Reach.REMOTE
             if ROUTE.search(name) and ROUTE_OWNERS.search(_written(called).rpartition(".")[0]):
                 return Reach.REMOTE
-            if _EVENTS.search(name) or _EVENTS.search(_written(called)):
+            if _EVENTS.search(name) or _EVENTS.search(_written(called)) or _ERRORS.search(_written(called)):
                 return Reach.REMOTE
             if name.endswith(
                 ("api_view", "require_http_methods", "require_POST", "require_GET", "csrf_exempt")
@@ -48,6 +52,10 @@ def _by_place(function: FunctionNode, names: Names) -> Reach:
         called = function.name in VERBS or function.name.startswith("do_")
         if called and any(VIEW_CLASSES.search(base) for base in bases):
             return Reach.REMOTE
+        if function.name in _ACTIONS and any(base.endswith("ViewSet") for base in bases):
+            return Reach.REMOTE
+        if _takes_request(function, listed[1:2], names):
+            return Reach.REMOTE
         if any(base.endswith("Servicer") for base in bases) and listed[-1:] == ["context"]:
             return Reach.REMOTE
         return (
@@ -57,7 +65,28 @@ def _by_place(function: FunctionNode, names: Names) -> Reach:
         return Reach.REMOTE
     if listed[:1] == ["request"] and any(name.startswith("django.") for name in _imported(names)):
         return Reach.REMOTE
-    return Reach.CALLER
+    return Reach.REMOTE if _takes_request(function, listed[:1], names) else Reach.CALLER
+
+
+def _takes_request(function: FunctionNode, first: list[str], names: Names) -> bool:
+    """Whether a function takes a request of aiohttp, Starlette or Sanic, as the handlers of these do."""
+    if first != ["request"]:
+        return False
+    argument = next(item for item in function.args.args if item.arg == "request")
+    if argument.annotation is not None:
+        return bool(REQUEST_CLASSES.search(names.resolve(argument.annotation)))
+    imported = [name for name in _imported(names) if name.startswith(("aiohttp.web", "starlette.", "sanic."))]
+    return bool(imported) and isinstance(function, ast.AsyncFunctionDef)
+
+
+def handles_errors(function: ast.AST | None, names: Names) -> bool:
+    """Whether a function answers strangers where another one has failed; its parameter is the exception."""
+    decorators = (
+        function.decorator_list if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else []
+    )
+    return any(
+        _ERRORS.search(_written(item.func if isinstance(item, ast.Call) else item)) for item in decorators
+    )
 
 
 def harmless(argument: ast.arg, names: Names) -> bool:
@@ -69,14 +98,9 @@ def harmless(argument: ast.arg, names: Names) -> bool:
 
 def is_injected(function: FunctionNode, argument: ast.arg, names: Names) -> bool:
     """Whether the framework makes a parameter's value itself (`Depends`), as it does a session of a database."""
-    positional = [*function.args.posonlyargs, *function.args.args]
-    pairs = [
-        *zip(reversed(positional), reversed(function.args.defaults), strict=False),
-        *zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True),
-    ]
-    for each, default in pairs:
-        if each is argument and isinstance(default, ast.Call):
-            return names.called(default).rpartition(".")[2] in ("Depends", "Security")
+    default = _default_of(function, argument)
+    if isinstance(default, ast.Call):
+        return names.called(default).rpartition(".")[2] in ("Depends", "Security")
     annotation = argument.annotation
     if isinstance(annotation, ast.Subscript):
         return any(
@@ -84,6 +108,15 @@ def is_injected(function: FunctionNode, argument: ast.arg, names: Names) -> bool
             for node in getattr(annotation.slice, "elts", [])
         )
     return False
+
+
+def _default_of(function: FunctionNode, argument: ast.arg) -> ast.expr | None:
+    positional = [*function.args.posonlyargs, *function.args.args]
+    pairs = [
+        *zip(reversed(positional), reversed(function.args.defaults), strict=False),
+        *zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True),
+    ]
+    return next((default for each, default in pairs if each is argument), None)
 
 
 def _imported(names: Names) -> list[str]:
@@ -109,10 +142,47 @@ def enter(function: FunctionNode, reach: Reach, names: Names, state: State) -> N
         state.names.pop(argument.arg, None)
         if (method and index == 0 and listed) or argument.arg in ("self", "cls"):
             continue
-        if harmless(argument, names) or is_injected(function, argument, names):
+        if is_injected(function, argument, names) or (argument.arg == "request" and reach is Reach.REMOTE):
             continue
-        if argument.arg == "request" and reach is Reach.REMOTE:
+        clean = _clean(function, argument, reach, names)
+        if clean == ALL_USES:
             continue
         line = getattr(argument, "lineno", 0)
-        origin = Origin(reach, argument.arg, "input", function, argument.arg, line)
-        state.names[argument.arg] = Value(frozenset({origin}))
+        if handles_errors(function, names):
+            origin = Origin(Reach.LOCAL, f"the exception {argument.arg}", "exception", line=line)
+        else:
+            origin = Origin(reach, argument.arg, "input", function, argument.arg, line)
+        state.names[argument.arg] = Value(frozenset({origin}), clean)
+
+
+def _clean(function: FunctionNode, argument: ast.arg, reach: Reach, names: Names) -> frozenset[str]:
+    """Return what a parameter is harmless for by its type, or by the pattern of its route."""
+    if harmless(argument, names):
+        # A number does no harm but by its size, and only where a stranger chooses it.
+        counts = reach is Reach.REMOTE and names.resolve(argument.annotation or argument) == "int"  # type: ignore[arg-type]
+        return TEXT_USES if counts and not _is_bounded(function, argument) else ALL_USES
+    if reach is not Reach.REMOTE:
+        return frozenset()
+    for decorator in function.decorator_list:
+        path = decorator.args[0] if isinstance(decorator, ast.Call) and decorator.args else None
+        for _, name in _NUMBERS.findall(names.text(path) or "") if path is not None else ():
+            if name == argument.arg:
+                return TEXT_USES
+    shape = (
+        names.definition(f":{argument.annotation.id}") if isinstance(argument.annotation, ast.Name) else None
+    )
+    if isinstance(shape, ast.ClassDef) and any(base.endswith("BaseModel") for base in names.bases(shape)):
+        return frozenset({Use.KEYS, Use.NOSQL})
+    return (
+        frozenset({Use.NOSQL})
+        if argument.annotation and names.resolve(argument.annotation) == "str"
+        else frozenset()
+    )
+
+
+def _is_bounded(function: FunctionNode, argument: ast.arg) -> bool:
+    """`count: int = Query(le=100)`, `count: Annotated[int, Query(le=100)]`."""
+    told = [item for item in (argument.annotation, _default_of(function, argument)) if item is not None]
+    return any(
+        isinstance(item, ast.keyword) and item.arg in _BOUNDS for part in told for item in ast.walk(part)
+    )
