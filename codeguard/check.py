@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeguard.behavior import BehaviorChecker, SpecLibrary
-from codeguard.checks import checkable
+from codeguard.checks import checkable, is_test
 from codeguard.chunking import chunk_file
 from codeguard.config import CATALOG, Settings, user_config_dir
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.models import CheckReport, Chunk, SourceFile
 from codeguard.sandbox import Level, Sandbox
 from codeguard.secret import kept_secret
-from codeguard.workspace import Workspace, is_test
+from codeguard.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import gc
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from codeguard.behavior import BehaviorChecker
 from codeguard.catalog import Catalog
@@ -21,7 +21,17 @@ from codeguard.models import CheckReport, Chunk, ChunkKind, SourceFile, Verdict
 
 CHECKED_KINDS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 BATCH = 256
+FAR = "far:"
 Subject = tuple[Chunk, SourceFile]
+Answered = tuple[str | None, CheckReport | None]  # the checker's own key; no report where one is known by it
+
+
+class Elsewhere(Protocol):
+    """Checks functions by workers; `again` runs those as well whose result counts as known."""
+
+    def __call__(self, subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, Answered]]:
+        """Yield each function with its answer."""
+        ...
 
 
 class BehaviorReports:
@@ -29,7 +39,9 @@ class BehaviorReports:
 
     `checker` is a function so that it is built only when something has to be
     run. `budget_s` bounds the time that calls may spend running checks, in
-    seconds; what it leaves untested is counted in `out_of_budget`.
+    seconds; what it leaves untested is counted in `out_of_budget`. `level` is
+    the sandbox level of the epoch: `unsupported` from a weaker sandbox is not
+    remembered.
     """
 
     def __init__(
@@ -38,8 +50,10 @@ class BehaviorReports:
         epoch: str,
         catalog: Catalog | None = None,
         budget_s: float | None = None,
+        level: str = "",
     ) -> None:
         self._checker = checker
+        self._level = level
         self._epoch = epoch
         self._catalog = catalog
         self._budget_s = budget_s
@@ -64,10 +78,17 @@ class BehaviorReports:
         return self._fresh[near]
 
     def prepare(
-        self, subjects: Sequence[Subject], progress: Callable[[int, int], None] = lambda done, total: None
+        self,
+        subjects: Sequence[Subject],
+        progress: Callable[[int, int], None] = lambda done, total: None,
+        elsewhere: Elsewhere | None = None,
     ) -> int:
-        """Run what the cache does not know, in batches over the sandbox's workers; return how many ran."""
-        missing = [subject for subject in subjects if self._cached(self.near_key(*subject)) is None]
+        """Run what the cache does not know, here or by workers; return how many were not known."""
+        by_key = {self.near_key(*subject): subject for subject in subjects}
+        missing = [subject for key, subject in by_key.items() if self._cached(key) is None]
+        if elsewhere is not None:
+            self._run_elsewhere(missing, progress, elsewhere)
+            return len(missing)
         for start in range(0, len(missing), BATCH):
             progress(start, len(missing))
             self._run(missing[start : start + BATCH])
@@ -75,36 +96,50 @@ class BehaviorReports:
         return len(missing)
 
     def _run(self, subjects: Sequence[Subject]) -> None:
-        with _collection_deferred():
-            self._judge(subjects)
+        with collection_deferred():
+            found = judged(self._checker(), subjects, lambda far: self._cached(FAR + far) is not None)
+        self._take(list(zip(subjects, found, strict=True)))
 
-    def _judge(self, subjects: Sequence[Subject]) -> None:
-        checker = self._checker()
-        far_keys = [checker.cache_key(*subject) for subject in subjects]
-        reports: dict[int, CheckReport] = {}
-        for index, far in enumerate(far_keys):
-            known = self._cached(f"far:{far}") if far is not None else None
-            if known is not None:
-                reports[index] = known
-        to_run = [index for index in range(len(subjects)) if index not in reports]
-        reports.update(zip(to_run, checker.check_many([subjects[index] for index in to_run]), strict=True))
-        for index, report in reports.items():
-            self._fresh[self.near_key(*subjects[index])] = report
-        if self._catalog is not None:
-            self._keep(subjects, far_keys, reports)
-
-    def _keep(
-        self, subjects: Sequence[Subject], far_keys: Sequence[str | None], reports: dict[int, CheckReport]
+    def _run_elsewhere(
+        self, missing: Sequence[Subject], progress: Callable[[int, int], None], elsewhere: Elsewhere
     ) -> None:
+        unknown: list[Subject] = []
+        batch: list[tuple[Subject, Answered]] = []
+        for done, answer in enumerate(elsewhere(missing, again=False)):
+            progress(done, len(missing))
+            batch.append(answer)
+            if len(batch) >= BATCH:
+                unknown += self._take(batch)
+                batch = []
+        unknown += self._take(batch)
+        self._take(list(elsewhere(unknown, again=True)))
+        progress(len(missing), len(missing))
+
+    def _take(self, answers: Sequence[tuple[Subject, Answered]]) -> list[Subject]:
+        """Keep reports; return the functions whose result was taken for known and is not."""
         rows: dict[str, dict[str, Any]] = {}
-        for index, report in reports.items():
-            if report.verdict is Verdict.ERROR:
-                continue  # an error of ours may pass: it is never remembered
-            rows[self.near_key(*subjects[index])] = report.to_json()
-            if far_keys[index] is not None:
-                rows[f"far:{far_keys[index]}"] = report.to_json()
-        assert self._catalog is not None
-        self._catalog.put_analyses(rows)
+        unknown = []
+        for subject, (far, fresh) in answers:
+            near = self.near_key(*subject)
+            report = self._cached(f"{FAR}{far}") if fresh is None else fresh
+            if report is None:
+                unknown.append(subject)
+                continue
+            self._fresh[near] = report
+            if not self._lasting(report):
+                continue
+            rows[near] = report.to_json()
+            if far is not None:
+                rows[f"{FAR}{far}"] = report.to_json()
+        if self._catalog is not None:
+            self._catalog.put_analyses(rows)
+        return unknown
+
+    def _lasting(self, report: CheckReport) -> bool:
+        """Say whether a report is remembered: an error of ours may pass, and so may a worker that cannot confine."""
+        if report.verdict is Verdict.ERROR:
+            return False
+        return report.verdict is not Verdict.UNSUPPORTED or report.level >= self._level
 
     def _cached(self, key: str) -> CheckReport | None:
         if key in self._fresh:
@@ -124,8 +159,18 @@ class BehaviorReports:
         return "near:" + hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def judged(
+    checker: BehaviorChecker, subjects: Sequence[Subject], known: Callable[[str], bool]
+) -> list[Answered]:
+    """Return the checker's key of each function, and its report where none is known by that key."""
+    keys = [checker.cache_key(*subject) for subject in subjects]
+    to_run = [index for index, key in enumerate(keys) if key is None or not known(key)]
+    reports = dict(zip(to_run, checker.check_many([subjects[index] for index in to_run]), strict=True))
+    return [(key, reports.get(index)) for index, key in enumerate(keys)]
+
+
 @contextlib.contextmanager
-def _collection_deferred() -> Iterator[None]:
+def collection_deferred() -> Iterator[None]:
     """Put cyclic garbage collection off: it walks the trees of the whole trusted corpus, again and again."""
     was_on = gc.isenabled()
     gc.disable()
@@ -139,3 +184,9 @@ def _collection_deferred() -> Iterator[None]:
 def checkable(chunk: Chunk) -> bool:
     """Say whether a chunk is something the behavior checker looks at: a function or a method."""
     return chunk.kind in CHECKED_KINDS
+
+
+def is_test(path: str) -> bool:
+    """Say whether a trusted path is a test by the usual conventions of pytest and unittest."""
+    *folders, name = path.split("/")
+    return name.startswith("test_") or name.endswith("_test.py") or "tests" in folders

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import asdict
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 from codeguard.acceptance import load_acceptances
 from codeguard.behavior import POLICY_VERSION
-from codeguard.checks import checkable
+from codeguard.checks import FAR, checkable
+from codeguard.cluster import Cluster
+from codeguard.executor import Here, worth_it
 from codeguard.index_report import Convicted, SpecCounts
+from codeguard.judgetasks import Checks, Material, looked
 from codeguard.models import Chunk, SourceFile, Trust
+from codeguard.sandbox import Level
 from codeguard.signals.behavior import CONVICTING
+from codeguard.tasks import Shared
 from codeguard.workspace import Workspace
+
+FILES_A_POOL = 24  # fewer are looked at sooner than processes have started and read the trusted code
+CHECKS_A_POOL = 100
 
 Progress = Callable[[str, int, int], None]
 
@@ -26,27 +37,64 @@ class Judge:
     look into the catalog.
     """
 
-    def __init__(self, workspace: Workspace, progress: Progress) -> None:
+    def __init__(self, workspace: Workspace, progress: Progress, executor: Executor | None = None) -> None:
         self._workspace = workspace
         self._catalog = workspace.catalog
         self._progress = progress
+        self._executor = executor or Here()
+        self._required = Level[workspace.settings.defense.required_level]
         self._enabled = workspace.settings.defense.enable_behavior
         if self._enabled:
-            self._catalog.set_meta("sandbox_level", workspace.sandbox.level.name)
+            self._catalog.set_meta("sandbox_level", self._level().name)
         self._static = workspace.static_evidence(workspace.settings.defense)
         self._version = f"{workspace.epoch}\0{self._static.version}\0{self._enabled}"
 
     def run(self) -> int:
         """Let the static signals look and run the behavior checks that the catalog lacks; return how many ran."""
         missing = [path for path, key in self._untrusted() if self._kept(key) is None]
-        self._static.prepare(self._files(missing))
+        by_workers = worth_it(self._executor, len(missing) >= FILES_A_POOL)
+        self._static.prepare(
+            self._counted(missing),
+            None if isinstance(by_workers, Here) else partial(looked, by_workers, self._shared),
+        )
         if not self._enabled:
             return 0
         subjects = [
             (chunk, file) for file in self._files(missing) for chunk in filter(self._checked, file.chunks)
         ]
-        reports = self._workspace.reports()
-        return reports.prepare(subjects, lambda done, total: self._progress("checks", done, total))
+        by_workers = worth_it(self._executor, len(subjects) >= CHECKS_A_POOL)
+        return self._workspace.reports().prepare(
+            subjects,
+            lambda done, total: self._progress("checks", done, total),
+            None if isinstance(by_workers, Here) else Checks(by_workers, self._shared, self._required),
+        )
+
+    def _level(self) -> Level:
+        """Return the level that checks will run at: on a cluster its workers', not this process's."""
+        if isinstance(self._executor, Cluster):
+            return self._executor.level(self._required)
+        return self._workspace.sandbox.level
+
+    @cached_property
+    def _shared(self) -> Shared:
+        workspace = self._workspace
+        return Material(
+            trusted=None if workspace.manifest is None else workspace.trusted_files(),
+            spec_folders=[Path(folder) for folder in workspace.settings.specs],
+            seed=workspace.seed,
+            required_level=self._required,
+            weights=workspace.settings.defense.weights,
+            signals=self._static.names,
+            version=self._static.version,
+            known=[key.removeprefix(FAR) for key in self._catalog.analysis_keys(FAR)],
+        ).shared()
+
+    def _counted(self, paths: Sequence[str]) -> Iterator[SourceFile]:
+        for done, path in enumerate(paths):
+            self._progress("signals", done, len(paths))
+            yield from self._files([path])
+        if paths:
+            self._progress("signals", len(paths), len(paths))
 
     def convicted(self) -> tuple[Convicted, ...]:
         """Return the functions that the behavior checker convicts."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,16 +63,35 @@ class StaticEvidence:
         rows = self._rows(file).get(_chunk_key(chunk), ())
         return tuple(self._evidence(row) for row in rows)
 
-    def prepare(self, files: Iterable[SourceFile]) -> int:
-        """Look at the files that the catalog does not know yet; return how many."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the signals that are asked."""
+        return tuple(item.name for item in self._signals)
+
+    def prepare(
+        self,
+        files: Iterable[SourceFile],
+        elsewhere: Callable[[Iterable[SourceFile]], Iterator[tuple[SourceFile, Rows | None]]] | None = None,
+    ) -> int:
+        """Look at the files that the catalog does not know yet, here or by workers; return how many.
+
+        `elsewhere` yields each file with what was seen in it, None where a signal failed.
+        """
         if not self._signals:
             return 0
-        missing = 0
+        missing = (file for file in files if self._kept(self._key(file)) is None)
+        looked = self._here(missing) if elsewhere is None else elsewhere(missing)
+        count = 0
+        for file, rows in looked:
+            count += 1
+            if rows is not None:
+                self._keep(file, rows)
+        return count
+
+    def _here(self, files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, Rows | None]]:
         for file in files:
-            if self._kept(self._key(file)) is None:
-                self._look(file)
-                missing += 1
-        return missing
+            rows, failed = self.look(file)
+            yield file, None if failed else rows
 
     def _rows(self, file: SourceFile) -> Rows:
         key = self._key(file)
@@ -80,16 +99,24 @@ class StaticEvidence:
             kept = self._kept(key)
             if len(self._known) >= KEPT_FILES:
                 self._known.clear()
-            self._known[key] = self._look(file) if kept is None else kept
+            if kept is None:
+                kept, failed = self.look(file)
+                if not failed:
+                    self._keep(file, kept)
+            self._known[key] = kept
         return self._known[key]
+
+    def _keep(self, file: SourceFile, rows: Rows) -> None:
+        if self._catalog is not None:
+            self._catalog.put_analyses({self._key(file): {"chunks": rows}})
 
     def _kept(self, key: str) -> Rows | None:
         value = self._catalog.analysis(key) if self._catalog is not None else None
         chunks = value.get("chunks") if value is not None else None
         return chunks if isinstance(chunks, dict) else None
 
-    def _look(self, file: SourceFile) -> Rows:
-        """Let the signals look at a file; a file on which one fails is not kept."""
+    def look(self, file: SourceFile) -> tuple[Rows, bool]:
+        """Return what the signals see in a file, and whether one failed: that is not to be kept."""
         rows: dict[str, list[dict[str, Any]]] = {}
         view = Reading(file)
         failed = False
@@ -101,9 +128,7 @@ class StaticEvidence:
                 seen = [(chunk, _failure(signal, error)) for chunk in file.chunks]
             for chunk, row in seen:
                 rows.setdefault(_chunk_key(chunk), []).append(row)
-        if self._catalog is not None and not failed:
-            self._catalog.put_analyses({self._key(file): {"chunks": rows}})
-        return rows
+        return rows, failed
 
     @functools.cached_property
     def _context(self) -> Context:

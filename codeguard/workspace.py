@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 
 from codeguard.behavior import POLICY_VERSION, BehaviorChecker, SpecLibrary
 from codeguard.catalog import Catalog
-from codeguard.checks import BehaviorReports
+from codeguard.checks import BehaviorReports, is_test
 from codeguard.chunking import CHUNKER_ID
 from codeguard.config import CATALOG, DefenseConfig, Settings, user_config_dir
 from codeguard.errors import CodeguardError, EmbeddingError, StoreError
@@ -289,7 +289,8 @@ class Workspace:
 
     def reports(self, budget_s: float | None = None) -> BehaviorReports:
         """Return the source of behavior reports for the current epoch."""
-        return BehaviorReports(lambda: self.checker, self.epoch, self.catalog, budget_s)
+        level = self.catalog.meta("sandbox_level") or ""
+        return BehaviorReports(lambda: self.checker, self.epoch, self.catalog, budget_s, level)
 
     @contextlib.contextmanager
     def writing(self, waiting: Callable[[], None] | None = None) -> Iterator[bool]:
@@ -373,9 +374,3 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 def _digests(file: SourceFile) -> tuple[str, ...]:
     return tuple(chunk.sha256 for chunk in file.chunks)
-
-
-def is_test(path: str) -> bool:
-    """Say whether a trusted path is a test by the usual conventions of pytest and unittest."""
-    *folders, name = path.split("/")
-    return name.startswith("test_") or name.endswith("_test.py") or "tests" in folders

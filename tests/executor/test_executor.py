@@ -14,9 +14,11 @@ from codeguard.chunking import chunk_file
 from codeguard.chunktasks import chunked
 from codeguard.config import Settings
 from codeguard.errors import ConfigError, MissingExtraError
-from codeguard.executor import Here, Processes, WorkerError, open_executor, spread
+from codeguard.executor import Here, open_executor, spread
 from codeguard.guard import CodeGuard
 from codeguard.models import Skipped
+from codeguard.processes import Processes
+from codeguard.tasks import WorkerError
 
 TESTS = Path(__file__).parent
 
