@@ -36,6 +36,7 @@ class PlainProcess:
     """Has the interface of a zygote and starts an interpreter for each job."""
 
     level = Level.L0
+    core: int | None = None
 
     def __init__(self, kind: Kind, without: frozenset[str]) -> None:
         self.kind = kind
@@ -50,6 +51,9 @@ class PlainProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._output: IO[bytes] | None = None
         self._cap = 0
+
+    def greet(self) -> None:
+        """Do nothing: an interpreter starts with each job."""
 
     def fileno(self) -> int:
         """Return a number of its own; there is nothing to wait on."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import select
-import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -19,9 +17,8 @@ from codeguard.sandbox.jobs import Request, refusal, request, result
 from codeguard.sandbox.lines import Answer, ZygoteDiedError
 from codeguard.sandbox.model import Job, JobResult, Layer, Level, Status
 from codeguard.sandbox.plain import PlainProcess
-from codeguard.sandbox.zygotes import Kind, Zygote
-
-Worker = Zygote | PlainProcess
+from codeguard.sandbox.roster import Roster, Worker
+from codeguard.sandbox.zygotes import Kind
 
 _AHEAD = 8  # finished results a worker that may wait for an earlier one
 
@@ -46,7 +43,8 @@ class Sandbox:
     Processes start with the first job. Below `level_required` every job is
     answered `unsupported`. `cache_dir` keeps compiled code from one session
     to the next, authenticated with `cache_key`; without a key it stays in
-    memory. `without` leaves layers out, to measure and to test them one by
+    memory. `zygotes` is how many of a kind there may be, None for as many as
+    the cores make use of. `without` leaves layers out, to measure and to test them one by
     one; the level then says so. Safe to use from several threads; each job
     holds one of the `workers` zygotes while it runs.
     """
@@ -58,6 +56,7 @@ class Sandbox:
         cache_dir: Path | None = None,
         *,
         cache_key: bytes | None = None,
+        zygotes: int | None = None,
         without: frozenset[str] = frozenset(),
     ) -> None:
         if workers < 1:
@@ -65,10 +64,7 @@ class Sandbox:
         self.level_required = level_required
         self._workers = workers
         self._without = frozenset(without)
-        self._changed = threading.Condition()
-        self._idle: list[Worker] = []  # the longest unused first
-        self._running = 0
-        self._closed = False
+        self._roster = Roster(workers, zygotes, self._without)
         self._known: tuple[Level, tuple[Layer, ...]] | None = None
         self._codes = CodeCache(cache_dir, cache_key)
 
@@ -82,12 +78,7 @@ class Sandbox:
 
     def close(self) -> None:
         """End every zygote; a job under way in another thread ends first."""
-        with self._changed:
-            self._closed = True
-            idle, self._idle = self._idle, []
-            self._changed.notify_all()
-        for zygote in idle:
-            zygote.close()
+        self._roster.close()
 
     @property
     def level(self) -> Level:
@@ -148,15 +139,14 @@ class Sandbox:
         finally:
             for flight in flying.values():
                 if flight.zygote is not None:
-                    flight.zygote.close()
-                self._release(None)
+                    self._roster.drop(flight.zygote)
 
     def _preflight(self) -> tuple[Level, tuple[Layer, ...]]:
         if self._known is None:
             try:
-                zygote = self._acquire(Kind(0, False), wait=True)
+                zygote = self._take(Kind(0, False), wait=True)
                 assert zygote is not None
-                self._release(zygote)
+                self._roster.give_back(zygote)
             except SandboxError as error:
                 return Level.L0, (Layer("zygote", False, str(error)),)
         assert self._known is not None
@@ -170,14 +160,14 @@ class Sandbox:
             flight.result = JobResult(Status.UNSUPPORTED, Level.L0, job.tier, detail=reason)
             return False
         try:
-            zygote = self._acquire(flight.kind, wait)
+            zygote = self._take(flight.kind, wait)
         except SandboxError as error:
             flight.result = JobResult(Status.UNSUPPORTED, Level.L0, job.tier, detail=str(error))
             return False
         if zygote is None:
             return False
         if zygote.level < self.level_required:
-            self._release(zygote)
+            self._roster.give_back(zygote)
             missing = ", ".join(layer.name for layer in zygote.layers if not layer.engaged)
             detail = (
                 f"the sandbox reaches {zygote.level.name}, {self.level_required.name} is required; "
@@ -194,8 +184,7 @@ class Sandbox:
             self._failed(flight, zygote, error)
             return False
         except BaseException:
-            zygote.close()
-            self._release(None)
+            self._roster.drop(zygote)
             raise
         flight.zygote, flight.until = zygote, time.monotonic() + job.limits.wall_s
         return True
@@ -214,10 +203,9 @@ class Sandbox:
             self._failed(flight, zygote, error)
             return
         except BaseException:  # interrupted: what the pipe holds belongs to nobody
-            zygote.close()
-            self._release(None)
+            self._roster.drop(zygote)
             raise
-        self._release(zygote)
+        self._roster.give_back(zygote)
 
     def _result(self, flight: _Flight, zygote: Worker, answer: Answer) -> JobResult:
         assert flight.request is not None
@@ -225,8 +213,7 @@ class Sandbox:
         return result(flight.job, zygote.level, flight.request, answer, self._codes, wall_s)
 
     def _failed(self, flight: _Flight, zygote: Worker, error: ZygoteDiedError) -> None:
-        zygote.close()
-        self._release(None)
+        self._roster.drop(zygote)
         if flight.tries >= 2:
             detail = f"the zygote failed twice: {error}"
             wall_s = time.monotonic() - flight.start
@@ -234,53 +221,15 @@ class Sandbox:
                 Status.NO_SIGNAL, zygote.level, flight.job.tier, detail=detail, wall_s=wall_s
             )
 
-    def _acquire(self, kind: Kind, wait: bool) -> Worker | None:
-        """Take an idle zygote of a kind or start one; None where every worker is busy and `wait` is not."""
-        spare: list[Worker] = []
-        with self._changed:
-            while not self._closed and self._running >= self._workers:
-                if not wait:
-                    return None
-                self._changed.wait()
-            if self._closed:
-                raise SandboxError("the sandbox is closed")
-            self._running += 1
-            for index in reversed(range(len(self._idle))):
-                if self._idle[index].kind == kind:
-                    return self._idle.pop(index)
-            while len(self._idle) >= 3 * self._workers:
-                spare.append(self._idle.pop(0))
-        try:
-            for zygote in spare:
-                zygote.close()
-            made = _start(kind, self._without)
-        except BaseException:
-            self._release(None)
-            raise
-        self._known = (made.level, made.layers)
-        return made
-
-    def _release(self, zygote: Worker | None) -> None:
-        """Give a worker's place back, with its zygote where that still lives."""
-        with self._changed:
-            self._running -= 1
-            if zygote is not None and not self._closed:
-                self._idle.append(zygote)
-                zygote = None
-            self._changed.notify()
+    def _take(self, kind: Kind, wait: bool) -> Worker | None:
+        zygote = self._roster.take(kind, wait)
         if zygote is not None:
-            zygote.close()
+            self._known = (zygote.level, zygote.layers)
+        return zygote
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
             self.close()
-
-
-def _start(kind: Kind, without: frozenset[str]) -> Worker:
-    """Start a zygote, or its stand-in where the system cannot fork."""
-    if "zygote" in without or not hasattr(os, "fork"):
-        return PlainProcess(kind, without)
-    return Zygote(kind, without)
 
 
 def _ready(flying: dict[int, _Flight]) -> list[int]:

@@ -47,16 +47,25 @@ def restricted_python_home() -> str:
 
 
 class Zygote:
-    """One confined interpreter that forks a child a job; used by one thread at a time."""
+    """One confined interpreter that forks a child a job; used by one thread at a time.
 
-    def __init__(self, kind: Kind, without: frozenset[str]) -> None:
+    It starts while the caller goes on, and serves once `greet` has returned. With a `core` it and
+    its children keep to that one.
+    """
+
+    level = Level.L0
+    layers: tuple[Layer, ...] = ()
+
+    def __init__(self, kind: Kind, without: frozenset[str], core: int | None = None) -> None:
         self.kind = kind
+        self.core = core
         ours, theirs = socket.socketpair()
         options = {
             "control": theirs.fileno(),
             "site": restricted_python_home(),
             "wide": kind.wide,
             "without": sorted(without),
+            "cores": [] if core is None else [core],
         }
         with theirs:
             # -P, -s, -S: nothing of the user's or the directory's is imported; an empty
@@ -67,7 +76,8 @@ class Zygote:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                env={"PYTHONHASHSEED": str(kind.hash_seed)},
+                # what the libraries need of each other is looked up at once, not in every child
+                env={"PYTHONHASHSEED": str(kind.hash_seed), "LD_BIND_NOW": "1"},
                 cwd="/",
             )
         self._group = None
@@ -80,6 +90,15 @@ class Zygote:
         self._limits = (0.0, 0)  # of the children that wait
         self._asked = self._told = 0  # burials
         self._last = (0, 0.0)
+
+    def ready(self) -> bool:
+        """Whether it has said something since its start, or ended."""
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def greet(self) -> None:
+        """Wait until it has started, and learn its level; SandboxError where it does not start."""
         try:
             hello = json.loads(self._receive_frame(time.monotonic() + _START_S))
             if "error" in hello:

@@ -135,7 +135,7 @@ def main() -> int:
                     os.kill(random.Random(done).choice(victims), signal.SIGKILL)
                     killed += 1
             if done % max(1, arguments.checks // 50) == 0:
-                zygotes = [zygote for zygote in sandbox._idle if isinstance(zygote, Zygote)]
+                zygotes = [zygote for zygote in sandbox._roster.idle() if isinstance(zygote, Zygote)]
                 largest = max(
                     (resident(pid) for z in zygotes for pid in (z.pid, *children(z.pid))), default=0
                 )

@@ -54,7 +54,7 @@ def killer(sandbox: Sandbox, done: threading.Event) -> None:
     for _ in range(15):
         if done.wait(0.05):
             return
-        for zygote in list(sandbox._idle):
+        for zygote in list(sandbox._roster.idle()):
             if isinstance(zygote, Zygote):
                 os.kill(zygote.pid, signal.SIGKILL)
 
@@ -77,7 +77,7 @@ def test_no_verdict_is_lost_or_doubled_when_zygotes_are_killed() -> None:
 def test_a_zygote_that_stops_is_replaced() -> None:
     with Sandbox(Level.L1) as sandbox:
         assert sandbox.run(numbered(1)).calls[0].value == 1
-        (zygote,) = sandbox._idle
+        (zygote,) = sandbox._roster.idle()
         assert isinstance(zygote, Zygote)
         serving = Path(f"/proc/{zygote.pid}/task/{zygote.pid}/children").read_text().split()
         for pid in [zygote.pid, *map(int, serving)]:
@@ -85,14 +85,14 @@ def test_a_zygote_that_stops_is_replaced() -> None:
         # children that wait already still do their work; who stopped is found out when it owes an answer
         for number in range(2, 8):
             assert sandbox.run(numbered(number)).calls[0].value == number
-        assert zygote not in sandbox._idle
+        assert zygote not in sandbox._roster.idle()
 
 
 def test_closing_leaves_no_process_and_no_descriptor() -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     sandbox = Sandbox(Level.L1, workers=2)
     list(sandbox.run_many(map(numbered, range(4))))
-    pids = [zygote.pid for zygote in sandbox._idle if isinstance(zygote, Zygote)]
+    pids = [zygote.pid for zygote in sandbox._roster.idle() if isinstance(zygote, Zygote)]
     assert pids
     sandbox.close()
     assert len(list(Path("/proc/self/fd").iterdir())) == before
@@ -101,7 +101,7 @@ def test_closing_leaves_no_process_and_no_descriptor() -> None:
 
 
 def test_constructing_starts_nothing() -> None:
-    assert Sandbox(workers=3)._idle == []
+    assert Sandbox(workers=3)._roster.idle() == ()
     with pytest.raises(SandboxError, match="1 or more"):
         Sandbox(workers=0)
 
@@ -153,3 +153,49 @@ def test_code_on_disk_is_believed_only_with_its_seal(tmp_path: Path) -> None:
 
 def test_the_key_of_code_depends_on_all_that_made_it() -> None:
     assert len({code_key(text, tier) for text in ("a", "b") for tier in Tier}) == 4
+
+
+def test_another_zygote_takes_turns_once_there_is_work_for_it() -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one core: one zygote")
+    with Sandbox(Level.L1) as sandbox:
+        for number in range(400):
+            assert sandbox.run(numbered(number)).calls[0].value == number
+            if len(sandbox._roster.idle()) == 2:
+                break
+        first, second = sandbox._roster.idle()
+        sandbox.run(numbered(1))
+        assert sandbox._roster.idle() == (second, first)
+
+
+def test_no_more_zygotes_than_asked_for() -> None:
+    with Sandbox(Level.L1, zygotes=1) as sandbox:
+        for number in range(150):
+            sandbox.run(numbered(number))
+        assert len(sandbox._roster.idle()) == 1
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_zygotes_keep_to_a_core_each_where_the_sandbox_uses_all(cores: int) -> None:
+    usable = sorted(os.sched_getaffinity(0))
+    if len(usable) < cores:
+        pytest.skip("too few cores")
+    given = usable[:cores]
+    os.sched_setaffinity(0, given)
+    try:
+        with Sandbox(Level.L1, workers=2) as sandbox:
+            assert all(
+                result.status is Status.COMPLETED for result in sandbox.run_many(map(numbered, range(20)))
+            )
+            held = [
+                sorted(os.sched_getaffinity(pid))
+                for zygote in sandbox._roster.idle()
+                if isinstance(zygote, Zygote)
+                for pid in map(
+                    int, Path(f"/proc/{zygote.pid}/task/{zygote.pid}/children").read_text().split()
+                )
+            ]
+            assert sorted(held) == ([[core] for core in given] if cores > 1 else [given] * 2)
+        assert sorted(os.sched_getaffinity(0)) == given
+    finally:
+        os.sched_setaffinity(0, usable)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from codeguard.sandbox import decoding
 from codeguard.sandbox.inside import wire
-from codeguard.sandbox.inside.codec import Encoder, TooLargeError
+from codeguard.sandbox.inside.codec import Encoder, TooLargeError, types_by_repr
 from codeguard.sandbox.model import Iteration, Opaque
 
 LEAVES = st.one_of(
@@ -41,7 +41,7 @@ VALUES = st.recursive(
 
 
 def there_and_back(value: object) -> object:
-    return decoding.value(json.loads(json.dumps(Encoder(1 << 20).encode(value))))
+    return decoding.value(json.loads(json.dumps(Encoder(1 << 20, types_by_repr()).encode(value))))
 
 
 def same(left: object, right: object) -> bool:
@@ -151,7 +151,7 @@ def test_a_value_within_itself_is_a_cycle() -> None:
 @pytest.mark.parametrize("value", [list(range(100)), "x" * 2000, b"x" * 1000, 1 << 10000, {"k": "v" * 900}])
 def test_a_value_beyond_the_budget_is_refused(value: object) -> None:
     with pytest.raises(TooLargeError):
-        Encoder(500).encode(value)
+        Encoder(500, types_by_repr()).encode(value)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ _BY_REPR = frozenset(
 )
 
 
-def _by_repr() -> frozenset[type]:
+def types_by_repr() -> frozenset[type]:
     """Return the types themselves: a class of the code under test can borrow their name and module."""
     named = (getattr(sys.modules.get(module), name, None) for module, name in _BY_REPR)
     kinds = {kind for kind in named if isinstance(kind, type)} | {type(...), type(NotImplemented)}
@@ -71,10 +71,10 @@ class TooLargeError(Exception):
 class Encoder:
     """Encodes the values of one job; `budget` is how many bytes of JSON are left, roughly."""
 
-    def __init__(self, budget: int) -> None:
+    def __init__(self, budget: int, by_repr: frozenset[type]) -> None:
         self.budget = budget
         self._open: set[int] = set()
-        self._by_repr = _by_repr()  # now, before the code under test runs
+        self._by_repr = by_repr
 
     def encode(self, value: object, depth: int = 0) -> Any:
         """Return the JSON form of a value; TooLargeError where it is too long or too deep."""

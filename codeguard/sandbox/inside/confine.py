@@ -47,14 +47,14 @@ class Confinement:
         """Whether a layer is engaged."""
         return self.layers.get(name, (False, ""))[0]
 
-    def enter_child(self, cpu_s: float, memory_bytes: int, filtered: bool = True) -> None:
+    def enter_child(self, bounds: limits.Bounds, filtered: bool = True) -> None:
         """Confine a freshly forked child, leaving it the descriptors `wire.RESULT` and `wire.JOB` only."""
         if self.rules >= 0:  # a domain of its own: no signal from one child to another
             kernel.landlock_restrict(self.rules)
         os.closerange(0, wire.RESULT)
         os.closerange(wire.JOB + 1, _MAX_DESCRIPTORS)
         if "rlimits" not in self.without:
-            limits.limit_child(cpu_s, memory_bytes)
+            limits.apply(bounds)
         if not self.holds("namespaces") and sys.platform == "linux":
             # no pid namespace that would end with the zygote
             kernel.prctl(kernel.PR_SET_PDEATHSIG, 9)
@@ -93,7 +93,7 @@ def confine(without: frozenset[str], control: int) -> Confinement:
     def ready() -> str:
         confinement.filter = kernel.Filter(bpf.child_filter(machine, wire.RESULT, wire.JOB))
         found = probe.ask(
-            lambda: confinement.enter_child(1.0, _PROBE_MEMORY),
+            lambda: confinement.enter_child(limits.child_limits(1.0, _PROBE_MEMORY)),
             lambda: probe.acts(machine, kernel.raw),
         )
         if not found or not probe.refused(found):
@@ -102,7 +102,7 @@ def confine(without: frozenset[str], control: int) -> Confinement:
 
     def limit() -> str:
         found = probe.ask(
-            lambda: confinement.enter_child(1.0, _PROBE_MEMORY, filtered=False),
+            lambda: confinement.enter_child(limits.child_limits(1.0, _PROBE_MEMORY), filtered=False),
             lambda: {"": ""} | probe.limited(machine, kernel.raw, _PROBE_MEMORY),
         )
         if found != {"": ""}:

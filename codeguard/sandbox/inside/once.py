@@ -27,7 +27,7 @@ def main(options: dict[str, Any]) -> None:
     world.forget_paths()
     if limits is not None:
         limits.limit_zygote(files=True)
-        limits.limit_child(cpu_s, memory_bytes)
+        limits.apply(limits.child_limits(cpu_s, memory_bytes))
     try:
         runner.run(payload, writer(result))
     finally:

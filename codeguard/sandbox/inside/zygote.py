@@ -6,13 +6,14 @@ comes out passes the zygote by. So there is nothing of one check in its memory
 that the next child could inherit.
 
 Children are forked ahead: a child confines itself, waits on its own pipe, and
-is there when its job comes. At the time of its fork the zygote holds no
-descriptor of any other child.
+is there when its job comes; meanwhile it rehearses with a job of our own. At
+the time of its fork the zygote holds no descriptor of any other child.
 """
 
 from __future__ import annotations
 
 import _socket
+import contextlib
 import gc
 import json
 import os
@@ -22,9 +23,17 @@ from typing import Any
 from . import confine, limits, modules, wire, world
 from .runner import Runner, writer
 
+if sys.platform == "linux":
+    from .kernel import fork
+else:
+    from os import fork
+
 
 def main(options: dict[str, Any]) -> None:
     """Load, confine, report the layers, then serve until the control socket closes."""
+    if options["cores"]:
+        with contextlib.suppress(OSError):  # slower elsewhere, no worse
+            os.sched_setaffinity(0, options["cores"])
     control = _apart(options["control"])
     line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, control)  # asks what the filter forbids
     try:
@@ -81,9 +90,10 @@ def serve(line: _socket.socket, runner: Runner, confinement: confine.Confinement
             _, status, usage = os.wait4(child, 0)
             _send(_CONTROL, wire.REPLY.pack(status, usage.ru_utime + usage.ru_stime))
         if passed:
-            child = os.fork()
+            bounds = limits.child_limits(cpu_s, memory_bytes)
+            child = fork()
             if child == 0:
-                _live(runner, confinement, cpu_s, memory_bytes)
+                _live(runner, confinement, bounds)
             os.closerange(wire.RESULT, wire.JOB + 1)
             waiting.append(child)
 
@@ -92,10 +102,11 @@ _SIGKILL = 9
 _CONTROL = wire.JOB + 1
 
 
-def _live(runner: Runner, confinement: confine.Confinement, cpu_s: float, memory_bytes: int) -> None:
-    """Be the child: confine, wait for the job, run it, end. Never returns."""
+def _live(runner: Runner, confinement: confine.Confinement, bounds: limits.Bounds) -> None:
+    """Be the child: confine, rehearse, wait for the job, run it, end. Never returns."""
     try:
-        confinement.enter_child(cpu_s, memory_bytes)
+        confinement.enter_child(bounds)
+        runner.rehearse()
         payload = _job()
         os.close(wire.JOB)
         gc.enable()

@@ -32,7 +32,8 @@ class Range:
         become_subreaper()
         self.arena = Arena()
         os.environ[SECRET_NAME] = self.arena.secret
-        self.sandbox = Sandbox(level_required=Level.L0 if without else Level.L2, without=without)
+        # one zygote: what an attack leaves in it, the next check meets
+        self.sandbox = Sandbox(level_required=Level.L0 if without else Level.L2, without=without, zygotes=1)
         self.others = descendants(os.getpid())
         self.probes: dict[tuple[str, Tier], object] = {}
         # Both kinds of zygote run before anything hostile does: starting one takes time.
@@ -147,7 +148,7 @@ class Range:
 
     def _expected(self) -> int:
         engaged = {layer.name for layer in self.sandbox.layers() if layer.engaged}
-        return len(self.sandbox._idle) * ((2 if "namespaces" in engaged else 1) + SPARE)
+        return len(self.sandbox._roster.idle()) * ((2 if "namespaces" in engaged else 1) + SPARE)
 
     def _renew(self) -> None:
         """Start again after an attack got through, so that its traces are not counted twice."""

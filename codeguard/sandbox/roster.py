@@ -1,0 +1,169 @@
+"""Which zygotes a sandbox has: who works, who is idle, and when another one is started.
+
+A zygote that has just served needs a moment to bury its child and to make the
+next. So there are more zygotes of a kind than workers, where there are cores
+for them, and they take turns; the others are started in the background once
+there is enough work for them. Where the sandbox means to use every core, each
+zygote keeps to one: what its children need stays in that core's caches.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import Counter
+
+from codeguard.errors import SandboxError
+from codeguard.sandbox.plain import PlainProcess
+from codeguard.sandbox.zygotes import Kind, Zygote
+
+Worker = Zygote | PlainProcess
+
+_PAYS_FROM = 50  # jobs of a kind, from which on another zygote is worth its start
+_KINDS = 3  # of zygotes that are kept while they are idle
+
+
+class Roster:
+    """Lends each worker to one job at a time, at most `workers` at once; safe to use from several threads.
+
+    `zygotes` is how many of a kind there may be at most, None for two a worker
+    and no more than cores; there are always as many as workers at work.
+    """
+
+    def __init__(self, workers: int, zygotes: int | None, without: frozenset[str]) -> None:
+        self._workers = workers
+        self._zygotes = zygotes
+        self._without = without
+        self._changed = threading.Condition()
+        self._idle: list[Worker] = []  # the longest unused first
+        self._lent: list[Worker] = []
+        self._starting: list[Zygote] = []
+        self._served: Counter[Kind] = Counter()
+        self._closed = False
+
+    def idle(self) -> tuple[Worker, ...]:
+        """Return who waits for a job, the longest unused first."""
+        return tuple(self._idle)
+
+    def take(self, kind: Kind, wait: bool) -> Worker | None:
+        """Lend a worker of a kind, started if there is none; None where all are busy and `wait` is not.
+
+        Raises SandboxError where none can be started, or the roster is closed.
+        """
+        with self._changed:
+            while not self._closed and len(self._lent) >= self._workers:
+                if not wait:
+                    return None
+                self._changed.wait()
+            if self._closed:
+                raise SandboxError("the sandbox is closed")
+            self._welcome()
+            chosen = self._choose(kind)
+            surplus = [] if chosen is not None else self._surplus()
+            worker = self._start(kind) if chosen is None else chosen
+            self._lent.append(worker)
+            self._reinforce(kind)
+        for other in surplus:
+            other.close()
+        if chosen is None:
+            try:
+                worker.greet()
+            except BaseException:
+                self.drop(worker)
+                raise
+        return worker
+
+    def give_back(self, worker: Worker) -> None:
+        """Take a worker back that can serve again."""
+        with self._changed:
+            self._lent.remove(worker)
+            if not self._closed:
+                self._idle.append(worker)
+                self._changed.notify()
+                return
+        worker.close()
+
+    def drop(self, worker: Worker) -> None:
+        """Take a worker back that cannot serve any more, and end it."""
+        try:
+            worker.close()
+        finally:
+            with self._changed:
+                self._lent.remove(worker)
+                self._changed.notify()
+
+    def close(self) -> None:
+        """End every worker that is idle, and each that is lent once it comes back."""
+        with self._changed:
+            self._closed = True
+            ended = [*self._idle, *self._starting]
+            self._idle, self._starting = [], []
+            self._changed.notify_all()
+        for worker in ended:
+            worker.close()
+
+    def _choose(self, kind: Kind) -> Worker | None:
+        """Return the longest unused of a kind, of those on the core with the least to do."""
+        fitting = [worker for worker in self._idle if worker.kind == kind]
+        if not fitting:
+            return None
+        busy = Counter(worker.core for worker in self._lent)
+        chosen = min(fitting, key=lambda worker: busy[worker.core])
+        self._idle.remove(chosen)
+        self._served[kind] += 1
+        return chosen
+
+    def _surplus(self) -> list[Worker]:
+        """Make room for another worker."""
+        least = len(self._idle) - _KINDS * self._most() + 1
+        ended, self._idle = self._idle[: max(0, least)], self._idle[max(0, least) :]
+        return ended
+
+    def _start(self, kind: Kind) -> Worker:
+        if "zygote" in self._without or not hasattr(os, "fork"):
+            return PlainProcess(kind, self._without)
+        return Zygote(kind, self._without, self._core(kind))
+
+    def _reinforce(self, kind: Kind) -> None:
+        """Start another zygote of a kind that there is work for, without waiting for it."""
+        if self._served[kind] < _PAYS_FROM or len(self._of(kind)) >= self._most():
+            return
+        self._served[kind] = 0  # one at a time
+        with contextlib.suppress(SandboxError, OSError):  # what there is can do the work
+            worker = self._start(kind)
+            if isinstance(worker, Zygote):
+                self._starting.append(worker)
+
+    def _welcome(self) -> None:
+        """Count those in that have started meanwhile."""
+        for worker in [worker for worker in self._starting if worker.ready()]:
+            self._starting.remove(worker)
+            try:
+                worker.greet()
+            except SandboxError:
+                worker.close()
+            else:
+                self._idle.insert(0, worker)
+
+    def _of(self, kind: Kind) -> list[Worker]:
+        return [worker for worker in (*self._idle, *self._lent, *self._starting) if worker.kind == kind]
+
+    def _most(self) -> int:
+        wanted = min(len(_cores()), 2 * self._workers) if self._zygotes is None else self._zygotes
+        return max(self._workers, wanted)
+
+    def _core(self, kind: Kind) -> int | None:
+        """Return the core that the next zygote of a kind keeps to, None where it may use them all."""
+        cores = _cores()
+        if len(cores) < 2 or self._workers < len(cores) or not hasattr(os, "sched_setaffinity"):
+            return None
+        taken = Counter(worker.core for worker in self._of(kind))
+        return min(cores, key=lambda core: taken[core])
+
+
+def _cores() -> list[int]:
+    """Return the cores that this process may use now."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
