@@ -41,14 +41,8 @@ class C:
         self.n = 1
 """
 
-_REHEARSAL = """
-def f(words, n=2):
-    found = {}
-    for index, word in enumerate(words):
-        if word not in found and index < n:
-            found[word] = [len(word.strip()), (index, None)]
-    return found
-"""
+# as little as every job does: a page that only some jobs write to is better left to those
+_REHEARSAL = "def f(a, b):\n    return [a, b]\n"
 
 _encoder = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
     None, str, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, False
@@ -310,7 +304,7 @@ def _warm_payload(restricted: bool) -> bytes:
 
 
 _REHEARSAL_PAYLOAD = marshal.dumps(
-    (_REHEARSAL, None, True, [("", "f", marshal.dumps(((["a", "b", "a"],), {})))], WORLD, "", 1 << 18, True)
+    (_REHEARSAL, None, True, [("", "f", marshal.dumps(((1, "a"), {})))], WORLD, "", 1 << 18, True)
 )
 
 
