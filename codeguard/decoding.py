@@ -24,7 +24,8 @@ _MARKS: tuple[tuple[bytes, str], ...] = (
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)")
 _BLANK_OR_COMMENT = re.compile(rb"^[ \t\f]*(?:#.*)?$")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
-_COOKIE_BYTES = 4096
+_SHEBANG = re.compile(rb"#![^\r\n]*(?:python|pypy)", re.IGNORECASE)
+PYTHON_SUFFIXES = (".py", ".pyw", ".pyi", ".pyx", ".pxd")
 
 # A declared codec is the attacker's choice of a function to run over the file. Only character sets in
 # which ASCII bytes mean ASCII are decoded: nothing that unpacks (zlib), rewrites (rot13), hides code in
@@ -69,7 +70,7 @@ class DecodedText:
 def read_text(data: bytes, name: str) -> DecodedText:
     """Decode a file: by its byte order mark, a Python file's coding comment, as UTF-8, else as cp1252 or latin-1.
 
-    `name` decides whether a coding comment counts (PEP 263): it does in Python files only.
+    A coding comment counts (PEP 263) in Python files only, which are told by `name` or by their `#!` line.
 
     Raises:
         CorpusError: the coding comment names a codec that is not a plain character set.
@@ -78,7 +79,8 @@ def read_text(data: bytes, name: str) -> DecodedText:
         if data.startswith(mark):
             decoded = _decode(data, encoding, len(mark))
             return decoded or _guess(data, f"not valid {encoding} despite its byte order mark")
-    declared = _declared(data) if name.lower().endswith((".py", ".pyw", ".pyi")) else ""
+    is_python = name.lower().endswith(PYTHON_SUFFIXES) or _SHEBANG.match(data) is not None
+    declared = _declared(data) if is_python else ""
     if declared:
         codec = _canonical(declared)
         if codec not in DECLARABLE:
@@ -166,13 +168,16 @@ def _guess(data: bytes, why: str) -> DecodedText:
 
 
 def _declared(data: bytes) -> str:
-    lines = _LINE_END.split(data[:_COOKIE_BYTES], maxsplit=2)
-    for line in lines[:2]:
+    start = 0
+    for _ in range(2):
+        ended = _LINE_END.search(data, start)
+        line = data[start : len(data) if ended is None else ended.start()]
         match = _COOKIE.match(line)
         if match:
             return match.group(1).decode("ascii")
-        if not _BLANK_OR_COMMENT.match(line):
+        if ended is None or not _BLANK_OR_COMMENT.match(line):
             return ""
+        start = ended.end()
     return ""
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from codeguard.auditing import notread
 from codeguard.auditing.collection import Collector
 from codeguard.auditing.deadline import DeadlineError, deadline
 from codeguard.auditing.ignores import RULE as IGNORE
@@ -17,7 +18,7 @@ from codeguard.chunking import chunk_file
 from codeguard.discovery import FoundFile, read_file
 from codeguard.errors import CodeguardError, CorpusError
 from codeguard.findings import FINGERPRINT_LINES, Finding, Place, digest_of_lines
-from codeguard.models import Chunk, ChunkKind, SourceFile
+from codeguard.models import Chunk, ChunkKind, Severity, SourceFile
 from codeguard.reading import Reading
 from codeguard.signals import Context, CorpusSignal, FileSignal, Rule, Sighting
 
@@ -85,13 +86,12 @@ class Inspector:
             rule = f"{DISCOVERY}.encoding" if isinstance(error, CorpusError) else f"{AUDIT}.detector-error"
             digest = hashlib.sha256(data).hexdigest()
             return Inspected(source.name, (own_finding(rule, source.name, _say(error), digest),))
-        reading = Reading(file)
-        found: list[Finding] = []
-        if file.language == "python" and reading.tree is None and file.text.strip():
-            found.append(finding_at(reading, Sighting("syntax", 0, 0, "does not parse"), DISCOVERY, _SYNTAX))
+        reading = Reading(replace(file, language="python") if notread.is_python(file) else file)
+        found = self._own(reading, notread.syntax, DISCOVERY, _SYNTAX)
         for signal in self._signals:
             found += self._look(signal, reading)
         ignores, failed = self._ignores(reading)
+        found += self._own(reading, notread.bounds, AUDIT, _NOT_FULLY_READ)
         self._collector.looked_at(len(file.text))
         return Inspected(
             name=source.name,
@@ -107,9 +107,21 @@ class Inspector:
         try:
             with deadline(SECONDS_A_SIGNAL):
                 sightings = list(islice(signal.inspect(reading, self._context), SIGHTINGS))
+            if len(sightings) == SIGHTINGS:
+                reading.unread.note(f"of {signal.name} no more than {SIGHTINGS:,} places were looked at")
             return sighted(signal, reading, sightings)
         except (Exception, DeadlineError) as error:  # a signal may be a third party's
             return [detector_error(signal.name, reading, error)]
+
+    def _own(
+        self, reading: Reading, look: Callable[[Reading], Iterable[Sighting]], group: str, rule: Rule
+    ) -> list[Finding]:
+        """Return what the audit itself sees in a file."""
+        try:
+            with deadline(SECONDS_A_SIGNAL):
+                return [finding_at(reading, item, group, rule) for item in look(reading)]
+        except (Exception, DeadlineError) as error:  # the parser meets hostile text
+            return [detector_error(group, reading, error)]
 
     def _ignores(self, reading: Reading) -> tuple[tuple[tuple[Ignore, Finding], ...], list[Finding]]:
         """Return the inline ignores, and the finding that looking for them failed."""
@@ -130,13 +142,19 @@ def sighted(
     """Return a signal's sightings in one file as findings; KeyError for a rule that it does not have."""
     rules = {rule.id: rule for rule in signal.rules}
     counts: Counter[str] = Counter()
-    found: list[Finding] = []
-    for item in sorted(sightings, key=lambda item: item.start):
-        rule = rules[item.rule]
+    chosen: list[Sighting] = []
+    # The gravest are listed, or a flood of small ones would hide them.
+    for item in sorted(sightings, key=lambda item: (-_severity(item, rules[item.rule]), item.start)):
         counts[item.rule] += 1
         if counts[item.rule] <= SHOWN_OF_A_RULE:
-            found.append(finding_at(reading, item, signal.name, rule))
+            chosen.append(item)
+    chosen.sort(key=lambda item: item.start)
+    found = [finding_at(reading, item, signal.name, rules[item.rule]) for item in chosen]
     return [_counted(item, counts[item.rule.partition(".")[2]]) for item in found]
+
+
+def _severity(sighting: Sighting, rule: Rule) -> Severity:
+    return rule.severity if sighting.severity is None else sighting.severity
 
 
 def _counted(finding: Finding, count: int) -> Finding:
@@ -156,7 +174,7 @@ def finding_at(reading: Reading, sighting: Sighting, signal: str, rule: Rule) ->
         rule=f"{signal}.{rule.id}",
         path=reading.file.path,
         place=_place(reading, start, end),
-        severity=rule.severity if sighting.severity is None else sighting.severity,
+        severity=_severity(sighting, rule),
         confidence=rule.confidence if sighting.confidence is None else sighting.confidence,
         reason=sighting.reason,
         digest=chunk.sha256 if chunk is not None else reading.file.sha256,
@@ -205,7 +223,8 @@ def chunk_finding(reading: Reading, chunk: Chunk, sighting: Sighting, signal: st
     return replace(found, digest=chunk.sha256, symbol=chunk.symbol, text_digest=chunk.sha256)
 
 
-_SYNTAX = OWN_RULES[f"{DISCOVERY}.syntax"]
+_SYNTAX = OWN_RULES[f"{DISCOVERY}.{notread.SYNTAX}"]
+_NOT_FULLY_READ = OWN_RULES[f"{AUDIT}.{notread.NOT_FULLY_READ}"]
 
 
 def _place(reading: Reading, start: int, end: int) -> Place:

@@ -25,6 +25,18 @@ AUDIT_RULES: tuple[Rule, ...] = (
         cwe=(755,),
     ),
     Rule(
+        "not-fully-read",
+        "a part of the file was not examined",
+        Severity.MEDIUM,
+        Confidence.MEDIUM,
+        explanation="Every detector keeps within bounds of time, depth and number, and a file can be written to run "
+        "into one before the place that matters. The reason says what ended and in which line. Ordinary code keeps "
+        "well within: read the rest by hand, split the file, or accept the finding.",
+        bad="# a file that is padded until a bound is met, and what it is about behind that",
+        good="# a file of ordinary size and nesting",
+        cwe=(693,),
+    ),
+    Rule(
         "inline-ignore",
         "a comment asks to be ignored, where that does not count",
         Severity.MEDIUM,
@@ -110,11 +122,11 @@ DISCOVERY_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "syntax",
-        "Python that does not parse: what needs the syntax tree could not look",
+        "Python that does not parse: what needs the syntax tree sees only a part",
         Severity.MEDIUM,
         Confidence.MEDIUM,
-        explanation="Without a syntax tree most rules are blind, and a code model reads the text all the same. "
-        "Mend the file, or audit it with a Python new enough for it.",
+        explanation="The statements that parse are looked at, the others are not, and a code model reads the text "
+        "all the same. Mend the file, or audit it with a Python new enough for it.",
         bad="def f(:\n    return 1",
         good="def f():\n    return 1",
         cwe=(1121,),

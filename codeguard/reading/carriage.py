@@ -3,13 +3,13 @@
 Flow-insensitive: a variable that is ever given something tainted is tainted
 in its whole function. Functions of the same file are followed through what
 they return and which of their parameters they send or run. A lower bound, in
-a number of steps that is linear in the file.
+a bounded number of rounds, each linear in the file.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from codeguard.reading.powers import (
@@ -28,7 +28,9 @@ ENVIRONMENT, VARIABLE, SECRET, FILE, HOST = "environment", "variable", "secret",
 FETCHED, BLOB, DECODED = "fetched", "blob", "decoded"
 SECRET_NAME, STARTUP_NAME = "secret name", "startup name"
 DEEPEST = 40
-ROUNDS = 3
+ROUNDS = 24
+_TOO_DEEP = f"what code carries was not followed into more than {DEEPEST} levels of expressions"
+_TOO_LONG = f"what code carries was not followed through more than {ROUNDS} rounds"
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _HARMLESS = frozenset(
     """
@@ -86,6 +88,7 @@ class Carriage:
 
     def __init__(self, reading: Reading) -> None:
         self._names = reading.names
+        self._unread = reading.unread
         self._module = _Function(reading.tree or ast.Module([], []), None)
         self._functions: dict[ast.AST, _Function] = {}
         self._arrivals: dict[tuple[ast.AST, str], Arrival] = {}
@@ -94,8 +97,18 @@ class Carriage:
         self._divide(reading)
         scopes = [self._module, *self._functions.values()]
         for _ in range(ROUNDS):
+            before = self._known_so_far(scopes)
             for function in scopes:
                 self._round(function)
+            if self._known_so_far(scopes) == before:
+                return
+        self._unread.note(_TOO_LONG)
+
+    def _known_so_far(self, scopes: Sequence[_Function]) -> int:
+        """Return a number that grows with every label that a round adds."""
+        return sum(
+            sum(map(len, item.variables.values())) + len(item.returned) + len(item.sinks) for item in scopes
+        )
 
     @property
     def arrivals(self) -> Iterator[Arrival]:
@@ -222,6 +235,7 @@ class Carriage:
 
     def _labels(self, node: ast.AST, function: _Function, depth: int = 0) -> Labels:
         if depth > DEEPEST:
+            self._unread.note(_TOO_DEEP, getattr(node, "lineno", 0))
             return _NOTHING
         if isinstance(node, ast.Name):
             return self._variable(node, function)

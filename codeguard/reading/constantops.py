@@ -9,17 +9,21 @@ import codecs
 import operator
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from codeguard.reading.patterns import lazy
 
-LARGEST = 1 << 16  # characters or bytes of a value, elements of a sequence
+LARGEST = 1 << 20  # characters or bytes of a value, elements of a sequence
 _LARGEST_INTEGER = 1 << 128
 _WIDE = lazy(r"\d{4}|\*|\{[^{}]*\{")
 
 
 class UnknownValueError(Exception):
     """The expression does not come to a constant, or not within the bounds."""
+
+
+class TooLargeError(UnknownValueError):
+    """What is decoded is larger than what is looked at."""
 
 
 def plain(value: object) -> object:
@@ -55,13 +59,27 @@ def percent(template: str | bytes, values: object) -> object:
     """Return a text filled in with `%`."""
     if isinstance(template, bytes) or _WIDE.search(template):
         raise UnknownValueError
+    _fitting(template, template.count("%"), values if isinstance(values, tuple) else (values,))
     return template % values
+
+
+def _fitting(template: str, places: int, values: Iterable[object]) -> None:
+    """Raise where a template that is filled in with some values might become too large."""
+    longest = 0
+    for value in values:
+        if isinstance(value, str | bytes):
+            longest = max(longest, 4 * len(value))  # as much as quoting makes of it
+        elif isinstance(value, tuple):
+            raise UnknownValueError
+    if len(template) + places * (longest + 50) > 8 * LARGEST:
+        raise UnknownValueError
 
 
 def _format(template: str | bytes, *values: object, **named: object) -> object:
     # No attribute of a value is read: the fields are plain or numbered.
     if isinstance(template, bytes) or _WIDE.search(template) or re.search(r"\{\w*[.\[]", template):
         raise UnknownValueError
+    _fitting(template, template.count("{"), (*values, *named.values()))
     return template.format(*values, **named)
 
 
@@ -79,7 +97,7 @@ def _replace(text: str | bytes, old: object, new: object, *_: object) -> object:
     if not isinstance(old, str | bytes) or type(text) is not type(old) or type(new) is not type(old):
         raise UnknownValueError
     assert isinstance(new, str | bytes)
-    if (len(text) + 1) * max(1, len(new)) > LARGEST * 16:
+    if (len(text) + 1) * max(1, len(new)) > LARGEST:
         raise UnknownValueError
     return text.replace(old, new)  # type: ignore[arg-type]
 
@@ -124,7 +142,7 @@ def _inflate(data: object, *_: object) -> bytes:
     engine = zlib.decompressobj(zlib.MAX_WBITS | 32)
     result = engine.decompress(_raw(data), LARGEST)
     if engine.unconsumed_tail:
-        raise UnknownValueError
+        raise TooLargeError
     return result
 
 

@@ -17,15 +17,22 @@ from codeguard.reading.constantops import (
     LARGEST,
     METHODS,
     OPERATORS,
+    TooLargeError,
     UnknownValueError,
     bounded,
     percent,
     plain,
     times,
 )
+from codeguard.reading.unread import Unread
 
 DEEPEST = 60
 STEPS_PER_FILE = 200_000
+CHARACTERS_PER_FILE = 32_000_000  # of long values
+LONG = 1_000
+_TOO_LONG = "what constants come to was not worked out any further: it takes too many steps or too much text"
+_TOO_DEEP = f"a constant put together in more than {DEEPEST} levels was not worked out"
+_TOO_LARGE = f"a decoded constant of more than {LARGEST:,} characters was not worked out"
 
 
 class Lookup(Protocol):
@@ -44,11 +51,17 @@ Locals = Mapping[str, object]
 
 
 class Folder:
-    """Folds the expressions of one file. `fold` raises `UnknownValueError`; `STEPS_PER_FILE` bounds all of it."""
+    """Folds the expressions of one file. `fold` raises `UnknownValueError`.
 
-    def __init__(self, lookup: Lookup) -> None:
+    All of it takes at most `STEPS_PER_FILE` steps and those granted beside
+    them; `unread` is told where that does not suffice.
+    """
+
+    def __init__(self, lookup: Lookup, granted: int = 0, unread: Unread | None = None) -> None:
         self._lookup = lookup
-        self._steps = STEPS_PER_FILE
+        self._unread = unread or Unread()
+        self._steps = STEPS_PER_FILE + granted
+        self._characters = CHARACTERS_PER_FILE
         self._memo: dict[ast.AST, object] = {}
 
     def fold(self, node: ast.expr, depth: int = 0, local: Locals | None = None) -> object:
@@ -61,13 +74,19 @@ class Folder:
                 raise UnknownValueError
             return known
         self._steps -= 1
-        if depth > DEEPEST or self._steps < 0:
-            raise UnknownValueError
         fold = _FOLDS.get(type(node))
+        if depth > DEEPEST or self._steps < 0 or self._characters < 0:
+            if fold is not None:
+                self._unread.note(_TOO_DEEP if depth > DEEPEST else _TOO_LONG, node.lineno)
+            raise UnknownValueError
         value: object = _NOTHING
         try:
             if fold is not None:
                 value = bounded(fold(self, node, depth + 1, local or {}))
+                if isinstance(value, str | bytes | tuple) and len(value) > LONG:
+                    self._characters -= len(value)
+        except TooLargeError:
+            self._unread.note(_TOO_LARGE, node.lineno)
         except (
             UnknownValueError,
             ValueError,
@@ -99,15 +118,19 @@ class Folder:
         return tuple(self.fold(element, depth, local or None) for element in node.elts[:LARGEST])
 
     def _joined(self, node: ast.JoinedStr, depth: int, local: Locals) -> object:
-        parts = []
+        parts: list[str] = []
+        size = 0
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
                 if part.format_spec is not None:
                     raise UnknownValueError
                 value = self.fold(part.value, depth, local or None)
-                parts.append(repr(value) if part.conversion == ord("r") else str(plain(value)))
+                parts.append(repr(plain(value)) if part.conversion == ord("r") else str(plain(value)))
             else:
-                parts.append(str(self.fold(part, depth, local or None)))
+                parts.append(str(plain(self.fold(part, depth, local or None))))
+            size += len(parts[-1])
+            if size > LARGEST:
+                raise UnknownValueError
         return "".join(parts)
 
     def _binary(self, node: ast.BinOp, depth: int, local: Locals) -> object:

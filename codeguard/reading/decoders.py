@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 
 from codeguard.reading.patterns import lazy
 
-RUNS = 40  # looked at in one text
-RUN_LENGTH = 8_000  # characters of one run
+RUNS = 200  # looked at in one text
+RUN_LENGTH = 20_000  # characters of one run
+TOO_MANY_RUNS = f"more than {RUNS} encoded runs of one text were not decoded"
+RUN_TOO_LONG = f"encoded runs were not decoded beyond {RUN_LENGTH:,} characters"
 
 _WORDS = lazy(r"[^\W\d_]{2,}")
 
@@ -69,8 +71,8 @@ _CODECS: tuple[tuple[str, re.Pattern[str], re.Pattern[str], Callable[[str], byte
 )  # fmt: skip
 
 
-def decoded_runs(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the codec and the text of every encoded run that reads as text."""
+def decoded_runs(text: str, met: Callable[[str], None]) -> Iterator[tuple[str, str]]:
+    """Yield the codec and the text of every encoded run that reads as text; `met` is told of bounds that are met."""
     looked = 0
     for name, needed, pattern, decode in _CODECS:
         if needed.search(text) is None:
@@ -78,8 +80,12 @@ def decoded_runs(text: str) -> Iterator[tuple[str, str]]:
         for match in pattern.finditer(text):
             looked += 1
             if looked > RUNS:
+                met(TOO_MANY_RUNS)
                 return
-            found = _text(decode, match.group()[:RUN_LENGTH])
+            run = match.group()
+            if len(run) > RUN_LENGTH:
+                met(RUN_TOO_LONG)
+            found = _text(decode, run[:RUN_LENGTH])
             if found is not None:
                 yield name, found
 

@@ -161,7 +161,8 @@ class Flow:
         """Run statements on a state; return whether the flow goes on after them."""
         evaluation = self._evaluation
         if evaluation.depth > DEEPEST:
-            self.names.unread.note(TOO_DEEP, body[0].lineno)
+            if body:
+                self.names.unread.note(TOO_DEEP, body[0].lineno)
             return True
         evaluation.depth += 1
         try:

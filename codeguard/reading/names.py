@@ -20,30 +20,42 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from codeguard.reading.constantops import UnknownValueError
 from codeguard.reading.constants import Folder
 from codeguard.reading.scopes import Binding, BindingKind, FunctionNode, Scope, Scopes
+from codeguard.reading.unread import Unread
 
 DEEPEST = 40
 MOST_NAMES = 8
 STEPS_PER_FILE = 500_000
+STEPS_PER_NODE = 2
+_TOO_LONG = "what names stand for was not worked out any further: it takes too many steps"
+_TOO_DEEP = f"a name was not followed through more than {DEEPEST} others"
+_TOO_MANY = f"more than {MOST_NAMES} meanings of one expression were not looked at"
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+Choice = TypeVar("Choice")
 
 
 class Names:
     """Resolves the expressions of one file."""
 
     def __init__(
-        self, tree: ast.Module, nodes: Sequence[ast.AST], parents: Mapping[ast.AST, ast.AST]
+        self,
+        tree: ast.Module,
+        nodes: Sequence[ast.AST],
+        parents: Mapping[ast.AST, ast.AST],
+        unread: Unread | None = None,
     ) -> None:
-        self.scopes = Scopes(tree, nodes, parents)
+        self.unread = unread or Unread()
+        self.scopes = Scopes(tree, nodes, parents, self.unread)
         self._parents = parents
-        self._folder = Folder(self)
+        self._folder = Folder(self, STEPS_PER_NODE * len(nodes), self.unread)
         self._memo: dict[ast.AST, tuple[str, ...]] = {}
         self._returned: dict[ast.AST, list[ast.expr]] | None = None
         self._nodes = nodes
-        self._steps = STEPS_PER_FILE
+        self._steps = STEPS_PER_FILE + STEPS_PER_NODE * len(nodes)
 
     def resolve(self, node: ast.expr) -> str:
         """Return the likeliest dotted name of an expression, empty where it has none."""
@@ -131,12 +143,23 @@ class Names:
             return known
         resolve = _RESOLVERS.get(type(node))
         self._steps -= 1
-        if resolve is None or depth > DEEPEST or self._steps < 0:
+        if resolve is None:
+            return ()
+        if depth > DEEPEST or self._steps < 0:
+            self.unread.note(_TOO_DEEP if self._steps >= 0 else _TOO_LONG, getattr(node, "lineno", 0))
             return ()
         self._memo[node] = ()  # a cycle of aliases ends here
-        found = tuple(dict.fromkeys(resolve(self, node, depth + 1)))[-MOST_NAMES:]
+        found = tuple(dict.fromkeys(resolve(self, node, depth + 1)))
+        if len(found) > MOST_NAMES:
+            found = tuple(self._fewer(found, node))
         self._memo[node] = found
         return found
+
+    def _fewer(self, found: Sequence[Choice], node: ast.AST) -> Sequence[Choice]:
+        """Return as many of the meanings of an expression as are looked at, the likeliest, which come last."""
+        if len(found) > MOST_NAMES:
+            self.unread.note(_TOO_MANY, getattr(node, "lineno", 0))
+        return found[-MOST_NAMES:]
 
     def values_of(self, node: ast.expr, depth: int = 0) -> list[ast.expr]:
         """Return the expressions that a name, or an attribute of `self`, is bound to.
@@ -220,7 +243,7 @@ class Names:
         bound = self._attribute_bindings(base, attribute)
         if bound:
             names: list[str] = []
-            for item in bound[:MOST_NAMES]:
+            for item in self._fewer(bound, bound[0].node):
                 names += self._of_binding(item, depth)
             return names
         inherited: list[str] = []
@@ -280,7 +303,7 @@ class Names:
             chosen = held.elts
             if isinstance(key, int) and -len(chosen) <= key < len(chosen):
                 chosen = [chosen[key]]
-            for value in chosen[:MOST_NAMES]:
+            for value in self._fewer(chosen, held):
                 names += self.names_of(value, depth)
         return names
 
@@ -343,7 +366,7 @@ class Names:
                     if owner is not None:
                         self._returned.setdefault(owner, []).append(node.value)
         names: list[str] = []
-        for value in self._returned.get(function, [])[:MOST_NAMES]:
+        for value in self._fewer(self._returned.get(function, []), function):
             if not isinstance(value, ast.Constant):
                 names += self.names_of(value, depth)
         return names
@@ -351,7 +374,7 @@ class Names:
     def _either(self, node: ast.IfExp | ast.BoolOp, depth: int) -> Iterable[str]:
         parts = node.values if isinstance(node, ast.BoolOp) else [node.orelse, node.body]
         names: list[str] = []
-        for part in parts[:MOST_NAMES]:
+        for part in self._fewer(parts, node):
             names += self.names_of(part, depth)
         return names
 

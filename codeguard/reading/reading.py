@@ -6,13 +6,15 @@ import ast
 import warnings
 from bisect import bisect_right
 from functools import cached_property
+from itertools import pairwise
 from typing import TypeVar
 
 from codeguard.models import Chunk, SourceFile, Span
 from codeguard.reading.names import Names
 from codeguard.reading.patterns import lazy
-from codeguard.reading.segment import Segment
+from codeguard.reading.segment import Segment, SegmentKind
 from codeguard.reading.segments import docstring_places, segments_of
+from codeguard.reading.unread import Unread
 
 Node = TypeVar("Node", bound=ast.AST)
 # Fields that never hold a node, and contexts and operators, which are the same few objects in every tree.
@@ -45,6 +47,7 @@ class Reading:
     def __init__(self, file: SourceFile) -> None:
         self.file = file
         self.shared: dict[str, object] = {}  # what one signal leaves for another, by the signal's name
+        self.unread = Unread()
 
     @property
     def text(self) -> str:
@@ -56,17 +59,49 @@ class Reading:
         """The language's name, as the chunker says."""
         return self.file.language
 
-    @cached_property
+    @property
     def tree(self) -> ast.Module | None:
-        """The syntax tree, None where the file is no Python or does not parse."""
+        """The syntax tree, None where the file is no Python or nothing of it parses.
+
+        Of a file that does not parse it holds the statements that do (`codeguard.reading.salvage`).
+        """
+        return self._parsed[0]
+
+    @property
+    def unparsed(self) -> tuple[tuple[int, int], ...]:
+        """The lines (1-based, inclusive) of what is not in the tree of a Python file that does not parse."""
+        return self._parsed[2]
+
+    @property
+    def syntax_error(self) -> str:
+        """What a Python file that does not parse as a whole fails with, empty where it parses."""
+        return self._parsed[1]
+
+    @cached_property
+    def _parsed(self) -> tuple[ast.Module | None, str, tuple[tuple[int, int], ...]]:
         if self.file.language != "python":
-            return None
+            return None, "", ()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                return ast.parse(self.file.text)
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                return None
+                return ast.parse(self.file.text), "", ()
+            except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+                why = _said(error)
+        from codeguard.reading.salvage import salvaged  # few files need it
+
+        starts = [*self.line_starts, len(self.text)]
+        lines = [self.text[start:end] for start, end in pairwise(starts)]
+        tree, unparsed = salvaged(lines, self._lines_in_strings())
+        return tree if tree.body else None, why, tuple(unparsed)
+
+    def _lines_in_strings(self) -> frozenset[int]:
+        """Return the numbers, from 0, of lines that begin inside a string that is closed."""
+        found: set[int] = set()
+        for item in segments_of(self.text, self.language):
+            quoted = item.kind in (SegmentKind.STRING, SegmentKind.DOCSTRING)
+            if quoted and self.text[item.end - 1] in "\"'":
+                found.update(range(self.line_of(item.start), self.line_of(item.end - 1)))
+        return frozenset(found)
 
     @property
     def nodes(self) -> tuple[ast.AST, ...]:
@@ -114,13 +149,13 @@ class Reading:
     @cached_property
     def names(self) -> Names:
         """What the names of the file stand for, and what its constant expressions come to."""
-        return Names(self.tree or ast.Module([], []), self.nodes, self.parents)
+        return Names(self.tree or ast.Module([], []), self.nodes, self.parents, self.unread)
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
         """Comments, docstrings, strings, names and prose; see `segments_of`."""
         docstrings = None
-        if self.tree is not None:
+        if self.tree is not None and not self.syntax_error:
             docstrings = frozenset(self.offset(*place) for place in docstring_places(self.tree))
         return segments_of(self.text, self.language, docstrings)
 
@@ -162,3 +197,10 @@ class Reading:
         first = len(self.text[:start].encode("utf-8", "surrogatepass"))
         length = len(self.text[start:end].encode("utf-8", "surrogatepass"))
         return Span(self.line_of(start), self.line_of(max(start, end - 1)), first, first + length)
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, SyntaxError):
+        where = f" in line {error.lineno}" if error.lineno else ""
+        return f"{error.msg}{where}"
+    return str(error) or type(error).__name__

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from codeguard.reading.unread import Unread
+
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (
@@ -24,6 +26,7 @@ _SCOPES = (
 _BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.Match, ast.ExceptHandler)
 _MOST_ELEMENTS = 8
 _MOST_BINDINGS = 64
+_TOO_MANY = f"more than {_MOST_BINDINGS} values of one name were not looked at"
 
 
 class BindingKind(Enum):
@@ -72,9 +75,14 @@ class Scopes:
     """Every scope of a file, made in one pass over its nodes (parents before children)."""
 
     def __init__(
-        self, tree: ast.Module, nodes: Sequence[ast.AST], parents: Mapping[ast.AST, ast.AST]
+        self,
+        tree: ast.Module,
+        nodes: Sequence[ast.AST],
+        parents: Mapping[ast.AST, ast.AST],
+        unread: Unread | None = None,
     ) -> None:
         self._parents = parents
+        self._unread = unread or Unread()
         self._scopes: dict[ast.AST, Scope] = {}
         self._ordered: dict[int, list[Binding]] = {}  # by the list's identity; the lists live as long
         self.module = Scope(tree, None, "")
@@ -163,6 +171,9 @@ class Scopes:
                 key in path and arm in (path[key], "test") for key, arm in branches.items()
             ):
                 break
+        else:
+            if last > _MOST_BINDINGS:
+                self._unread.note(_TOO_MANY, getattr(use, "lineno", 0))
         return [item for item in reversed(kept) if not self._excluded(item, path)]
 
     def _in_order(self, bindings: list[Binding]) -> list[Binding]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from codeguard.reading.confusables import NEAR_LOOKALIKE
@@ -20,8 +20,11 @@ from codeguard.reading.patterns import lazy
 from codeguard.reading.words import COMMON, split_glued
 
 LIMIT = 20_000
-DEPTH = 2
-READINGS = 12
+DEPTH = 3
+READINGS = 40
+_TOO_LONG = f"hidden text was not looked for beyond {LIMIT:,} characters of one text"
+_TOO_DEEP = f"an encoding inside {DEPTH} others was not decoded"
+_TOO_MANY = f"more than {READINGS} readings of one text were not looked at"
 
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
@@ -66,13 +69,21 @@ class Unmasked:
     masks: tuple[str, ...] = ()
 
 
-def unmasked(text: str, depth: int = DEPTH) -> tuple[Unmasked, ...]:
-    """Return the readings of a text: first the text as it shows, then what it hides, without doubles."""
-    text = text[:LIMIT]
+def unmasked(
+    text: str, depth: int = DEPTH, met: Callable[[str], None] = lambda what: None
+) -> tuple[Unmasked, ...]:
+    """Return the readings of a text: first the text as it shows, then what it hides, without doubles.
+
+    `met` is told, in a clause, of every bound that keeps something from being read.
+    """
+    if len(text) > LIMIT:
+        met(_TOO_LONG)
+        text = text[:LIMIT]
     shown, masks = _shown(text)
     readings = {shown: Unmasked(shown, masks)}
-    for hidden in _hidden(text, shown, depth):
+    for hidden in _hidden(text, shown, depth, met):
         if len(readings) >= READINGS:
+            met(_TOO_MANY)
             break
         if hidden.text.strip():
             readings.setdefault(hidden.text, hidden)
@@ -146,23 +157,25 @@ def _foreign(char: str) -> bool:
     return not char.isascii() and not unicodedata.name(char, "").startswith("LATIN")
 
 
-def _hidden(text: str, shown: str, depth: int) -> Iterator[Unmasked]:
+def _hidden(text: str, shown: str, depth: int, met: Callable[[str], None]) -> Iterator[Unmasked]:
     if not text.isascii():
         for mask, found in _invisible_messages(text):
-            yield from _nested(found, mask, depth)
-    for mask, found in decoded_runs(shown):
-        yield from _nested(found, mask, depth)
+            yield from _nested(found, mask, depth, met)
+    for mask, found in decoded_runs(shown, met):
+        yield from _nested(found, mask, depth, met)
     if "&" in shown and (decoded := html.unescape(shown)) != shown and "&#" in shown:
         yield Unmasked(decoded, ("character references",))
     for mask, found in _respelled(shown):
         yield Unmasked(found, (mask,))
 
 
-def _nested(text: str, mask: str, depth: int) -> Iterator[Unmasked]:
+def _nested(text: str, mask: str, depth: int, met: Callable[[str], None]) -> Iterator[Unmasked]:
     if depth <= 1:
+        if next(decoded_runs(text, met), None) is not None:
+            met(_TOO_DEEP)
         yield Unmasked(text, (mask,))
         return
-    for inner in unmasked(text, depth - 1):
+    for inner in unmasked(text, depth - 1, met):
         yield Unmasked(inner.text, (mask, *inner.masks))
 
 

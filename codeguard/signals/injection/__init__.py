@@ -51,6 +51,7 @@ HIDDEN = Rule(
 # Programs that talk to models hold prompts of their own, and their docstrings speak of models.
 _LIMITS = {SegmentKind.STRING: "string", SegmentKind.DOCSTRING: "docstring", SegmentKind.PROSE: "docstring"}
 _MOST = 100  # sightings in one file
+_TOO_MANY = f"orders to a model were not looked for after {_MOST} texts that may be some"
 
 
 class InjectionSignal:
@@ -66,20 +67,25 @@ class InjectionSignal:
         model = load_model()
         found = 0
         for segment in texts(reading):
-            sighting = _judge(reading.text, segment, model)
+            sighting = _judge(reading, segment, model)
             if sighting is not None:
                 yield sighting
                 found += 1
                 if found >= _MOST:
+                    reading.unread.note(_TOO_MANY, reading.line_of(segment.start))
                     return
 
 
-def _judge(source: str, segment: Segment, model: Model) -> Sighting | None:
+def _judge(reading: Reading, segment: Segment, model: Model) -> Sighting | None:
     limits = model.limits[_LIMITS.get(segment.kind, "comment")]
     plain = (NOTHING, "", ())  # type: tuple[float, str, tuple[str, ...]]
     hidden = plain
+
+    def met(what: str) -> None:
+        reading.unread.note(what, reading.line_of(segment.start))
+
     for piece in pieces(segment.text):
-        for shown in unmasked(piece):
+        for shown in unmasked(piece, met=met):
             if not model.gate.lets_through(shown.text, tokens_of(shown.text)):
                 continue
             for window in windows(shown.text):
@@ -93,7 +99,7 @@ def _judge(source: str, segment: Segment, model: Model) -> Sighting | None:
     if score < limits.weak and not secret:
         return None
     rule = HIDDEN if secret else INSTRUCTION if score >= limits.clear else POSSIBLE
-    start, end = _place(source, segment, text)
+    start, end = _place(reading.text, segment, text)
     return Sighting(rule.id, start, end, reason(text, masks), measurements={"score": round(score, 2)})
 
 
