@@ -7,10 +7,18 @@ import re
 from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
-from codeguard.reading.flowvalues import Reach
 from codeguard.reading.patterns import lazy
+from codeguard.reading.scopes import FunctionNode
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import FUNCTIONS, Check, Found, View
+from codeguard.signals.insecure.handlers import (
+    REQUEST_READS,
+    injected,
+    is_from_request,
+    is_handler,
+    methods_of,
+    words,
+)
 
 _RIGHTS = lazy(r"is_admin|is_staff|is_superuser|is_authenticated|has_perm|permission|authori[sz]ed|"
                      r"authenticated|role|"
@@ -19,12 +27,19 @@ _RIGHTS = lazy(r"is_admin|is_staff|is_superuser|is_authenticated|has_perm|permis
 _CHECKING = lazy(r"auth|permi|verify|validate|check_(?:pass|sign|token|access|admin)|is_(?:admin|"
                        r"allowed|valid|authorized|owner)|"
                        r"login|has_access|can_")  # fmt: skip
-_SENSITIVE = lazy(r"admin|delete_user|remove_user|shutdown|reset|purge|drop_|wipe|exec|backup|config|"
-                        r"grant|promote|impersonat|"
-                        r"delete_all|delete_account|set_role|users/delete|export_users|/internal")  # fmt: skip
-_GUARDS = lazy(r"auth|login|permission|admin_required|require|jwt|token|protected|secure|role|session|"
-                     r"current_user|staff|"
-                     r"api_key|abort\(40[13]|PermissionDenied|credential|\buser\b", re.IGNORECASE)  # fmt: skip
+_SENSITIVE = lazy(
+    r"admin|delete_user|remove_user|shutdown|reset|purge|drop_|wipe|exec|backup|config|grant|promote|impersonat|"
+    r"delete_all|delete_account|set_role|users/delete|export_users|/internal|/delete|refund|payout|approve|suspend|ban_"
+)
+_GUARDS = lazy(
+    r"auth(?!or\b)|login|permission|admin_required|require_(?!methods|POST|GET|http)|jwt|bearer|protected|secure|"
+    r"current_user|is_admin|is_staff|is_superuser|api_?key|\b40[13]\b|PermissionDenied|Forbidden|credential|token|role|"
+    r"identity|verify|signature|csrf_protect|rights|user_passes_test|access|\bgroups?\b",
+    re.IGNORECASE,
+)
+_EVERYWHERE = lazy(
+    r"before_request|before_app_request|dependencies|login_manager|middleware|permission_classes"
+)
 
 
 def _asserted(view: View, node: ast.AST, name: str) -> Iterator[Found]:
@@ -109,28 +124,34 @@ def _unprotected(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     if not node.decorator_list:
         return
     routes = " ".join(ast.unparse(item) for item in node.decorator_list)
-    if not _SENSITIVE.search(node.name) and not _SENSITIVE.search(routes):
+    if not _SENSITIVE.search(node.name + " " + routes + _prefix(view, node)) or not is_handler(view, node):
         return
-    if view.flow.entry(node) is not Reach.REMOTE:
-        return
-    body = ast.unparse(node)
-    around = " ".join(ast.unparse(item) for item in _surroundings(view))
-    if _GUARDS.search(_without(body, _SENSITIVE_WORDS)) or re.search(
-        r"before_request|dependencies=|login_manager|middleware", around
-    ):
+    around = [part.func if isinstance(part, ast.Call) else part for part in node.decorator_list]
+    given = [item for item in ast.walk(node.args) if isinstance(item, ast.expr)]
+    said = " ".join([words([*around, *given]), words(node.body), *injected(node)])
+    if _GUARDS.search(said) or "user_id" in said or _EVERYWHERE.search(words(_surroundings(view))):
         return
     yield Found(node.decorator_list[0], "strangers can call this, and nothing asks who they are")
 
 
+def _prefix(view: View, node: FunctionNode) -> str:
+    """The path that a router of the file puts before the routes of its functions."""
+    if methods_of(view, node) <= {"GET"}:
+        return ""
+    for decorator in node.decorator_list:
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        holder = called.value if isinstance(called, ast.Attribute) else called
+        for value in view.names.values_of(holder):
+            if isinstance(value, ast.Call):
+                return " " + str(
+                    view.constant(value, "prefix", default="")
+                    or view.constant(value, "url_prefix", default="")
+                )
+    return ""
+
+
 _WORDS = ("cookie", "x-forwarded-for", "x-real-ip", "http_x_forwarded_for", "referer", "x-admin", "x-user-role",
           "x-is-admin", '"host', "'host")  # fmt: skip
-_SENSITIVE_WORDS = lazy(
-    r"(?:delete_|remove_|export_|list_|reset_|create_)\w*|/users?\b|users?\b|user_id|requires?_?methods?|request"
-)
-
-
-def _without(text: str, pattern: re.Pattern[str]) -> str:
-    return pattern.sub("", text[:20_000])
 
 
 def _surroundings(view: View) -> list[ast.AST]:
@@ -146,9 +167,48 @@ def _surroundings(view: View) -> list[ast.AST]:
     return found
 
 
-def _by_address(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+def _by_client(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    if isinstance(node, ast.Compare):
+        yield from _by_address(view, node)
+        return
+    assert isinstance(node, ast.If | ast.IfExp)
+    if not view.has("request"):
+        return
+    for part in ast.walk(node.test):
+        key = _key_of(view, part)
+        if key is not None and _RIGHT_KEY.match(key):
+            assert isinstance(part, ast.Subscript | ast.Call)
+            holder = part.value if isinstance(part, ast.Subscript) else part.func
+            holder = (
+                holder.value if isinstance(holder, ast.Attribute) and isinstance(part, ast.Call) else holder
+            )
+            if is_from_request(view, holder) or REQUEST_READS.search(ast.unparse(part)[:300]):
+                yield Found(node.test, f"the client writes {key} itself")
+                return
+
+
+def _key_of(view: View, part: ast.AST) -> str | None:
+    if isinstance(part, ast.Subscript):
+        return view.names.text(part.slice)
+    if (
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr == "get"
+        and part.args
+    ):
+        return view.names.text(part.args[0])
+    return None
+
+
+_RIGHT_KEY = lazy(
+    r"^(?:is_?admin|admin|is_staff|is_superuser|role|roles|user_?role|user_?type|privileges?|access_level|permissions?|"
+    r"is_owner|is_moderator)$",
+    re.IGNORECASE,
+)
+
+
+def _by_address(view: View, node: ast.Compare) -> Iterator[Found]:
     """Rights by a header that the client writes itself."""
-    assert isinstance(node, ast.Compare)
     if not view.has(*_WORDS):
         return
     for side in (node.left, *node.comparators):
@@ -244,7 +304,7 @@ CHECKS = (
             good='def is_internal(request):\n    return request.remote_addr == "10.0.0.1"',
             cwe=(290, 807),
         ),
-        nodes=(ast.Compare,),
-        look=_by_address,
+        nodes=(ast.Compare, ast.If, ast.IfExp),
+        look=_by_client,
     ),
 )

@@ -61,6 +61,21 @@ def _model(names: Names, call: ast.Call, name: str) -> bool:
     )
 
 
+def _row(names: Names, call: ast.Call, name: str) -> bool:
+    """`query.filter(…).update(data)`, `collection.insert_one(data)`, where the mapping's keys name columns."""
+    assert isinstance(call.func, ast.Attribute)
+    holder = call.func.value
+    if call.func.attr != "update":
+        return True
+    if isinstance(holder, ast.Attribute):
+        return holder.attr == "__dict__"
+    return (
+        isinstance(holder, ast.Call)
+        and isinstance(holder.func, ast.Attribute)
+        and holder.func.attr in ("filter", "filter_by", "where")
+    )
+
+
 CHECKS = (
     Check(
         Rule(
@@ -204,18 +219,8 @@ CHECKS = (
         ),
         sinks=(
             Sink("setattr", Use.NAME, names=names("setattr object.__setattr__"), arguments=(1,)),
-            Sink(
-                "attributes",
-                Use.NAME,
-                methods=names("update"),
-                arguments=(0,),
-                accepts=lambda names, call, name: (
-                    isinstance(call.func, ast.Attribute)
-                    and isinstance(call.func.value, ast.Attribute)
-                    and call.func.value.attr == "__dict__"
-                ),
-            ),
-            Sink("model", Use.NAME, arguments=("**",), accepts=_model, any_call=True),
+            Sink("attributes", Use.KEYS, methods=names("update insert_one"), arguments=(0,), accepts=_row),
+            Sink("model", Use.KEYS, arguments=("**",), accepts=_model, any_call=True),
         ),
         grades=(Severity.HIGH, None, None),
     ),
