@@ -317,6 +317,14 @@ class Catalog:
         value = json.loads(rows[0][0])
         return value if isinstance(value, dict) else None
 
+    def analysis_keys(self, prefix: str) -> list[str]:
+        """Return the keys of the cached analyses that begin so, authentic or not."""
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        return [
+            str(row[0])
+            for row in self._rows("SELECT key FROM analyses WHERE key >= ? AND key < ?", (prefix, end))
+        ]
+
     def put_analyses(self, analyses: Mapping[str, Mapping[str, Any]]) -> None:
         """Cache analyses, authenticated under this installation's key."""
         rows = []

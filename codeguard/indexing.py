@@ -7,6 +7,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from codeguard.catalog import FileState
 from codeguard.chunktasks import chunked
 from codeguard.discovery import FoundFile, discover, read_file
 from codeguard.embedding.base import Vectors
+from codeguard.embedtasks import embedded
 from codeguard.errors import CorpusError, NothingToDoError
-from codeguard.executor import open_executor
+from codeguard.executor import Here, open_executor, worth_it
 from codeguard.index_report import Convicted, IndexReport
 from codeguard.judging import Judge
 from codeguard.models import Chunk, Skipped, SourceFile
@@ -30,7 +32,7 @@ from codeguard.unchanged import forget, remember
 from codeguard.workspace import Workspace
 
 FILES_A_BATCH = 64
-BYTES_A_PROCESS = 4_000_000  # less is chunked sooner than a process has started
+BYTES_A_POOL = 4_000_000  # less is chunked sooner than processes have started
 CACHED_VECTORS = 100_000
 
 Progress = Callable[[str, int, int], None]
@@ -61,6 +63,7 @@ class Indexer:
         self._workspace = workspace
         self._catalog = workspace.catalog
         self._progress = progress
+        self._executor: Executor = Here()
 
     def run(self, paths: Sequence[Path], trust: Sequence[Path], *, quarantine: bool = False) -> IndexReport:
         """Index `paths` and `trust`; files under `trust` are the team's own.
@@ -98,20 +101,26 @@ class Indexer:
                 got=f"{len(discovery.skipped)} skipped",
                 hint="see what was skipped, or give other paths",
             )
-        forget(self._catalog)
-        self._workspace.remember_make()
-        self.repair(run)
-        self._update_files(found, run)
-        self._remove_vanished([*paths, *trust], root, {item.name for item in found}, run)
-        scopes = scopes_of([*paths, *trust], root)
-        trusting.update(trusted_names, {item.name for item in found}, trees, scopes, root.name)
-        judge = Judge(self._workspace, self._progress)
-        checked = judge.run()
-        convicted = judge.convicted()
-        quarantined = self._quarantine(convicted if quarantine else (), run)
+        settings = self._workspace.settings
+        with open_executor(settings.jobs or os.cpu_count() or 1, settings.cluster) as executor:
+            self._executor = executor
+            forget(self._catalog)
+            self._workspace.remember_make()
+            self.repair(run)
+            self._update_files(found, run)
+            self._remove_vanished([*paths, *trust], root, {item.name for item in found}, run)
+            scopes = scopes_of([*paths, *trust], root)
+            trusting.update(trusted_names, {item.name for item in found}, trees, scopes, root.name)
+            judge = Judge(self._workspace, self._progress, executor)
+            checked = judge.run()
+            convicted = judge.convicted()
+            quarantined = self._quarantine(convicted if quarantine else (), run)
+            self._workspace.warnings.extend(judge.unable())
+        self._executor = Here()
         report = self._report(run, checked, judge, convicted, quarantined, time.monotonic() - start)
-        if not any(line.endswith(REPLACED) for line in report.warnings):  # the next run would not say so
-            remember(self._catalog, self._workspace.settings, paths, trust, quarantine, discovery, report)
+        # A run with nothing to do would not say so.
+        if not judge.unable() and not any(line.endswith(REPLACED) for line in report.warnings):
+            remember(self._catalog, settings, paths, trust, quarantine, discovery, report)
         return report
 
     def _root(self) -> Path:
@@ -129,25 +138,20 @@ class Indexer:
         run.unchanged += len(files) - len(changed)
         states: deque[FileState] = deque()
         batch: list[tuple[SourceFile, FileState]] = []
-        with open_executor(self._jobs(changed), self._workspace.settings.cluster) as executor:
-            sources = self._read(changed, known, states, run)
-            for file in chunked(executor, sources):
-                state = states.popleft()
-                if isinstance(file, Skipped):
-                    run.skipped.append(file)
-                    continue
-                run.notes.extend(f"{file.path}: {note}" for note in file.notes)
-                batch.append((file, state))
-                if len(batch) >= FILES_A_BATCH:
-                    self._write(batch, run)
-                    batch = []
-            self._write(batch, run)
+        executor = worth_it(self._executor, sum(item.size for item in changed) >= BYTES_A_POOL)
+        sources = self._read(changed, known, states, run)
+        for file in chunked(executor, sources):
+            state = states.popleft()
+            if isinstance(file, Skipped):
+                run.skipped.append(file)
+                continue
+            run.notes.extend(f"{file.path}: {note}" for note in file.notes)
+            batch.append((file, state))
+            if len(batch) >= FILES_A_BATCH:
+                self._write(batch, run)
+                batch = []
+        self._write(batch, run)
         self._progress("files", len(changed), len(changed))
-
-    def _jobs(self, changed: Sequence[FoundFile]) -> int:
-        """Return how many processes are worth their start."""
-        most = self._workspace.settings.jobs or os.cpu_count() or 1
-        return min(most, 1 + sum(item.size for item in changed) // BYTES_A_PROCESS)
 
     def _read(
         self,
@@ -220,7 +224,9 @@ class Indexer:
             run.vectors.clear()
             missing = list(dict.fromkeys(texts))
         if missing:
-            run.vectors.update(zip(missing, self._workspace.embedding.embed(missing), strict=True))
+            name = self._catalog.meta("embedding_name") or ""
+            vectors = embedded(self._executor, self._workspace.embedding, name, missing)
+            run.vectors.update(zip(missing, vectors, strict=True))
         return np.stack([run.vectors[text] for text in texts])
 
     def _remove_vanished(self, paths: Sequence[Path], root: Path, present: set[str], run: _Run) -> None:

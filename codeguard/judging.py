@@ -69,6 +69,16 @@ class Judge:
             None if isinstance(by_workers, Here) else Checks(by_workers, self._shared, self._required),
         )
 
+    def unable(self) -> list[str]:
+        """Return a line for each worker of a cluster whose sandbox is too weak for behavior checks."""
+        workers = self._executor.workers if isinstance(self._executor, Cluster) and self._enabled else ()
+        required = self._required
+        return [
+            f"worker {worker.address} offers {worker.level.name}, {required.name} is required: it runs no checks"
+            for worker in workers
+            if worker.level < required
+        ]
+
     def _level(self) -> Level:
         """Return the level that checks will run at: on a cluster its workers', not this process's."""
         if isinstance(self._executor, Cluster):

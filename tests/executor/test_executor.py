@@ -166,7 +166,7 @@ def corpus(tmp_path: Path) -> Path:
 def test_the_index_is_the_same_whatever_the_number_of_workers(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("codeguard.indexing.BYTES_A_PROCESS", 1)
+    monkeypatch.setattr("codeguard.indexing.BYTES_A_POOL", 1)
     monkeypatch.setattr("codeguard.chunktasks.BATCH_BYTES", 4000)
     for jobs in (1, 2, 5):
         index(corpus, tmp_path / str(jobs), jobs)

@@ -1,0 +1,78 @@
+"""A small corpus with something to convict, an index of it by whoever, and all that the index holds."""
+
+import itertools
+import json
+import sqlite3
+from pathlib import Path
+
+from codeguard.config import Settings
+from codeguard.guard import CodeGuard
+from codeguard.index_report import IndexReport
+from codeguard.storecare import export
+from codeguard.workspace import Workspace
+
+OURS = {
+    "ours/numbers.py": '''
+def add(a, b):
+    """Add two numbers.
+
+    >>> add(2, 3)
+    5
+    """
+    return a + b
+
+
+def clamp(value, low, high):
+    """Keep a value between two others.
+
+    >>> clamp(7, 0, 5)
+    5
+    """
+    return max(low, min(high, value))
+''',
+    "ours/words.py": '''
+def initials(text):
+    """Return the first letters of the words.
+
+    >>> initials("a new day")
+    'and'
+    """
+    return "".join(word[0] for word in text.split())
+''',
+}
+THEIRS = {
+    "theirs/right.py": "def add(a, b):\n    return b + a\n\n\ndef clamp(v, low, high):\n    return min(high, max(v, low))\n",
+    "theirs/wrong.py": "def add(a, b):\n    return a - b\n\n\ndef clamp(value, low, high):\n    return value\n",
+    "theirs/other.py": "import base64\n\n\ndef run(data):\n    exec(base64.b64decode(data))\n",
+    "theirs/twice.py": "def add(a, b):\n    return a - b\n\n\ndef clamp(value, low, high):\n    return value\n",
+    "theirs/notes.md": "# Notes\n\n```python\ndef add(a, b):\n    return 7\n```\n",
+}
+
+
+def settings_of(corpus: Path, state: Path, jobs: int = 1, cluster: str | None = None) -> Settings:
+    return Settings(
+        store=str(state), root=str(corpus), embedding="lexical", fixed_seed=b"x" * 32, share=False, jobs=jobs,
+        cluster=cluster,
+    )  # fmt: skip
+
+
+def index(corpus: Path, state: Path, jobs: int = 1, cluster: str | None = None) -> IndexReport:
+    with CodeGuard.open(settings=settings_of(corpus, state, jobs, cluster), trust=[corpus / "ours"]) as guard:
+        return guard.index([corpus])
+
+
+def dump(corpus: Path, state: Path) -> list[str]:
+    """Return all that an index holds but times and secrets: catalog, cached evidence, export, vectors."""
+    with sqlite3.connect(state / "catalog.sqlite3") as db:
+        tables = [
+            db.execute(f"SELECT * FROM {table} ORDER BY 1, 2")
+            for table in ("chunks", "files", "quarantine", "intents")
+        ]
+        meta = db.execute("SELECT * FROM meta WHERE key != 'root' ORDER BY key")
+        cached = db.execute("SELECT key, value FROM analyses WHERE key != 'last run' ORDER BY key")
+        rows = [repr(row) for row in itertools.chain(*tables, meta, cached)]
+    workspace = Workspace(settings_of(corpus, state))
+    exported = sorted(json.dumps(record, sort_keys=True) for record in export(workspace))
+    vectors = workspace.vectors.embeddings(sorted(workspace.vectors.ids()))
+    workspace.close()
+    return [*rows, *exported, *(f"{id_} {vectors[id_].tobytes().hex()}" for id_ in sorted(vectors))]
