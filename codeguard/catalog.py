@@ -15,18 +15,22 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
 from codeguard import lexical
+from codeguard.catalogrows import COLUMNS, chunk_of
 from codeguard.errors import StoreError
-from codeguard.models import Chunk, ChunkKind, SourceFile, Span, text_digest
+from codeguard.models import Chunk, SourceFile
 
 SCHEMA_VERSION = 2
 PARAMETERS = 500  # of one statement; SQLite's own limit is at least 999
+
+# Ids and digests fall on random pages: with SQLite's own 2 MiB a batch writes most of them several times.
+CACHE_KIB = 128 * 1024
+CHECKPOINT_PAGES = 16 * 1024
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -104,6 +108,8 @@ class Catalog:
             try:
                 db.execute("PRAGMA foreign_keys = ON")
                 db.execute("PRAGMA secure_delete = ON")
+                db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+                db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
                 self._ensure_wal(db)
                 self._ensure_schema(db)
             except BaseException:
@@ -283,6 +289,10 @@ class Catalog:
         """Return the ids of all chunks."""
         return {row[0] for row in self._rows("SELECT id FROM chunks")}
 
+    def count(self) -> int:
+        """Return the number of chunks."""
+        return int(self._rows("SELECT count(*) FROM chunks")[0][0])
+
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Return the chunks of these ids; an id that is unknown is left out."""
         wanted = list(ids)
@@ -290,8 +300,8 @@ class Catalog:
         for start in range(0, len(wanted), PARAMETERS):
             page = wanted[start : start + PARAMETERS]
             marks = ",".join("?" * len(page))
-            for row in self._rows(f"SELECT {_COLUMNS} FROM chunks WHERE id IN ({marks})", page):
-                found[row[0]] = _chunk(row)
+            for row in self._rows(f"SELECT {COLUMNS} FROM chunks WHERE id IN ({marks})", page):
+                found[row[0]] = chunk_of(row)
         return found
 
     def file(self, path: str) -> SourceFile | None:
@@ -306,8 +316,8 @@ class Catalog:
 
     def chunks_of(self, path: str) -> dict[str, Chunk]:
         """Return the chunks of one file by id, in the file's order."""
-        rows = self._rows(f"SELECT {_COLUMNS} FROM chunks WHERE path = ? ORDER BY ordinal", (path,))
-        return {row[0]: _chunk(row) for row in rows}
+        rows = self._rows(f"SELECT {COLUMNS} FROM chunks WHERE path = ? ORDER BY ordinal", (path,))
+        return {row[0]: chunk_of(row) for row in rows}
 
     def analysis(self, key: str) -> dict[str, Any] | None:
         """Return a cached analysis; None where there is none or its authentication fails."""
@@ -379,28 +389,3 @@ def _journal(db: sqlite3.Connection) -> str:
 
 def _version(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA user_version").fetchone()[0])
-
-
-_COLUMNS = (
-    "id, path, symbol, kind, start_line, end_line, start_byte, end_byte, text, sha256, language, imports"
-)
-
-
-@lru_cache(maxsize=256)
-def _imports(value: str) -> tuple[str, ...]:
-    """Every chunk of a file has the same ones."""
-    return tuple(json.loads(value))
-
-
-def _chunk(row: Sequence[Any]) -> Chunk:
-    # The digest is taken of the text, not from its column: trust follows from what will be shown.
-    return Chunk(
-        path=row[1],
-        symbol=row[2],
-        kind=ChunkKind(row[3]),
-        span=Span(row[4], row[5], row[6], row[7]),
-        text=row[8],
-        sha256=text_digest(row[8]),
-        language=row[10],
-        imports=_imports(row[11]),
-    )
