@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -22,8 +23,7 @@ class Role(Enum):
     IMPORT = auto()  # brings names into scope
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """What a grammar says of a node: its role, its name, and the node to look into (a class's own)."""
 
     role: Role
@@ -31,8 +31,7 @@ class Found:
     inside: Node | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """A function or class in a file; offsets count bytes of the text in UTF-8, the end is exclusive."""
 
     start: int
@@ -57,7 +56,8 @@ class Grammar:
     `module` and `entry` the module and function that return it, and `extra`
     the extra of codeguard that installs it, empty for the default ones.
     `roles` covers the node types whose role is plain; `examine` is asked
-    first, for those where one has to look inside. `blocks` are the node
+    first, for those where one has to look inside: the types in `examined`,
+    all where that is None. `blocks` are the node
     types whose named children are statements. `bodiless` are the function
     types that may be mere declarations, which are no chunks; `leading` the
     types of decorations that stand before a function as nodes of their own.
@@ -80,6 +80,7 @@ class Grammar:
     leading: frozenset[str] = frozenset()
     comment: tuple[bytes, ...] = (b"//", b"/*", b"*")
     examine: Callable[[Node], Found | None] = field(default=lambda node: None)
+    examined: frozenset[str] | None = None
     recover: Callable[[bytes], Outline] | None = None
     isolated: bool = True
 

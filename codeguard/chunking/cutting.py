@@ -32,7 +32,7 @@ class Cut:
         """Return the same cut of a text that begins `by` bytes further into the file."""
         if not by:
             return self
-        pieces = tuple(replace(piece, start=piece.start + by, end=piece.end + by) for piece in self.pieces)
+        pieces = tuple(piece._replace(start=piece.start + by, end=piece.end + by) for piece in self.pieces)
         return replace(self, pieces=pieces)
 
 

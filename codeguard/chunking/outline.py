@@ -31,43 +31,70 @@ def outline_of(root: Node, grammar: Grammar, source: bytes) -> Outline:
     """Return what the tree of `source` holds; marks do not overlap except by nesting, outer ones first."""
     marks: list[Mark] = []
     imports: list[str] = []
+    telling = _telling_types(grammar)
     stack = [_Level(iter(root.children), (), False)]
     while stack:
         level = stack[-1]
-        node = next(level.nodes, None)
-        if node is None:
+        for node in level.nodes:
+            kind = node.type
+            if level.leading is None and telling is not None and kind not in telling:
+                continue
+            if kind in grammar.leading:
+                level.leading = node.start_byte if level.leading is None else level.leading
+                continue
+            start = node.start_byte if level.leading is None else level.leading
+            if not node.is_extra:
+                level.leading = None
+            found = _role(node, kind, grammar, source)
+            if found is None:
+                continue
+            if found.role is Role.IMPORT:
+                if not level.in_class:
+                    imports.append(_text(node, source).strip())
+                continue
+            names = _names(level.scope, found.name)
+            becomes = _chunk_kind(found.role, level)
+            if becomes is not None:
+                marks.append(Mark(start, node.end_byte, becomes, ".".join(names)))
+            below = _level_below(level, found, node, names)
+            if below is not None:
+                stack.append(below)
+                break
+        else:
             stack.pop()
-            continue
-        if node.type in grammar.leading:
-            level.leading = node.start_byte if level.leading is None else level.leading
-            continue
-        start = node.start_byte if level.leading is None else level.leading
-        if not node.is_extra:
-            level.leading = None
-        found = _role(node, grammar, source)
-        if found is None:
-            continue
-        inside = found.inside or node
-        name = found.name if found.name.isidentifier() else _SPACE.sub(" ", found.name)
-        name = name[:MAX_NAME]
-        inner = (*level.scope, name) if name else level.scope
-        symbol = ".".join(inner)
-        if found.role is Role.IMPORT:
-            if not level.in_class:
-                imports.append(_text(node, source).strip())
-        elif found.role is Role.FUNCTION or found.role is Role.METHOD:
-            method = level.in_class or found.role is Role.METHOD
-            marks.append(
-                Mark(start, node.end_byte, ChunkKind.METHOD if method else ChunkKind.FUNCTION, symbol)
-            )
-        elif found.role is Role.SCOPE:
-            stack.append(_Level(iter(inside.children), level.scope, level.in_class))
-        elif len(level.scope) < MAX_NESTING:
-            if found.role is Role.CLASS:
-                marks.append(Mark(start, node.end_byte, ChunkKind.CLASS, symbol))
-            body = inside.child_by_field_name("body") or inside
-            stack.append(_Level(iter(body.children), inner, found.role is Role.CLASS))
     return Outline(tuple(marks), tuple(imports))
+
+
+def _telling_types(grammar: Grammar) -> frozenset[str] | None:
+    """Return the node types that may mean something to the chunker, None for all."""
+    if grammar.examined is None:
+        return None
+    return grammar.examined | grammar.roles.keys() | grammar.leading | {"ERROR"}
+
+
+def _names(scope: tuple[str, ...], name: str) -> tuple[str, ...]:
+    name = (name if name.isidentifier() else _SPACE.sub(" ", name))[:MAX_NAME]
+    return (*scope, name) if name else scope
+
+
+def _chunk_kind(role: Role, level: _Level) -> ChunkKind | None:
+    if role is Role.FUNCTION or role is Role.METHOD:
+        return ChunkKind.METHOD if level.in_class or role is Role.METHOD else ChunkKind.FUNCTION
+    return ChunkKind.CLASS if role is Role.CLASS and len(level.scope) < MAX_NESTING else None
+
+
+def _level_below(level: _Level, found: Found, node: Node, names: tuple[str, ...]) -> _Level | None:
+    """Return what is to be visited inside a node, None where nothing is."""
+    role = found.role
+    if role is Role.FUNCTION or role is Role.METHOD:
+        return None
+    inside = found.inside or node
+    if role is Role.SCOPE:
+        return _Level(iter(inside.children), level.scope, level.in_class)
+    if len(level.scope) >= MAX_NESTING:
+        return None
+    body = inside.child_by_field_name("body") or inside
+    return _Level(iter(body.children), names, role is Role.CLASS)
 
 
 def _text(node: Node, source: bytes) -> str:
@@ -75,17 +102,22 @@ def _text(node: Node, source: bytes) -> str:
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
-def _role(node: Node, grammar: Grammar, source: bytes) -> Found | None:
-    found = grammar.examine(node)
+def _role(node: Node, kind: str, grammar: Grammar, source: bytes) -> Found | None:
+    found = grammar.examine(node) if grammar.examined is None or kind in grammar.examined else None
     if found is not None:
         return found
     if node.is_error:
         return Found(Role.SCOPE)
-    role = grammar.roles.get(node.type)
-    if role is None or (node.type in grammar.bodiless and node.child_by_field_name("body") is None):
+    role = grammar.roles.get(kind)
+    if role is None or (kind in grammar.bodiless and node.child_by_field_name("body") is None):
         return None
+    if role is Role.SCOPE or role is Role.IMPORT:
+        return _NAMELESS[role]
     name = node.child_by_field_name("name")
     return Found(role, "" if name is None else _text(name, source))
+
+
+_NAMELESS = {role: Found(role) for role in (Role.SCOPE, Role.IMPORT)}
 
 
 def statement_starts(

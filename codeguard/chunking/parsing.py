@@ -20,29 +20,36 @@ FREE_READS = 1_000_000
 # for each further one more often.
 ASKS_PER_KILOBYTE = 150
 FREE_ASKS = 300
+ASKS_A_LOOK = 2  # looking costs more than being asked
 
 # Operators without operands (`/*` on every line) make each operation take as long as there were lines before,
 # and as much memory. In code that parses, a thousand operations on end meet names, literals and brackets.
 NEIGHBOURHOOD = 24  # bytes before and after the place that is being parsed
-BARREN_ASKS = 10
+BARREN_LOOKS = 5
 
 # For what gets by those. Ordinary code takes 0.1 s of the processor for a megabyte, code full of errors 0.5 s.
 FREE_CPU_S = 1.0
 CPU_S_PER_BYTE = 3e-6
 
 _OPERATOR = re.compile(rb"[/*%|&^@~<>=+!-]")
+_NO_OPERATOR = bytes(set(range(256)) - set(b"/*%|&^@~<>=+!-"))
 _OPERAND = re.compile(rb"[\w\x80-\xff]+|[^\s\w/*%|&^@~<>=+!\\-]")
 _NO_OPERAND = re.compile(rb"#[^\n]*|\b(?:and|or|in|is|not|if|else|await)\b")
+FEWEST_OPERATORS = 4
 
 
 def _is_barren(near: bytes) -> bool:
     """Whether a stretch of code holds far more operators than there is something to operate on."""
+    if len(near.translate(None, _NO_OPERATOR)) < FEWEST_OPERATORS:
+        return False
     bare = _NO_OPERAND.sub(b"", near)
-    return len(_OPERATOR.findall(bare)) >= 4 + 2 * len(_OPERAND.findall(bare))
+    return len(_OPERATOR.findall(bare)) >= FEWEST_OPERATORS + 2 * len(_OPERAND.findall(bare))
 
 
 class _Bounds:
     """What one parse has used up."""
+
+    __slots__ = ("_asks", "_barren", "_cpu_end", "_look", "_reads", "_text")
 
     def __init__(self, text: bytes) -> None:
         self._text = text
@@ -50,6 +57,7 @@ class _Bounds:
         self._asks = 0
         self._barren = 0
         self._cpu_end = time.thread_time() + FREE_CPU_S + CPU_S_PER_BYTE * len(text)
+        self._look = 0.0
 
     def read(self, offset: int, point: object) -> bytes:
         """Return the text from a place on: always the truth, as an end that moves crashes the parser."""
@@ -58,15 +66,26 @@ class _Bounds:
 
     def are_passed(self, offset: int, has_error: bool) -> bool:
         """Say whether to call the parse off."""
-        self._asks += 1
-        near = self._text[max(0, offset - NEIGHBOURHOOD) : offset + NEIGHBOURHOOD]
-        self._barren = self._barren + 1 if _is_barren(near) else 0
+        self._asks = asks = self._asks + 1
+        if asks % ASKS_A_LOOK:
+            return False
+        start = offset - NEIGHBOURHOOD
+        if _is_barren(self._text[start if start > 0 else 0 : offset + NEIGHBOURHOOD]):
+            self._barren += 1
+        else:
+            self._barren = 0
         return (
             self._reads < 0
-            or self._asks > FREE_ASKS + ASKS_PER_KILOBYTE * offset // 1000
-            or self._barren >= BARREN_ASKS
-            or time.thread_time() > self._cpu_end
+            or asks > FREE_ASKS + ASKS_PER_KILOBYTE * offset // 1000
+            or self._barren >= BARREN_LOOKS
+            or (time.monotonic() > self._look and self._took_too_long())
         )
+
+    def _took_too_long(self) -> bool:
+        """Look at the processor's clock, and say when to look again: it never runs ahead of the wall's."""
+        left = self._cpu_end - time.thread_time()
+        self._look = time.monotonic() + left
+        return left < 0
 
 
 def parse(language: Language, text: bytes) -> Node | None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from codeguard.chunking.base import Mark
 from codeguard.models import ChunkKind
 
 _REST_BLANK = re.compile(rb"[ \t\f\r;,]*(?:(?:\#|//)[^\n]*|/\*[^\n]*?\*/[ \t\f\r]*)?(?:\n|\Z)")
 _LINE_ENDS = re.compile(rb"\n")
+_NEWLINE = 0x0A
 
 Starts = Callable[[int, int, int], Sequence[tuple[int, int]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A stretch of the file that becomes a chunk; offsets count bytes of the text in UTF-8."""
 
     start: int
@@ -35,6 +35,7 @@ def tile(source: bytes, marks: Sequence[Mark], comment: Sequence[bytes], rest: C
     pieces: list[Piece] = []
     position = 0
     around: list[tuple[int, ChunkKind, str]] = []  # end, kind and symbol of the classes that are open
+    comments = tuple(comment)
 
     def emit(until: int, kind: ChunkKind, symbol: str) -> None:
         nonlocal position
@@ -51,8 +52,8 @@ def tile(source: bytes, marks: Sequence[Mark], comment: Sequence[bytes], rest: C
             continue
         close(mark.start)
         limit = around[-1][0] if around else len(source)
-        start = max(position, _above(source, mark.start, comment, position))
-        end = min(limit, _rest_of_line(source, mark.end, comment))
+        start = max(position, _above(source, mark.start, comments, position))
+        end = min(limit, _rest_of_line(source, mark.end))
         outer = around[-1][1:] if around else (rest, "")
         emit(start, *outer)
         if mark.kind is ChunkKind.CLASS:
@@ -68,24 +69,26 @@ def _line_start(source: bytes, position: int) -> int:
     return source.rfind(b"\n", 0, position) + 1
 
 
-def _above(source: bytes, start: int, comment: Sequence[bytes], floor: int) -> int:
+def _above(source: bytes, start: int, comment: tuple[bytes, ...], floor: int) -> int:
     """Return the start of the mark's line, or of the comment lines directly above; never below `floor`."""
     line = _line_start(source, start)
     if line < floor or source[line:start].strip():
         return start
     while line > floor:
         previous = _line_start(source, line - 1)
-        text = source[previous:line].strip()
-        if previous < floor or not text.startswith(tuple(comment)) or text.startswith(b"#!"):
+        text = source[previous:line].lstrip()
+        if previous < floor or not text.startswith(comment) or text.startswith(b"#!"):
             break
         line = previous
     return line
 
 
-def _rest_of_line(source: bytes, end: int, comment: Sequence[bytes]) -> int:
+def _rest_of_line(source: bytes, end: int) -> int:
     """Return the end of the line where nothing but blanks, a separator or a comment follows."""
-    if end and source[end - 1 : end] == b"\n":
+    if end and source[end - 1] == _NEWLINE:
         return end
+    if source[end : end + 1] == b"\n":
+        return end + 1
     match = _REST_BLANK.match(source, end)
     return match.end() if match else end
 
@@ -159,7 +162,7 @@ def lines_of(source: bytes, pieces: Sequence[Piece]) -> list[tuple[int, int]]:
     line = 1
     for piece in pieces:
         ends = source.count(b"\n", piece.start, piece.end)
-        closed = source[piece.end - 1 : piece.end] == b"\n"
-        found.append((line, line + ends - (1 if closed else 0)))
+        closed = piece.end > piece.start and source[piece.end - 1] == _NEWLINE
+        found.append((line, line + ends - 1 if closed else line + ends))
         line += ends
     return found

@@ -26,8 +26,6 @@ _IMPORTS = ("import_statement", "import_from_statement", "future_import_statemen
 
 
 def _examine(node: Node) -> Found | None:
-    if node.type != "decorated_definition":
-        return None
     inner = node.child_by_field_name("definition")
     if inner is None:
         return None
@@ -52,6 +50,7 @@ GRAMMAR = Grammar(
     },
     blocks=frozenset({"module", "block"}),
     examine=_examine,
+    examined=frozenset({"decorated_definition"}),
     recover=outline,
     isolated=False,  # nothing was found that makes this parser hang without reading the text again and again
 )
