@@ -31,6 +31,7 @@ _SIGCHLD = 17
 # a thread, a namespace or a shared address space
 _NOT_FORK = 0xFFFFFFFF & ~(0x01000000 | 0x00200000 | _SIGCHLD)
 _PROT_EXEC = 4
+_OPTIONS = (1, 22)  # PR_SET_PDEATHSIG, PR_SET_SECCOMP: what a fresh child confines itself with
 _CLOCKS = 12  # CLOCK_REALTIME, 0, to CLOCK_TAI, 11
 # MADV_NORMAL, RANDOM, SEQUENTIAL, WILLNEED, DONTNEED, FREE, HUGEPAGE, NOHUGEPAGE
 _ADVICE = (0, 1, 2, 3, 4, 8, 14, 15)
@@ -130,6 +131,7 @@ def zygote_filter(machine: int) -> bytes:
     """Return the filter of the zygote, which every child inherits."""
     programs = _common()
     programs.update({name: _return(ALLOW) for name in syscalls.ZYGOTE})
+    programs["prctl"] = _when_one_of(0, _OPTIONS, ALLOW, ERRNO | errno.EPERM)
     programs["clone"] = _unless_bits(0, _NOT_FORK, ALLOW, ERRNO | errno.EPERM)
     return assemble(machine, _numbered(machine, programs))
 

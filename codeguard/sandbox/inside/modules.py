@@ -8,10 +8,11 @@ gets frozen facades that show chosen names and no module underneath.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import policy
@@ -21,7 +22,9 @@ from .allowed import ALL, CHOSEN, COMPUTING, CORE
 _HIDDEN: dict[str, frozenset[str]] = {
     "operator": frozenset({"attrgetter", "methodcaller"}),
     "types": frozenset({"CodeType", "FrameType", "TracebackType", "ModuleType"}),
-    "typing": frozenset({"get_type_hints", "ForwardRef"}),
+    "typing": frozenset({"get_type_hints", "evaluate_forward_ref", "ForwardRef"}),
+    # writes into the module that a class says it is from
+    "enum": frozenset({"global_enum"}),
     "dataclasses": frozenset({"make_dataclass"}),
     "string": frozenset({"Formatter"}),
     # its register evaluates annotations that are text, by rules of its own
@@ -91,6 +94,38 @@ def _methodcaller(name: str, /, *args: Any, **kwargs: Any) -> Callable[[Any], An
     return lambda target: policy.guarded_getattr(target, name)(*args, **kwargs)
 
 
+def _update_wrapper(
+    wrapper: Any,
+    wrapped: Any,
+    assigned: Iterable[str] = functools.WRAPPER_ASSIGNMENTS,
+    updated: Iterable[str] = functools.WRAPPER_UPDATES,
+) -> Any:
+    """Stand for functools.update_wrapper, which fetches whatever it is told to."""
+    for name in assigned:
+        usual = name in functools.WRAPPER_ASSIGNMENTS
+        fetch, put = (getattr, setattr) if usual else (policy.guarded_getattr, policy.guarded_setattr)
+        try:
+            found = fetch(wrapped, name)
+        except AttributeError:
+            continue
+        put(wrapper, name, found)
+    for name in updated:
+        if name != "__dict__" or policy.has_plain_dict(wrapped):
+            policy.guarded_getattr(wrapper, name).update(policy.guarded_getattr(wrapped, name, {}))
+    wrapper.__wrapped__ = wrapped
+    return wrapper
+
+
+def _wraps(wrapped: Any, *how: Iterable[str], **named: Iterable[str]) -> Callable[[Any], Any]:
+    return lambda wrapper: _update_wrapper(wrapper, wrapped, *how, **named)
+
+
+_REPLACED: dict[str, dict[str, Any]] = {
+    "operator": {"attrgetter": _attrgetter, "methodcaller": _methodcaller},
+    "functools": {"update_wrapper": _update_wrapper, "wraps": _wraps},
+}
+
+
 def _public(name: str, module: types.ModuleType) -> dict[str, Any]:
     if name in CHOSEN:
         return {one: getattr(module, one) for one in CHOSEN[name] if hasattr(module, one)}
@@ -102,8 +137,7 @@ def _public(name: str, module: types.ModuleType) -> dict[str, Any]:
         if one in hidden or not hasattr(module, one) or isinstance(value, types.ModuleType):
             continue
         shown[one] = value
-    if name == "operator":
-        shown.update(attrgetter=_attrgetter, methodcaller=_methodcaller)
+    shown.update(_REPLACED.get(name, {}))
     if module.__doc__:
         shown["__doc__"] = module.__doc__
     return shown

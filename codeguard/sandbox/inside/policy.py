@@ -15,6 +15,8 @@ from __future__ import annotations
 import ast
 import builtins
 import string
+import typing
+from collections import UserString
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -40,8 +42,12 @@ _OPEN_DUNDERS = frozenset(
         "orig_class type_params objclass debug",
     )
 )
-_GUARDED = frozenset({"format", "format_map", "vformat", "get_field", "obj", "__dict__"})
-_REFUSED_ATTRIBUTES = INSPECT_ATTRIBUTES | {"mro", "f_trace_lines", "gi_suspended", "cr_suspended"}
+_GUARDED = frozenset({"format", "format_map", "vformat", "get_field", "obj", "evaluate", "__dict__"})
+# the last two evaluate a text, and make an enumeration of a module's globals
+_REFUSED_ATTRIBUTES = INSPECT_ATTRIBUTES | {
+    *("mro", "f_trace_lines", "gi_suspended", "cr_suspended"),
+    *("_evaluate", "_convert_"),
+}
 _REFUSED_NAMES = frozenset(
     {"eval", "exec", "compile", "globals", "locals", "breakpoint", "__import__", "__builtins__"}
 )
@@ -269,15 +275,19 @@ def guarded_getattr(target: Any, name: str, default: Any = _missing) -> Any:
             found: Any = getattr(target, name, None)
             if isinstance(found, _BOUND) and isinstance(found.__self__, str):
                 return _safe_format(name, found.__self__)
-            if found in (str.format, str.format_map):
-                return lambda template, *args, **kwargs: _safe_format(name, template)(*args, **kwargs)
+            if getattr(found, "__func__", None) in _WRAPPED_FORMATS:
+                return _safe_format(name, found.__self__.data)
+            if found in _FORMATS:
+                return lambda template, *args, **kwargs: _safe_format(name, str(template))(*args, **kwargs)
         if name in ("vformat", "get_field") and _is_formatter(target):
             raise _refused(f"attribute {name!r}")
         if name == "format" and _is_formatter(target):
             return lambda template, *args, **kwargs: _formatter.vformat(template, args, kwargs)
+        if name == "evaluate" and isinstance(target, typing.ForwardRef):
+            raise _refused("attribute 'evaluate'")
         if name == "obj" and isinstance(target, BaseException):
             raise _refused("attribute 'obj'")
-        if name == "__dict__" and not _has_plain_dict(target):
+        if name == "__dict__" and not has_plain_dict(target):
             raise _refused("attribute '__dict__'")
     found = getattr(target, name) if default is _missing else getattr(target, name, default)
     if type(found) is _MODULE:
@@ -287,6 +297,8 @@ def guarded_getattr(target: Any, name: str, default: Any = _missing) -> Any:
 
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement
 _BOUND: Any = type("".format)
+_WRAPPED_FORMATS: tuple[Any, ...] = (UserString.format, UserString.format_map)
+_FORMATS: tuple[Any, ...] = (str.format, str.format_map, *_WRAPPED_FORMATS)
 _MODULE = type(builtins)
 
 
@@ -303,7 +315,7 @@ def _is_formatter(target: object) -> bool:
     )
 
 
-def _has_plain_dict(target: object) -> bool:
+def has_plain_dict(target: object) -> bool:
     """Whether an object's dict holds only what ordinary code put there."""
     kind = type(target)
     if isinstance(target, type):
@@ -319,7 +331,8 @@ def _guarded_hasattr(target: Any, name: str) -> bool:
     return True
 
 
-def _guarded_setattr(target: Any, name: str, value: Any) -> None:
+def guarded_setattr(target: Any, name: str, value: Any) -> None:
+    """Set an attribute under the policy."""
     _checked(name)
     if name in _FIXED:
         raise _refused(f"attribute {name!r}")
@@ -360,7 +373,7 @@ def restricted_builtins(replacements: Mapping[str, Callable[..., Any]]) -> dict[
         __name__="builtins",
         getattr=guarded_getattr,
         hasattr=_guarded_hasattr,
-        setattr=_guarded_setattr,
+        setattr=guarded_setattr,
         delattr=_guarded_delattr,
         vars=_guarded_vars,
         _getattr_=guarded_getattr,

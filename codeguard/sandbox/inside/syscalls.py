@@ -257,8 +257,8 @@ _COMPUTE = words(
 
 # What the zygote needs beyond that: to fork, feed, watch, limit and bury its children.
 _ZYGOTE = words(
-    "read write poll ppoll recvfrom recvmsg sendto sendmsg pipe2 dup dup2 dup3 fcntl wait4 waitid kill",
-    "prctl seccomp prlimit64 setrlimit getrlimit close_range fork landlock_restrict_self",
+    "read write recvmsg pipe2 dup dup2 dup3 wait4 kill prctl prlimit64 setrlimit getrlimit close_range fork",
+    "landlock_restrict_self",
 )
 
 # Tried by ordinary programs: answered with an error, so that the code runs on

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attacks.case import DEADLINE, FRESH, NAMESPACES, POLICY, RLIMITS, SECCOMP, Attack, Proof
+from attacks.case import DEADLINE, FACADE, FRESH, NAMESPACES, POLICY, RLIMITS, SECCOMP, Attack, Proof
 from attacks.raw import RAW
 
 X86 = "platform.machine() == 'x86_64'"
@@ -12,12 +12,21 @@ MORE = (
 HERE = os.uname().machine != "x86_64"
 MORE = dict(
     madvise=(28, 233), clock_gettime=(228, 113), set_mempolicy=(238, 237), inotify_init1=(294, 26), signalfd4=(289, 74),
-    eventfd2=(290, 19), memfd_secret=(447, 447), membarrier=(324, 283), vmsplice=(278, 75),
+    eventfd2=(290, 19), memfd_secret=(447, 447), membarrier=(324, 283), vmsplice=(278, 75), fanotify_init=(300, 262),
+    seccomp=(317, 277), mincore=(27, 232), get_robust_list=(274, 100), listmount=(458, 458), landlock=(444, 444),
+    lsm_list_modules=(461, 461), mseal=(462, 462), remap_file_pages=(216, 234),
 )
 def call(name, *arguments):
     return syscall(MORE[name][HERE] if name in MORE else name, *arguments)
 ROOM = C.create_string_buffer(64)
 AT = C.addressof(ROOM)
+SIZE_AT = C.addressof(SIZE := C.create_string_buffer((64).to_bytes(4, "little"), 8))
+ONE_AT = C.addressof(ONE := C.create_string_buffer((1).to_bytes(8, "little"), 8))
+ROOTS_AT = C.addressof(ROOTS := C.create_string_buffer((24).to_bytes(8, "little") + b"\\xff" * 8, 24))
+# one instruction that lets everything through
+ALLOW = C.create_string_buffer(b"\\x06\\0\\0\\0\\0\\0\\xff\\x7f", 8)
+FILTER = C.create_string_buffer((1).to_bytes(8, "little") + C.addressof(ALLOW).to_bytes(8, "little"), 16)
+FILTER_AT = C.addressof(FILTER)
 """
 )
 
@@ -213,5 +222,70 @@ def attack():
 """,
         (POLICY, FRESH, SECCOMP, NAMESPACES),
         sought="@SECRET@",
+    ),
+    Attack(
+        "passed-descriptor",
+        "a descriptor goes through a socket pair and comes out under another number (SCM_RIGHTS)",
+        Proof.LEAK,
+        """
+import array, socket
+def attack():
+    one, other = socket.socketpair()
+    one.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [one.fileno()]))])
+    return ["gave", len(other.recvmsg(1, 100)[1]) == 1]
+""",
+        (POLICY, FACADE, SECCOMP, RLIMITS),
+        sought='["gave", true]',
+    ),
+    _gives(
+        "mount-watch",
+        "fanotify, open to everybody since Linux 5.13, tells what happens to files",
+        "call('fanotify_init', 0x200, 0) >= 0",
+        (POLICY, SECCOMP, RLIMITS),
+    ),
+    _gives(
+        "own-supervisor",
+        "a filter with a listener: the process decides its own system calls, and holds a new descriptor",
+        "syscall('prctl', 38, 1, 0, 0, 0) == 0 and call('seccomp', 1, 8, FILTER_AT) >= 0",
+        (POLICY, SECCOMP, RLIMITS),
+    ),
+    _gives(
+        "cached-pages",
+        "mincore tells which pages of a library other programs have used (CVE-2019-5489)",
+        "call('mincore', C.cast(LIBC.getpid, C.c_void_p).value & ~4095, 4096, AT) == 0",
+    ),
+    _gives(
+        "foreign-lock-list",
+        "get_robust_list gives an address of another process",
+        "call('get_robust_list', os.getppid() or 1, AT, AT + 8) == 0",
+    ),
+    _gives(
+        "mount-list",
+        "listmount numbers the mounts without any /proc",
+        "call('listmount', ROOTS_AT, AT, 4, 0) > 0",
+        needs="tuple(map(int, os.uname().release.split('.')[:2])) >= (6, 8)",
+    ),
+    _gives(
+        "security-modules",
+        "lsm_list_modules tells what the kernel guards itself with",
+        "call('lsm_list_modules', AT, SIZE_AT, 0) > 0",
+        needs="tuple(map(int, os.uname().release.split('.')[:2])) >= (6, 8)",
+    ),
+    _gives(
+        "rules-of-its-own",
+        "landlock_create_ruleset makes an object of the kernel's, and a descriptor",
+        "call('landlock', ONE_AT, 8, 0) >= 0",
+        (POLICY, SECCOMP, RLIMITS),
+    ),
+    _gives(
+        "sealed-memory",
+        "mseal forbids every later change of a mapping",
+        "call('mseal', syscall('mmap', 0, 4096, 3, 0x22, -1, 0), 4096, 0) == 0",
+        needs="tuple(map(int, os.uname().release.split('.')[:2])) >= (6, 10)",
+    ),
+    _gives(
+        "rearranged-pages",
+        "remap_file_pages, long replaced, still changes mappings of shared memory",
+        "call('remap_file_pages', syscall('mmap', 0, 8192, 3, 0x21, -1, 0), 4096, 0, 1, 0) == 0",
     ),
 )

@@ -270,4 +270,105 @@ def add(a, b):
     return Shown()
 """,
     ),
+    Attack(
+        "user-string-format",
+        "collections.UserString formats with the str that it wraps, where no guard looks",
+        Proof.LEAK,
+        """
+import collections, textwrap
+def attack():
+    path = "{0.__globals__[re].enum.sys.modules[os].environ[@SECRET_NAME@]}"
+    return collections.UserString(path).format(textwrap.dedent)
+""",
+        (POLICY, FACADE, WORLD),
+    ),
+    Attack(
+        "user-string-format-map",
+        "UserString.format_map, fetched from the class and called with an instance",
+        Proof.LEAK,
+        """
+import collections, textwrap
+def attack():
+    path = "{start.__globals__[re].enum.sys.modules[os].environ[@SECRET_NAME@]}"
+    return collections.UserString.format_map(collections.UserString(path), {"start": textwrap.dedent})
+""",
+        (POLICY, FACADE, WORLD),
+    ),
+    _writes(
+        "enum-of-a-module",
+        "Enum._convert_ makes members of whatever a module's globals hold, functions and modules too",
+        """
+import enum
+def attack():
+    made = enum.Enum._convert_("Made", "builtins", lambda name: name in ("open", "eval"))
+    made.open.value("@MARKER@", "w").close()
+""",
+    ),
+    _writes(
+        "enum-into-a-module",
+        "enum.global_enum writes the members of a class into the module that the class says it is from",
+        """
+import enum, sys
+class Yes(enum.Enum):
+    attribute_allowed = 1
+    isfile = 2
+    def __call__(self, *given):
+        return True
+def attack():
+    for module in [name for name in ("inside.policy", "genericpath") if name in sys.modules]:
+        Yes.__module__ = module
+        enum.global_enum(Yes)
+    there = getattr(attack, "__globals__")["__builtins__"]
+    (there if isinstance(there, dict) else vars(there))["open"]("@MARKER@", "w").close()
+""",
+    ),
+    _writes(
+        "forward-ref-evaluated",
+        "typing.Optional makes a reference of a text, and the reference evaluates itself",
+        """
+import sys, typing
+def attack():
+    (reference, _) = typing.Optional["open('@MARKER@', 'w').close()"].__args__
+    evaluate = getattr(reference, "evaluate", None)
+    if evaluate is not None:
+        return evaluate(globals={})
+    more = {"type_params": ()} if sys.version_info >= (3, 12, 4) else {}
+    return reference._evaluate({}, {}, recursive_guard=frozenset(), **more)
+""",
+    ),
+    _writes(
+        "wrapper-of-code",
+        "functools.wraps copies a code object to where it can be read, and FunctionType gives it other globals",
+        """
+import functools, types
+def attack():
+    class Holder:
+        pass
+    def opens():
+        return open("@MARKER@", "w").close()
+    holder = functools.wraps(opens, assigned=("__code__",), updated=())(Holder())
+    types.FunctionType(vars(holder)["__code__"], {})()
+""",
+    ),
+    _writes(
+        "field-renamed",
+        "dataclasses.replace fetches an attribute by the name that its field was given afterwards",
+        """
+import dataclasses, textwrap
+@dataclasses.dataclass
+class Kind(type):
+    field: int = 1
+    def __new__(kind, *made, **found):
+        return found or type.__new__(kind, *made)
+    def __init__(self, *made, **found):
+        pass
+def attack():
+    (field,) = dataclasses.fields(Kind)
+    field.name = "__getattribute__"
+    fetch = dataclasses.replace(Kind("Any", (), {}))["__getattribute__"]
+    there = fetch(textwrap.dedent, "__globals__")["__builtins__"]
+    (there if isinstance(there, dict) else vars(there))["open"]("@MARKER@", "w").close()
+""",
+        residual=LIBRARY,
+    ),
 )
