@@ -147,7 +147,7 @@ def run_filter(program: bytes, architecture: int, number: int, arguments: tuple[
 
 
 BY_ARGUMENT = {
-    *("mmap", "mprotect", "clone", "read", "write", "madvise"),
+    *("mmap", "mprotect", "clone", "read", "write", "madvise", "prctl"),
     *("clock_gettime", "clock_getres", "clock_nanosleep"),
 }
 
@@ -171,6 +171,10 @@ def test_every_number_gets_the_answer_of_its_table(machine: int) -> None:
                 assert found == bpf.KILL, number
     number = {name: column[machine] or 0 for name, column in syscalls.NUMBERS.items()}
     refused = bpf.ERRNO | 1
+    for option in range(80):
+        assert run_filter(child, architecture, number["prctl"], (option,)) == refused
+        allowed_option = bpf.ALLOW if option in (1, 22) else refused  # PR_SET_PDEATHSIG, PR_SET_SECCOMP
+        assert run_filter(zygote, architecture, number["prctl"], (option,)) == allowed_option
     assert run_filter(child, architecture, number["write"], (3, 0, 0)) == bpf.ALLOW
     assert run_filter(child, architecture, number["write"], (1, 0, 0)) == refused
     assert run_filter(child, architecture, number["read"], (4, 0, 0)) == bpf.ALLOW
