@@ -129,7 +129,8 @@ def _unprotected(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     around = [part.func if isinstance(part, ast.Call) else part for part in node.decorator_list]
     given = [item for item in ast.walk(node.args) if isinstance(item, ast.expr)]
     said = " ".join([words([*around, *given]), words(node.body), *injected(node)])
-    if _GUARDS.search(said) or "user_id" in said or _EVERYWHERE.search(words(_surroundings(view))):
+    tests = words(part.test for part in ast.walk(node) if isinstance(part, ast.If))
+    if _GUARDS.search(said) or "session" in tests or _EVERYWHERE.search(words(_surroundings(view))):
         return
     yield Found(node.decorator_list[0], "strangers can call this, and nothing asks who they are")
 

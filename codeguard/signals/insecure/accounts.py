@@ -33,6 +33,29 @@ def _short(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         yield Found(node, f"passwords of {least} characters are let through: ask for at least {_SHORTEST}")
 
 
+def _no_rules(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """`AUTH_PASSWORD_VALIDATORS = []`, a field of a form or model that takes four characters."""
+    for setting, value in settings(view, node):
+        if setting == "AUTH_PASSWORD_VALIDATORS" and view.names.constant(value) == ():
+            yield Found(node, "any password is let through, the shortest and best known too")
+        elif setting == "SECURITY_PASSWORD_LENGTH_MIN" or mentions(setting, PASSWORD):
+            least = _least(view, value) if isinstance(value, ast.Call) else None
+            if least is not None and 0 < least < _SHORTEST:
+                yield Found(
+                    node, f"passwords of {least} characters are let through: ask for at least {_SHORTEST}"
+                )
+
+
+def _least(view: View, call: ast.Call) -> int | None:
+    """Return the least length that `Field(min_length=4)` or `PasswordField(validators=[Length(min=4)])` asks for."""
+    for part in ast.walk(call):
+        if isinstance(part, ast.keyword) and part.arg in ("min_length", "min"):
+            given = view.names.constant(part.value)
+            if isinstance(given, int):
+                return given
+    return None
+
+
 def _in_address(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     """A password taken from the address of a request, which logs and histories keep."""
     if isinstance(node, ast.Subscript):
@@ -87,8 +110,10 @@ CHECKS = (
             good="def check(password):\n    return len(password) >= 12",
             cwe=(521,),
         ),
-        nodes=(ast.Compare,),
-        look=_short,
+        nodes=(ast.Compare, ast.Assign, ast.AnnAssign),
+        look=lambda view, node, name: (
+            _short(view, node, name) if isinstance(node, ast.Compare) else _no_rules(view, node, name)
+        ),
     ),
     Check(
         Rule(

@@ -11,6 +11,7 @@ from codeguard.reading.flowvalues import Use
 from codeguard.reading.names import Names
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
+from codeguard.signals.insecure.sessions import settings
 
 _SAFE_LOADERS = ("SafeLoader", "CSafeLoader", "BaseLoader", "CBaseLoader")
 _MODEL = names("torch.load joblib.load dill.load dill.loads cloudpickle.load cloudpickle.loads")
@@ -29,6 +30,25 @@ def _yaml(view: View, node: ast.AST, name: str) -> Iterator[Found]:
             yield Found(node, "typ='unsafe' makes objects of any class")
     else:
         yield Found(node, f"{name} makes objects of any class")
+
+
+def _setting(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """Celery's tasks and Django's sessions as pickles."""
+    if not view.has("pickle"):
+        return
+    for setting, value in settings(view, node):
+        given = view.names.constant(value)
+        listed = given if isinstance(given, tuple) else (given,)
+        if setting.lower().removeprefix("celery_") in (
+            "task_serializer",
+            "accept_content",
+            "result_serializer",
+            "event_serializer",
+        ):
+            if any(item in ("pickle", "application/x-python-serialize") for item in listed):
+                yield Found(node, "whoever can write to the broker runs code in the worker")
+        elif setting in ("SESSION_SERIALIZER", "SERIALIZER") and "pickle" in str(given).lower():
+            yield Found(node, "whoever knows the key, or can write to the store, runs code")
 
 
 def _derived(view: View, name: str) -> bool:
@@ -59,6 +79,20 @@ def _model(view: View, node: ast.AST, name: str) -> Iterator[Found]:
 
 
 CHECKS = (
+    Check(
+        Rule(
+            "pickled-messages",
+            "Messages or sessions are kept as pickles",
+            Severity.MEDIUM,
+            Confidence.HIGH,
+            "A pickle can call any function while it is loaded, and messages come from elsewhere. Use json.",
+            bad='from celery import Celery\n\napp = Celery("shop")\napp.conf.update(accept_content=["pickle"])',
+            good='from celery import Celery\n\napp = Celery("shop")\napp.conf.update(accept_content=["json"])',
+            cwe=(502,),
+        ),
+        nodes=(ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict),
+        look=_setting,
+    ),
     Check(
         Rule(
             "unsafe-deserialisation",

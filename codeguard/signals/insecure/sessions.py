@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
+from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
 
@@ -46,6 +47,58 @@ def _unverified(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         listed = allowed if isinstance(allowed, tuple) else (allowed,)
         if any(isinstance(item, str) and item.lower() == "none" for item in listed):
             yield Found(node, "the algorithm none accepts any token")
+
+
+def _by_token(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """The algorithm that the token itself names, keys of two kinds at once, a token that is taken apart by hand."""
+    assert isinstance(node, ast.Call)
+    if name.startswith("base64."):
+        function = view.function_of(node)
+        text = " ".join(ast.unparse(part)[:200] for part in (node, *_bound(view, node)))
+        if _SECOND_PART.search(text) and function is not None and not _verifies(view, function):
+            yield Found(node, "the claims are read without a look at the signature")
+        return
+    algorithms = view.argument(node, "algorithms", 2)
+    if algorithms is None:
+        if name.startswith("jose.") and len(node.args) == 2 and not node.keywords:
+            yield Found(node, "any algorithm is accepted: name the one that is used")
+        return
+    for part in ast.walk(algorithms):
+        if isinstance(part, ast.Subscript | ast.Name | ast.Call) and _from_header(view, part):
+            yield Found(node, "the token says itself how it is checked")
+            return
+    allowed = view.names.constant(algorithms, ())
+    if isinstance(allowed, tuple) and {"HS256", "RS256"} <= set(allowed):
+        yield Found(node, "a token signed with the public key as if it were a password is accepted")
+
+
+def _bound(view: View, node: ast.Call) -> list[ast.expr]:
+    names_in = [part for argument in node.args for part in ast.walk(argument) if isinstance(part, ast.Name)]
+    return [value for part in names_in[:4] for value in view.names.values_of(part)]
+
+
+def _verifies(view: View, function: ast.AST) -> bool:
+    called = [
+        getattr(part.func, "attr", getattr(part.func, "id", ""))
+        for part in ast.walk(function)
+        if isinstance(part, ast.Call)
+    ]
+    return any(
+        word in name.lower()
+        for name in called
+        for word in ("verif", "compare_digest", "check", "valid", "hmac")
+    )
+
+
+def _from_header(view: View, node: ast.expr) -> bool:
+    text = " ".join(ast.unparse(value)[:200] for value in (node, *view.names.values_of(node)))
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            text += " ".join(ast.unparse(value)[:200] for value in view.names.values_of(part))
+    return "get_unverified_header" in text
+
+
+_SECOND_PART = lazy(r"\.split\(b?'\.'(?:, \d)?\)\[1\]")
 
 
 def _none(view: View, node: ast.AST, name: str) -> Iterator[Found]:
@@ -121,8 +174,25 @@ def settings(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
                 yield view.names.text(target.slice) or "", node.value
             elif isinstance(target, ast.Attribute):
                 yield target.attr.upper(), node.value
+    elif isinstance(node, ast.AnnAssign) and node.value is not None and isinstance(node.target, ast.Name):
+        yield node.target.id, node.value
     elif isinstance(node, ast.keyword) and node.arg:
         yield node.arg, node.value
+    elif isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isupper():
+                yield key.value, value
+
+
+def _other_sites(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    if isinstance(node, ast.Call):
+        yield from _samesite(view, node, name)
+        return
+    for setting, value in settings(view, node):
+        if setting in ("SESSION_COOKIE_SAMESITE", "CSRF_COOKIE_SAMESITE", "REMEMBER_COOKIE_SAMESITE"):
+            given = view.names.constant(value, "Lax")
+            if given is None or given is False or str(given).lower() == "none":
+                yield Found(node, f"{setting} sends the cookie with requests from other sites")
 
 
 def _setting(table: dict[str, str], view: View, node: ast.AST) -> Iterator[Found]:
@@ -159,6 +229,7 @@ def _csrf(view: View, node: ast.AST, name: str) -> Iterator[Found]:
             yield Found(node, f"{setting} is off: other sites can send forms in the user's name")
 
 
+_SETTINGS = (ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict)
 CHECKS = (
     Check(
         Rule(
@@ -174,6 +245,22 @@ CHECKS = (
         ),
         calls=_DECODE | names("jose.jwt.get_unverified_claims jose.jws.get_unverified_claims"),
         look=_unverified,
+    ),
+    Check(
+        Rule(
+            "token-decides",
+            "A token decides itself how it is checked, or is not checked",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "The sender writes the header: with another algorithm a forged token passes. Name the one algorithm that "
+            "your tokens have, and let the library take them apart.",
+            bad="import jwt\n\ndef user(token, key):\n    header = jwt.get_unverified_header(token)\n"
+            '    return jwt.decode(token, key, algorithms=[header["alg"]])["sub"]',
+            good='import jwt\n\ndef user(token, key):\n    return jwt.decode(token, key, algorithms=["RS256"])["sub"]',
+            cwe=(347, 327),
+        ),
+        calls=_DECODE | names("base64.urlsafe_b64decode base64.b64decode"),
+        look=_by_token,
     ),
     Check(
         Rule(
@@ -201,7 +288,7 @@ CHECKS = (
             cwe=(614,),
         ),
         methods=names("set_cookie set_signed_cookie"),
-        nodes=(ast.Assign, ast.keyword),
+        nodes=_SETTINGS,
         look=lambda view, node, name: (
             _insecure_cookie(view, node, name)
             if isinstance(node, ast.Call)
@@ -220,7 +307,7 @@ CHECKS = (
             cwe=(1004,),
         ),
         methods=names("set_cookie set_signed_cookie"),
-        nodes=(ast.Assign, ast.keyword),
+        nodes=_SETTINGS,
         look=lambda view, node, name: (
             _script_cookie(view, node, name)
             if isinstance(node, ast.Call)
@@ -241,7 +328,8 @@ CHECKS = (
             cwe=(1275,),
         ),
         methods=names("set_cookie set_signed_cookie"),
-        look=_samesite,
+        nodes=_SETTINGS,
+        look=_other_sites,
     ),
     Check(
         Rule(
