@@ -32,7 +32,7 @@ HOSTILE = {
     "exit": "import os\ndef f(): os._exit(0)\n",
     "abort": "import os\ndef f(): os.abort()\n",
     "fork": "import os\ndef f():\n    while True: os.fork()\n",
-    "files": "import os\ndef f(): return [open(f'/tmp/leak{n}', 'w') for n in range(99)]\n",
+    "files": "import os\ndef f(): return [open(f'@TMP@/leak{n}', 'w') for n in range(99)]\n",
     "network": "import socket\ndef f(): return socket.create_connection(('127.0.0.1', 9))\n",
     "flood": "import os\ndef f():\n    while True: os.write(3, b'x' * 65536)\n",
     "forged": "import os\ndef f(): os.write(3, b'\\0\\0\\0\\1x'); os._exit(0)\n",
@@ -48,7 +48,8 @@ def jobs(count: int, share: float, seed: int) -> Iterator[tuple[Job, int | None]
     names = sorted(HOSTILE)
     for number in range(count):
         if generator.random() < share:
-            yield Job(HOSTILE[generator.choice(names)], (Call("f"),), Tier.NATIVE, SHORT), None
+            source = HOSTILE[generator.choice(names)].replace("@TMP@", tempfile.gettempdir())
+            yield Job(source, (Call("f"),), Tier.NATIVE, SHORT), None
         else:
             source = f"def f(n):\n    return n + {number % 50}\n"
             yield Job(source, (Call("f", (number,)),), limits=PATIENT), number + number % 50
@@ -100,12 +101,25 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    before = {
+    with tempfile.TemporaryDirectory() as folder:
+        # others use the shared folder too: what is in this one comes from here
+        os.environ["TMPDIR"] = tempfile.tempdir = folder
+        return soak(arguments, Path(folder))
+
+
+def held(folder: Path) -> dict[str, int]:
+    """Return what may not grow: descriptors, processes and control groups of this process, temporary files."""
+    return {
         "descriptors": len(list(Path("/proc/self/fd").iterdir())),
         "processes": len(children(os.getpid())),
         "groups": len(groups()),
-        "temporary files": len(list(Path(tempfile.gettempdir()).iterdir())),
+        "temporary files": len(list(folder.rglob("*"))),
     }
+
+
+def soak(arguments: argparse.Namespace, folder: Path) -> int:
+    """Run the checks and report; 1 where something leaked or was lost."""
+    before = held(folder)
     pairs = jobs(arguments.checks, arguments.hostile, arguments.seed)
     expected: deque[int | None] = deque()
     asked = 0
@@ -141,12 +155,7 @@ def main() -> int:
                 )
                 memory.append((done, resident(os.getpid()), largest))
     seconds = time.monotonic() - start
-    after = {
-        "descriptors": len(list(Path("/proc/self/fd").iterdir())),
-        "processes": len(children(os.getpid())),
-        "groups": len(groups()),
-        "temporary files": len(list(Path(tempfile.gettempdir()).iterdir())),
-    }
+    after = held(folder)
     report = {
         "checks": done,
         "asked": asked,
@@ -162,7 +171,7 @@ def main() -> int:
     print(json.dumps(report, indent=1))
     if arguments.json:
         arguments.json.write_text(json.dumps(report, indent=1))
-    leaked = [name for name in ("descriptors", "processes", "groups") if after[name] > before[name]]
+    leaked = [name for name in after if after[name] > before[name]]
     return 1 if wrong or lost or leaked or done != arguments.checks else 0
 
 
