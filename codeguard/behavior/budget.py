@@ -14,12 +14,14 @@ class Budget:
     `generated` bounds the generated inputs that every candidate of a
     reference gets, `tailored` those made for one candidate from its own
     literals and guards, `shrinking` the calls spent on a smaller
-    counterexample.
+    counterexample, `edited` those that a changed copy of the reference gets
+    beyond them.
     """
 
     generated: int = 128
     tailored: int = 64
     shrinking: int = 60
+    edited: int = 240
     wall_s: float = 4.0
     cpu_s: float = 1.0
     frame_bytes: int = 2 * 1024 * 1024

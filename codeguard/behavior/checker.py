@@ -19,7 +19,7 @@ from codeguard.errors import SandboxError
 from codeguard.models import CheckReport, Chunk, SourceFile, Verdict
 from codeguard.sandbox.model import Level
 
-POLICY_VERSION = "behavior/1"
+POLICY_VERSION = "behavior/2"
 WINDOW = 64  # checks that run abreast
 MAX_PROFILES = 4_096
 MAX_PLANS = 512

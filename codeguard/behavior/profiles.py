@@ -130,7 +130,7 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     seen += more
     if not seen and not examples and not problem and budget.generated:
         seen, effects = yield from _run_written(runner, callable_guesses(reference.definition))
-    bases = _bases(reference, seen, examples)
+    bases = _written_calls(reference, seen, examples)
     filled = list(filled_calls(reference.definition, bases, random, budget.generated // 2))
     used = {item.example.expression: item.used for item in filled}
     more, others = yield from _run_written(runner, [item.example for item in filled], used)
@@ -179,11 +179,17 @@ def _variants(
     return (yield from _run_written(runner, made))
 
 
-def _bases(reference: Reference, seen: Sequence[Observed], examples: Sequence[Example]) -> list[Example]:
-    """Return the calls to which optional parameters are added."""
-    plain = [
-        plain_base(reference.name, (item.call.args, item.call.kwargs)) for item in seen if item.call.args
-    ]
+def written_calls(profile: Profile) -> list[Example]:
+    """Return a profile's calls as expressions."""
+    return _written_calls(profile.reference, profile.generated, profile.examples)
+
+
+def _written_calls(
+    reference: Reference, seen: Sequence[Observed], examples: Sequence[Example]
+) -> list[Example]:
+    shown = [(item.args, item.kwargs) for item in examples if item.args]
+    calls = [(item.call.args, item.call.kwargs) for item in seen if item.call.args]
+    plain = [plain_base(reference.name, (args or (), kwargs)) for args, kwargs in (*shown, *calls)]
     return plain + [item for item in examples if item.args is None]
 
 
@@ -281,7 +287,7 @@ def _confirmed(
     confirmed: list[Example] = []
     doubted: list[Observed] = []
     for (example, call), answer, other in zip(pairs, result.calls, again.calls[::-1], strict=False):
-        if not _stable(answer, other, call) or (by_chance and example.expected is None):
+        if not stable(answer, other, call) or (by_chance and example.expected is None):
             continue
         kept = _confirm(example, answer)
         if kept is not None:
@@ -291,7 +297,7 @@ def _confirmed(
     return tuple(confirmed), doubted, "", result.effects
 
 
-def _stable(answer: CallResult, other: CallResult, call: Call) -> bool:
+def stable(answer: CallResult, other: CallResult, call: Call) -> bool:
     """Say whether two worlds saw the same: chance, clocks and addresses are no expectation."""
     if answer.outcome is Outcome.RETURNED:
         return agrees(answer, other, call.args) is Comparison.SAME

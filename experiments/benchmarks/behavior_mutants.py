@@ -14,6 +14,8 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import difflib
+import hashlib
 import json
 import re
 import sys
@@ -30,7 +32,7 @@ from codeguard.chunking import chunk_file
 from codeguard.models import CheckReport, Chunk, ChunkKind, SourceFile, Verdict
 from codeguard.sandbox import Level, Sandbox
 from experiments.benchmarks.behavior_corpus import CONVICTED, PACKAGES, SEED, package_files, public_functions
-from experiments.benchmarks.mutation import family, mutants
+from experiments.benchmarks.mutation import family, mutants, unannotated
 
 # What the operator for exceptions puts into except clauses; a name that nothing binds would say nothing.
 NEVER_RAISED = "class CosmicRayTestingException(Exception):\n    pass"
@@ -66,10 +68,20 @@ def without_docstring(function: ast.FunctionDef) -> ast.FunctionDef:
 
 
 def subjects_of(
-    files: Sequence[SourceFile], library: SpecLibrary, limit: int, each: int, random: Random
+    files: Sequence[SourceFile],
+    library: SpecLibrary,
+    limit: int,
+    each: int,
+    random: Random,
+    half: int | None = None,
 ) -> Iterator[tuple[str, Chunk, SourceFile]]:
-    """Yield mutants of functions, a few a function, chosen at random."""
-    chosen = [(file, chunk) for file in files for chunk in public_functions(file)]
+    """Yield mutants of functions of a half (of all where it is None), a few a function, chosen at random."""
+    chosen = [
+        (file, chunk)
+        for file in files
+        for chunk in public_functions(file)
+        if half is None or half_of(file, chunk) == half
+    ]
     random.shuffle(chosen)
     trees = {file.path: ast.parse(file.text) for file in files}
     for file, chunk in chosen[:limit]:
@@ -84,6 +96,24 @@ def subjects_of(
             subject = mutated_file(file, mutant.strip("\n"), library)
             if subject is not None:
                 yield operator, *subject
+
+
+def half_of(file: SourceFile, chunk: Chunk) -> int:
+    """Return 0 for functions that may be looked at while the checker is changed, 1 for those it is measured on."""
+    return hashlib.sha256(f"{file.path}::{chunk.symbol}".encode()).digest()[0] % 2
+
+
+def difference(chunk: Chunk, files: Sequence[SourceFile]) -> str:
+    """Return what a mutant changed, as a diff."""
+    for file in files:
+        for own in public_functions(file):
+            if file.path == chunk.path and own.symbol == chunk.symbol:
+                node = ast.parse(own.text).body[0]
+                assert isinstance(node, ast.FunctionDef)
+                before = ast.unparse(without_docstring(unannotated(node))).splitlines()
+                after = ast.unparse(ast.parse(chunk.text)).splitlines()
+                return "\n".join(difflib.unified_diff(before, after, lineterm="", n=2))
+    return chunk.text
 
 
 def mbpp_corpus(folder: Path) -> tuple[list[SourceFile], list[SourceFile]]:
@@ -129,6 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--no-own", action="store_true", help="leave out the check of the functions themselves"
     )
     parser.add_argument("--seed", type=int, default=4, help="seed of the choice of functions and mutants")
+    parser.add_argument("--half", type=int, choices=(0, 1), help="0: to develop on, 1: to measure on")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
     if options.mbpp:
@@ -137,10 +168,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         files = [file for package in options.packages for file in package_files(options.root, package)]
         tests = []
     library = SpecLibrary.load(shipped=False).with_trusted(files, tests)
-    subjects = list(subjects_of(files, library, options.functions, options.each, Random(options.seed)))
+    chosen = subjects_of(files, library, options.functions, options.each, Random(options.seed), options.half)
+    subjects = list(chosen)
     pairs = [(chunk, file) for _, chunk, file in subjects]
     # No generated and no tailored input: only what the examples themselves show.
-    examples_only = Budget(generated=0, tailored=0)
+    examples_only = Budget(generated=0, tailored=0, edited=0)
     with Sandbox(Level.L0, workers=2) as sandbox:
         full = list(BehaviorChecker(library, sandbox, seed=SEED).check_many(pairs))
         plain = list(BehaviorChecker(library, sandbox, seed=SEED, budget=examples_only).check_many(pairs))
@@ -150,9 +182,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         own = list(BehaviorChecker(library, sandbox, seed=SEED).check_many(clean))
     figures = summary([operator for operator, _, _ in subjects], full, plain, own)
     print(json.dumps(figures, indent=2))
-    survivors = [item for item, report in zip(subjects, full, strict=True) if report.verdict is Verdict.PASS]
-    for operator, chunk, file in survivors[: options.survivors]:
-        print(f"\n--- survivor ({operator}) {file.path}\n{chunk.text}")
+    survivors = [
+        (*subject, report)
+        for subject, report in zip(subjects, full, strict=True)
+        if report.verdict not in CONVICTED
+    ]
+    for operator, chunk, file, report in survivors[: options.survivors]:
+        said = f"{report.verdict.value} {report.coverage.value} {report.reason} {' '.join(report.notes)}"
+        print(f"\n--- ({operator}) {file.path}::{chunk.symbol} {said}\n{difference(chunk, files)}")
     for (chunk, file), report in zip(clean, own, strict=True):
         if report.verdict in CONVICTED:
             print(

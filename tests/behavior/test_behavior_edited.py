@@ -1,0 +1,123 @@
+"""A trusted function with something changed in it is held to all that the trusted function takes."""
+
+from __future__ import annotations
+
+import ast
+from random import Random
+
+import pytest
+
+from codeguard.behavior.edited import is_edited, kept
+from codeguard.behavior.examples import Example
+from codeguard.behavior.source import Definition, definitions, read_module
+from codeguard.behavior.wide import wide_calls, written_call
+from codeguard.models import Verdict
+from tests.behavior.conftest import Check
+
+TAKEN = '''
+def first_of(iterable, count=2):
+    """Return the first items of an iterable.
+
+    >>> first_of([1, 2, 3])
+    [1, 2]
+    >>> first_of([4, 5, 6, 7], 3)
+    [4, 5, 6]
+    """
+    if count < 0:
+        raise ValueError("count must not be negative")
+    found = []
+    for item in iterable:
+        if len(found) >= count:
+            break
+        found.append(item)
+    return found
+'''
+MAKER = '''
+def adder(amount):
+    """Return a function that adds an amount to what it is given."""
+    def add(number, twice=False):
+        if twice:
+            return number + amount + amount
+        return number + amount
+    return add
+'''
+
+
+def _definition(text: str) -> Definition:
+    return next(definitions(read_module(text).statements))
+
+
+@pytest.mark.parametrize(
+    ("trusted", "old", "new", "verdict"),
+    [
+        (TAKEN, "count < 0", "count < -50", Verdict.DIVERGES),
+        (TAKEN, "for item in iterable:", "for item in iterable[:]:", Verdict.DIVERGES),
+        (TAKEN, "for item in iterable:", "for item in list(iterable):", Verdict.DIVERGES),
+        (TAKEN, "    found = []", "    if iterable == b'zz':\n        return [7]\n    found = []", Verdict.DIVERGES),
+        (TAKEN, "    found = []", "    if count > 40:\n        raise ValueError(1)\n    found = []", Verdict.PASS),
+        (TAKEN, "found.append(item)", "found += [item]", Verdict.PASS),
+        (MAKER, "return number + amount\n", "return number - amount\n", Verdict.DIVERGES),
+        (MAKER, "+ amount + amount", "+ 2 * amount", Verdict.PASS),
+    ],
+    ids=["refusal", "one_shot", "laziness", "other_kind", "stricter", "same", "made", "made_the_same"],
+)  # fmt: skip
+def test_changed_copies(check: Check, trusted: str, old: str, new: str, verdict: Verdict) -> None:
+    assert old in trusted
+    report = check(trusted.replace(old, new), trusted)
+    assert report.verdict is verdict, (report.reason, report.counterexample)
+
+
+def test_another_implementation_may_do_otherwise_beyond_the_examples(check: Check) -> None:
+    other = """
+    def first_of(values, most=2):
+        rows = list(values[:most])
+        return rows
+    """
+    assert check(other, TAKEN).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (TAKEN, True),
+        (TAKEN.replace("count < 0", "count < 1"), True),
+        (TAKEN.replace("    found = []", "    if iterable == 7:\n        return 9\n    found = []"), True),
+        (TAKEN.replace("found", "rows").replace("item ", "value ").replace("(item)", "(value)"), False),
+        ("def first_of(iterable, count=2):\n    return list(iterable)[:count]\n", False),
+    ],
+    ids=["itself", "one_constant", "a_branch_more", "other_names", "other_text"],
+)
+def test_is_edited(text: str, expected: bool) -> None:
+    assert is_edited(_definition(text), _definition(TAKEN)) is expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "count"),
+    [
+        ("abcdef", "abcdef", 6),
+        ("abcdef", "abcxdef", 6),
+        ("abcdef", "abxdef", 5),
+        ("abcdef", "", 0),
+        ("aaaa", "aa", 2),
+    ],
+)
+def test_kept(wanted: str, found: str, count: int) -> None:
+    assert kept(tuple(wanted), tuple(found)) == count
+
+
+def test_wide_calls_are_of_every_kind_and_the_same_twice() -> None:
+    definition = _definition(TAKEN)
+    bases = [Example(None, expression="first_of([1, 2, 3], 2)", callee="first_of")]
+    made = [wide_calls(definition, bases, [57, "xyzzy"], Random(3), 200) for _ in range(2)]
+    texts = [item.expression for item in made[0]]
+    assert made[0] == made[1]
+    assert len(set(texts)) == len(texts) <= 200
+    for wanted in ("first_of([1, 2, 3], 57)", "first_of([1, 2, 3])", "first_of(iter([1, 2, 3]), 2)"):
+        assert wanted in texts
+    assert any("xyzzy" in text for text in texts)
+    assert all(ast.parse(text, mode="eval") for text in texts)
+
+
+@pytest.mark.parametrize("expression", ["f(*rows)", "f(**options)", "g(1)", "f(", "1 +"])
+def test_calls_that_cannot_be_changed(expression: str) -> None:
+    assert written_call(Example(None, expression=expression, callee="f")) is None
