@@ -9,11 +9,11 @@ from concurrent.futures import Executor
 
 import numpy as np
 
+from codeguard.cluster import Cluster
 from codeguard.embedding import Embedding, open_embedding
 from codeguard.embedding.base import Vectors
 from codeguard.errors import EmbeddingError
 from codeguard.executor import spread
-from codeguard.processes import Processes
 from codeguard.tasks import Shared, WorkerError
 
 # A service's key stays where it is, and what downloads a model does it once.
@@ -22,7 +22,7 @@ BATCH_CHARACTERS = 1 << 17
 
 
 def embedded(executor: Executor, embedding: Embedding, name: str, texts: Sequence[str]) -> Vectors:
-    """Return a row for each text, by workers where they have the embedding.
+    """Return a row for each text, by the workers of a cluster where the embedding can be sent there.
 
     `name` opens the embedding on a worker, which verifies the weights by
     their digest and compares identities. The batches are the same whoever
@@ -33,7 +33,7 @@ def embedded(executor: Executor, embedding: Embedding, name: str, texts: Sequenc
     """
     rows = np.empty((len(texts), embedding.dimension), dtype=np.float32)
     batches = list(_batches(texts))
-    if isinstance(executor, Processes) or name not in SENT:
+    if not isinstance(executor, Cluster) or name not in SENT:
         # Its own threads use every core of this machine already.
         for batch in batches:
             rows[batch] = embedding.embed([texts[index] for index in batch])

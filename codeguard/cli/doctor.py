@@ -24,14 +24,15 @@ PACKAGES = (
 
 @click.command()
 @click.option("--store", help="Folder, or http(s)://host:port of a Chroma server.  [default: .codeguard]")
+@click.option("--cluster", help="Address of a dask scheduler: show its workers, too.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.pass_context
 @guarded
-def doctor(context: click.Context, store: str | None, format_: str) -> None:
-    """Show what works here: each sandbox layer engaged or not and why, embedding, store, versions."""
+def doctor(context: click.Context, store: str | None, cluster: str | None, format_: str) -> None:
+    """Show what works here: each sandbox layer engaged or not and why, embedding, store, cluster, versions."""
     from codeguard.sandbox import Level, Sandbox
 
-    settings = read_settings(context, store=store)
+    settings = read_settings(context, store=store, cluster=cluster)
     required = settings.defense.required_level
     with Sandbox(Level[required]) as sandbox:
         level, layers = sandbox.level, sandbox.layers()
@@ -50,6 +51,7 @@ def doctor(context: click.Context, store: str | None, format_: str) -> None:
         },
         "embeddings": _embeddings(),
         "store": _store(settings),
+        "cluster": _cluster(settings.cluster),
         "packages": {name: _version(name) for name in PACKAGES},
     }
     if format_ == "json":
@@ -87,6 +89,15 @@ def _store(settings: Any) -> dict[str, Any]:
         workspace.close()
 
 
+def _cluster(address: str | None) -> dict[str, Any] | None:
+    if address is None:
+        return None
+    from codeguard.cluster import open_cluster
+
+    with open_cluster(address) as cluster:
+        return {"address": address, "workers": [worker.to_json() for worker in cluster.workers]}
+
+
 def _version(name: str) -> str | None:
     try:
         return version(name)
@@ -109,6 +120,14 @@ def _show(facts: dict[str, Any]) -> None:
     say(f"store      {store.pop('place')}: {store.pop('state')}")
     for key, value in store.items():
         say(f"  {key}: {value}")
+    if facts["cluster"] is not None:
+        say(f"cluster    {facts['cluster']['address']}")
+        for worker in facts["cluster"]["workers"]:
+            runs = worker["sandbox_level"] >= sandbox["required"]
+            say(
+                f"  {worker['address']}: sandbox {worker['sandbox_level']} ({'runs' if runs else 'RUNS NO'} checks), "
+                f"Python {worker['python']}, codeguard {worker['codeguard']}"
+            )
     say(f"versions   codeguard {facts['codeguard']}, Python {facts['python']}, {facts['platform']}")
     for name, number in facts["packages"].items():
         say(f"  {name} {number or 'not installed'}")

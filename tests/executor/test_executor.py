@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sqlite3
 import sys
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
@@ -12,15 +11,14 @@ import pytest
 
 from codeguard.chunking import chunk_file
 from codeguard.chunktasks import chunked
-from codeguard.config import Settings
 from codeguard.errors import ConfigError, MissingExtraError
 from codeguard.executor import Here, open_executor, spread
-from codeguard.guard import CodeGuard
 from codeguard.models import Skipped
 from codeguard.processes import Processes
-from codeguard.tasks import WorkerError
+from codeguard.tasks import Shared, WorkerError
 
 TESTS = Path(__file__).parent
+SEEN: dict[int, Shared] = {}
 
 
 def shout(payload: bytes) -> bytes:
@@ -45,6 +43,17 @@ def die_once(payload: bytes) -> bytes:
 
 def die(payload: bytes) -> bytes:
     os.kill(os.getpid(), signal.SIGKILL)
+    return payload
+
+
+def of_shared(payload: bytes, shared: Shared) -> bytes:
+    SEEN[id(shared)] = shared
+    return f"{len(shared.verified())} {len(SEEN)}".encode()
+
+
+def never(payload: bytes) -> bytes:
+    Path(os.fsdecode(payload)).touch()
+    signal.pause()
     return payload
 
 
@@ -83,6 +92,23 @@ def test_a_single_future_breaks_with_its_worker() -> None:
         with pytest.raises(BrokenExecutor):
             executor.submit(die, b"x").result()
         assert executor.submit(shout, b"x").result() == b"X"
+
+
+def test_what_is_shared_is_sent_once_to_each_process() -> None:
+    shared = Shared.of(b"x" * 1000)
+    with Processes(1) as executor:
+        assert set(spread(executor, of_shared, [b""] * 5, shared)) == {b"1000 1"}
+
+
+def test_an_aborted_executor_ends_its_tasks(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    with Processes(1) as executor:
+        future = executor.submit(never, os.fsencode(mark))
+        while not mark.exists():
+            assert not future.done()
+        executor.abort()
+        with pytest.raises(BrokenExecutor):
+            future.result()
 
 
 def test_only_so_much_is_read_ahead() -> None:
@@ -129,65 +155,6 @@ def test_no_cluster_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
         open_executor(1, "tcp://127.0.0.1:1"),
     ):
         pass
-
-
-def dump(state: Path) -> tuple[list[tuple[object, ...]], bytes]:
-    """Return all that an index holds but times and secrets."""
-    with sqlite3.connect(state / "catalog.sqlite3") as db:
-        rows = [
-            row
-            for table in ("chunks", "files", "quarantine")
-            for row in db.execute(f"SELECT * FROM {table} ORDER BY 1, 2")
-        ]
-        rows += list(db.execute("SELECT key, value FROM analyses WHERE key NOT IN ('last run') ORDER BY key"))
-    manifest = (state / "manifest.unsigned.json").read_bytes().split(b"\n", 1)[1]
-    return rows, manifest.split(b'"created"')[0]
-
-
-def index(corpus: Path, state: Path, jobs: int, cluster: str | None = None) -> int:
-    settings = Settings(
-        store=str(state), root=str(corpus), embedding="lexical", fixed_seed=b"x" * 32, share=False, jobs=jobs,
-        cluster=cluster,
-    )  # fmt: skip
-    with CodeGuard.open(settings=settings, trust=[corpus / "ours"]) as guard:
-        return guard.index([corpus]).files
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    folder = tmp_path / "corpus"
-    for number, (name, data) in enumerate(files()):
-        path = folder / ("ours" if number % 4 == 0 else "theirs") / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    return folder
-
-
-def test_the_index_is_the_same_whatever_the_number_of_workers(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("codeguard.indexing.BYTES_A_POOL", 1)
-    monkeypatch.setattr("codeguard.chunktasks.BATCH_BYTES", 4000)
-    for jobs in (1, 2, 5):
-        index(corpus, tmp_path / str(jobs), jobs)
-    first = dump(tmp_path / "1")
-    assert first[0]
-    assert dump(tmp_path / "2") == first
-    assert dump(tmp_path / "5") == first
-
-
-@pytest.mark.slow
-def test_a_cluster_makes_the_same_index(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr("codeguard.chunktasks.BATCH_BYTES", 4000)
-    index(corpus, tmp_path / "here", 1)
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
-    ) as cluster:
-        index(corpus, tmp_path / "cluster", 1, cluster.scheduler_address)
-    assert dump(tmp_path / "cluster") == dump(tmp_path / "here")
 
 
 @pytest.mark.slow

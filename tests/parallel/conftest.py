@@ -3,16 +3,20 @@
 from pathlib import Path
 
 import pytest
-from parallel_index import OURS, THEIRS
+from parallel_index import dump, index, made
 
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    folder = tmp_path / "corpus"
-    for name, text in (OURS | THEIRS).items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
+    return made(tmp_path / "corpus")
+
+
+@pytest.fixture(scope="session")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What the index holds that this process makes by itself."""
+    home = tmp_path_factory.mktemp("alone")
+    index(made(home / "corpus"), home / "state")
+    return dump(home / "corpus", home / "state")
 
 
 @pytest.fixture(autouse=True)

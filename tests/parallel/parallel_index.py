@@ -2,12 +2,14 @@
 
 import itertools
 import json
+import os
 import sqlite3
 from pathlib import Path
 
 from codeguard.config import Settings
 from codeguard.guard import CodeGuard
 from codeguard.index_report import IndexReport
+from codeguard.indexing import Progress
 from codeguard.storecare import export
 from codeguard.workspace import Workspace
 
@@ -41,12 +43,20 @@ def initials(text):
 ''',
 }
 THEIRS = {
-    "theirs/right.py": "def add(a, b):\n    return b + a\n\n\ndef clamp(v, low, high):\n    return min(high, max(v, low))\n",
+    "theirs/right.py": "def add(a, b):\n    return b + a\n\n\ndef clamp(v, a, b):\n    return min(b, max(v, a))\n",
     "theirs/wrong.py": "def add(a, b):\n    return a - b\n\n\ndef clamp(value, low, high):\n    return value\n",
     "theirs/other.py": "import base64\n\n\ndef run(data):\n    exec(base64.b64decode(data))\n",
     "theirs/twice.py": "def add(a, b):\n    return a - b\n\n\ndef clamp(value, low, high):\n    return value\n",
     "theirs/notes.md": "# Notes\n\n```python\ndef add(a, b):\n    return 7\n```\n",
 }
+
+
+def made(folder: Path) -> Path:
+    for name, text in (OURS | THEIRS).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+        os.utime(folder / name, ns=(10**18, 10**18))
+    return folder
 
 
 def settings_of(corpus: Path, state: Path, jobs: int = 1, cluster: str | None = None) -> Settings:
@@ -56,9 +66,15 @@ def settings_of(corpus: Path, state: Path, jobs: int = 1, cluster: str | None = 
     )  # fmt: skip
 
 
-def index(corpus: Path, state: Path, jobs: int = 1, cluster: str | None = None) -> IndexReport:
+def index(
+    corpus: Path,
+    state: Path,
+    jobs: int = 1,
+    cluster: str | None = None,
+    progress: Progress = lambda stage, done, total: None,
+) -> IndexReport:
     with CodeGuard.open(settings=settings_of(corpus, state, jobs, cluster), trust=[corpus / "ours"]) as guard:
-        return guard.index([corpus])
+        return guard.index([corpus], progress=progress)
 
 
 def dump(corpus: Path, state: Path) -> list[str]:

@@ -1,0 +1,78 @@
+"""A worker that is killed, and a run that is interrupted: no file is lost, nothing is doubled, the store is clean."""
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from parallel_index import dump, index, settings_of
+
+from codeguard.storecare import verify
+from codeguard.workspace import Workspace
+
+STAGES = ("files", "signals", "checks")
+
+
+def pool() -> list[int]:
+    """Return the worker processes of this one."""
+    found = []
+    for children in Path("/proc/self/task").glob("*/children"):
+        for pid in children.read_text().split():
+            with contextlib.suppress(OSError):
+                if b"codeguard.processes" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    found.append(int(pid))
+    return found
+
+
+def test_a_killed_process_changes_nothing(corpus: Path, tmp_path: Path, alone: list[str]) -> None:
+    killed: dict[str, int] = {}
+
+    def kill(stage: str, done: int, total: int) -> None:
+        for pid in pool()[:1]:
+            if stage in STAGES and stage not in killed:
+                killed[stage] = pid
+                os.kill(pid, signal.SIGKILL)
+
+    index(corpus, tmp_path / "state", jobs=2, progress=kill)
+    assert "checks" in killed
+    assert dump(corpus, tmp_path / "state") == alone
+
+
+@pytest.mark.slow
+def test_a_killed_worker_of_a_cluster_changes_nothing(corpus: Path, tmp_path: Path, alone: list[str]) -> None:
+    distributed = pytest.importorskip("distributed")
+    killed: dict[str, int] = {}
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+
+        def kill(stage: str, done: int, total: int) -> None:
+            if stage in ("files", "checks") and stage not in killed and done:
+                killed[stage] = next(iter(client.run(os.getpid).values()))
+                os.kill(killed[stage], signal.SIGKILL)
+
+        index(corpus, tmp_path / "state", cluster=cluster.scheduler_address, progress=kill)
+    assert "checks" in killed
+    assert dump(corpus, tmp_path / "state") == alone
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_an_interrupted_run_leaves_a_clean_store(
+    corpus: Path, tmp_path: Path, alone: list[str], stage: str
+) -> None:
+    def interrupt(name: str, done: int, total: int) -> None:
+        if name == stage and done:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        index(corpus, tmp_path / "state", jobs=2, progress=interrupt)
+    assert pool() == []
+    workspace = Workspace(settings_of(corpus, tmp_path / "state"))
+    assert verify(workspace, all_vectors=True).clean
+    workspace.close()
+    index(corpus, tmp_path / "state", jobs=2)
+    assert dump(corpus, tmp_path / "state") == alone
