@@ -67,7 +67,6 @@ def _swallowed(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     assert isinstance(node, ast.ExceptHandler)
     broad = node.type is None or view.names.resolve(node.type) in ("Exception", "BaseException")
     function = view.function_of(node)
-    passes = all(isinstance(item, ast.Pass | ast.Continue) for item in node.body)
     grants = any(
         isinstance(item, ast.Return) and isinstance(item.value, ast.Constant) and item.value.value is True
         for item in node.body
@@ -82,8 +81,34 @@ def _swallowed(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         yield Found(
             node, "where the check fails with an error, the answer is yes", Severity.MEDIUM, Confidence.HIGH
         )
-    elif passes and broad and _checks(view, node):
+    elif _goes_on(node) and (broad or _refusal(view, node)) and _checks(view, node):
         yield Found(node, "where the check fails with an error, the program goes on")
+
+
+def _goes_on(node: ast.ExceptHandler) -> bool:
+    """Whether a handler does nothing, or only writes that something failed."""
+    return all(
+        isinstance(item, ast.Pass | ast.Continue)
+        or (
+            isinstance(item, ast.Expr)
+            and isinstance(item.value, ast.Call)
+            and (
+                getattr(item.value.func, "attr", "")
+                in ("debug", "info", "warning", "warn", "error", "exception")
+                or getattr(item.value.func, "id", "") == "print"
+            )
+        )
+        for item in node.body
+    )
+
+
+def _refusal(view: View, node: ast.ExceptHandler) -> bool:
+    """Whether a handler is for what says that a signature or token is not good."""
+    return node.type is not None and bool(
+        re.search(
+            r"Signature|InvalidToken|Verification|Permission|Expired|Authentication", ast.unparse(node.type)
+        )
+    )
 
 
 def _calls(view: View, node: ast.ExceptHandler) -> str:

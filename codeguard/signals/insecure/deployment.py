@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
+from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
+from codeguard.signals.insecure.handlers import is_handler, knows_user
 from codeguard.signals.insecure.sessions import settings
 
 _RUN = names("flask.Flask.run uvicorn.run bottle.run aiohttp.web.run_app sanic.Sanic.run quart.Quart.run "
@@ -28,7 +31,7 @@ def _debug(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     for setting, value in settings(view, node):
         if setting != "DEBUG" or view.names.constant(value, False) is not True:
             continue
-        if _of_application(node) or _django_settings(view):
+        if _of_application(node) or _django_settings(view) or _of_configuration(view, node):
             yield Found(node, "errors are shown to strangers, with variables and settings")
 
 
@@ -40,10 +43,31 @@ def _of_application(node: ast.AST) -> bool:
     return target.startswith(("app.", "application.", "settings.")) or ".config[" in target
 
 
+def _of_configuration(view: View, node: ast.AST) -> bool:
+    """`class ProductionConfig: DEBUG = True`, `app.config.update(DEBUG=True)`."""
+    if isinstance(node, ast.keyword | ast.Dict):
+        call = view.parent(node)
+        return isinstance(call, ast.Call) and ast.unparse(call.func).endswith(
+            ("config.update", "config.from_mapping", "settings.configure")
+        )
+    owner = view.parent(node)
+    if not isinstance(owner, ast.ClassDef) or re.search("dev|test|local|debug", owner.name.lower()):
+        return False
+    return bool(re.search("prod|config|settings|base|live|staging", owner.name.lower()))
+
+
 def _django_settings(view: View) -> bool:
     bound = view.names.scopes.module.bindings
     return sum(name in bound for name in ("INSTALLED_APPS", "MIDDLEWARE", "ROOT_URLCONF", "ALLOWED_HOSTS", "SECRET_KEY",
                                           "DATABASES", "TEMPLATES")) >= 1 and "DEBUG" in bound  # fmt: skip
+
+
+def _plain_port(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """`server.add_insecure_port("[::]:50051")`."""
+    assert isinstance(node, ast.Call)
+    address = view.names.text(node.args[0]) if node.args else None
+    if address is None or not address.startswith(("localhost", "127.", "unix:", "[::1]")):
+        yield Found(node, "whoever is on the way reads and changes the calls")
 
 
 def _bound(view: View, node: ast.AST, name: str) -> Iterator[Found]:
@@ -169,7 +193,47 @@ def _hosts(view: View, node: ast.AST, name: str) -> Iterator[Found]:
             setting in ("SECURE_SSL_REDIRECT", "SECURE_CONTENT_TYPE_NOSNIFF")
             and view.names.constant(value, True) is False
         ):
-            yield Found(node, f"{setting} is off", Severity.LOW)
+            yield Found(node, f"{setting} is off", None if setting.endswith("NOSNIFF") else Severity.LOW)
+
+
+def _weak_header(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """A policy of contents that allows everything, a private page that caches may keep."""
+    assert isinstance(node, ast.Assign)
+    target = node.targets[0]
+    if not isinstance(target, ast.Subscript) or not view.has("content-security-policy", "cache-control"):
+        return
+    header, text = (view.names.text(target.slice) or "").lower(), (view.names.text(node.value) or "").lower()
+    if header == "content-security-policy" and _ALLOWS_ALL.search(text[:2000]):
+        yield Found(node, "the policy lets scripts of any origin, or in the page, run")
+    elif header == "cache-control" and "public" in text:
+        function = view.function_of(node)
+        if function is not None and is_handler(view, function) and knows_user(view, function):
+            yield Found(node, "caches keep the page of one user and show it to others")
+
+
+_ALLOWS_ALL = lazy(r"(?:default|script)-src[^;]{0,200}(?: \*|'unsafe-eval'|'unsafe-inline')")
+
+
+def _listing(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """Folders shown as lists, or a server for the whole disk."""
+    assert isinstance(node, ast.Call)
+    if isinstance(node.func, ast.Attribute) and node.func.attr in ("add_static", "static"):
+        for keyword in ("show_index", "follow_symlinks"):
+            if view.constant(node, keyword, default=False) is True:
+                yield Found(node, f"{keyword}=True shows what was not meant to be found")
+                return
+        return
+    for part in (node.func, *node.args):
+        if view.names.resolve(part) in ("http.server.SimpleHTTPRequestHandler", "functools.partial"):
+            folder = view.argument(node, "directory")
+            text = (
+                "~"
+                if folder is not None and "home" in ast.unparse(folder).lower()
+                else view.names.text(folder)
+            )
+            if text in ("/", "~", "/home", "/root", "/etc", "/var"):
+                yield Found(node, f"everything under {text} is served")
+            return
 
 
 CHECKS = (
@@ -187,7 +251,7 @@ CHECKS = (
         ),
         calls=_RUN
         | names("django.conf.settings.configure fastapi.FastAPI starlette.applications.Starlette app.run"),
-        nodes=(ast.Assign,),
+        nodes=(ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict),
         look=_debug,
     ),
     Check(
@@ -254,5 +318,52 @@ CHECKS = (
         ),
         nodes=(ast.Assign,),
         look=_hosts,
+    ),
+    Check(
+        Rule(
+            "weak-header",
+            "A header that protects the page says nothing",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "A policy with * or 'unsafe-inline' stops no script; a page of one user stays in caches. Name "
+            "the sources; say no-store.",
+            bad="from flask import Flask\n\napp = Flask(__name__)\n\n@app.after_request\ndef headers(answer):\n"
+            '    answer.headers["Content-Security-Policy"] = "default-src * \'unsafe-inline\'"\n    return answer',
+            good="from flask import Flask\n\napp = Flask(__name__)\n\n@app.after_request\ndef headers(answer):\n"
+            '    answer.headers["Content-Security-Policy"] = "default-src \'self\'"\n    return answer',
+            cwe=(693, 525, 524),
+        ),
+        nodes=(ast.Assign,),
+        look=_weak_header,
+    ),
+    Check(
+        Rule(
+            "folder-shown",
+            "Folders are listed, or too much of the disk is served",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Backups, keys and old versions are found in a minute. Serve one folder, without lists and links.",
+            bad="from aiohttp import web\n\napp = web.Application()\n"
+            'app.router.add_static("/files", "/srv/files", show_index=True)',
+            good='from aiohttp import web\n\napp = web.Application()\napp.router.add_static("/files", "/srv/files")',
+            cwe=(548, 552),
+        ),
+        methods=names("add_static static"),
+        calls=names("functools.partial http.server.SimpleHTTPRequestHandler"),
+        look=_listing,
+    ),
+    Check(
+        Rule(
+            "plain-rpc",
+            "A server of remote calls without encryption",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Whoever is on the way reads and changes the calls. Use add_secure_port with credentials.",
+            bad='import grpc\n\ndef serve(server):\n    server.add_insecure_port("[::]:50051")',
+            good='import grpc\n\ndef serve(server, keys):\n    server.add_secure_port("[::]:50051", keys)',
+            cwe=(319, 1327),
+        ),
+        methods=names("add_insecure_port"),
+        look=_plain_port,
     ),
 )

@@ -124,6 +124,42 @@ def _by_keyword(call: ast.Call, model: str) -> Iterator[tuple[ast.expr, str]]:
         yield call.keywords[0].value, model
 
 
+def _for_anyone(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """`permission_classes = [AllowAny]` on a view that changes things, and as the default of all views."""
+    if not view.has("permission"):
+        return
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if (
+                key is not None
+                and view.names.text(key) == "DEFAULT_PERMISSION_CLASSES"
+                and _allows(view, value)
+            ):
+                yield Found(value, "every view that says nothing else is open to strangers")
+        return
+    assert isinstance(node, ast.ClassDef)
+    for item in node.body:
+        if not isinstance(item, ast.Assign) or not isinstance(item.targets[0], ast.Name):
+            continue
+        if item.targets[0].id == "permission_classes" and _allows(view, item.value) and _changes(view, node):
+            yield Found(item, "strangers can change or delete with this view")
+
+
+def _allows(view: View, node: ast.expr) -> bool:
+    if not isinstance(node, ast.List | ast.Tuple):
+        return False
+    listed = [view.names.text(item) or view.names.resolve(item) for item in node.elts]
+    return not listed or all(item.endswith("AllowAny") for item in listed)
+
+
+def _changes(view: View, node: ast.ClassDef) -> bool:
+    defined = {item.name for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)}
+    whole = any(
+        base.endswith(("ModelViewSet", "DestroyAPIView", "UpdateAPIView")) for base in view.names.bases(node)
+    )
+    return whole or bool(defined & {"delete", "put", "patch", "destroy", "update", "partial_update"})
+
+
 def _every_field(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     """`class Meta: fields = "__all__"` of a form or serializer, and fields that hold secrets."""
     assert isinstance(node, ast.ClassDef)
@@ -169,6 +205,24 @@ CHECKS = (
         ),
         nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
         look=_unowned,
+    ),
+    Check(
+        Rule(
+            "open-to-strangers",
+            "A view that changes things is open to strangers",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "AllowAny, or no class at all, asks nobody who they are. Use IsAuthenticated or a class of your own.",
+            bad="from rest_framework.permissions import AllowAny\nfrom rest_framework.views import APIView\n\n"
+            "class Removal(APIView):\n    permission_classes = [AllowAny]\n\n    def delete(self, request, pk):\n"
+            "        remove(pk)",
+            good="from rest_framework.permissions import IsAdminUser\nfrom rest_framework.views import APIView\n\n"
+            "class Removal(APIView):\n    permission_classes = [IsAdminUser]\n\n    def delete(self, request, pk):\n"
+            "        remove(pk)",
+            cwe=(862, 306),
+        ),
+        nodes=(ast.ClassDef, ast.Dict),
+        look=_for_anyone,
     ),
     Check(
         Rule(
