@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from attacks.arena import Arena
 from attacks.case import ADD_VALUES, Attack, Proof
 
 UNSHARE = ("unshare", "-Urpfmi", "--mount-proc", "--kill-child")
+WALL_S = (1.5, 12.0)  # of the first try, of the second
 MEMORY_BYTES = 256 * 1024 * 1024
 CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP}
 
@@ -33,25 +35,32 @@ def applicable(attack: Attack) -> bool:
 
 
 def works(attack: Attack) -> bool:
-    """Return whether the attack has the effect it claims when nothing confines it."""
+    """Return whether the attack has the effect it claims when nothing confines it.
+
+    An attack that a busy machine kept from its effect gets more time.
+    """
+    return any(_works(attack, wall_s) for wall_s in WALL_S)
+
+
+def _works(attack: Attack, wall_s: float) -> bool:
+    run = partial(_report, wall_s=wall_s)
     if attack.proof is Proof.FLAP:
-        return _run(attack)["frame"] != _run(attack)["frame"]
+        return bool(run(attack)["frame"] != run(attack)["frame"])
     if attack.proof is Proof.DETECT:
-        tested = _run(attack)
-        produced = _run(attack, production=True)
+        tested = run(attack)
+        produced = run(attack, production=True)
         wanted = "".join(f"{value}\n" for value in ADD_VALUES)
         return bool(tested["status"] == 0 and produced["stdout"] != wanted)
     if attack.proof is Proof.STATE:
-        clean = _run(attack, source=attack.after, calls=("probe()",))
-        after = _run(attack, source=attack.after, calls=("probe()",), before=attack.source)
+        clean = run(attack, source=attack.after, calls=("probe()",))
+        after = run(attack, source=attack.after, calls=("probe()",), before=attack.source)
         return bool(clean["frame"] and clean["frame"] != after["frame"])
-    report = _run(attack)
-    return _effect(attack, report)
+    return _effect(attack, run(attack))
 
 
 def report_of(attack: Attack) -> dict[str, Any]:
     """Return the referee's raw report, to see why a proof fails."""
-    return _run(attack)
+    return _report(attack)
 
 
 def _effect(attack: Attack, report: dict[str, Any]) -> bool:
@@ -91,9 +100,10 @@ def _passed(attack: Attack, report: dict[str, Any]) -> bool:
     return bool(first == json.dumps(list(ADD_VALUES)))
 
 
-def _run(
+def _report(
     attack: Attack,
     *,
+    wall_s: float = WALL_S[0],
     source: str | None = None,
     calls: tuple[str, ...] | None = None,
     before: str = "",
@@ -112,12 +122,12 @@ def _run(
             "secret": arena.secret,
             "inherited": [arena.log, arena.open_directory],
             "production": production,
-            "wall_s": 1.5,
+            "wall_s": wall_s,
             "grace_s": 1.0 if late else 0.0,
         }
         referee = Path(__file__).with_name("referee.py")
         done = subprocess.run(
-            ["timeout", "-s", "KILL", "20", *UNSHARE, sys.executable, "-I", str(referee)],
+            ["timeout", "-s", "KILL", "60", *UNSHARE, sys.executable, "-I", str(referee)],
             input=json.dumps(job).encode(),
             capture_output=True,
             pass_fds=(arena.log, arena.open_directory),
