@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from codeguard.reading.patterns import lazy
 
-MAX_TEXT = 20_000
+MAX_TEXT = 400_000
 _DESCRIPTION = lazy(
     r'^[ \t]*+[rRuU]?(?:"""(?:[^"\\]|\\.|"(?!""))*+(?:""")?+|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*+(?:\'\'\')?+)'
     r"|(?:^[ \t]*+(?:\#|//)[^\n]*+\n?)++"

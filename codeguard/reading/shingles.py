@@ -12,6 +12,7 @@ import re
 import zlib
 from dataclasses import dataclass
 from heapq import nsmallest
+from itertools import islice
 
 from codeguard.reading.patterns import lazy
 
@@ -69,9 +70,12 @@ def tokens(text: str, language: str) -> list[Token]:
 
 
 def words_of_code(text: str, language: str) -> list[str]:
-    """Return the texts of the tokens without comments and without strings in front of the code."""
+    """Return the texts of the tokens without comments, at most `MAX_TOKENS`."""
     pattern = _HASH if language in HASH_LANGUAGES else _SLASH
-    return [string or code for _, string, code in pattern.findall(text[: MAX_TOKENS * 8]) if string or code]
+    if len(text) <= MAX_TOKENS:
+        return [string or code for _, string, code in pattern.findall(text) if string or code]
+    found = (match["string"] or match["code"] for match in pattern.finditer(text))
+    return list(islice(filter(None, found), MAX_TOKENS))
 
 
 def sketch(words: list[str]) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from codeguard.reading.shingles import KEYWORDS, Token, tokens
 
-MAX_STATEMENTS = 600
+MAX_STATEMENTS = 2_000
 VARIABLE = "\0v"
 ITSELF = "\0f"
 _OPEN, _CLOSE = frozenset("([{"), frozenset(")]}")

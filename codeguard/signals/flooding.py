@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from codeguard.models import Chunk, ChunkKind, Confidence, Severity
 from codeguard.reading import Reading
-from codeguard.reading.description import Wording, descriptions, wording
+from codeguard.reading.description import MAX_TEXT, Wording, descriptions, wording
 from codeguard.reading.shingles import resemblance, sketch, words_of_code
 from codeguard.signals.base import Context, Rule, Sighting
 
@@ -106,10 +106,11 @@ class FloodingSignal:
         ),
         Rule(
             "uncounted",
-            "more functions than are compared for near-duplicates",
-            Severity.INFO,
+            "more functions, or more text of one, than is compared",
+            Severity.MEDIUM,
             Confidence.HIGH,
-            f"Memory is bounded: {MAX_FUNCTIONS} functions are compared, in the order they are read.",
+            f"Memory and time are bounded: {MAX_FUNCTIONS:,} functions are compared, in the order they are read, "
+            f"and {MAX_TEXT:,} characters of each are read for descriptions. Audit the rest by itself.",
         ),
     )
 
@@ -119,6 +120,12 @@ class FloodingSignal:
         for reading in readings:
             position = 0
             for chunk in reading.file.chunks:
+                if len(chunk.text) > MAX_TEXT:
+                    reason = f"descriptions are not looked for beyond {MAX_TEXT:,} characters of one function"
+                    yield (
+                        reading.file.path,
+                        Sighting("uncounted", position + MAX_TEXT, position + MAX_TEXT, reason),
+                    )
                 if chunk.language not in PROSE:
                     yield from ((reading.file.path, found) for found in _stuffed(chunk, position))
                     if chunk.kind in FUNCTIONS and not index.add(reading.file.path, chunk, position):

@@ -38,7 +38,8 @@ _OTHER_USE = lazy(
     r"^(?:[- ]?guard|[- ]?mode|[- ]?load|_|\(|\.\w|=| default| to (?:ignore|call|assume|skip|remove)| because)"
 )
 _BEHIND = lazy(r"\b(?:todo|fixme|xxx|warning|caution|danger|beware|insecure|unsafe|vulnerab)", re.IGNORECASE)
-_LONGEST = 4000
+_LONGEST = 40_000
+_TOO_LONG = f"claims of safety were not looked for beyond {_LONGEST:,} characters of a comment"
 _LINES_ABOVE = 3
 _ABOUT = frozenset(
     {
@@ -111,6 +112,8 @@ def _claims(reading: Reading) -> Iterator[tuple[int, int, str]]:
     for segment in reading.segments:
         if segment.kind not in (SegmentKind.COMMENT, SegmentKind.DOCSTRING):
             continue
+        if len(segment.text) > _LONGEST:
+            reading.unread.note(_TOO_LONG, reading.line_of(segment.start))
         words = claim(segment)
         if words:
             yield segment.start, segment.end, words

@@ -93,7 +93,7 @@ PADDED = {
     )))).decode() + "\nx = 1\n",
     "a bomb": "import base64, zlib\nexec(zlib.decompress(base64.b64decode('"
     + base64.b64encode(zlib.compress(b"#" * 3_000_000)).decode() + "')))\n",
-    "deceptive names": "".join(f"pаy{n} = 1\n" for n in range(300)) + "x = 1\n",
+    "deceptive names": "".join(f"pаy{n} = 1\n" for n in range(6_000)) + "x = 1\n",
 }  # fmt: skip
 
 

@@ -87,7 +87,8 @@ def test_a_detector_that_fails_is_a_finding(text: str, monkeypatch: pytest.Monke
 
 
 def test_a_flood_of_sightings_is_bounded_and_counted() -> None:
-    found = inspected("# FOREVER")
+    *found, rest = inspected("# FOREVER")
+    assert rest.rule == "audit.not-fully-read"
     assert len(found) == SHOWN_OF_A_RULE
     assert "4900 more" in found[0].reason
 
@@ -103,7 +104,7 @@ def test_a_place_outside_of_the_file_is_brought_back() -> None:
         (b"", []),
         (b"def f(:\n", ["discovery.syntax"]),
         (b"x = (" + b"(" * 5_000, ["discovery.syntax"]),
-        (b"-" * 200_000 + b"1", ["discovery.syntax"]),
+        (b"-" * 200_000 + b"1", ["discovery.syntax", "audit.not-fully-read"]),
         (b"x = 1\n\0", ["discovery.syntax"]),
         (b"# coding: utf-7\nx = 1\n", ["discovery.encoding"]),
         (b"\xff\xfe\x00\xd8", ["discovery.syntax"]),

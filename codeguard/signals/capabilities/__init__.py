@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
@@ -67,8 +68,10 @@ class CapabilitiesSignal:
 
 def _without_comments(reading: Reading, found: Iterable[tuple[str, str, int, int]]) -> Iterator[Sighting]:
     comments = [item for item in reading.segments if item.kind is SegmentKind.COMMENT]
+    starts = [item.start for item in comments]
     for rule, what, start, end in found:
-        if not any(item.start <= start < item.end for item in comments):
+        before = bisect_right(starts, start) - 1
+        if before < 0 or start >= comments[before].end:
             yield Sighting(rule, start, end, what)
 
 

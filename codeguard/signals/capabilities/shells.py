@@ -133,19 +133,22 @@ _SCRIPT: tuple[tuple[str, str, re.Pattern[str]], ...] = (
 
 def shell_threats(command: str) -> Iterator[tuple[str, str]]:
     """Yield rule and description of what a shell command does that it should not."""
-    for rule, what, _, _ in shell_places(command[:20_000]):
-        yield rule, what
+    seen: set[str] = set()
+    for rule, what, _, _ in shell_places(command):
+        if rule not in seen:
+            seen.add(rule)
+            yield rule, what
 
 
 def shell_places(text: str) -> Iterator[tuple[str, str, int, int]]:
-    """Yield rule, description, start and end of the threats in shell text, the first of each rule."""
+    """Yield rule, description, start and end of the threats in shell text."""
     if not _QUICK.search(text):
         return
     yield from _places(text, _SHELL)
 
 
 def script_places(text: str) -> Iterator[tuple[str, str, int, int]]:
-    """Yield rule, description, start and end of the threats in JavaScript text, the first of each rule."""
+    """Yield rule, description, start and end of the threats in JavaScript text."""
     yield from _places(text, _SCRIPT)
     for match in re.finditer(r"""\b(?:exec|execSync)\s{0,2}\(\s{0,3}(["'`])([^"'`\n]{4,500})\1""", text):
         for rule, what in shell_threats(match.group(2)):
@@ -156,6 +159,5 @@ def _places(
     text: str, table: tuple[tuple[str, str, re.Pattern[str]], ...]
 ) -> Iterator[tuple[str, str, int, int]]:
     for rule, what, pattern in table:
-        found = pattern.search(text)
-        if found is not None:
+        for found in pattern.finditer(text):
             yield rule, what, found.start(), found.end()

@@ -81,12 +81,12 @@ def _words(reading: Reading, node: ast.Call) -> str:
         return ""
     first = node.args[0]
     if isinstance(first, ast.List | ast.Tuple):
-        parts = [reading.names.text(item) for item in first.elts[:30]]
+        parts = [reading.names.text(item) for item in first.elts]
         return " ".join(part if part is not None else "…" for part in parts)
     found = reading.names.text(first)
     if found is None and isinstance(first, ast.JoinedStr):
         return " ".join(str(part.value) for part in first.values if isinstance(part, ast.Constant))
-    return (found or "")[:4_000]
+    return found or ""
 
 
 def _wiped(reading: Reading, node: ast.expr) -> str:

@@ -15,7 +15,8 @@ from codeguard.signals.deceptive.names import names
 from codeguard.signals.deceptive.places import Places
 from codeguard.signals.deceptive.rules import RULES
 
-_MOST = 100  # sightings of one sort in one file
+_MOST = 1_000  # sightings of one sort in one file
+_TOO_MANY = f"deceptive characters were not looked for after {_MOST:,} of one sort"
 
 
 class DeceptiveSignal:
@@ -32,10 +33,14 @@ class DeceptiveSignal:
         if plain and SUSPICIOUS.search(reading.text) is None:
             return
         places = Places(reading)
-        yield from islice(controls(places), _MOST)
+        sorts = [controls(places)]
         if not plain:
-            for found in (bidi(places), invisible(places), names(reading, places), separators(places)):
-                yield from islice(found, _MOST)
+            sorts += [bidi(places), invisible(places), names(reading, places), separators(places)]
+        for found in sorts:
+            yield from islice(found, _MOST)
+            more = next(found, None)
+            if more is not None:
+                reading.unread.note(_TOO_MANY, reading.line_of(more.start))
 
 
 SIGNAL = DeceptiveSignal()

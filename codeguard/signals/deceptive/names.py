@@ -33,7 +33,8 @@ _STYLES = """MODIFIER COMBINING FULLWIDTH MATHEMATICAL DOUBLE-STRUCK SCRIPT SUBS
 MASCULINE IDEOGRAPHIC OHM KELVIN ANGSTROM"""
 _NO_SCRIPT = frozenset(_STYLES.split())
 _GREEK_IN_SCIENCE = frozenset("αβγδεζηθικλμνξπρσςτυφχψωϵϑϕϱΔΘΛΞΠΣΦΨΩΓ")
-_MOST = 200  # names looked at closely in one file
+_MOST = 5_000  # names looked at closely in one file
+_TOO_MANY = f"names in other scripts were not compared after {_MOST:,} of them"
 
 
 def names(reading: Reading, places: Places) -> Iterator[Sighting]:
@@ -52,7 +53,10 @@ def names(reading: Reading, places: Places) -> Iterator[Sighting]:
             yield Sighting(PUNCTUATION.id, match.start(), match.end(), reason)
         for match in _NAME.finditer(places.text, start, end):
             name = match.group()
-            if name.isascii() or name in seen or len(seen) >= _MOST:
+            if name.isascii() or name in seen:
+                continue
+            if len(seen) >= _MOST:
+                reading.unread.note(_TOO_MANY, reading.line_of(match.start()))
                 continue
             seen.add(name)
             if by_look is None:

@@ -22,6 +22,8 @@ from codeguard.reading.packages import (
 from codeguard.signals.base import Context, Rule, Sighting
 from codeguard.signals.imports.urging import installs, is_strange_source, urges
 
+_BESIDE = 20_000  # characters
+_TOO_LONG = f"the lines beside an import were not read beyond {_BESIDE:,} characters"
 _INSTALLERS = frozenset(
     {"pip.main", "pip._internal.main", "pip._internal.cli.main.main", "setuptools.command.easy_install.main"}
 )
@@ -169,7 +171,9 @@ def _text_beside(reading: Reading, imported: Imported) -> str:
     starts = reading.line_starts
     begin = starts[max(0, first - 3)]
     end = starts[last + 1] if last + 1 < len(starts) else len(reading.text)
-    return reading.text[begin : min(end, begin + 2_000)]
+    if end - begin > _BESIDE:
+        reading.unread.note(_TOO_LONG, first)
+    return reading.text[begin : min(end, begin + _BESIDE)]
 
 
 def _instructions(reading: Reading, declared: frozenset[str] | None) -> Iterator[Sighting]:
@@ -215,8 +219,8 @@ def _runtime_installs(reading: Reading) -> Iterator[Sighting]:
 
 def _command(reading: Reading, node: ast.expr) -> str:
     if isinstance(node, ast.List | ast.Tuple):
-        return " ".join(str(reading.names.constant(item, "?")) for item in node.elts[:40])
-    return str(reading.names.constant(node, ""))[:2_000]
+        return " ".join(str(reading.names.constant(item, "?")) for item in node.elts)
+    return str(reading.names.constant(node, ""))
 
 
 SIGNAL = ImportsSignal()

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from codeguard.reading.patterns import lazy
 
-MAX_TEXT = 100_000
 MAX_COMMAND = 300
 _INSTALL = lazy(
     r"\b(?:(?P<pip>(?:pip[23]?|uv pip|pipx|poetry|easy_install|conda)\s{1,3}(?:install|add|inject))"
@@ -49,7 +48,7 @@ class Install:
 
 def installs(text: str) -> Iterator[Install]:
     """Yield the install commands of a text."""
-    for match in _INSTALL.finditer(text[:MAX_TEXT]):
+    for match in _INSTALL.finditer(text):
         rest = match.group("rest")
         source = _SOURCE.search(rest)
         words = rest.split("#")[0].split()
@@ -82,5 +81,5 @@ def is_strange_source(source: str) -> bool:
 
 def urges(text: str) -> str:
     """Return the words that urge, empty where none do."""
-    found = _URGING.search(text[:2_000])
+    found = _URGING.search(text)
     return " ".join(found.group().split()) if found else ""

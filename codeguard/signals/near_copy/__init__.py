@@ -7,12 +7,13 @@ from typing import ClassVar
 
 from codeguard.models import Chunk, ChunkKind, Confidence, Severity
 from codeguard.reading import Reading
-from codeguard.reading.statements import Statement, statements
+from codeguard.reading.statements import MAX_STATEMENTS, Statement, statements
 from codeguard.reading.twins import TrustedFunctions, Twin
 from codeguard.signals.base import Context, Rule, Sighting
 from codeguard.signals.near_copy.difference import Change, Difference, Weight, difference
 
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
+_TOO_LONG = f"a function of more than {MAX_STATEMENTS:,} statements was not compared with its trusted twin"
 LEAST_TOKENS = 14  # of both functions together
 TELLING_TOKENS = 120  # of both together: so much code is no coincidence, whatever it is called
 MOST_REPLACED = 3
@@ -97,14 +98,18 @@ class NearCopySignal:
         position = 0
         for chunk in reading.file.chunks:
             if chunk.kind in FUNCTIONS:
-                yield from _sightings(chunk, position, trusted)
+                yield from _sightings(reading, chunk, position, trusted)
             position += len(chunk.text)
 
 
-def _sightings(chunk: Chunk, position: int, trusted: TrustedFunctions) -> Iterator[Sighting]:
+def _sightings(
+    reading: Reading, chunk: Chunk, position: int, trusted: TrustedFunctions
+) -> Iterator[Sighting]:
     closest: tuple[Twin, Difference] | None = None
     twins = trusted.twins(chunk)
     own = statements(chunk.text, chunk.language, chunk.symbol.rpartition(".")[2]) if twins else ()
+    if twins and not own and chunk.text.strip():
+        reading.unread.note(_TOO_LONG, chunk.start_line)
     for twin in twins:
         found = _compared(own, chunk, twin)
         if found is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
@@ -22,6 +23,8 @@ LONG_LINE = 2_000
 LEAST_LAMBDAS = 4
 LEAST_RUN = 5
 MAX_SHOWN = 60
+MOST_PARTS = 2_000  # of one expression
+_TOO_MANY = f"an expression of more than {MOST_PARTS:,} parts was not looked through for hidden names"
 _SCRIPT_PACKED = lazy(
     r"\beval\s{0,3}\(\s{0,3}function\s{0,3}\(\s{0,3}p\s{0,3},\s{0,3}a\s{0,3},\s{0,3}c\b"
     r"|\bString\.fromCharCode\s{0,3}\((?:\s{0,3}(?:0x)?[0-9a-fA-F]{1,6}\s{0,3},){12}"
@@ -48,8 +51,10 @@ class ObfuscationSignal:
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Sighting]:
         """Yield what is hidden, in the order of the rules."""
+        line = -1
         for start, end in far_right(reading.text):
-            if not _in_string(reading, start):
+            if reading.line_of(start) != line and not _in_string(reading, start):
+                line = reading.line_of(start)
                 yield Sighting("far-right", start, end, "code behind a hundred spaces or more, out of sight")
         yield from _spelled(reading)
         if reading.tree is not None:
@@ -59,11 +64,18 @@ class ObfuscationSignal:
 
 
 def _in_string(reading: Reading, offset: int) -> bool:
-    return any(
-        item.start <= offset < item.end
-        for item in reading.segments
-        if item.kind is not SegmentKind.IDENTIFIER and item.kind is not SegmentKind.PROSE
-    )
+    """Say whether an offset lies in a comment or string; they do not overlap and stand in the order of the text."""
+    known = reading.shared.get("obfuscation")
+    if not isinstance(known, tuple):
+        quoted = [
+            item
+            for item in reading.segments
+            if item.kind is not SegmentKind.IDENTIFIER and item.kind is not SegmentKind.PROSE
+        ]
+        known = reading.shared["obfuscation"] = ([item.start for item in quoted], quoted)
+    starts, segments = known
+    at = bisect_right(starts, offset) - 1
+    return at >= 0 and offset < segments[at].end
 
 
 def _spelled(reading: Reading) -> Iterator[Sighting]:
@@ -177,15 +189,21 @@ def _hidden_call(reading: Reading, node: ast.Call, name: str) -> Iterator[Sighti
 
 def _called_through(reading: Reading, node: ast.expr) -> Iterator[ast.expr]:
     """Yield the expression that is called, what it is taken from, and what its name is bound to."""
-    waiting, steps = [node], 0
-    while waiting and steps < 12:
-        steps += 1
+    waiting = [node]
+    seen: set[ast.AST] = set()
+    while waiting:
         at = waiting.pop()
+        if at in seen:
+            continue
+        if len(seen) >= MOST_PARTS:
+            reading.unread.note(_TOO_MANY, getattr(node, "lineno", 0))
+            break
+        seen.add(at)
         yield at
         if isinstance(at, ast.Attribute | ast.Subscript):
             waiting.append(at.value)
         elif isinstance(at, ast.Name):
-            waiting += reading.names.values_of(at)[:2]
+            waiting += reading.names.values_of(at)
         elif isinstance(at, ast.Call) and at.args:
             waiting.append(at.args[0])
 
@@ -214,10 +232,15 @@ def _names_by_text(node: ast.expr, reading: Reading) -> bool:
 def _is_built(reading: Reading, node: ast.expr) -> bool:
     """Say whether a text is made of character codes, encoded data or backward text."""
     waiting: list[ast.AST] = [node]
-    steps = 0
-    while waiting and steps < 60:
-        steps += 1
+    seen: set[ast.AST] = set()
+    while waiting:
         at = waiting.pop()
+        if at in seen:
+            continue
+        if len(seen) >= MOST_PARTS:
+            reading.unread.note(_TOO_MANY, getattr(node, "lineno", 0))
+            break
+        seen.add(at)
         if isinstance(at, ast.Call):
             name = reading.names.called(at)
             if name in _BUILDING:
@@ -253,11 +276,12 @@ def _soup(reading: Reading, soup: dict[str, ast.AST]) -> Iterator[Sighting]:
 
 
 def _script(reading: Reading) -> Iterator[Sighting]:
-    found = _SCRIPT_PACKED.search(reading.text)
-    if found is not None and not _in_string(reading, found.start()):
-        yield Sighting(
-            "runs-built-text", found.start(), found.end(), "runs or spells text from character codes"
-        )
+    for found in _SCRIPT_PACKED.finditer(reading.text):
+        if not _in_string(reading, found.start()):
+            yield Sighting(
+                "runs-built-text", found.start(), found.end(), "runs or spells text from character codes"
+            )
+            break
     soup: dict[str, tuple[int, int]] = {}
     for segment in reading.segments:
         if segment.kind is SegmentKind.IDENTIFIER and SOUP.match(segment.text):

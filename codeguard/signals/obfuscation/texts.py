@@ -21,7 +21,7 @@ _CODE = lazy(
 )
 _ESCAPES = lazy(r"(?:\\x[2-7][0-9a-fA-F]|\\u00[2-7][0-9a-fA-F]|\\u\{[2-7][0-9a-fA-F]\}|\\1[0-7]{2}){6,}")
 _ESCAPE = lazy(r"\\x(..)|\\u00(..)|\\u\{(..)\}|\\(1[0-7]{2})")
-_FAR_RIGHT = lazy(r"[^\s#/*][^\S\n]{100,}(?=[^\s#\\])")
+_FAR_RIGHT = lazy(r"[^\s#/*][^\S\n]{100,}+(?=[^\s#\\])")
 MAX_ESCAPES = 400
 
 
@@ -87,7 +87,6 @@ def far_right(text: str) -> Iterator[tuple[int, int]]:
     for line in re.finditer(r"[^\n]{120,}", text):
         if "    " * 25 not in line.group() and "\t" * 25 not in line.group():
             continue
-        found = _FAR_RIGHT.search(line.group()[:20_000])
-        if found is not None:
+        for found in _FAR_RIGHT.finditer(line.group()):
             start = line.start() + found.end()
             yield start, min(line.end(), start + 200)
