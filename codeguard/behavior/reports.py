@@ -13,7 +13,7 @@ from codeguard.behavior.endings import ENDINGS
 from codeguard.behavior.matching import Similarity
 from codeguard.behavior.profiles import Profile
 from codeguard.behavior.trial import Answered
-from codeguard.behavior.values import Comparison
+from codeguard.behavior.values import INCONCLUSIVE_EXCEPTIONS, Comparison
 from codeguard.models import CheckReport, Coverage, Verdict
 from codeguard.sandbox.model import JobResult, Status
 
@@ -95,6 +95,8 @@ class Reporting(Asking):
     def ended(self, result: JobResult, origin: str) -> CheckReport:
         """Report that the child ended in some other way than by answering."""
         verdict = ENDINGS.get(result.status, Verdict.NO_SIGNAL)
+        if result.detail.partition(":")[0] in INCONCLUSIVE_EXCEPTIONS:
+            verdict = Verdict.NO_SIGNAL  # a package that no child has says nothing of the function
         reason = result.detail or "no result that could be compared"
         return self.report(verdict, reason, result, origin=origin)
 

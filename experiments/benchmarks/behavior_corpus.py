@@ -52,10 +52,15 @@ def check_all(
     return [(chunk, file, report) for (chunk, file), report in zip(subjects, reports, strict=True)]
 
 
+def is_usable(report: CheckReport) -> bool:
+    """Say whether there was enough to compare with, and the function could be run."""
+    return report.calls >= LEAST_CALLS and report.verdict is not Verdict.NO_SIGNAL
+
+
 def odd_ones(results: Sequence[tuple[Chunk, SourceFile, CheckReport]]) -> Iterator[str]:
     """Write out the functions that have no usable spec or do not pass their own."""
     for chunk, file, report in results:
-        if report.verdict is not Verdict.PASS or report.calls < LEAST_CALLS:
+        if report.verdict is not Verdict.PASS or not is_usable(report):
             what = f"{report.verdict.value} {report.calls}: {report.reason} {report.counterexample}"
             yield f"{file.path}::{chunk.symbol} {what}"
 
@@ -84,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             library = SpecLibrary.load(shipped=False).with_trusted(files)
             checker = BehaviorChecker(library, sandbox, seed=SEED)
             results = check_all(checker, files)
-            usable = [item for item in results if item[2].calls >= LEAST_CALLS]
+            usable = [item for item in results if is_usable(item[2])]
             passed = [item for item in usable if item[2].verdict is Verdict.PASS]
             figures["packages"][package] = {
                 "functions": len(results),
