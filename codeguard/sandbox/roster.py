@@ -51,21 +51,25 @@ class Roster:
 
         Raises SandboxError where none can be started, or the roster is closed.
         """
-        with self._changed:
-            while not self._closed and len(self._lent) >= self._workers:
-                if not wait:
-                    return None
-                self._changed.wait()
-            if self._closed:
-                raise SandboxError("the sandbox is closed")
-            self._welcome()
-            chosen = self._choose(kind)
-            surplus = [] if chosen is not None else self._surplus()
-            worker = self._start(kind) if chosen is None else chosen
-            self._lent.append(worker)
-            self._reinforce(kind)
-        for other in surplus:
-            other.close()
+        surplus: list[Worker] = []
+        try:
+            with self._changed:
+                while not self._closed and len(self._lent) >= self._workers:
+                    if not wait:
+                        return None
+                    self._changed.wait()
+                if self._closed:
+                    raise SandboxError("the sandbox is closed")
+                self._welcome()
+                chosen = self._choose(kind)
+                if chosen is None:
+                    surplus = self._surplus()
+                worker = self._start(kind) if chosen is None else chosen
+                self._lent.append(worker)
+                self._reinforce(kind)
+        finally:
+            for other in surplus:
+                other.close()
         if chosen is None:
             try:
                 worker.greet()

@@ -14,9 +14,18 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _syscall = _libc.syscall
 _syscall.restype = ctypes.c_long
 _prctl = _libc.prctl
-# with the interpreter's lock held: nobody else waits for it, and a fresh child touches less
-_here = ctypes.PyDLL(None, use_errno=True)
 _prctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong]
+
+# what each child calls, with the interpreter's lock held: nobody else waits for it, and the child
+# touches fewer pages for the first time
+_here = ctypes.PyDLL(None, use_errno=True)
+_fork = _here.fork
+_fork.argtypes = ()
+_restrict = _here["syscall"]
+_restrict.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_long]
+_restrict.restype = ctypes.c_long
+_set_filter = _here["prctl"]
+_set_filter.argtypes = _prctl.argtypes
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWCGROUP = 0x02000000
@@ -39,15 +48,6 @@ _SECCOMP_MODE_FILTER = 2
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT = 444, 446
 _LANDLOCK_VERSION = 1
 _CAPABILITY_V3 = 0x20080522
-
-
-_fork = _here.fork
-_fork.argtypes = ()
-_restrict = _here["syscall"]
-_restrict.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_long]
-_restrict.restype = ctypes.c_long
-_set_filter = _here["prctl"]
-_set_filter.argtypes = _prctl.argtypes
 
 
 def _check(result: int, what: str) -> int:

@@ -7,19 +7,19 @@ import resource
 
 _STACK = 8 * 1024 * 1024
 
-
 Bounds = list[tuple[int, tuple[int, int]]]  # which limit, soft and hard value
 
 
-def _bound(name: str, value: int) -> tuple[int, tuple[int, int]] | None:
-    """Return a limit for soft and hard together, at most what holds already; None where the system has none."""
-    which = getattr(resource, name, None)
-    if which is None:
-        return None
-    hard = resource.getrlimit(which)[1]
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
-    return which, (value, value)
+def _bounds(wanted: dict[str, int]) -> Bounds:
+    """Return limits for soft and hard together, at most what holds already; without those the system lacks."""
+    bounds = []
+    for name, value in wanted.items():
+        which = getattr(resource, name, None)
+        if which is not None:
+            hard = resource.getrlimit(which)[1]
+            value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            bounds.append((which, (value, value)))
+    return bounds
 
 
 def limit_zygote(files: bool = False) -> None:
@@ -28,7 +28,7 @@ def limit_zygote(files: bool = False) -> None:
     if not files:
         wanted["RLIMIT_FSIZE"] = 0
     wanted["RLIMIT_STACK"] = _STACK
-    apply([found for name, value in wanted.items() if (found := _bound(name, value)) is not None])
+    apply(_bounds(wanted))
 
 
 def child_limits(cpu_s: float, memory_bytes: int) -> Bounds:
@@ -43,7 +43,7 @@ def child_limits(cpu_s: float, memory_bytes: int) -> Bounds:
         "RLIMIT_NPROC": 0,
         "RLIMIT_NOFILE": 0,
     }
-    return [found for name, value in wanted.items() if (found := _bound(name, value)) is not None]
+    return _bounds(wanted)
 
 
 def apply(bounds: Bounds) -> None:
