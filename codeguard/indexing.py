@@ -24,9 +24,11 @@ from codeguard.index_report import Convicted, IndexReport
 from codeguard.judging import Judge
 from codeguard.models import Chunk, Skipped, SourceFile
 from codeguard.provenance import BUNDLE_NAME, MANIFEST_NAME
+from codeguard.rebuilding import Found
 from codeguard.retrieval_text import retrievable, retrieval_text
 from codeguard.scopes import below, scopes_of
 from codeguard.storerow import row_of
+from codeguard.telling import Telling
 from codeguard.trusting import REPLACED, Trusting
 from codeguard.unchanged import forget, remember
 from codeguard.workspace import Workspace
@@ -105,6 +107,7 @@ class Indexer:
         with open_executor(settings.jobs or os.cpu_count() or 1, settings.cluster) as executor:
             self._executor = executor
             forget(self._catalog)
+            found_there = self._found_in_store()
             self._workspace.remember_make()
             self.repair(run)
             self._update_files(found, run)
@@ -115,13 +118,21 @@ class Indexer:
             checked = judge.run()
             convicted = judge.convicted()
             quarantined = self._quarantine(convicted if quarantine else (), run)
-            self._workspace.warnings.extend(judge.unable())
+            passing = [*judge.unable(), *(found_there.lines(self._catalog) if found_there else ())]
+            self._workspace.warnings.extend(passing)
         self._executor = Here()
         report = self._report(run, checked, judge, convicted, quarantined, time.monotonic() - start)
         # A run with nothing to do would not say so.
-        if not judge.unable() and not any(line.endswith(REPLACED) for line in report.warnings):
+        if not passing and not any(line.endswith(REPLACED) for line in report.warnings):
             remember(self._catalog, settings, paths, trust, quarantine, discovery, report)
         return report
+
+    def _found_in_store(self) -> Found | None:
+        """Return what a server's store holds already where the catalog has just been made."""
+        if not self._workspace.settings.remote or self._catalog.meta("store") is not None:
+            return None
+        self._progress("reading the store", 0, 1)
+        return Found(self._workspace.vectors)
 
     def _root(self) -> Path:
         remembered = self._catalog.meta("root")
@@ -139,18 +150,19 @@ class Indexer:
         states: deque[FileState] = deque()
         batch: list[tuple[SourceFile, FileState]] = []
         executor = worth_it(self._executor, sum(item.size for item in changed) >= BYTES_A_POOL)
-        sources = self._read(changed, known, states, run)
-        for file in chunked(executor, sources):
-            state = states.popleft()
-            if isinstance(file, Skipped):
-                run.skipped.append(file)
-                continue
-            run.notes.extend(f"{file.path}: {note}" for note in file.notes)
-            batch.append((file, state))
-            if len(batch) >= FILES_A_BATCH:
-                self._write(batch, run)
-                batch = []
-        self._write(batch, run)
+        with Telling(self._workspace) as telling:
+            sources = self._read(changed, known, states, run)
+            for file in chunked(executor, sources):
+                state = states.popleft()
+                if isinstance(file, Skipped):
+                    run.skipped.append(file)
+                    continue
+                run.notes.extend(f"{file.path}: {note}" for note in file.notes)
+                batch.append((file, state))
+                if len(batch) >= FILES_A_BATCH:
+                    self._write(batch, telling, run)
+                    batch = []
+            self._write(batch, telling, run)
         self._progress("files", len(changed), len(changed))
 
     def _read(
@@ -177,14 +189,14 @@ class Indexer:
             states.append(FileState(len(data), found.mtime_ns, digest))
             yield found.name, data
 
-    def _write(self, batch: Sequence[tuple[SourceFile, FileState]], run: _Run) -> None:
+    def _write(self, batch: Sequence[tuple[SourceFile, FileState]], telling: Telling, run: _Run) -> None:
         if not batch:
             return
         run.changed = True
         with self._catalog.transaction():
             for file, state in batch:
                 self._catalog.put_file(file, state)
-        self.repair(run)
+        self._tell(telling, run)
 
     def repair_if_alone(self) -> None:
         """Repair after a crash; where another process is indexing, the intents are its own."""
@@ -196,24 +208,24 @@ class Indexer:
     def repair(self, run: _Run | None = None) -> None:
         """Tell the vector store what the catalog intends; after a crash this finishes what was begun."""
         run = run or _Run()
-        intents = self._catalog.intents()
+        with Telling(self._workspace) as telling:
+            self._tell(telling, run)
+
+    def _tell(self, telling: Telling, run: _Run) -> None:
+        """Let the store be told what the catalog intends and nobody tells it yet."""
+        intents = telling.untold(self._catalog.intents())
         if not intents:
             return
-        store = self._workspace.vectors  # first: the process that serves it starts meanwhile
+        telling.begin()
         kept_out = self._catalog.quarantined()
         chunks = {
             id_: chunk
             for id_, chunk in self._catalog.chunks(intents.write).items()
             if retrievable(chunk) and id_ not in kept_out
         }
-        ids = list(chunks)
-        if ids:
-            vectors = self._embed([chunks[id_] for id_ in ids], run)
-            store.add([row_of(id_, chunks[id_]) for id_ in ids], vectors)
-        if intents.delete:
-            store.delete(intents.delete)
-        self._catalog.clear_intents([*intents.write, *intents.delete])
-        run.added += len(ids)
+        rows = [row_of(id_, chunk) for id_, chunk in chunks.items()]
+        telling.tell(intents, rows, self._embed(list(chunks.values()), run) if rows else None)
+        run.added += len(rows)
         run.removed += len(intents.delete)
 
     def _embed(self, chunks: Sequence[Chunk], run: _Run) -> Vectors:

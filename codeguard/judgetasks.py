@@ -210,9 +210,14 @@ class Checks:
 
 def _asked(subjects: Sequence[Subject], again: bool) -> bytes:
     files: dict[int, tuple[int, SourceFile]] = {}
-    places = []
-    for chunk, file in subjects:
-        number, _ = files.setdefault(id(file), (len(files), file))
-        places.append((number, file.chunks.index(chunk)))
-    value = {"files": [described(file) for _, file in files.values()], "subjects": places, "again": again}
+    places: dict[int, int] = {}
+    for _, file in subjects:
+        if id(file) not in files:
+            files[id(file)] = (len(files), file)
+            places.update((id(chunk), place) for place, chunk in enumerate(file.chunks))
+    value = {
+        "files": [described(file) for _, file in files.values()],
+        "subjects": [(files[id(file)][0], places[id(chunk)]) for chunk, file in subjects],
+        "again": again,
+    }
     return json.dumps(value).encode("ascii")

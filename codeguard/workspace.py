@@ -55,9 +55,7 @@ class Workspace:
         self._vectors: Vectors | None = None
         self._trust_state: tuple[object, ...] = ()
         if not create and not (self.state / CATALOG).exists():
-            raise StoreError(
-                f"no index in {self.state}", hint="make one with: codeguard index PATH… --trust PATH"
-            )
+            raise StoreError(f"no index in {self.state}", hint=_how_to_make(settings))
         if create:
             try:
                 self.state.mkdir(parents=True, exist_ok=True)
@@ -354,6 +352,12 @@ class Workspace:
                 self._vectors.close()
         finally:
             self.catalog.close()
+
+
+def _how_to_make(settings: Settings) -> str:
+    if settings.remote:
+        return f"make or rebuild it from the files with: codeguard index PATH… --trust PATH --store {settings.store}"
+    return "make one with: codeguard index PATH… --trust PATH"
 
 
 def _acquired(lock: FileLock) -> bool:

@@ -1,0 +1,117 @@
+"""The local state is lost, the server's store is not: it is rebuilt from the files, and the store is not believed."""
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codeguard.config import Settings
+from codeguard.errors import StoreError
+from codeguard.guard import CodeGuard
+from codeguard.index_report import IndexReport
+from codeguard.perplexity import PerplexityModel
+from codeguard.store import Row, VectorStore
+from codeguard.storecare import verify
+from codeguard.workspace import PERPLEXITY, Workspace
+
+OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
+THEIRS = "def multiply(a, b):\n    return a * b\n"
+LIE = "def add(a, b):\n    return 'a rewritten text'\n"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    process = subprocess.Popen(
+        [Path(sys.executable).with_name("chroma"), "run", "--path", str(tmp_path_factory.mktemp("served")),
+         "--host", "127.0.0.1", "--port", str(port)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    while process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            break
+        time.sleep(0.05)
+    yield f"http://127.0.0.1:{port}"
+    process.terminate()
+    process.wait()
+
+
+@pytest.fixture
+def settings(url: str, tmp_path: Path) -> Settings:
+    corpus = tmp_path / "corpus"
+    for name, text in (("ours/m.py", OURS), ("theirs/n.py", THEIRS)):
+        (corpus / name).parent.mkdir(parents=True)
+        (corpus / name).write_text(text)
+    store = VectorStore.open_url(url)
+    store.delete(sorted(store.ids()))
+    store.close()
+    return Settings(
+        store=url, state_dir=str(tmp_path / "state"), root=str(corpus), embedding="lexical",
+        fixed_seed=b"x" * 32, jobs=1,
+    )  # fmt: skip
+
+
+def index(settings: Settings) -> IndexReport:
+    assert settings.root is not None
+    with CodeGuard.open(settings=settings, trust=[Path(settings.root, "ours")]) as guard:
+        return guard.index([settings.root])
+
+
+def query(settings: Settings) -> dict[str, object]:
+    with CodeGuard.open(settings=settings, create=False) as guard:
+        return guard.query("add two numbers").to_json()
+
+
+def rewrite(settings: Settings) -> None:
+    """Do what somebody does who may write the store: another text, and an entry of no file."""
+    store = VectorStore.open_url(settings.store)
+    metadatas = store.metadatas(sorted(store.ids()))
+    (victim,) = [id_ for id_, found in metadatas.items() if found["symbol"] == "add"]
+    vector = store.embeddings([victim])[victim]
+    store.add(
+        [
+            Row(victim, LIE, metadatas[victim]),
+            Row("f" * 32, LIE, {**metadatas[victim], "path": "ours/more.py"}),
+        ],
+        np.stack([vector, vector]),
+    )
+    store.close()
+
+
+def test_a_lost_state_is_rebuilt_and_nothing_in_the_store_is_believed(settings: Settings) -> None:
+    assert index(settings).warnings == ()
+    before = query(settings)
+    rewrite(settings)
+    shutil.rmtree(settings.state)
+    with pytest.raises(StoreError, match="rebuild it from the files with: codeguard index") as caught:
+        query(settings)
+    assert "\n" not in str(caught.value)
+    report = index(settings)
+    assert [line.partition(":")[2] for line in report.warnings] == [" ours/m.py:1", " ours/more.py"]
+    after = query(settings)
+    assert after["results"] == before["results"]
+    assert LIE not in str(after)
+    workspace = Workspace(settings)
+    found = verify(workspace, all_vectors=True)
+    workspace.close()
+    assert (found.clean, found.foreign) == (True, 1)
+
+
+@pytest.mark.parametrize("lost", ["catalog.sqlite3", "manifest.unsigned.json", PERPLEXITY])
+def test_each_part_of_the_state_is_made_again(settings: Settings, lost: str) -> None:
+    index(settings)
+    before = query(settings)
+    for path in settings.state.glob(lost + "*"):
+        path.unlink()
+    index(settings)
+    assert query(settings)["results"] == before["results"]
+    PerplexityModel.load(settings.state / PERPLEXITY)
