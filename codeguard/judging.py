@@ -51,13 +51,15 @@ class Judge:
 
     def run(self) -> int:
         """Let the static signals look and run the behavior checks that the catalog lacks; return how many ran."""
-        missing = [path for path, key in self._untrusted() if self._kept(key) is None]
+        unknown = {path: key for path, key in self._untrusted() if self._kept(key) is None}
+        missing = list(unknown)
         by_workers = worth_it(self._executor, len(missing) >= FILES_A_POOL)
         self._static.prepare(
             self._counted(missing),
             None if isinstance(by_workers, Here) else partial(looked, by_workers, self._shared),
         )
         if not self._enabled:
+            self._catalog.put_analyses({key: {"convicted": []} for key in unknown.values()})
             return 0
         subjects = [
             (chunk, file) for file in self._files(missing) for chunk in filter(self._checked, file.chunks)

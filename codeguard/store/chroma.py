@@ -101,7 +101,7 @@ class VectorStore:
             lambda: self._client.get_or_create_collection(
                 COLLECTION,
                 embedding_function=None,
-                configuration={"hnsw": {"space": "cosine", "ef_construction": 200, "ef_search": 200}},
+                configuration={"hnsw": {"space": "cosine", "ef_construction": 100, "ef_search": 200}},
             ),
             f"the collection of {self.location} cannot be opened",
             DAMAGED,
