@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from codeguard.reading.flowtables import REQUEST_CLASSES, ROUTE, ROUTE_OWNERS, VERBS, VIEW_CLASSES
+from codeguard.reading.bindings import FunctionNode
+from codeguard.reading.flowtables import ROUTE, ROUTE_OWNERS, VERBS, VIEW_CLASSES
 from codeguard.reading.flowvalues import ALL_USES, TEXT_USES, Origin, Reach, State, Use, Value
 from codeguard.reading.names import Names
 from codeguard.reading.patterns import lazy
-from codeguard.reading.scopes import FunctionNode
 
 _COMMANDS = lazy(r"^(?:click\.(?:command|option|argument|group)|typer\..*command)$")
 _EVENTS = lazy(
@@ -18,6 +18,7 @@ _EVENTS = lazy(
 _ERRORS = lazy(r"(?:^|\.)(?:errorhandler|app_errorhandler|exception_handler|error_handler)$")
 _NUMBERS = lazy(r"<(int|float|uuid)(?:\([^)]{0,40}\))?:(\w+)>")
 _ACTIONS = frozenset({"list", "retrieve", "create", "update", "partial_update", "destroy"})
+_REQUESTS = lazy(r"^(?:aiohttp|starlette|fastapi|sanic|django|quart|rest_framework|litestar)\..*Request$")
 _BOUNDS = frozenset({"le", "lt", "max_length"})
 _HARMLESS_TYPES = frozenset(
     {"int", "float", "bool", "uuid.UUID", "UUID", "datetime.date", "datetime.datetime"}
@@ -74,7 +75,7 @@ def _takes_request(function: FunctionNode, first: list[str], names: Names) -> bo
         return False
     argument = next(item for item in function.args.args if item.arg == "request")
     if argument.annotation is not None:
-        return bool(REQUEST_CLASSES.search(names.resolve(argument.annotation)))
+        return bool(_REQUESTS.search(names.resolve(argument.annotation)))
     imported = [name for name in _imported(names) if name.startswith(("aiohttp.web", "starlette.", "sanic."))]
     return bool(imported) and isinstance(function, ast.AsyncFunctionDef)
 
@@ -86,6 +87,18 @@ def handles_errors(function: ast.AST | None, names: Names) -> bool:
     )
     return any(
         _ERRORS.search(_written(item.func if isinstance(item, ast.Call) else item)) for item in decorators
+    )
+
+
+def says_what_is_wrong(kind: ast.expr | None, names: Names) -> bool:
+    """Whether exceptions of a kind are made to tell the sender what is wrong with what was sent."""
+    parts = kind.elts if isinstance(kind, ast.Tuple) else [] if kind is None else [kind]
+    found = [names.resolve(part) for part in parts]
+    return bool(found) and all(
+        name in ("ValueError", "HTTPException", "PermissionError")
+        or name.startswith(":")
+        or name.endswith(("ValidationError", "BadRequest", "HTTPException"))
+        for name in found
     )
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Sequence
 
-from codeguard.reading.entries import enter, entry_reach
+from codeguard.reading.bindings import FunctionNode
+from codeguard.reading.entries import enter, entry_reach, says_what_is_wrong
 from codeguard.reading.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluation
 from codeguard.reading.flowreach import Reachability, substituted
 from codeguard.reading.flowrecords import Hits, Summary
@@ -32,7 +33,6 @@ from codeguard.reading.flowvalues import (
     merged,
 )
 from codeguard.reading.names import Names
-from codeguard.reading.scopes import FunctionNode
 
 _TWICE = 3  # loops within loops that are run twice, for what one round leaves to the next
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -335,9 +335,8 @@ class Flow:
         for handler in node.handlers:
             caught = start.copy()
             if handler.name:
-                origin = Origin(
-                    Reach.LOCAL, f"the exception {handler.name}", "exception", line=handler.lineno
-                )
+                tag = "refusal" if says_what_is_wrong(handler.type, self.names) else "exception"
+                origin = Origin(Reach.LOCAL, f"the exception {handler.name}", tag, line=handler.lineno)
                 caught.names[handler.name] = Value(frozenset({origin}))
             if self._run(handler.body, caught):
                 ends.append(caught)

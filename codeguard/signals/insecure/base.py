@@ -9,11 +9,11 @@ from functools import cached_property
 
 from codeguard.models import Confidence, Severity
 from codeguard.reading import Reading
+from codeguard.reading.bindings import FunctionNode
 from codeguard.reading.flow import Flow
 from codeguard.reading.flowsinks import Hit, Sink
 from codeguard.reading.flowvalues import Origin, Reach, Value
 from codeguard.reading.names import Names
-from codeguard.reading.scopes import FunctionNode
 from codeguard.signals.base import Rule
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

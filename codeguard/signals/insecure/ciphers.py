@@ -66,6 +66,25 @@ def _fixed_nonce(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         yield Found(node, "the nonce or IV is a constant, the same for every message")
     elif _derived(view, given):
         yield Found(node, "the IV is taken from the key, the same for every message")
+    elif _zeros(view, given):
+        yield Found(node, "the nonce or IV is made of one byte, the same for every message")
+
+
+def _zeros(view: View, node: ast.expr) -> bool:
+    """`bytes(16)`, `b"0" * AES.block_size`, here or in what the name is bound to."""
+    for value in (node, *view.names.values_of(node)):
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+            if any(isinstance(view.names.constant(side), bytes) for side in (value.left, value.right)):
+                return True
+        elif (
+            isinstance(value, ast.Call)
+            and view.names.called(value) in ("bytes", "bytearray")
+            and len(value.args) == 1
+        ):
+            size = value.args[0]
+            if isinstance(view.names.constant(size), int) or view.names.resolve(size).endswith(".block_size"):
+                return True
+    return False
 
 
 def _derived(view: View, node: ast.expr) -> bool:
@@ -152,6 +171,13 @@ def _short_key(view: View, node: ast.AST, name: str) -> Iterator[Found]:
 
 
 def _no_padding(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    if name.endswith("PKCS1v15"):
+        call = view.parent(node)
+        encrypts = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in (
+            "encrypt", "decrypt")  # fmt: skip
+        if not encrypts:
+            return  # signatures with it hold
     yield Found(node, f"{name.rpartition('.')[2]} padding tells an attacker what was encrypted: use OAEP")
 
 
@@ -252,7 +278,8 @@ CHECKS = (
             "    return PKCS1_OAEP.new(key).encrypt(data)",
             cwe=(780,),
         ),
-        calls=frozenset(f"{package}.PKCS1_v1_5.new" for package in _PACKAGES),
+        calls=frozenset(f"{package}.PKCS1_v1_5.new" for package in _PACKAGES)
+        | names("cryptography.hazmat.primitives.asymmetric.padding.PKCS1v15"),
         look=_no_padding,
     ),
 )

@@ -10,7 +10,8 @@ from codeguard.models import Confidence, Severity
 from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
-from codeguard.signals.insecure.words import last_name, mentions
+from codeguard.signals.insecure.handlers import is_from_request
+from codeguard.signals.insecure.words import PASSWORD, last_name, mentions
 
 _LOGGED = lazy(r"passw|passphrase|(?<![a-z])pwd(?![a-z])|secret|api_?key|private_?key|access_?token|auth_?token|"
                      r"session_?token|reset_?token|credit_?card|card_?number|cvv|(?<![a-z])ssn(?![a-z])|"
@@ -149,6 +150,98 @@ def _stored(view: View, node: ast.AST, name: str) -> Iterator[Found]:
                 return
 
 
+def _kept(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """A password in a row as it came, a token dumped into a file, a password that is only encoded."""
+    assert isinstance(node, ast.Call)
+    if name.startswith("base64."):
+        statement = view.statement(node)
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        kept = any(mentions(last_name(target), PASSWORD) for target in targets)
+        if kept and node.args and mentions(last_name(_inner(node.args[0])), PASSWORD):
+            yield Found(node, "base64 hides nothing: whoever reads it has the password")
+        return
+    if name in ("json.dump", "yaml.dump", "yaml.safe_dump"):
+        for key, value in _entries(view, node.args[0] if node.args else None):
+            if (
+                mentions(key, _LOGGED)
+                and not mentions(key, _HARMLESS)
+                and not isinstance(value, ast.Constant)
+            ):
+                yield Found(node, f"{key} is stored in clear text")
+                return
+        return
+    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if method == "execute":
+        query = (view.names.text(node.args[0]) or "").lower() if node.args else ""
+        row = node.args[1] if len(node.args) > 1 else None
+        given = row.elts if isinstance(row, ast.Tuple | ast.List) else []
+        if (
+            query.lstrip().startswith(("insert", "update"))
+            and "passw" in query
+            and "where passw" not in query
+        ):
+            yield from _raw(view, node, [("", item) for item in given])
+    elif method in ("insert", "insert_one"):
+        yield from _raw(view, node, _entries(view, node.args[0] if node.args else None))
+    elif method == "add" or name.endswith(".objects.create"):
+        made = node.args[0] if method == "add" and node.args else node
+        for value in (made, *view.names.values_of(made)):
+            if isinstance(value, ast.Call):
+                listed = [(item.arg or "", item.value) for item in value.keywords]
+                yield from _raw(view, node, [item for item in listed if item[0] in _COLUMNS])
+                return
+
+
+def _raw(view: View, node: ast.Call, given: list[tuple[str, ast.expr]]) -> Iterator[Found]:
+    """Values that are called a password, and were not made by a call."""
+    for key, value in given:
+        if (key and key not in _COLUMNS) or not isinstance(value, ast.Name | ast.Subscript | ast.Attribute):
+            continue
+        word = last_name(value)
+        bound = view.names.values_of(value)
+        made = any(isinstance(item, ast.Call) and not is_from_request(view, item) for item in bound)
+        if re.fullmatch(r"(?:new_|user_|raw_)?(?:password|passwd|pwd)", word.lower()) and not made:
+            yield Found(node, f"{word} is stored in clear text")
+            return
+
+
+def _inner(node: ast.expr) -> ast.expr:
+    return node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
+
+
+def _entries(view: View, node: ast.expr | None) -> list[tuple[str, ast.expr]]:
+    found: list[tuple[str, ast.expr]] = []
+    for value in [node, *view.names.values_of(node)] if node is not None else []:
+        if isinstance(value, ast.Dict):
+            for key, given in zip(value.keys, value.values, strict=True):
+                found.append((view.names.text(key) or "", given))
+    return found
+
+
+def _personal(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """A column for card numbers or their codes, in a class of rows."""
+    assert isinstance(node, ast.Assign | ast.AnnAssign)
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    if not isinstance(target, ast.Name) or not isinstance(node.value, ast.Call):
+        return
+    if not isinstance(view.parent(node), ast.ClassDef) or not re.fullmatch(
+        r"(?:card|credit_card|cc)(?:_?(?:number|no|num))|cvv2?|cvc|card_cvv|pan|ssn|social_security_number",
+        target.id,
+    ):
+        return
+    if view.names.called(node.value).rpartition(".")[2] in (
+        "CharField",
+        "TextField",
+        "Column",
+        "mapped_column",
+        "IntegerField",
+    ):
+        yield Found(node, f"{target.id} is kept as it is in the database")
+
+
+_COLUMNS = frozenset({"password", "passwd", "pwd", "user_password"})
+
+
 CHECKS = (
     Check(
         Rule(
@@ -197,5 +290,26 @@ CHECKS = (
         ),
         methods=names("write write_text set_cookie writelines"),
         look=_stored,
+    ),
+    Check(
+        Rule(
+            "kept-in-clear",
+            "A password, card or token is kept where it can be read",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Whoever gets the table or the file has it. Keep slow hashes of passwords, references of cards.",
+            bad="def add(cursor, name, password):\n"
+            '    cursor.execute("INSERT INTO users (name, password) VALUES (?, ?)", (name, password))',
+            good="from argon2 import PasswordHasher\n\ndef add(cursor, name, password):\n"
+            "    kept = PasswordHasher().hash(password)\n"
+            '    cursor.execute("INSERT INTO users (name, password) VALUES (?, ?)", (name, kept))',
+            cwe=(256, 257, 261, 312, 522),
+        ),
+        calls=names("base64.b64encode base64.urlsafe_b64encode json.dump yaml.dump yaml.safe_dump"),
+        methods=names("execute insert insert_one add create"),
+        nodes=(ast.Assign, ast.AnnAssign),
+        look=lambda view, node, name: (
+            _kept(view, node, name) if isinstance(node, ast.Call) else _personal(view, node, name)
+        ),
     ),
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from codeguard.reading.flowvalues import Reach
 from codeguard.reading.patterns import lazy
-from codeguard.reading.scopes import FunctionNode
+from codeguard.reading.bindings import FunctionNode
 from codeguard.signals.insecure.base import FUNCTIONS, View
 
 LOGIN = lazy(

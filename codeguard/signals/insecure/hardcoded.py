@@ -46,7 +46,7 @@ def _named(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     elif isinstance(node, ast.AnnAssign) and node.value is not None:
         yield _target_name(view, node.target), node.value
     elif isinstance(node, ast.keyword) and node.arg:
-        yield node.arg, node.value
+        yield from _of_keyword(view, node)
     elif isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
@@ -61,6 +61,20 @@ def _named(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         for argument, given in zip(node.kwonlyargs, node.kw_defaults, strict=True):
             if given is not None:
                 yield argument.arg, given
+
+
+def _of_keyword(view: View, node: ast.keyword) -> Iterator[tuple[str, ast.expr]]:
+    call = view.parent(node)
+    if node.arg == "auth" and isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
+        yield "password", node.value.elts[1]  # requests.get(…, auth=("robot", "…"))
+    elif node.arg == "default" and isinstance(call, ast.Call) and call.args:
+        yield (
+            (view.names.text(call.args[0]) or "").lstrip("-").replace("-", "_"),
+            node.value,
+        )  # add_argument, option
+    else:
+        assert node.arg is not None
+        yield node.arg, node.value
 
 
 def _target_name(view: View, target: ast.expr) -> str:
@@ -87,6 +101,12 @@ def _literal(node: ast.expr) -> str | None:
         return _literal(node.args[1])
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "encode":
         return _literal(node.func.value)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        if node.func.id in ("Field", "field", "SecretStr", "SecretBytes"):
+            given = node.args[:1] or [item.value for item in node.keywords if item.arg == "default"]
+            return _literal(given[0]) if given else None
+        if node.func.id == "getenv" and len(node.args) == 2:
+            return _literal(node.args[1])
     return None
 
 
@@ -174,6 +194,37 @@ _CIPHERS = names(
 )
 
 
+def _login(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """`server.login("robot", "…")`, `HTTPBasicAuth("robot", "…")`, a comparison in constant time with a text."""
+    assert isinstance(node, ast.Call)
+    if len(node.args) < 2:
+        return
+    position = 2 if name.endswith((".connect", ".setdefault")) and len(node.args) > 2 else 1
+    text = _literal(node.args[position])
+    if name.endswith("compare_digest"):
+        text = text if text is not None else _literal(node.args[0])
+        secret = any(_NAME.search(_snake(last_name(item))) for item in node.args[:2])
+        if secret and text is not None and _is_secret("secret", text):
+            yield Found(node, "what a secret is compared with is written in the code")
+        return
+    if name == "os.environ.setdefault":
+        given = view.names.text(node.args[0]) or ""
+        if text is not None and _NAME.search(_snake(given)) and _is_secret(given, text):
+            yield Found(node, f"{given} is written in the code")
+        return
+    if name.endswith(".connect") and position != 2:
+        return
+    if text is not None and _literal(node.args[position - 1]) is not None and _is_secret("password", text):
+        yield Found(node, "the password is written in the code")
+
+
+_LOGINS = names(
+    "requests.auth.HTTPBasicAuth requests.auth.HTTPDigestAuth aiohttp.BasicAuth httpx.BasicAuth smtplib.SMTP.login "
+    "smtplib.SMTP_SSL.login ftplib.FTP.login ftplib.FTP_TLS.login imaplib.IMAP4.login imaplib.IMAP4_SSL.login "
+    "pymysql.connect MySQLdb.connect hmac.compare_digest secrets.compare_digest os.environ.setdefault"
+)
+
+
 def _constant_key(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     assert isinstance(node, ast.Call)
     position = 1 if name.startswith(("jwt.", "jose.")) else 0
@@ -210,7 +261,10 @@ CHECKS = (
             cwe=(798, 259),
         ),
         nodes=(ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict, ast.arguments, ast.Constant, ast.Compare),
-        look=_hard_coded,
+        calls=_LOGINS,
+        look=lambda view, node, name: (
+            _login(view, node, name) if isinstance(node, ast.Call) else _hard_coded(view, node, name)
+        ),
     ),
     Check(
         Rule(

@@ -12,6 +12,7 @@ from codeguard.reading.flowvalues import Use
 from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
+from codeguard.signals.insecure.sessions import settings
 from codeguard.signals.insecure.words import PASSWORD, SECRET, mentions
 
 _WEAK = frozenset({"md5", "md4", "md2", "sha1", "sha", "ripemd160", "rmd160", "whirlpool"})
@@ -121,6 +122,30 @@ def _brought_password(view: View) -> Iterator[Found]:
                     yield Found(hit.call, f"{word} is kept as a fast digest: use scrypt, bcrypt or argon2")
 
 
+def _old_hasher(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """Django's first hasher, the schemes of passlib, crypt."""
+    if isinstance(node, ast.Call):
+        if name == "passlib.context.CryptContext":
+            schemes = view.constant(node, "schemes", 0, ())
+            listed = schemes if isinstance(schemes, tuple) else (schemes,)
+            if listed and _OLD.search(str(view.constant(node, "default", default=listed[0]))):
+                yield Found(node, f"{listed[0]} is tried out by the million: use argon2 or bcrypt")
+        elif _OLD.search(name):
+            yield Found(node, f"{name} is tried out by the million: use argon2 or bcrypt")
+        return
+    for setting, value in settings(view, node):
+        if setting == "PASSWORD_HASHERS":
+            listed = view.names.constant(value, ())
+            if isinstance(listed, tuple) and listed and _OLD.search(str(listed[0])):
+                yield Found(node, f"{str(listed[0]).rpartition('.')[2]} is tried out by the million")
+
+
+_OLD = lazy(
+    r"MD5|SHA1|Unsalted|Crypt(?:Password)?Hasher|(?:md5|sha1|des|bsdi|ldap_plaintext|plaintext|hex_\w+|lmhash|nthash|"
+    r"mysql323|apr_md5)(?:_crypt)?(?:\.hash|\.encrypt)?$"
+)
+
+
 def _unsalted(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     assert isinstance(node, ast.Call)
     position = {"hashlib.pbkdf2_hmac": 2, "hashlib.scrypt": None, "Crypto.Protocol.KDF.PBKDF2": 1}.get(
@@ -155,6 +180,17 @@ def _iterations(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         yield Found(node, f"{given} rounds are too few: at least {least}")
 
 
+_OLD_SCHEMES = (
+    "md5_crypt",
+    "sha1_crypt",
+    "des_crypt",
+    "hex_md5",
+    "hex_sha1",
+    "hex_sha256",
+    "nthash",
+    "lmhash",
+    "plaintext",
+)
 CHECKS = (
     Check(
         Rule(
@@ -189,6 +225,24 @@ CHECKS = (
         sinks=(Sink("hash", Use.DATA, names=_CALLS, arguments=("*",)),),
         grades=(None, None, None),
         look_at_file=_brought_password,
+    ),
+    Check(
+        Rule(
+            "old-password-hash",
+            "Passwords are kept by a scheme that is broken",
+            Severity.MEDIUM,
+            Confidence.HIGH,
+            "What the scheme keeps is guessed within hours. Use argon2, scrypt or bcrypt.",
+            bad='from passlib.context import CryptContext\n\npasswords = CryptContext(schemes=["md5_crypt"])',
+            good='from passlib.context import CryptContext\n\npasswords = CryptContext(schemes=["argon2"])',
+            cwe=(916, 328),
+        ),
+        calls=frozenset(
+            f"passlib.hash.{scheme}.{verb}" for scheme in _OLD_SCHEMES for verb in ("hash", "encrypt")
+        )
+        | names("passlib.context.CryptContext"),
+        nodes=(ast.Assign,),
+        look=_old_hasher,
     ),
     Check(
         Rule(

@@ -26,8 +26,19 @@ def _keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((item.value for item in call.keywords if item.arg == name), None)
 
 
+def _spread(names: Names, call: ast.Call, name: str) -> ast.expr | None:
+    """Return an entry of a mapping that is spread into keywords."""
+    for item in call.keywords:
+        for value in [item.value, *names.values_of(item.value)] if item.arg is None else []:
+            if isinstance(value, ast.Dict):
+                for key, given in zip(value.keys, value.values, strict=True):
+                    if key is not None and names.text(key) == name:
+                        return given
+    return None
+
+
 def _in_shell(names: Names, call: ast.Call, name: str) -> bool:
-    shell = _keyword(call, "shell")
+    shell = _keyword(call, "shell") or _spread(names, call, "shell")
     if shell is not None and names.constant(shell, True):
         return True
     listed = _command(names, call)

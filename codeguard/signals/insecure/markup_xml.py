@@ -53,12 +53,25 @@ def _external(view: View, node: ast.AST, name: str) -> Iterator[Found]:
 
 def _built(view: View) -> Iterator[Found]:
     for hit in view.flow.hits:
-        if hit.sink.key != "xml-built" or not hit.value.built:
+        if hit.sink.key not in ("xml-built", "xml-sent") or not hit.value.built:
             continue
         origin = view.flow.source(hit.value, Use.XML)
         if origin is not None and origin.tag == "input" and _has_markup(hit.argument, view):
-            severity = Severity.MEDIUM if origin.reach > 1 else Severity.LOW
+            sent = hit.sink.key == "xml-sent" and _is_element(hit.argument, view)
+            severity = Severity.MEDIUM if origin.reach > 1 or sent else Severity.LOW
             yield Found(hit.call, f"{origin.what} is put into the text of the document", severity)
+
+
+def _is_element(node: ast.expr, view: View) -> bool:
+    """Whether a text has an element with its end in it."""
+    values = view.names.values_of(node) if isinstance(node, ast.Name) else [node]
+    text = " ".join(
+        part.value
+        for value in values
+        for part in ast.walk(value)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    )
+    return "</" in text or "<?xml" in text
 
 
 def _has_markup(node: ast.expr, view: View) -> bool:
@@ -132,6 +145,15 @@ CHECKS = (
         ),
         sinks=(
             Sink("xml-built", Use.XML, names=_STANDARD | _LXML, needs_built=True, accepts=lambda *_: True),
+            Sink(
+                "xml-sent",
+                Use.XML,
+                names=names(
+                    "requests.post requests.put httpx.post httpx.put requests.Session.post urllib.request.Request"
+                ),
+                arguments=("data", "content"),
+                needs_built=True,
+            ),
         ),
         grades=(None, None, None),
         look_at_file=_built,

@@ -127,9 +127,16 @@ def _exception_returned(view: View) -> Iterator[Found]:
         function = arrival.function
         if view.flow.entry(function) is not Reach.REMOTE:
             continue
-        shown = any(origin.tag == "exception" for origin in arrival.value.origins)
-        if shown and Use.RESPONSE not in arrival.value.clean:
+        if Use.RESPONSE in arrival.value.clean:
+            continue
+        if any(origin.tag == "exception" for origin in arrival.value.origins):
             yield Found(arrival.node, "the exception's text goes to the client")
+        elif any(origin.what == "os.environ" for origin in arrival.value.origins):
+            yield Found(arrival.node, "the environment, with its secrets, goes to the client")
+    for hit in view.flow.hits:
+        shown = any(origin.tag == "exception" for origin in hit.value.origins)
+        if hit.sink.key == "refusal" and shown and view.is_route(hit.call):
+            yield Found(hit.call, "the exception's text goes to the client")
 
 
 def _trace_returned(view: View, node: ast.AST, name: str) -> Iterator[Found]:
@@ -288,6 +295,18 @@ CHECKS = (
             '        return "failed", 500',
             cwe=(209, 497),
         ),
+        sinks=(
+            Sink(
+                "refusal",
+                Use.RESPONSE,
+                names=names(
+                    "fastapi.HTTPException starlette.exceptions.HTTPException HTTPException flask.abort abort "
+                    "aiohttp.web.HTTPInternalServerError werkzeug.exceptions.InternalServerError"
+                ),
+                arguments=(1, "detail", "description", "text", "reason"),
+            ),
+        ),
+        grades=(None, None, None),
         look_at_file=_exception_returned,
         calls=names("traceback.format_exc traceback.format_exception"),
         look=_trace_returned,

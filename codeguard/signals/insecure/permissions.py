@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
+from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
 from codeguard.signals.insecure.words import SECRET, mentions
@@ -33,8 +34,21 @@ def _wide(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         yield Found(node, f"mode {mode:o} lets everybody write")
     elif mode & 0o6000 and mode & 0o011:
         yield Found(node, f"mode {mode:o} runs with the owner's rights, whoever starts it")
-    elif mode & 0o044 and node.args and mentions(ast.unparse(node.args[0])[:200], SECRET):
+    elif mode & 0o044 and _of_secret(
+        view, node.func.value if by_method else node.args[0] if node.args else None
+    ):  # type: ignore[attr-defined]
         yield Found(node, f"mode {mode:o} lets others read a secret")
+
+
+def _of_secret(view: View, node: ast.expr | None) -> bool:
+    """Whether a path, or what its name is bound to, is one of a key or a secret."""
+    if node is None:
+        return False
+    text = " ".join(ast.unparse(value)[:200] for value in (node, *view.names.values_of(node)))
+    return mentions(text, SECRET) or _KEY_FILE.search(text) is not None
+
+
+_KEY_FILE = lazy(r"\.(?:key|pem|p12|pfx|env|htpasswd|netrc|pgpass)\b|id_(?:rsa|ed25519|ecdsa)\b")
 
 
 def _mode(view: View, node: ast.expr | None) -> int | None:

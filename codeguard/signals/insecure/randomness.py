@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
@@ -28,7 +29,9 @@ _CALLS = frozenset(
 )
 _SECRET_PURPOSE = ("password", "passwd", "token", "secret", "otp", "pin_code", "apikey", "api_key", "nonce", "salt",
                    "session", "csrf", "reset", "verification", "captcha", "invite", "credential", "private", "_iv",
-                   "coupon", "voucher", "auth", "crypt")  # fmt: skip
+                   "coupon", "voucher", "auth", "crypt", "recovery", "activation", "two_factor", "mfa", "passcode",
+                   "one_time", "signup_code", "login_code", "confirm")  # fmt: skip
+_CODES = frozenset({"code", "pin", "key"})
 
 
 def _purpose(view: View, node: ast.AST) -> str:
@@ -46,7 +49,32 @@ def _purpose(view: View, node: ast.AST) -> str:
         if isinstance(at, ast.keyword) and at.arg:
             words.append(at.arg)
         at = view.parent(at)
+    owner = view.names.class_of(node)
+    if owner is not None and words and any(word.lower() in _CODES for word in words):
+        words.append(owner.name)
     return next((word for word in words if any(part in word.lower() for part in _SECRET_PURPOSE)), "")
+
+
+def _short(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """`secrets.token_hex(3)`, `uuid.uuid4().hex[:6]`: few enough to be tried out."""
+    if isinstance(node, ast.Subscript):
+        if not isinstance(node.slice, ast.Slice) or not view.has("token_", "uuid4"):
+            return
+        made, length = view.names.resolve(node.value), view.names.constant(node.slice.upper)
+        if (
+            not made.startswith(("secrets.token_", "uuid.uuid4"))
+            or not isinstance(length, int)
+            or length >= 12
+        ):
+            return
+    else:
+        assert isinstance(node, ast.Call)
+        size = view.constant(node, "nbytes", 0)
+        if not isinstance(size, int) or size >= 8:
+            return
+    purpose = _purpose(view, node)
+    if purpose and not re.search("pin|otp|code|color|colour|suffix|nonce", purpose.lower()):
+        yield Found(node, f"{purpose!r} is short enough to be tried out: take 16 bytes and more")
 
 
 def _purpose_of_callers(view: View, node: ast.AST) -> str:
@@ -130,6 +158,21 @@ CHECKS = (
         ),
         calls=names("random.seed random.Random numpy.random.seed"),
         look=_seed,
+    ),
+    Check(
+        Rule(
+            "short-secret",
+            "A secret is too short",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Below eight bytes all values can be tried out. secrets.token_urlsafe(32) is long enough.",
+            bad="import secrets\n\ndef api_token():\n    return secrets.token_hex(3)",
+            good="import secrets\n\ndef api_token():\n    return secrets.token_hex(32)",
+            cwe=(331, 334),
+        ),
+        calls=names("secrets.token_hex secrets.token_bytes secrets.token_urlsafe os.urandom"),
+        nodes=(ast.Subscript,),
+        look=_short,
     ),
     Check(
         Rule(

@@ -24,8 +24,8 @@ def _unbounded(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         return
     if holder.endswith((".content", "upload")) and not view.is_route(node):
         return
-    if holder.endswith("request") and "django" in view.modules:
-        return
+    if holder.endswith("request") and view.modules & {"django", "aiohttp"}:
+        return  # bounded by default
     length = node.args[0] if node.args else None
     if length is not None and (view.names.constant(length) is not None or not _from_header(view, length)):
         return
@@ -106,6 +106,13 @@ CHECKS = (
                     )
                 ),
             ),
+            Sink(
+                "size-second",
+                Use.SIZE,
+                names=names("range django.core.paginator.Paginator"),
+                arguments=(1, "per_page"),
+            ),
+            Sink("rows", Use.SIZE, methods=names("limit paginate"), arguments=(0, "per_page")),
         ),
         grades=(Severity.MEDIUM, None, None),
     ),

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
+from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
 from codeguard.signals.insecure.words import PASSWORD, mentions
@@ -56,12 +57,45 @@ def _no_verification(view: View, node: ast.AST, name: str) -> Iterator[Found]:
             yield Found(node, f"{keyword} asks for no certificate")
 
 
+def _database(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """Connections to databases and directories whose TLS is off, addresses that say so, cipher lists with holes."""
+    if isinstance(node, ast.keyword):
+        value = view.names.constant(node.value, "")
+        if node.arg == "sslmode" and value in ("disable", "allow"):
+            yield Found(node, f"sslmode={value} sends what the database holds in clear text")
+        elif node.arg in _OFF and value is True:
+            yield Found(node, f"{node.arg}=True takes the protection of the connection away")
+        return
+    assert isinstance(node, ast.Call)
+    if name == "ldap3.Server":
+        address = view.names.text(view.argument(node, "host", 0)) or ""
+        plain = address.startswith("ldap://") or view.constant(node, "use_ssl", default=True) is False
+        if plain and not view.has("start_tls", "ldap_start_tls", "tls="):
+            yield Found(node, "the directory's password is sent in clear text")
+    elif name.endswith("set_ciphers"):
+        text = view.names.text(node.args[0]) if node.args else None
+        if text is not None and _HOLES.search(text):
+            yield Found(node, f"{text!r} lets broken ciphers in")
+
+
+_OFF = names("tlsInsecure tlsAllowInvalidCertificates ssl_disabled trust_server_certificate")
+_HOLES = lazy(
+    r"SECLEVEL=0|(?:^|[:,+ ])(?:ALL|NULL|eNULL|aNULL|EXPORT|EXP|LOW|RC4|DES|3DES|MD5|ADH)(?:$|[:,+ @-])"
+)
+
+
 def _assigned(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     if isinstance(node, ast.Call):
         yield from _no_verification(view, node, name)
         return
     assert isinstance(node, ast.Assign)
     for target in node.targets:
+        if isinstance(target, ast.Subscript):
+            key, given = view.names.text(target.slice), view.names.constant(node.value, True)
+            if (key == "verify" and given is False and view.modules & {"requests", "httpx"}) or (
+                key == "PYTHONHTTPSVERIFY" and given == "0"
+            ):
+                yield Found(node, f"{key} switches the look at certificates off")
         if not isinstance(target, ast.Attribute):
             continue
         value = view.names.resolve(node.value)
@@ -203,6 +237,22 @@ CHECKS = (
         ),
         nodes=(ast.Assign,),
         look=_assigned,
+    ),
+    Check(
+        Rule(
+            "weak-connection",
+            "A connection to a database or directory without TLS, or with broken ciphers",
+            Severity.MEDIUM,
+            Confidence.HIGH,
+            "Passwords and rows can be read on the way. Ask for verify-full, ldaps:// and the default ciphers.",
+            bad='import psycopg2\n\npsycopg2.connect(host="db.shop.test", sslmode="disable")',
+            good='import psycopg2\n\npsycopg2.connect(host="db.shop.test", sslmode="verify-full")',
+            cwe=(319, 295, 327),
+        ),
+        nodes=(ast.keyword,),
+        calls=names("ldap3.Server"),
+        methods=names("set_ciphers"),
+        look=_database,
     ),
     Check(
         Rule(
