@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all lint experiment benchmarks lock clean
+.PHONY: demo test test-all lint experiment benchmarks scale lock clean
 
 # The venv module comes with Python, but Debian and Ubuntu split it off.
 $(BIN)/python:
@@ -37,6 +37,14 @@ lint: $(VENV)/installed
 
 experiment: $(VENV)/installed
 	$(BIN)/python experiments/run_full_experiment.py
+
+# Grows one store to a million chunks in SCALE and goes on where it was interrupted; SOURCES are more folders of Python.
+SCALE ?= scale
+SOURCES ?=
+scale: $(VENV)/installed
+	$(BIN)/python -m experiments.benchmarks.scale $(SCALE) $(if $(SOURCES),--sources $(SOURCES))
+	$(BIN)/python -m experiments.benchmarks.scale $(SCALE) --server
+	$(BIN)/python -m experiments.benchmarks.scale $(SCALE) --plot $(SCALE)/growth.svg
 
 # uv resolves for every Python and platform at once.
 lock: | $(BIN)/python

@@ -1,64 +1,122 @@
-"""A plot of growth: figures over the number of chunks, both axes logarithmic, as SVG."""
+"""A plot of growth: figures over the number of chunks, a panel for each unit, all axes logarithmic, as SVG."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-WIDTH, HEIGHT, MARGIN, LEGEND = 640, 420, 60, 190
-LINES = (
-    ("near_p50_ms", "nearest 30, p50, ms", "#1f77b4"),
-    ("near_p95_ms", "nearest 30, p95, ms", "#17becf"),
-    ("query_p50_ms", "defended query, p50, ms", "#d62728"),
-    ("query_p95_ms", "defended query, p95, ms", "#ff7f0e"),
-    ("update_s", "1 % update, s", "#2ca02c"),
-    ("disk_bytes", "disk, MB", "#7f7f7f"),
-    ("peak_bytes", "peak memory of the store, MB", "#9467bd"),
+WIDTH, HEIGHT, MARGIN, LEGEND = 320, 300, 52, 18
+COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#7f7f7f")
+
+Rows = Sequence[Mapping[str, float | int | str]]
+Points = list[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One unit: its title, what a figure is divided by, and each line's key and label."""
+
+    title: str
+    divisor: float
+    lines: tuple[tuple[str, str], ...]
+
+
+PANELS = (
+    Panel(
+        "milliseconds by the clock",
+        1.0,
+        (
+            ("near_p50_ms", "vectors alone, p50"),
+            ("words_p50_ms", "words alone, p50"),
+            ("plain_p50_ms", "undefended query, p50"),
+            ("query_p50_ms", "defended query, p50"),
+            ("query_p95_ms", "defended query, p95"),
+            ("query_cpu_ms", "defended query, processor"),
+        ),
+    ),
+    Panel(
+        "megabytes",
+        1e6,
+        (
+            ("disk_bytes", "disk, all"),
+            ("vectors_bytes", "disk, Chroma"),
+            ("corpus_bytes", "source files"),
+            ("peak_bytes", "memory of the store's process"),
+            ("own_peak_bytes", "memory of the indexing process"),
+        ),
+    ),
+    Panel(
+        "seconds",
+        1.0,
+        (
+            ("update_s", "1 % of the files changed"),
+            ("update_cpu_s", "the same, processor"),
+            ("unchanged_s", "nothing changed"),
+            ("open_s", "open and first answer"),
+        ),
+    ),
 )
 
 
-def draw(figures: Sequence[Mapping[str, float | int | str]]) -> str:
-    """Return the SVG of one line for each kind of figure; 0 is left out."""
-    points = {
-        key: [
-            (float(row["chunks"]), float(row[key]) / (1e6 if key.endswith("bytes") else 1.0))
-            for row in figures
-            if float(row.get(key, 0)) > 0
-        ]
-        for key, _, _ in LINES
-    }
-    every = [point for line in points.values() for point in line]
-    low_x, high_x = _decades([x for x, _ in every])
-    low_y, high_y = _decades([y for _, y in every])
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        across = (math.log10(x) - low_x) / (high_x - low_x)
-        up = (math.log10(y) - low_y) / (high_y - low_y)
-        return MARGIN + across * (WIDTH - 2 * MARGIN), HEIGHT - MARGIN - up * (HEIGHT - 2 * MARGIN)
-
+def draw(figures: Rows) -> str:
+    """Return the SVG; a figure that is missing or 0 is left out, `through` a server as well."""
+    rows = [row for row in figures if row.get("through") != "server"]
+    low_x, high_x = _decades([float(row["chunks"]) for row in rows])
+    height = HEIGHT + LEGEND * max(len(panel.lines) for panel in PANELS) + MARGIN
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH + LEGEND}" height="{HEIGHT}" '
-        'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH * len(PANELS)} {height}" '
+        f'width="{WIDTH * len(PANELS)}" height="{height}" font-family="sans-serif" font-size="12">'
+        '<rect width="100%" height="100%" fill="white"/>'
     ]
-    for power in range(low_x, high_x + 1):
-        x, _ = place(10.0**power, 10.0**low_y)
-        parts.append(f'<path d="M{x:.1f} {MARGIN}V{HEIGHT - MARGIN}" stroke="#ddd"/>')
-        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - MARGIN + 18}" text-anchor="middle">10^{power}</text>')
-    for power in range(low_y, high_y + 1):
-        _, y = place(10.0**low_x, 10.0**power)
-        parts.append(f'<path d="M{MARGIN} {y:.1f}H{WIDTH - MARGIN}" stroke="#ddd"/>')
-        parts.append(f'<text x="{MARGIN - 6}" y="{y + 4:.1f}" text-anchor="end">10^{power}</text>')
-    for number, (key, label, colour) in enumerate(LINES):
-        line = [place(x, y) for x, y in sorted(points[key])]
-        path = "L".join(f"{x:.1f} {y:.1f}" for x, y in line)
-        if line:
+    for number, panel in enumerate(PANELS):
+        parts.append(f'<g transform="translate({number * WIDTH} 0)">')
+        parts += _panel(panel, rows, (low_x, high_x))
+        parts.append("</g>")
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _panel(panel: Panel, rows: Rows, across: tuple[int, int]) -> list[str]:
+    lines = [(label, _points(rows, key, panel.divisor)) for key, label in panel.lines]
+    up = _decades([y for _, points in lines for _, y in points] or [1.0])
+    left, right, top, bottom = MARGIN, WIDTH - 12, MARGIN, HEIGHT
+
+    def place(x: float, y: float) -> str:
+        at_x = left + (math.log10(x) - across[0]) / (across[1] - across[0]) * (right - left)
+        at_y = bottom - (math.log10(y) - up[0]) / (up[1] - up[0]) * (bottom - top)
+        return f"{at_x:.1f} {at_y:.1f}"
+
+    parts = [f'<text x="{(left + right) / 2}" y="{top - 14}" text-anchor="middle">{panel.title}</text>']
+    for power in range(across[0], across[1] + 1):
+        x = place(10.0**power, 10.0 ** up[0]).split()[0]
+        parts.append(f'<path d="M{x} {top}V{bottom}" stroke="#ddd"/>')
+        parts.append(f'<text x="{x}" y="{bottom + 16}" text-anchor="middle">{_power(power)}</text>')
+    for power in range(up[0], up[1] + 1):
+        y = float(place(10.0 ** across[0], 10.0**power).split()[1])
+        parts.append(f'<path d="M{left} {y}H{right}" stroke="#ddd"/>')
+        parts.append(f'<text x="{left - 6}" y="{y + 4}" text-anchor="end">{_power(power)}</text>')
+    parts.append(f'<text x="{(left + right) / 2}" y="{bottom + 34}" text-anchor="middle">chunks</text>')
+    for number, (label, points) in enumerate(lines):
+        colour = COLOURS[number]
+        if points:
+            path = "L".join(place(x, y) for x, y in points)
             parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in line]
-        parts.append(f'<text x="{WIDTH - 40}" y="{MARGIN + 18 * number}" fill="{colour}">{label}</text>')
-    parts.append(
-        f'<text x="{WIDTH / 2}" y="{HEIGHT - 16}" text-anchor="middle">chunks in the store</text></svg>'
+        for at in (place(x, y).split() for x, y in points):
+            parts.append(f'<circle cx="{at[0]}" cy="{at[1]}" r="3" fill="{colour}"/>')
+        y = bottom + MARGIN + LEGEND * number
+        parts.append(f'<path d="M{left} {y}h16" stroke="{colour}" stroke-width="3"/>')
+        parts.append(f'<text x="{left + 22}" y="{y + 4}">{label}</text>')
+    return parts
+
+
+def _points(rows: Rows, key: str, divisor: float) -> Points:
+    return sorted(
+        (float(row["chunks"]), float(row[key]) / divisor) for row in rows if float(row.get(key, 0)) > 0
     )
-    return "\n".join(parts) + "\n"
+
+
+def _power(power: int) -> str:
+    return f"{10**power:,}" if power >= 0 else f"{10.0**power:g}"
 
 
 def _decades(values: Sequence[float]) -> tuple[int, int]:
