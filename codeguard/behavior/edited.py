@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 
 from codeguard.behavior.asking import Asking
+from codeguard.behavior.effecttables import CHANCE
 from codeguard.behavior.examples import Example
 from codeguard.behavior.folding import constants_of, literals_of
 from codeguard.behavior.profiles import Observed, Profile, random_for, stable, written_calls
@@ -39,6 +40,8 @@ def edits_shown(asking: Asking, profile: Profile) -> Steps[list[Answered] | None
     reference, candidate = profile.reference, asking.candidate
     if not asking.budget.edited or not is_edited(candidate.definition, reference.definition):
         return None
+    if any(capability.kind == CHANCE for capability in profile.capabilities):
+        return None  # what agrees in two worlds may do so by luck
     if _undocumented(candidate.runnable.source) == _undocumented(reference.runnable.source):
         return None
     random = random_for(asking.seed, "edited", reference.digest, candidate.runnable.source)

@@ -63,3 +63,15 @@ def test_the_report_says_where_the_expectation_stands(check: Check) -> None:
     report = check("def scale(values, factor):\n    return values\n", SCALE)
     assert report.origin == "trusted.py:7"
     assert report.counterexample == "scale([5, 0], 3): expected [15, 0], got [5, 0]"
+
+
+def test_a_package_that_no_child_has_says_nothing_of_the_function(check: Check) -> None:
+    code = """
+    import package_that_nobody_has
+
+    def scale(values, factor):
+        return package_that_nobody_has.scale(values, factor)
+    """
+    report = check(code, SCALE)
+    assert report.verdict is Verdict.NO_SIGNAL
+    assert "package_that_nobody_has" in report.reason

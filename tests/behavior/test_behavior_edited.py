@@ -41,6 +41,15 @@ def adder(amount):
         return number + amount
     return add
 '''
+CHANCE = '''
+import random
+
+def some_of(values, count):
+    """Return some of the values."""
+    pool = list(values)
+    found = [random.choice(pool) for _ in range(count)]
+    return sorted(found, key=pool.index)
+'''
 
 
 def _definition(text: str) -> Definition:
@@ -58,8 +67,9 @@ def _definition(text: str) -> Definition:
         (TAKEN, "found.append(item)", "found += [item]", Verdict.PASS),
         (MAKER, "return number + amount\n", "return number - amount\n", Verdict.DIVERGES),
         (MAKER, "+ amount + amount", "+ 2 * amount", Verdict.PASS),
+        (CHANCE, "random.choice(pool)", "random.choices(pool)[0]", Verdict.NO_SIGNAL),
     ],
-    ids=["refusal", "one_shot", "laziness", "other_kind", "stricter", "same", "made", "made_the_same"],
+    ids=["refusal", "one_shot", "laziness", "other_kind", "stricter", "same", "made", "made_the_same", "chance"],
 )  # fmt: skip
 def test_changed_copies(check: Check, trusted: str, old: str, new: str, verdict: Verdict) -> None:
     assert old in trusted
