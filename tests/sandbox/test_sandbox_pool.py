@@ -17,9 +17,11 @@ from codeguard.sandbox.codes import CodeCache, code_key
 from codeguard.sandbox.model import Tier
 from codeguard.sandbox.zygotes import Zygote
 
+PATIENT = Limits(wall_s=20.0)  # a busy machine is not what these tests are about
+
 
 def numbered(number: int) -> Job:
-    return Job(f"def f(): return {number}", (Call("f"),))
+    return Job(f"def f(): return {number}", (Call("f"),), limits=PATIENT)
 
 
 @pytest.fixture(scope="module")
