@@ -80,6 +80,8 @@ class Folder:
                 self._unread.note(_TOO_DEEP if depth > DEEPEST else _TOO_LONG, node.lineno)
             raise UnknownValueError
         value: object = _NOTHING
+        if local is None:
+            self._memo[node] = _NOTHING  # a name that stands for itself ends here
         try:
             if fold is not None:
                 value = bounded(fold(self, node, depth + 1, local or {}))

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Protocol
 
+from codeguard.reading.bindings import FunctionNode
 from codeguard.reading.flowsinks import Sink, SinkIndex
 from codeguard.reading.flowtables import (
     ARCHIVE_NAMES,
@@ -23,7 +24,6 @@ from codeguard.reading.flowvalues import ALL_USES, CLAIMED, NOTHING, Reach, Stat
 from codeguard.reading.names import Names
 from codeguard.reading.patterns import lazy
 from codeguard.reading.removal import NEEDED, removed_by_pattern, removed_by_table, uses_without
-from codeguard.reading.scopes import FunctionNode
 
 _ABSORBERS = frozenset(
     {"logging", "hashlib", "hmac", "time", "datetime", "math", "random", "secrets", "threading", "subprocess"}

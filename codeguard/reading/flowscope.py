@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from codeguard.reading.bindings import FunctionNode
 from codeguard.reading.flowsinks import SinkIndex
 from codeguard.reading.flowtables import (
     ARCHIVE_NAMES,
@@ -17,7 +18,6 @@ from codeguard.reading.flowtables import (
 )
 from codeguard.reading.flowvalues import Reach
 from codeguard.reading.names import Names
-from codeguard.reading.scopes import FunctionNode
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _STORES = (ast.Assign, ast.AnnAssign, ast.AugAssign)

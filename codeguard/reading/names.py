@@ -22,13 +22,15 @@ import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from codeguard.reading.bindings import Binding, BindingKind, FunctionNode
 from codeguard.reading.constantops import UnknownValueError
 from codeguard.reading.constants import Folder
-from codeguard.reading.scopes import Binding, BindingKind, FunctionNode, Scope, Scopes
+from codeguard.reading.scopes import Scope, Scopes
 from codeguard.reading.unread import Unread
 
 DEEPEST = 40
-MOST_NAMES = 8
+MOST_NAMES = 16  # of one expression
+MOST_PARTS = 100  # of what an expression may be: returned values, elements, values of an attribute
 STEPS_PER_FILE = 500_000
 STEPS_PER_NODE = 2
 _TOO_LONG = "what names stand for was not worked out any further: it takes too many steps"
@@ -38,15 +40,14 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Choice = TypeVar("Choice")
 
 
+Parents = Mapping[ast.AST, ast.AST]
+
+
 class Names:
     """Resolves the expressions of one file."""
 
     def __init__(
-        self,
-        tree: ast.Module,
-        nodes: Sequence[ast.AST],
-        parents: Mapping[ast.AST, ast.AST],
-        unread: Unread | None = None,
+        self, tree: ast.Module, nodes: Sequence[ast.AST], parents: Parents, unread: Unread | None = None
     ) -> None:
         self.unread = unread or Unread()
         self.scopes = Scopes(tree, nodes, parents, self.unread)
@@ -61,10 +62,6 @@ class Names:
         """Return the likeliest dotted name of an expression, empty where it has none."""
         found = self.names_of(node)
         return found[-1] if found else ""
-
-    def resolutions(self, node: ast.expr) -> tuple[str, ...]:
-        """Return every dotted name that an expression may stand for, at most `MOST_NAMES`."""
-        return self.names_of(node)
 
     def called(self, call: ast.Call) -> str:
         """Return the dotted name of what a call calls, empty where it is not known."""
@@ -151,15 +148,16 @@ class Names:
         self._memo[node] = ()  # a cycle of aliases ends here
         found = tuple(dict.fromkeys(resolve(self, node, depth + 1)))
         if len(found) > MOST_NAMES:
-            found = tuple(self._fewer(found, node))
+            self.unread.note(_TOO_MANY, getattr(node, "lineno", 0))
+            found = found[-MOST_NAMES:]
         self._memo[node] = found
         return found
 
     def _fewer(self, found: Sequence[Choice], node: ast.AST) -> Sequence[Choice]:
-        """Return as many of the meanings of an expression as are looked at, the likeliest, which come last."""
-        if len(found) > MOST_NAMES:
+        """Return as many of the parts of an expression as are looked at, the likeliest, which come last."""
+        if len(found) > MOST_PARTS:
             self.unread.note(_TOO_MANY, getattr(node, "lineno", 0))
-        return found[-MOST_NAMES:]
+        return found[-MOST_PARTS:]
 
     def values_of(self, node: ast.expr, depth: int = 0) -> list[ast.expr]:
         """Return the expressions that a name, or an attribute of `self`, is bound to.
@@ -273,7 +271,7 @@ class Names:
         if isinstance(node.value, ast.Call) or isinstance(key, str):
             for base in self.names_of(node.value, depth):
                 if isinstance(key, str) and base in ("globals()", "locals()", "vars()"):
-                    return self._name(_named_at_top(key, self.scopes), depth)
+                    return self._name(ast.Name(key, ast.Load(), lineno=_AT_THE_END, col_offset=0), depth)
                 if isinstance(key, str) and base == "sys.modules":
                     return (key,)
                 if isinstance(key, str) and base.endswith(".__dict__"):
@@ -323,16 +321,10 @@ class Names:
             for base in self.names_of(first, depth):
                 names += self._member(base, attribute, depth)
             return names
-        if (
-            function in ("__import__", "importlib.import_module", "importlib.__import__")
-            and first is not None
-        ):
+        if function in _IMPORTING and first is not None:
             module = self.text(first)
             return (f"{function}()",) if module is None else (module,)
-        if (
-            function in ("functools.partial", "staticmethod", "copy.copy", "inspect.unwrap")
-            and first is not None
-        ):
+        if function in _WRAPPING and first is not None:
             return self.names_of(first, depth)
         if function == "vars" and first is not None:
             return (f"{base}.__dict__" for base in self.names_of(first, depth))
@@ -388,20 +380,14 @@ class Names:
         return (_DISPLAYS[type(node)],)
 
 
-def _named_at_top(name: str, scopes: Scopes) -> ast.Name:
-    node = ast.Name(name, ast.Load())
-    node.lineno, node.col_offset = 1 << 30, 0
-    return node
-
-
+_AT_THE_END = 1 << 30
+_IMPORTING = frozenset({"__import__", "importlib.import_module", "importlib.__import__"})
+_WRAPPING = frozenset({"functools.partial", "staticmethod", "copy.copy", "inspect.unwrap"})
 _DISPLAYS: dict[type[ast.AST], str] = {
     ast.JoinedStr: "str()",
-    ast.Dict: "dict()",
-    ast.DictComp: "dict()",
-    ast.List: "list()",
-    ast.ListComp: "list()",
-    ast.Set: "set()",
-    ast.SetComp: "set()",
+    **dict.fromkeys((ast.Dict, ast.DictComp), "dict()"),
+    **dict.fromkeys((ast.List, ast.ListComp), "list()"),
+    **dict.fromkeys((ast.Set, ast.SetComp), "set()"),
     ast.Tuple: "tuple()",
 }
 _RESOLVERS: dict[type[ast.AST], Callable[..., Iterable[str]]] = {

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
 
+from codeguard.reading.bindings import Binding, BindingKind, FunctionNode, at_end, is_class_method, is_static
 from codeguard.reading.unread import Unread
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (
     ast.FunctionDef,
@@ -27,30 +26,6 @@ _BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast
 _MOST_ELEMENTS = 8
 _MOST_BINDINGS = 64
 _TOO_MANY = f"more than {_MOST_BINDINGS} values of one name were not looked at"
-
-
-class BindingKind(Enum):
-    """How a name came by its value."""
-
-    MODULE = auto()  # an import; `name` is the dotted name
-    VALUE = auto()  # `value` is the expression
-    PARAMETER = auto()  # `value` is the annotation, or None
-    RECEIVER = auto()  # the first parameter of a method; `name` is the class
-    DEFINED = auto()  # a function or class of this file; `name` is its qualified name
-    OPAQUE = auto()  # a loop variable, an exception, a part of something unpacked
-
-
-@dataclass(slots=True, eq=False)
-class Binding:
-    """One place where a name gets a value. `line` and `column` are where the value takes effect."""
-
-    kind: BindingKind
-    node: ast.AST
-    line: int
-    column: int
-    name: str = ""
-    value: ast.expr | None = None
-    open_ended: bool = False  # one of several values, as the elements that a loop runs over
 
 
 @dataclass(slots=True, eq=False)
@@ -214,11 +189,11 @@ class Scopes:
         listed = node.args
         positional = [*listed.posonlyargs, *listed.args]
         extra = [arg for arg in (listed.vararg, listed.kwarg) if arg is not None]
-        receiver = around.is_class and isinstance(node, _FUNCTIONS) and not _is_static(node)
+        receiver = around.is_class and isinstance(node, _FUNCTIONS) and not is_static(node)
         for index, arg in enumerate([*positional, *listed.kwonlyargs, *extra]):
             binding = Binding(BindingKind.PARAMETER, arg, 0, 0, value=arg.annotation)
             if receiver and index == 0 and positional:
-                is_type = _is_class_method(node)
+                is_type = is_class_method(node)
                 name = f":{around.symbol}" + ("" if is_type else "()")
                 binding = Binding(BindingKind.RECEIVER, arg, 0, 0, name=name)
             if arg in extra:
@@ -235,7 +210,7 @@ class Scopes:
         assert isinstance(node, ast.Import)
         for alias in node.names:
             dotted = alias.name if alias.asname else alias.name.partition(".")[0]
-            self.bind(scope, alias.asname or dotted, _at_end(BindingKind.MODULE, node, name=dotted))
+            self.bind(scope, alias.asname or dotted, at_end(BindingKind.MODULE, node, name=dotted))
 
     def _import_from(self, scope: Scope, node: ast.AST) -> None:
         assert isinstance(node, ast.ImportFrom)
@@ -245,7 +220,7 @@ class Scopes:
                 scope.stars.append(prefix)
                 continue
             dotted = prefix + ("" if prefix.endswith(".") else ".") + alias.name
-            self.bind(scope, alias.asname or alias.name, _at_end(BindingKind.MODULE, node, name=dotted))
+            self.bind(scope, alias.asname or alias.name, at_end(BindingKind.MODULE, node, name=dotted))
 
     def _assign(self, scope: Scope, node: ast.AST) -> None:
         assert isinstance(node, ast.Assign)
@@ -266,7 +241,7 @@ class Scopes:
         if isinstance(node.target, ast.Name):
             value = ast.BinOp(node.target, node.op, node.value)
             ast.copy_location(value, node)
-            binding = _at_end(BindingKind.OPAQUE, node, value=value)
+            binding = at_end(BindingKind.OPAQUE, node, value=value)
             self.bind(scope, node.target.id, binding)
 
     def _with(self, scope: Scope, node: ast.AST) -> None:
@@ -296,7 +271,7 @@ class Scopes:
     def _match(self, scope: Scope, node: ast.AST) -> None:
         name = getattr(node, "name", None) or getattr(node, "rest", None)
         if name:
-            self.bind(scope, name, _at_end(BindingKind.OPAQUE, node))
+            self.bind(scope, name, at_end(BindingKind.OPAQUE, node))
 
     def _target(
         self,
@@ -308,7 +283,7 @@ class Scopes:
         open_ended: bool = False,
     ) -> None:
         kind = BindingKind.OPAQUE if value is None else BindingKind.VALUE
-        binding = _at_end(kind, at, value=value, open_ended=open_ended)
+        binding = at_end(kind, at, value=value, open_ended=open_ended)
         if isinstance(target, ast.Name):
             self.bind(scope, target.id, binding)
         elif isinstance(target, ast.Attribute):
@@ -333,19 +308,6 @@ class Scopes:
             owner.attributes.setdefault(target.attr, []).append(binding)
 
 
-def _at_end(
-    kind: BindingKind,
-    node: ast.AST,
-    *,
-    name: str = "",
-    value: ast.expr | None = None,
-    open_ended: bool = False,
-) -> Binding:
-    line = int(getattr(node, "end_lineno", None) or 0)
-    column = int(getattr(node, "end_col_offset", None) or 0)
-    return Binding(kind, node, line, column, name, value, open_ended)
-
-
 def _inside(child: ast.AST, scope: ast.AST) -> bool:
     """Whether a direct child of a definition is evaluated within it, not where it is defined."""
     if isinstance(child, ast.arguments):
@@ -365,23 +327,6 @@ def _arm(branch: ast.AST, child: ast.AST) -> str:
                 return name
             return f"{name}{part.index(child)}" if name in ("handlers", "cases") else name
     return "test"
-
-
-def _decorators(node: FunctionNode | ast.Lambda) -> Iterator[str]:
-    for decorator in getattr(node, "decorator_list", []):
-        yield decorator.id if isinstance(decorator, ast.Name) else ""
-
-
-def _is_static(node: FunctionNode | ast.Lambda) -> bool:
-    return "staticmethod" in _decorators(node)
-
-
-def _is_class_method(node: FunctionNode | ast.Lambda) -> bool:
-    return "classmethod" in _decorators(node) or getattr(node, "name", "") in (
-        "__new__",
-        "__init_subclass__",
-        "__class_getitem__",
-    )
 
 
 _OPENERS = frozenset(_SCOPES) - {ast.Module}

@@ -8,6 +8,7 @@ import pytest
 
 from codeguard.models import SourceFile, text_digest
 from codeguard.reading import Reading
+from codeguard.reading.names import MOST_NAMES
 
 
 def reading_of(text: str) -> Reading:
@@ -102,7 +103,7 @@ def test_the_called_name_is_followed(text: str, name: str) -> None:
 )  # fmt: skip
 def test_all_that_a_name_may_be_is_given(text: str, names: set[str]) -> None:
     reading, call = last_call(text)
-    assert set(reading.names.resolutions(call.func)) == names
+    assert set(reading.names.names_of(call.func)) == names
 
 
 def test_deep_and_wide_code_costs_no_more_than_its_size() -> None:
@@ -110,7 +111,7 @@ def test_deep_and_wide_code_costs_no_more_than_its_size() -> None:
         "a0 = os.system\n" + "".join(f"a{i} = a{i - 1} if x else b{i}\n" for i in range(1, 500)) + "a499()"
     )
     reading, call = last_call(chain)
-    assert len(reading.names.resolutions(call.func)) <= 8
+    assert len(reading.names.names_of(call.func)) <= MOST_NAMES
     reading, call = last_call("x" + ".y" * 300 + "()")
     assert reading.names.called(call) == ""
 
