@@ -110,7 +110,8 @@ class SinkIndex:
         function = call.func
         if isinstance(function, ast.Attribute) and function.attr in self._methods:
             last = next(iter(resolved), "")
-            if not last.startswith(":"):
+            made_by = names.definition(last.rpartition(".")[0]) if last.startswith(":") else None
+            if not last.startswith(":") or isinstance(made_by, ast.FunctionDef | ast.AsyncFunctionDef):
                 found += self._methods[function.attr]
         for name in resolved:
             found += self._names.get(name, ())

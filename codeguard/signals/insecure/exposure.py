@@ -103,11 +103,26 @@ def _logged(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     elif name != "print":
         return
     for argument in (*node.args, *(item.value for item in node.keywords)):
-        word = _secret_in(argument)
+        word = _secret_in(argument) or _whole_form(view, node, argument)
         if word:
             severity = Severity.LOW if name == "print" else Severity.MEDIUM
             yield Found(node, f"{word} is written into a log", severity)
             return
+
+
+def _whole_form(view: View, node: ast.Call, argument: ast.expr) -> str:
+    """Return the form that is written whole where people log in or register, its passwords with it."""
+    function = view.function_of(node)
+    if function is None or not view.has("request") or not _ENTERS.search(function.name):
+        return ""
+    text = ast.unparse(argument)[:200]
+    return "the whole form" if _FORM.search(text) else ""
+
+
+_ENTERS = lazy(r"log_?in|sign_?(?:in|up)|register|auth|password|pay|checkout|account", re.IGNORECASE)
+_FORM = lazy(
+    r"\brequest\.(?:form|POST|json|data|body|headers|get_json\(\)|get_data\(\)|form\.to_dict\(\)|values)\)*$"
+)
 
 
 def _secret_in(node: ast.expr) -> str:

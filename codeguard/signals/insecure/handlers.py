@@ -6,9 +6,9 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from codeguard.reading.bindings import FunctionNode
 from codeguard.reading.flowvalues import Reach
 from codeguard.reading.patterns import lazy
-from codeguard.reading.bindings import FunctionNode
 from codeguard.signals.insecure.base import FUNCTIONS, View
 
 LOGIN = lazy(

@@ -31,6 +31,14 @@ def _find(names: Names, call: ast.Call, name: str) -> bool:
     return "mongo" in name.lower() or _is_mongo(call) or (isinstance(given, ast.Dict) and bool(given.keys))
 
 
+def _runs_script(names: Names, call: ast.Call, name: str) -> bool:
+    """`collection.find({"$where": f"this.total > {minimum}"})`."""
+    given = call.args[0] if call.args else None
+    return isinstance(given, ast.Dict) and any(
+        key is not None and names.text(key) in ("$where", "$function", "$accumulator") for key in given.keys
+    )
+
+
 def _is_mongo(call: ast.Call) -> bool:
     assert isinstance(call.func, ast.Attribute)
     return call.func.attr in (
@@ -103,6 +111,14 @@ CHECKS = (
                 ),
                 arguments=(0, "filter"),
                 accepts=_find,
+            ),
+            Sink(
+                "nosql-code",
+                Use.CODE,
+                methods=names("find find_one count_documents aggregate"),
+                arguments=(0, "filter"),
+                needs_built=True,
+                accepts=_runs_script,
             ),
         ),
         grades=(Severity.HIGH, None, None),

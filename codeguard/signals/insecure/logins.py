@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
-from codeguard.reading.patterns import lazy
 from codeguard.reading.bindings import FunctionNode
+from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
 from codeguard.signals.insecure.handlers import body_words, is_from_request, is_handler, words
