@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 SCHEMES = ("tcp://", "tls://", "ws://", "wss://")
 ANSWER_S = 10.0  # for the scheduler to answer, and for a first worker to be there
-PATIENCE_S = 60.0  # without any worker, before the run ends
+PATIENCE_S = 120.0  # without any worker, before the run ends: lost ones may be starting again
 
 
 class Cluster(Executor):
@@ -75,12 +75,18 @@ class Cluster(Executor):
         known = self._scattered.get(shared.digest)
         if known is None or known.status in ("cancelled", "lost", "error"):
             # A lost worker may have had the only copy.
-            name = f"codeguard-{shared.digest}"
-            known = self._scattered[shared.digest] = self._client.scatter({name: shared})[name]
+            known = self._scattered[shared.digest] = self._scatter(f"codeguard-{shared.digest}", shared)
         return known
 
+    def _scatter(self, name: str, shared: Shared) -> Any:
+        while True:
+            try:
+                return self._client.scatter({name: shared})[name]
+            except TimeoutError:  # no worker is there, but one may be starting again
+                self.check()
+
     def check(self) -> None:
-        """Raise WorkerError where the scheduler is gone, or every worker for a minute."""
+        """Raise WorkerError where the scheduler is gone, or every worker for two minutes."""
         try:
             alive = self._client.status == "running" and bool(self._present())
         except (OSError, TimeoutError, ValueError) as error:
