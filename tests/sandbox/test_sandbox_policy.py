@@ -144,12 +144,21 @@ GUARDED = [
     "os.system",
     "io.open",
     "functools.singledispatch",
+    "collections.UserString('{0.__class__.__mro__}').format(1)",
+    "collections.UserString.format(collections.UserString('{0.__class__.__mro__}'), 1)",
+    "functools.wraps(f, assigned=('__globals__',))(f)",
+    "functools.wraps(f, updated=('__globals__',))(f)",
+    "functools.wraps(f, assigned=('__class__',))(f)",
+    "enum.global_enum",
+    "getattr(enum.Enum, '_convert_')",
+    "getattr(typing.Optional['x'].__args__[0], '_evaluate')",
 ]
 
 
 @pytest.mark.parametrize("expression", GUARDED)
 def test_what_the_guards_refuse_when_run_is_a_policy_verdict(sandbox: Sandbox, expression: str) -> None:
-    source = f"import operator, warnings, string, typing, sys, os, io, functools\ndef f():\n    return {expression}\n"
+    names = "operator, warnings, string, typing, sys, os, io, functools, collections, enum"
+    source = f"import {names}\ndef f():\n    return {expression}\n"
     result = sandbox.run(Job(source, (Call("f"),)))
     assert result.status is Status.POLICY, result
 
@@ -166,12 +175,22 @@ def test_what_the_guards_refuse_when_run_is_a_policy_verdict(sandbox: Sandbox, e
         ("os.path.join('a', 'b')", "a/b"),
         ("io.StringIO('a').read()", "a"),
         ("type(operator).__name__", "Facade"),
+        ("collections.UserString('{}{a[0]}').format(1, a=[2])", "12"),
+        ("collections.UserString('{a}').format_map({'a': 1})", "1"),
+        ("functools.wraps(len)(lambda x: x).__name__", "len"),
+        ("functools.wraps(functools.partial(int, base=2))(lambda x: 5)(1)", 5),
+        ("functools.wraps(int)(lambda x: x).__wrapped__('7')", 7),
+        ("functools.update_wrapper(lambda x: x, wrapped)('a'), wrapped.tag", ("a", 1)),
+        ("functools.wraps(wrapped)(lambda x: x).tag", 1),
+        ("functools.wraps(wrapped, assigned=['__doc__'])(lambda x: x).__doc__", "says"),
     ],
 )
 def test_guards_and_facades_do_their_ordinary_work(
     sandbox: Sandbox, expression: str, expected: object
 ) -> None:
-    source = f"import operator, sys, os, io\ndef f():\n    return {expression}\n"
+    wrapped = "def wrapped():\n    'says'\nwrapped.tag = 1\n"
+    names = "operator, sys, os, io, collections, functools"
+    source = f"import {names}\n{wrapped}def f():\n    return {expression}\n"
     result = sandbox.run(Job(source, (Call("f"),)))
     assert result.calls[0].value == expected, result
 
