@@ -170,6 +170,23 @@ def test_another_zygote_takes_turns_once_there_is_work_for_it() -> None:
         assert sandbox._roster.idle() == (second, first)
 
 
+def test_a_zygote_that_dies_while_it_starts_in_the_background_is_no_loss() -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one core: one zygote")
+    with Sandbox(Level.L1) as sandbox:
+        number = 0
+        while not sandbox._roster._starting:
+            number += 1
+            assert sandbox.run(numbered(number)).calls[0].value == number
+        (starting,) = sandbox._roster._starting
+        os.kill(starting.pid, signal.SIGKILL)
+        starting._process.wait()
+        for number in range(5):
+            assert sandbox.run(numbered(number)).calls[0].value == number
+        assert sandbox._roster._starting == []
+        assert starting not in sandbox._roster.idle()
+
+
 def test_no_more_zygotes_than_asked_for() -> None:
     with Sandbox(Level.L1, zygotes=1) as sandbox:
         for number in range(150):
