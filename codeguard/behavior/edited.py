@@ -20,7 +20,7 @@ from codeguard.behavior.folding import constants_of, literals_of
 from codeguard.behavior.profiles import Observed, Profile, random_for, stable, written_calls
 from codeguard.behavior.running import Batch, Runner, Steps, call_of
 from codeguard.behavior.source import PARSE_ERRORS, Definition, Function, name_of, parse
-from codeguard.behavior.trial import Answered, compare, known, of_edit
+from codeguard.behavior.trial import Answered, compare, known, of_observed
 from codeguard.behavior.wide import wide_calls
 from codeguard.behavior.worlds import OTHER_WORLD
 from codeguard.sandbox.model import Outcome
@@ -51,7 +51,7 @@ def edits_shown(asking: Asking, profile: Profile) -> Steps[list[Answered] | None
     seen = yield from _given(
         Runner(reference.runnable, asking.level, asking.budget.for_reference()), made, raises(trees[-1])
     )
-    asked = [of_edit(item, candidate.runnable, profile.silence_free) for item in seen]
+    asked = [of_observed(item, candidate.runnable, profile.silence_free) for item in seen]
     questions = [question for question in asked if question is not None]
     if not questions:
         return None

@@ -22,15 +22,13 @@ class Question:
 
     Either an `example` says so, or the reference's own answer does. With
     `silence_free`, no example shows what comes out where there is nothing to
-    give, so that None may stand for 0 or an empty list. With `strict`, an
-    exception has to be of the reference's type.
+    give, so that None may stand for 0 or an empty list.
     """
 
     call: Call
     example: Example | None = None
     reference: CallResult | None = None
     silence_free: bool = False
-    strict: bool = False
 
     def judge(self, answer: CallResult) -> Comparison:
         """Compare the candidate's answer with what it should be."""
@@ -40,9 +38,6 @@ class Question:
         if self.reference is None:
             return Comparison.UNKNOWN
         comparison = agrees(self.reference, answer, self.call.args, scale)
-        if self.strict and self.reference.outcome is answer.outcome is Outcome.RAISED:
-            alike = self.reference.exception[0] in answer.exception
-            return Comparison.SAME if alike else Comparison.DIFFERENT
         if comparison is Comparison.DIFFERENT and self.silence_free and _both_silent(self.reference, answer):
             return Comparison.UNKNOWN
         return comparison
@@ -109,12 +104,6 @@ def of_observed(observed: Observed, runnable: Runnable, silence_free: bool = Fal
     """Return the question whether a candidate does what the reference did; None where it cannot be asked."""
     call = observed.for_function(runnable)
     return None if call is None else Question(call, None, observed.answer, silence_free)
-
-
-def of_edit(observed: Observed, runnable: Runnable, silence_free: bool) -> Question | None:
-    """Return the question whether a changed copy of the reference still does what it did."""
-    call = observed.for_function(runnable)
-    return None if call is None else Question(call, None, observed.answer, silence_free, strict=True)
 
 
 def different(answered: Sequence[Answered]) -> list[Answered]:
