@@ -125,7 +125,11 @@ class Searcher:
         manager = self._manager(config, defense)
         workspace = self._workspace
         reports = BehaviorReports(
-            lambda: workspace.checker, self._epoch, workspace.catalog, config.query_budget_s
+            lambda: workspace.checker,
+            self._epoch,
+            workspace.catalog,
+            config.query_budget_s,
+            workspace.catalog.meta("sandbox_level") or "",
         )
         self._behavior.reports = reports
         count = config.fetch_multiplier * k

@@ -1,0 +1,55 @@
+"""What a worker says that cannot confine is an answer for now and none to remember."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from codeguard.behavior import BehaviorChecker
+from codeguard.catalog import Catalog
+from codeguard.checks import Answered, BehaviorReports, Subject
+from codeguard.chunking import chunk_file
+from codeguard.models import CheckReport, Verdict
+
+
+def nobody() -> BehaviorChecker:
+    raise AssertionError("nothing is checked in this process")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "level", "times"),
+    [
+        (Verdict.UNSUPPORTED, "L0", 2),  # of a worker that is weaker than the others
+        (Verdict.UNSUPPORTED, "L3", 1),
+        (Verdict.ERROR, "L3", 2),
+        (Verdict.PASS, "L3", 1),
+    ],
+)
+def test_what_is_asked_again(tmp_path: Path, verdict: Verdict, level: str, times: int) -> None:
+    file = chunk_file("m.py", b"def add(a, b):\n    return a + b\n")
+    asked: list[Subject] = []
+
+    def worker(subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, Answered]]:
+        for subject in subjects:
+            asked.append(subject)
+            yield subject, ("key", CheckReport(verdict, "because", level))
+
+    with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
+        for _ in range(2):
+            reports = BehaviorReports(nobody, "epoch", catalog, level="L3")
+            reports.prepare([(file.chunks[0], file)], elsewhere=worker)
+            assert reports(file.chunks[0], file).verdict is verdict
+    assert len(asked) == times
+
+
+def test_a_result_that_counts_as_known_and_is_not_there_is_made(tmp_path: Path) -> None:
+    file = chunk_file("m.py", b"def add(a, b):\n    return a + b\n")
+
+    def worker(subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, Answered]]:
+        for subject in subjects:
+            yield subject, ("lost", CheckReport(Verdict.PASS, "made anew", "L3") if again else None)
+
+    with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
+        reports = BehaviorReports(nobody, "epoch", catalog, level="L3")
+        reports.prepare([(file.chunks[0], file)], elsewhere=worker)
+        assert reports(file.chunks[0], file).reason == "made anew"
