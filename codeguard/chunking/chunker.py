@@ -16,7 +16,7 @@ from codeguard.chunking.tiling import Piece, lines_of
 from codeguard.decoding import DecodedText, byte_offsets, read_text
 from codeguard.models import Chunk, ChunkKind, SourceFile, Span
 
-CHUNKER_ID = "codeguard-chunker/1"
+CHUNKER_ID = "codeguard-chunker/2"
 
 PROSE = {".md": "markdown", ".markdown": "markdown", ".mdx": "markdown", ".rst": "rst", ".txt": "text"}
 
