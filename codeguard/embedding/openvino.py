@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.embedding.bert import GRAPH_VERSION, build_graph
-from codeguard.embedding.minilm import Ids, MiniLMEmbedding, Run, first_loaded, open_tokenizer
+from codeguard.embedding.minilm import Ids, MiniLMEmbedding, Run, first_loaded, lanes_for, open_tokenizer
 from codeguard.embedding.weights import INSTALL
 from codeguard.errors import EmbeddingError, MissingExtraError
 
@@ -32,10 +32,16 @@ def open_openvino(folder: Path | None = None) -> MiniLMEmbedding:
     core = openvino.Core()
     precision = "bf16" if "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES") else "f32"
     graph, _ = build_graph(loaded.tensors, whole=True)
-    settings = {"INFERENCE_PRECISION_HINT": precision, "PERFORMANCE_HINT": "LATENCY"}
+    lanes = lanes_for()
+    settings = {
+        "INFERENCE_PRECISION_HINT": precision,
+        "PERFORMANCE_HINT": "THROUGHPUT",
+        "NUM_STREAMS": lanes,
+        "INFERENCE_NUM_THREADS": lanes,
+    }
     model = core.compile_model(core.read_model(graph), "CPU", settings)
     identity = f"minilm-l6-v2@{loaded.digest[:12]}/graph{GRAPH_VERSION}/{precision}"
-    return MiniLMEmbedding(open_tokenizer(loaded.tokenizer), _run(model), identity)
+    return MiniLMEmbedding(open_tokenizer(loaded.tokenizer), _run(model), identity, lanes=lanes)
 
 
 def _run(model: Any) -> Run:

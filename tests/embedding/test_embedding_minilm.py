@@ -66,6 +66,13 @@ def test_a_row_does_not_depend_on_its_neighbours(minilm: MiniLMEmbedding) -> Non
 
 
 @needs_weights
+def test_rows_are_the_same_whatever_is_computed_at_once(minilm: MiniLMEmbedding) -> None:
+    texts = json.loads((DATA / "minilm_texts.json").read_text("utf-8"))
+    three_at_once = MiniLMEmbedding.open(threads=3)
+    assert (three_at_once.embed(texts) == minilm.embed(texts)).all()
+
+
+@needs_weights
 @pytest.mark.parametrize(
     ("text", "same_as"),
     [
