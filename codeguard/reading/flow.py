@@ -126,13 +126,8 @@ class Flow:
         for name in self.names.names_of(call.func):
             definition = self.names.definition(name)
             if isinstance(definition, _FUNCTIONS):
-                if self._evaluation.depth > DEEPEST // 2:
-                    return ()
-                checks = self._summary(definition).checks
-                listed = [item.arg for item in (*definition.args.posonlyargs, *definition.args.args)]
-                if listed[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute):
-                    listed = listed[1:]
-                return tuple((index, checks[item]) for index, item in enumerate(listed) if item in checks)
+                too_deep, by_method = self._evaluation.depth > DEEPEST // 2, isinstance(call.func, ast.Attribute)
+                return () if too_deep else self._summary(definition).checked(definition, by_method)
         return None
 
     def hit(self, sink: Sink, call: ast.Call, argument: ast.expr, value: Value) -> None:

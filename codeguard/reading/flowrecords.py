@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from codeguard.reading.bindings import FunctionNode
 from codeguard.reading.flowsinks import Hit, Sink
 from codeguard.reading.flowvalues import Reach, Value, joined
 
@@ -18,6 +19,13 @@ class Summary:
     checks: dict[str, frozenset[str]] = field(default_factory=dict)
     stops: bool = False
     done: bool = False
+
+    def checked(self, function: FunctionNode, by_method: bool) -> tuple[tuple[int, frozenset[str]], ...]:
+        """Return which positions of a call the function checks, and for which uses."""
+        listed = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
+        if listed[:1] in (["self"], ["cls"]) and by_method:
+            listed = listed[1:]
+        return tuple((index, self.checks[item]) for index, item in enumerate(listed) if item in self.checks)
 
     def note_checks(self, function: ast.AST | None, found: Iterable[tuple[Value, frozenset[str]]]) -> None:
         """Remember for the callers which parameters the function checks."""

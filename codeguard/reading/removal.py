@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from re import _constants, _parser  # type: ignore[attr-defined]
+from typing import Any
 
 from codeguard.reading.flowvalues import Use
 from codeguard.reading.names import Names
@@ -49,7 +50,7 @@ _TESTS = frozenset(
     {"isalnum", "isalpha", "isdigit", "isdecimal", "isnumeric", "isprintable", "isspace", "isascii", "isupper",
      "islower", "isidentifier"}
 )  # fmt: skip
-_ORDERS: Mapping[type[ast.cmpop], Callable[[object, object], object]] = {
+_ORDERS: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,

@@ -38,7 +38,7 @@ _OTHER_USE = lazy(
     r"^(?:[- ]?guard|[- ]?mode|[- ]?load|_|\(|\.\w|=| default| to (?:ignore|call|assume|skip|remove)| because)"
 )
 _BEHIND = lazy(r"\b(?:todo|fixme|xxx|warning|caution|danger|beware|insecure|unsafe|vulnerab)", re.IGNORECASE)
-_LONGEST = 40_000
+_LONGEST = 400_000
 _TOO_LONG = f"claims of safety were not looked for beyond {_LONGEST:,} characters of a comment"
 _LINES_ABOVE = 3
 _ABOUT = frozenset(
@@ -52,6 +52,8 @@ _ABOUT = frozenset(
         "constant-salt", "few-iterations", "weak-cipher", "ecb-mode", "constant-iv", "nonce-reuse", "short-key",
         "predictable-secret", "predictable-seed", "timing-comparison", "tls-not-verified", "hostname-not-verified",
         "old-tls", "ssh-host-key", "unverified-jwt", "insecure-temporary-file", "regex-injection", "download-and-run",
+        "token-decides", "check-dropped", "member-of-text", "host-by-part", "unbounded-decompression", "kept-in-clear",
+        "old-password-hash", "weak-connection", "short-secret", "object-without-owner", "unsigned-hook",
     }
 )  # fmt: skip
 

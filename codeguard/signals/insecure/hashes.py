@@ -135,9 +135,9 @@ def _old_hasher(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         return
     for setting, value in settings(view, node):
         if setting == "PASSWORD_HASHERS":
-            listed = view.names.constant(value, ())
-            if isinstance(listed, tuple) and listed and _OLD.search(str(listed[0])):
-                yield Found(node, f"{str(listed[0]).rpartition('.')[2]} is tried out by the million")
+            hashers = view.names.constant(value, ())
+            if isinstance(hashers, tuple) and hashers and _OLD.search(str(hashers[0])):
+                yield Found(node, f"{str(hashers[0]).rpartition('.')[2]} is tried out by the million")
 
 
 _OLD = lazy(

@@ -108,15 +108,15 @@ def _keyed(view: View, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
             yield right, getattr(left.value, "id", "")
     elif last == "filter_by":
         holder = call.func.value if isinstance(call.func, ast.Attribute) else call
-        yield from _by_keyword(call, next((part.id for part in ast.walk(holder) if _is_class(part)), ""))
+        yield from _by_keyword(call, next(_classes(holder), ""))
     elif last == "execute" and len(call.args) == 2 and isinstance(call.args[1], ast.Tuple | ast.List):
         query, given = (view.names.text(call.args[0]) or "")[:2000], call.args[1].elts
         if len(given) == 1 and _WHERE_ID.search(query):
             yield given[0], "row"
 
 
-def _is_class(part: ast.AST) -> bool:
-    return isinstance(part, ast.Name) and part.id[:1].isupper()
+def _classes(node: ast.AST) -> Iterator[str]:
+    return (part.id for part in ast.walk(node) if isinstance(part, ast.Name) and part.id[:1].isupper())
 
 
 def _by_keyword(call: ast.Call, model: str) -> Iterator[tuple[ast.expr, str]]:

@@ -34,10 +34,14 @@ def _wide(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         yield Found(node, f"mode {mode:o} lets everybody write")
     elif mode & 0o6000 and mode & 0o011:
         yield Found(node, f"mode {mode:o} runs with the owner's rights, whoever starts it")
-    elif mode & 0o044 and _of_secret(
-        view, node.func.value if by_method else node.args[0] if node.args else None
-    ):  # type: ignore[attr-defined]
+    elif mode & 0o044 and _of_secret(view, _changed(node, by_method=by_method)):
         yield Found(node, f"mode {mode:o} lets others read a secret")
+
+
+def _changed(node: ast.Call, *, by_method: bool) -> ast.expr | None:
+    if by_method and isinstance(node.func, ast.Attribute):
+        return node.func.value
+    return node.args[0] if node.args else None
 
 
 def _of_secret(view: View, node: ast.expr | None) -> bool:

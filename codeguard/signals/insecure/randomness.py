@@ -73,7 +73,7 @@ def _short(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         if not isinstance(size, int) or size >= 8:
             return
     purpose = _purpose(view, node)
-    if purpose and not re.search("pin|otp|code|color|colour|suffix|nonce", purpose.lower()):
+    if purpose and not re.search("pin|otp|code|suffix|nonce|salt", purpose.lower()):
         yield Found(node, f"{purpose!r} is short enough to be tried out: take 16 bytes and more")
 
 

@@ -164,6 +164,17 @@ _SCRIPT_SETTINGS = {
 }
 
 
+def _configures(parent: ast.AST | None) -> bool:
+    """Whether a mapping is handed to `config.update`, or kept under the name of a configuration."""
+    if isinstance(parent, ast.Call):
+        last = parent.func.attr if isinstance(parent.func, ast.Attribute) else ""
+        return last in ("update", "from_mapping", "configure")
+    if isinstance(parent, ast.Assign | ast.AnnAssign):
+        target = parent.targets[0] if isinstance(parent, ast.Assign) else parent.target
+        return "config" in ast.unparse(target).lower() or "settings" in ast.unparse(target).lower()
+    return False
+
+
 def settings(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     """Yield names and values of settings, in all the ways that frameworks take them."""
     if isinstance(node, ast.Assign):
@@ -178,7 +189,7 @@ def settings(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         yield node.target.id, node.value
     elif isinstance(node, ast.keyword) and node.arg:
         yield node.arg, node.value
-    elif isinstance(node, ast.Dict):
+    elif isinstance(node, ast.Dict) and _configures(view.parent(node)):
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isupper():
                 yield key.value, value
