@@ -140,7 +140,7 @@ class Arena:
 
 def start_victim(secret: str) -> subprocess.Popen[bytes]:
     """Start a process that only sleeps, with the secret in its environment and a group of its own."""
-    return subprocess.Popen(["sleep", "600"], env={SECRET_NAME: secret}, start_new_session=True)
+    return subprocess.Popen(["sleep", "7200"], env={SECRET_NAME: secret}, start_new_session=True)
 
 
 def fingerprint(pid: int) -> str:

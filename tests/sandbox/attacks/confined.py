@@ -83,7 +83,7 @@ class Range:
 
     def _job(self, attack: Attack, source: str, calls: tuple[str, ...], tier: Tier) -> Job:
         made = tuple(Call(call, args=None) for call in calls)
-        limits = CALM if attack.proof is Proof.STATE else self.limits
+        limits = CALM if attack.proof in {Proof.STATE, Proof.FLAP} else self.limits
         return Job(self.arena.fill(source), made, tier, limits, World())
 
     def _attack(self, attack: Attack, tier: Tier) -> JobResult:
