@@ -77,7 +77,7 @@ def _given(runner: Runner, made: list[Example], refusals: Counter[str]) -> Steps
         Observed(call, answer, example)
         for (example, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False)
         if answer.outcome is Outcome.RETURNED
-        or (answer.outcome is Outcome.RAISED and answer.exception[0] in refusals)
+        or (answer.outcome is Outcome.RAISED and refusals.keys() & set(answer.exception[:1]))
         if stable(answer, again, call)
     ]
 

@@ -13,7 +13,7 @@ MAX_ITEMS = 40
 SAMPLES = 6  # rows and texts put together at random, for each that a base holds
 ANYTHING = (
     "None", "0", "1", "-1", "2", "2.5", "True", "''", "'ab'", "b''", "b'ab\\n'", "b'\\xffa'", "[]", "[1, 'a', None]",
-    "['ab', 'c']", "()", "(2, 1)", "{}", "{'a': 1}", "{2}", "[[1, 2], [3]]", "[{'a': 1}]",
+    "['ab', 'c']", "()", "(2, 1)", "{}", "{'a': 1}", "{'b': 1, 'a': [2]}", "{2}", "[[1, 2], [3]]", "[{'a': 1}]",
     "iter([3, 1, 2])", "iter(['b', 'a'])",
 )  # fmt: skip
 
