@@ -29,7 +29,7 @@ from codeguard.reading.scopes import Scope, Scopes
 from codeguard.reading.unread import Unread
 
 DEEPEST = 40
-MOST_NAMES = 16  # of one expression
+MOST_NAMES = 64  # of one expression
 MOST_PARTS = 100  # of what an expression may be: returned values, elements, values of an attribute
 STEPS_PER_FILE = 500_000
 STEPS_PER_NODE = 2
@@ -376,9 +376,6 @@ class Names:
     def _constant(self, node: ast.Constant, depth: int) -> Iterable[str]:
         return (f"{type(node.value).__name__}()",) if isinstance(node.value, str | bytes) else ()
 
-    def _display(self, node: ast.expr, depth: int) -> Iterable[str]:
-        return (_DISPLAYS[type(node)],)
-
 
 _AT_THE_END = 1 << 30
 _IMPORTING = frozenset({"__import__", "importlib.import_module", "importlib.__import__"})
@@ -395,11 +392,9 @@ _RESOLVERS: dict[type[ast.AST], Callable[..., Iterable[str]]] = {
     ast.Attribute: Names._attribute,
     ast.Subscript: Names._subscript,
     ast.Call: Names._call,
-    ast.IfExp: Names._either,
-    ast.BoolOp: Names._either,
-    ast.Await: Names._through,
-    ast.NamedExpr: Names._through,
+    **dict.fromkeys((ast.IfExp, ast.BoolOp), Names._either),
+    **dict.fromkeys((ast.Await, ast.NamedExpr), Names._through),
     ast.Constant: Names._constant,
-    **dict.fromkeys(_DISPLAYS, Names._display),
+    **dict.fromkeys(_DISPLAYS, lambda names, node, depth: (_DISPLAYS[type(node)],)),
 }
 _BUILTINS = frozenset(dir(builtins))
