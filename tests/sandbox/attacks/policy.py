@@ -74,7 +74,6 @@ def attack():
     functools.update_wrapper(Taker(), textwrap.dedent, assigned=("__builtins__",), updated=())
     got[0]["open"]("@MARKER@", "w").close()
 """,
-        residual=LIBRARY,
     ),
     _writes(
         "timeit-statement",
@@ -170,16 +169,16 @@ def attack():
         "object-setattr",
         "object.__setattr__ sets what the guarded setattr refuses",
         """
-import functools, textwrap
-codes = []
-class Taker:
-    def __setattr__(self, name, value):
-        codes.append(value)
-def harmless(text):
-    return text
+import textwrap
+class Anything(type):
+    def __instancecheck__(cls, other):
+        return True
+class Reach(metaclass=Anything):
+    __match_args__ = ("__code__",)
 def attack():
-    functools.update_wrapper(Taker(), run, assigned=("__code__",), updated=())
-    object.__setattr__(textwrap.dedent, "__code__", codes[0])
+    match run:
+        case Reach(code):
+            object.__setattr__(textwrap.dedent, "__code__", code)
     textwrap.dedent("@MARKER@")
 def run(text):
     open(text, "w").close()
