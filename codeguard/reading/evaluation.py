@@ -8,6 +8,7 @@ from collections.abc import Callable
 from codeguard.reading.flowcalls import Calls, Surroundings, shown_as_written
 from codeguard.reading.flowsinks import SinkIndex
 from codeguard.reading.flowtables import (
+    FIXED_KEYS,
     LOCAL_VALUES,
     REMOTE_VALUES,
     REQUEST_CLASSES,
@@ -138,6 +139,8 @@ class Evaluation:
         if not isinstance(node.slice, ast.Constant | ast.Slice):
             self.value(node.slice, state)
         if isinstance(node.slice, ast.Constant):
+            if node.slice.value in FIXED_KEYS:
+                return NOTHING
             return state.seen(base.part(node.slice.value))
         return base
 
@@ -155,11 +158,16 @@ class Evaluation:
             if not built and any(value.origins for value in values):
                 built = any(self.names.text(part) for part in parts)
         clean = shown_as_written(self.names.text(left), "%") if isinstance(node.op, ast.Mod) else frozenset()
+        if isinstance(node.op, ast.Add) and _begins_fixed(left, values[0]):
+            clean |= {Use.URL}
         return joined(values, built=built).cleaned(clean)
 
     def _joined(self, node: ast.JoinedStr, state: State) -> Value:
         values = [self.value(part, state) for part in node.values]
-        return joined(values, built=len(node.values) > 1 or any(value.built for value in values))
+        value = joined(values, built=len(node.values) > 1 or any(value.built for value in values))
+        first = node.values[0] if len(node.values) > 1 else None
+        fixed = isinstance(first, ast.FormattedValue) and _begins_fixed(first.value, values[0])
+        return value.cleaned({Use.URL}) if fixed else value
 
     def _formatted(self, node: ast.FormattedValue, state: State) -> Value:
         value = self.value(node.value, state)
@@ -248,6 +256,12 @@ class Evaluation:
         """Enter that an object now holds a value, too."""
         if value.origins and isinstance(holder, ast.Name | ast.Attribute):
             self.bind(holder, joined([self.value(holder, state), value]), state)
+
+
+def _begins_fixed(node: ast.expr, value: Value) -> bool:
+    """Whether an address begins with what the program itself keeps: `f"{self.base}/users/{name}"`."""
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return bool(name) and not value.origins and not name.lower().startswith(("scheme", "proto"))
 
 
 def _is_text(node: ast.expr) -> bool:

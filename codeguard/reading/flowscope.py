@@ -10,6 +10,7 @@ from codeguard.reading.flowsinks import SinkIndex
 from codeguard.reading.flowtables import (
     ARCHIVE_NAMES,
     HEADER_HOLDERS,
+    HEADER_NAME,
     LOCAL_VALUES,
     REACH_OF_CALL,
     REMOTE_METHODS,
@@ -120,4 +121,7 @@ def sets_header(target: ast.Subscript) -> bool:
         if isinstance(holder, ast.Name)
         else ""
     )
-    return name in HEADER_HOLDERS
+    key = target.slice.value if isinstance(target.slice, ast.Constant) else None
+    return name in HEADER_HOLDERS or (
+        isinstance(key, str) and bool(name) and HEADER_NAME.match(key) is not None
+    )

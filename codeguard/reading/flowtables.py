@@ -33,6 +33,9 @@ REMOTE_CALLS = frozenset(
         "http.client.HTTPConnection.getresponse", "websockets.connect.recv",
         "tornado.web.RequestHandler.get_argument", "tornado.web.RequestHandler.get_query_argument",
         "tornado.web.RequestHandler.get_body_argument", "tornado.web.RequestHandler.get_arguments",
+        "redis.Redis.blpop", "redis.Redis.brpop", "redis.Redis.lpop", "redis.Redis.rpop", "redis.Redis.from_url.get",
+        "redis.Redis.from_url.blpop", "redis.Redis.from_url.brpop", "redis.Redis.from_url.lpop", "redis.from_url.get",
+        "redis.from_url.blpop", "redis.StrictRedis.get", "redis.StrictRedis.blpop", "zmq.Context.socket.recv",
         "cgi.FieldStorage", "imaplib.IMAP4.fetch", "imaplib.IMAP4_SSL.fetch", "redis.Redis.get",
     }
 )  # fmt: skip
@@ -223,5 +226,12 @@ REACH_OF_CALL: Mapping[str, Reach] = {
     **dict.fromkeys(LOCAL_CALLS, Reach.LOCAL),
     **dict.fromkeys(FILE_READS, Reach.LOCAL),
 }
+FIXED_KEYS = frozenset(
+    {"REMOTE_ADDR", "REMOTE_PORT", "SERVER_NAME", "SERVER_PORT", "REQUEST_METHOD", "SERVER_PROTOCOL"}
+)
+"""What the server itself says of a request, in its environment."""
+HEADER_NAME = lazy(
+    r"^(?:Content-|X-|Location$|Set-Cookie|Refresh$|Link$|Cache-Control$|Access-Control-)", re.IGNORECASE
+)
 HEADER_HOLDERS = frozenset({"headers", "response", "resp"})
 """What an object is called whose keys are the headers of a response."""

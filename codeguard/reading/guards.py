@@ -96,7 +96,10 @@ def _compared(
                 yield engine.value(side.args[0], state), frozenset({Use.SIZE, Use.REGEX})
             yield given, frozenset()
     elif isinstance(operator, ast.In | ast.NotIn):
-        if other.origins:
+        if other.origins and positive and isinstance(right, ast.Attribute) and right.attr == "parents":
+            if RESOLVED in other.clean:
+                yield other, frozenset({Use.PATH, Use.ARCHIVE})
+        elif other.origins:
             yield from _contained(left, other, positive, engine)
         elif _is_formula_test(engine.names.constant(right)):
             yield value, frozenset({Use.CSV})
@@ -110,10 +113,21 @@ def _compared(
             if isinstance(left, ast.Attribute) and left.attr in ("netloc", "hostname"):
                 yield value, frozenset({Use.REDIRECT})
             return
+        yield from _digested(left, state, engine)
+        yield from _digested(right, state, engine)
         for here, there, side in ((value, other, left), (other, value, right)):
             if here.origins and not there.origins:
                 yield here, _tested_part(side)
                 yield from _checked_path(side, state, engine)
+
+
+def _digested(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]:
+    """What a digest that was compared was made of: it is what was meant, though not harmless text."""
+    for value in [node, *engine.names.values_of(node)]:
+        for part in ast.walk(value):
+            if isinstance(part, ast.Call) and engine.names.called(part).startswith(("hashlib.", "hmac.")):
+                for argument in part.args:
+                    yield engine.value(argument, state), frozenset({Use.DATA, Use.CODE})
 
 
 def _contained(left: ast.expr, other: Value, positive: bool, engine: Evaluator) -> Iterator[Fact]:
@@ -194,6 +208,8 @@ def _called(test: ast.Call, holds: bool, state: State, engine: Evaluator, depth:
     ):
         if holds:
             yield from ((value, frozenset({Use.DATA, Use.CODE, Use.URL})) for value in arguments)
+            for argument in test.args:
+                yield from _digested(argument, state, engine)
     elif name in ("re.fullmatch", "re.match", "re.search") and len(arguments) > 1:
         if holds and _anchored(names.text(test.args[0]), name.rpartition(".")[2]):
             yield arguments[1], ALL_USES

@@ -34,7 +34,7 @@ _SENSITIVE = lazy(
 _GUARDS = lazy(
     r"auth(?!or\b)|login|permission|admin_required|require_(?!methods|POST|GET|http)|jwt|bearer|protected|secure|"
     r"current_user|is_admin|is_staff|is_superuser|api_?key|\b40[13]\b|PermissionDenied|Forbidden|credential|token|role|"
-    r"identity|verify|signature|csrf_protect|rights|user_passes_test|access|\bgroups?\b",
+    r"identity|verify|sign|loads|csrf_protect|rights|user_passes_test|access|\bgroups?\b",
     re.IGNORECASE,
 )
 _EVERYWHERE = lazy(

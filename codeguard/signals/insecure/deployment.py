@@ -79,7 +79,7 @@ def _bound(view: View, node: ast.AST, name: str) -> Iterator[Found]:
                 yield Found(node, "every network that the machine is in can connect")
                 return
         return
-    host = view.argument(node, "host", 1 if name.startswith(("werkzeug", "uvicorn")) else 0)
+    host = view.argument(node, "host", 1 if name.startswith(("werkzeug", "uvicorn", "asyncio")) else 0)
     if isinstance(host, ast.Tuple) and host.elts and name in _SERVERS:
         host = host.elts[0]
     if host is not None and _everywhere(view, host):

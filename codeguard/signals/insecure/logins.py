@@ -168,6 +168,33 @@ def _endless_token(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         yield Found(node, "the token has no exp: whoever finds it can use it for ever")
 
 
+def _tells(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """A login that answers one thing where the name is unknown, and another where the password is wrong."""
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    if not view.has("passw") or not re.search(r"log_?in|sign_?in|auth", node.name, re.IGNORECASE):
+        return
+    if not is_handler(view, node):
+        return
+    texts = [
+        part for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
+    unknown = [part for part in texts if _UNKNOWN.search(part.value[:200])]
+    if unknown and any(_WRONG.search(part.value[:200]) and part not in unknown for part in texts):
+        yield Found(unknown[0], "the answer tells which names have an account")
+
+
+_UNKNOWN = lazy(
+    r"(?:no|unknown|invalid|such) (?:such )?(?:user|account|e-?mail|username)|"
+    r"(?:user|account|e-?mail|username) (?:is |was )?"
+    r"(?:not found|unknown|does ?n.?o?t exist|not registered|not exist)",
+    re.IGNORECASE,
+)
+_WRONG = lazy(
+    r"(?:wrong|incorrect|invalid|bad) (?:password|pass)|password (?:is |was )?(?:wrong|incorrect|invalid)",
+    re.IGNORECASE,
+)
+
+
 def _stateless(view: View) -> Iterator[Found]:
     """The address of an OAuth login, put together without the state that the answer is compared with."""
     if not view.has("response_type=code") or view.has("state"):
@@ -264,6 +291,26 @@ CHECKS = (
         ),
         calls=names("jwt.encode jose.jwt.encode jwt.api_jwt.encode authlib.jose.jwt.encode"),
         look=_endless_token,
+    ),
+    Check(
+        Rule(
+            "names-told",
+            "A login tells which names have an account",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Names are tried first, and passwords for those that exist. Answer the same to both.",
+            bad='from flask import request\n\n@app.post("/login")\ndef login():\n'
+            '    user = find(request.form["name"])\n    if user is None:\n        return "unknown user", 401\n'
+            '    if not user.check_password(request.form["password"]):\n        return "wrong password", 401\n'
+            '    return "welcome"',
+            good='from flask import request\n\n@app.post("/login")\ndef login():\n'
+            '    user = find(request.form["name"])\n'
+            '    if user is None or not user.check_password(request.form["password"]):\n'
+            '        return "name or password wrong", 401\n    return "welcome"',
+            cwe=(204, 203),
+        ),
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
+        look=_tells,
     ),
     Check(
         Rule(

@@ -124,6 +124,22 @@ def _by_keyword(call: ast.Call, model: str) -> Iterator[tuple[ast.expr, str]]:
         yield call.keywords[0].value, model
 
 
+def _whole(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    """`return account.__dict__`, `return vars(account)` in an answer to strangers."""
+    assert isinstance(node, ast.Return)
+    value = node.value
+    if (
+        isinstance(value, ast.Call)
+        and len(value.args) == 1
+        and not view.names.called(value).startswith(("vars", ":"))
+    ):
+        value = value.args[0]  # jsonify(…)
+    shown = isinstance(value, ast.Attribute) and value.attr == "__dict__"
+    shown = shown or (isinstance(value, ast.Call) and view.names.called(value) == "vars")
+    if shown and view.is_route(node):
+        yield Found(node, "every attribute goes to the client, hashes of passwords and notes with the rest")
+
+
 def _for_anyone(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     """`permission_classes = [AllowAny]` on a view that changes things, and as the default of all views."""
     if not view.has("permission"):
@@ -223,6 +239,20 @@ CHECKS = (
         ),
         nodes=(ast.ClassDef, ast.Dict),
         look=_for_anyone,
+    ),
+    Check(
+        Rule(
+            "whole-object-shown",
+            "An object goes to the client with all its attributes",
+            Severity.MEDIUM,
+            Confidence.MEDIUM,
+            "Hashes of passwords and internal notes are attributes, too. Name the fields that are meant.",
+            bad='from flask import jsonify\n\n@app.get("/me")\ndef me():\n    return jsonify(load_user().__dict__)',
+            good='from flask import jsonify\n\n@app.get("/me")\ndef me():\n    return jsonify(name=load_user().name)',
+            cwe=(200, 201, 213),
+        ),
+        nodes=(ast.Return,),
+        look=_whole,
     ),
     Check(
         Rule(

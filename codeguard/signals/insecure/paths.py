@@ -21,6 +21,11 @@ def _is_path(names: Names, call: ast.Call, name: str) -> bool:
     return not name.startswith(("gzip.GzipFile", ":"))
 
 
+def _path_itself(names: Names, call: ast.Call, name: str) -> bool:
+    """Whether a method is one of a path: `open` is one of many other things, too."""
+    return not name.endswith("open") or name.startswith("pathlib.")
+
+
 def _extracts(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     assert isinstance(node, ast.Call)
     opened = view.names.resolve(node.func.value) if isinstance(node.func, ast.Attribute) else ""
@@ -106,7 +111,7 @@ def _in_temporary_folder(view: View, node: ast.expr) -> bool:
         if (
             len(parts) == 2
             and view.names.resolve(parts[0]) == "tempfile.gettempdir()"
-            and view.names.text(parts[1])
+            and (view.names.text(parts[1]) or _beginning(view.names, parts[1]))
         ):
             return True
     return False
@@ -244,9 +249,10 @@ CHECKS = (
             Sink(
                 "path-receiver",
                 Use.PATH,
-                methods=names("read_text read_bytes write_text write_bytes unlink"),
+                methods=names("read_text read_bytes write_text write_bytes unlink open"),
                 arguments=(),
                 receiver=True,
+                accepts=_path_itself,
             ),
         ),
         grades=(Severity.HIGH, None, None),

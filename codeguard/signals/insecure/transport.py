@@ -295,7 +295,7 @@ CHECKS = (
             good="import paramiko\n\nclient = paramiko.SSHClient()\nclient.load_system_host_keys()",
             cwe=(322, 295),
         ),
-        calls=names("asyncssh.connect"),
+        calls=names("asyncssh.connect asyncssh.SSHClientConnectionOptions"),
         methods=names("set_missing_host_key_policy"),
         look=_host_key,
     ),
