@@ -77,6 +77,7 @@ tomli tomli-w tomlkit toolz torch torchaudio torchvision tornado tortoise-orm to
 transformers tree-sitter tree-sitter-python trio trio-websocket triton tweepy twine typedload typeguard
 typer typer-slim typing-extensions typing-inspect typing-inspection tzdata tzlocal ujson unicodecsv
 unidecode unidiff unittest2 universal-pathlib uri-template uritemplate urllib3 uv uvicorn uvloop validators
+bpython itemadapter itemloaders parsel protego ptpython pydispatcher queuelib w3lib
 vine virtualenv voluptuous watchdog watchfiles wcmatch wcwidth weaviate-client web3 webcolors webencodings
 websocket-client websockets werkzeug wheel widgetsnbextension wrapt wsproto xgboost xlrd xlsxwriter
 xmltodict xxhash yamllint yarl yfinance zeep zipp zmq zstandard

@@ -132,10 +132,17 @@ def claim(segment: Segment) -> str:
             _DENIED.search(before)
             or _OTHER_SAFETY.search(before)
             or _OTHER_USE.match(text[match.end() : match.end() + 16])
+            or _is_quoted(text, match)
         ):
             continue
         return match.group()
     return ""
+
+
+def _is_quoted(text: str, match: re.Match[str]) -> bool:
+    """Whether a word is the name of something, in quotes or backticks of its own."""
+    before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
+    return before == after and before in ("`", "'", '"')
 
 
 def _stretch(reading: Reading, item: Sighting) -> tuple[int, int]:

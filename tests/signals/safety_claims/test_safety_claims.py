@@ -45,6 +45,7 @@ def test_a_claim_beside_a_flaw_is_found(text: str) -> None:
         SQL.format("# not safe: name must be escaped first"),
         SQL.format("# TODO is this safe?"),
         SQL.format("# thread-safe"),
+        SQL.format('"""Return a name; ``secure`` is not part of it."""'),
         SQL.format("# this is unsafe"),
         SQL.format("# callers ensure it is validated"),
         "# validated elsewhere\n\n\n\n\n" + SQL.format("pass"),
