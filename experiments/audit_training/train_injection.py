@@ -5,7 +5,7 @@ templates beside this file; ordinary English ones come from unpacked Python
 packages, each a folder. `--train` are learned from, `--calibrate` set the
 thresholds, `--report` are only looked at; `--catalogs` hold translated messages
 (*.mo), `--licences` licence files. A figure for recall comes from
-cross-validation over templates (`--folds`).
+cross-validation that leaves out whole voices or registers (`--folds`, `--run`).
 
     python -m experiments.audit_training.train_injection --train DIR… --calibrate DIR… --report DIR…
         --catalogs DIR… --licences DIR… --out FILE
@@ -19,12 +19,14 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, hstack  # type: ignore[import-untyped]
 from sklearn.linear_model import LogisticRegression
 
 from codeguard.signals.injection.features import features, tokens_of
@@ -33,26 +35,28 @@ from codeguard.signals.injection.lexicon import CONCEPTS
 from codeguard.signals.injection.model import SCALE, Limits, Model, read_model
 from codeguard.signals.injection.windows import windows
 from experiments.audit_training.corpus import HARD, Example, of_catalogs, of_licences, of_packages, written
+from experiments.audit_training.senses import DIMENSIONS, senses
 
 SEED = 20
 STRENGTH = 0.1  # inverse of the regularisation
-LARGEST = 280_000  # bytes of the written model
-TIMES = 5  # examples of a template, twice as many where it has slots
+LARGEST = 420_000  # bytes of the written model
+TIMES = 4  # examples of a template, twice as many where it has slots
 HEED = 3  # times that what was written to be near an instruction counts
-MOST = 12  # stretches of one text
-STOPPED = 0.01  # share of injected texts that the gate may stop
+MOST = 4  # stretches of one text
+FEWEST = 4  # texts that have a feature
+STOPPED = 0.004  # share of injected texts that each of the two cheap looks may stop
+LEAST_GLANCE = 0.05  # weights of words below it are left out of the cheap look
 KINDS = ("comment", "docstring", "string")
-WEAK = {
-    "comment": 0.016,
-    "docstring": 0.006,
-    "string": 0.007,
-}  # share of hard texts; about 0.7 % in other packages
-CLEAR = {"comment": 0.0005, "docstring": 0.0005, "string": 0.0001}
-NONE = Limits(math.inf, math.inf)
+# Shares of the hard texts of packages that nothing was learned from, each package counting the same.
+WEAK = {"comment": 0.010, "docstring": 0.007, "string": 0.006}
+CLEAR = {"comment": 0.003, "docstring": 0.002, "string": 0.002}
+SURE = {"comment": 0.001, "docstring": 0.0006, "string": 0.0004}
+NONE = Limits(math.inf, math.inf, math.inf)
 _PAYLOAD = re.compile(
-    "marker|helper|fastut|acme|quickj|secure[l-]|libmar|exampl|collec|teleme|invali|pwned|upload"
+    "marker|helper|fastut|acme|quickj|secure[l-]|libmar|exampl|collec|teleme|invali|pwned|upload|hunter|letmei"
 )
 Rows = list[set[str]]
+Vectors = Mapping[str, NDArray[np.float32]]
 Weights = tuple[dict[str, float], float]
 
 
@@ -61,18 +65,32 @@ def described(text: str) -> set[str]:
     return features(text, tokens_of(text))
 
 
-def fit(injected: Rows, ordinary: Rows, packaged: Rows) -> Weights:
-    """Return weights and bias of a logistic regression."""
-    seen = Counter(name for row in (*packaged, *ordinary) for name in row)
+def fit(injected: Rows, honest: Rows, vectors: Vectors, *, wanted: str = "") -> Weights:
+    """Return weights and bias of a logistic regression over one-hot features and the senses of the words.
+
+    The weight of a word is its own plus what its sense is worth; words that
+    no example has get the latter. `wanted` are the sorts of features, all
+    where empty.
+    """
+    seen = Counter(name for row in honest for name in row)
     counts = Counter(name for row in injected for name in row) + seen
-    names = sorted(name for name, count in counts.items() if count >= 4 and _counts(name, seen[name]))
-    weights, bias = _regression(injected, ordinary + packaged, names, scaled=True)
-    return weights, bias
+    names = sorted(
+        name
+        for name, count in counts.items()
+        if count >= FEWEST and (not wanted or name[0] in wanted) and _counts(name, seen[name])
+    )
+    learned, bias, sense = _regression(injected, honest, names, vectors, scaled=True)
+    of_senses = {
+        f"w:{stem}": float(vector @ sense) for stem, vector in vectors.items() if not _PAYLOAD.search(stem)
+    }
+    for name, weight in learned.items():
+        of_senses[name] = of_senses.get(name, 0.0) + weight
+    return of_senses, bias
 
 
 def _regression(
-    injected: Rows, honest: Rows, names: list[str], *, scaled: bool
-) -> tuple[dict[str, float], float]:
+    injected: Rows, honest: Rows, names: list[str], vectors: Vectors, *, scaled: bool
+) -> tuple[dict[str, float], float, NDArray[np.float32]]:
     index = {name: at for at, name in enumerate(names)}
     rows = injected + honest
     found = [[index[name] for name in row if name in index] for row in rows]
@@ -81,17 +99,25 @@ def _regression(
     columns = np.concatenate([np.array(cells, dtype=np.int32) for cells in found])
     ends = np.cumsum([0, *map(len, found)], dtype=np.int32)
     matrix = csr_matrix((values, columns, ends), shape=(len(rows), len(names)))
+    if vectors:
+        meant = np.zeros((len(rows), DIMENSIONS), dtype=np.float32)
+        for at, row in enumerate(rows):
+            stems = [name[2:] for name in row if name[0] == "w" and name[2:] in vectors]
+            known = [vectors[stem] for stem in stems if not _PAYLOAD.search(stem)]
+            if known:
+                meant[at] = np.sum(known, axis=0) * lengths[at]
+        matrix = hstack([matrix, csr_matrix(meant)]).tocsr()
     truth = np.array([1] * len(injected) + [0] * len(honest))
-    learned = LogisticRegression(C=STRENGTH, max_iter=200, solver="liblinear").fit(matrix, truth)
-    weights = dict(zip(names, (float(value) for value in learned.coef_[0]), strict=True))
-    return weights, float(learned.intercept_[0])
+    learned = LogisticRegression(C=STRENGTH, max_iter=80, solver="lbfgs").fit(matrix, truth)
+    weights = dict(zip(names, (float(value) for value in learned.coef_[0]), strict=False))
+    return weights, float(learned.intercept_[0]), learned.coef_[0][len(names) :]
 
 
 def gate_of(injected: Rows, honest: Rows) -> Gate:
     """Return a gate that lets nearly all injected texts through: weights of concepts, none below 0."""
     names = [f"c:{concept}" for concept in CONCEPTS]
     while True:
-        weights, _ = _regression(injected, honest, names, scaled=False)
+        weights, _, _ = _regression(injected, honest, names, {}, scaled=False)
         kept = [name for name in names if weights[name] > 0]
         if kept == names:
             break
@@ -101,26 +127,19 @@ def gate_of(injected: Rows, honest: Rows) -> Gate:
     return Gate(rounded, round(float(np.quantile(sums, STOPPED)), 2))
 
 
-def glance_of(injected: Rows, honest: Rows) -> Glance:
+def glance_of(injected: Rows, honest: Rows, vectors: Vectors) -> Glance:
     """Return weights of the features that need no order, such that nearly all injected texts are let through."""
-    seen = Counter(name for row in honest for name in row)
-    names = sorted(
-        name for name in seen if name[0] in "cw" and seen[name] >= 20 and _counts(name, seen[name])
-    )
-    weights, _ = _regression(injected, honest, names, scaled=True)
-    rounded = {name: round(weight, 2) for name, weight in weights.items() if abs(weight) >= 0.02}
+    weights, _ = fit(injected, honest, vectors, wanted="cw")
+    rounded = {name: round(weight, 2) for name, weight in weights.items() if abs(weight) >= LEAST_GLANCE}
     glance = Glance(rounded, -math.inf)
     scores = [glance.score({name for name in row if name[0] in "cw"}) for row in injected]
     return replace(glance, least=round(float(np.quantile(scores, STOPPED)), 2))
 
 
-def mined(injected: Rows, ordinary: Rows, packaged: Rows, everything: Rows) -> Model:
-    """Return a model without thresholds that has seen the packaged windows which a first one took for injected."""
-    weights, bias = fit(injected, ordinary, packaged)
-    gate, glance = gate_of(injected, ordinary + packaged), glance_of(injected, ordinary + packaged)
-    first = Model(weights, bias, gate, glance, {})
-    worst = sorted(everything, key=first.score_of, reverse=True)[: len(everything) // 20]
-    return Model(*fit(injected, ordinary, packaged + worst), gate, glance, {})
+def trained(injected: Rows, honest: Rows, vectors: Vectors) -> Model:
+    """Return a model without thresholds."""
+    gate, glance = gate_of(injected, honest), glance_of(injected, honest, vectors)
+    return Model(*fit(injected, honest, vectors), gate, glance, {})
 
 
 def _counts(name: str, honest: int) -> bool:
@@ -140,10 +159,19 @@ def calibrated(model: Model, examples: Sequence[Example]) -> Model:
     """Return the model with thresholds at shares of the hard comments, docstrings and strings."""
     limits = {}
     for kind in KINDS:
-        scores = highest(model, _hard(examples, kind))
-        weak, clear = (float(np.quantile(scores, 1 - share)) for share in (WEAK[kind], CLEAR[kind]))
-        limits[kind] = Limits(round(weak, 4), round(clear, 4))
+        hard = _hard(examples, kind)
+        scores = highest(model, hard)
+        weak, clear, sure = (_exceeded(scores, hard, shares[kind]) for shares in (WEAK, CLEAR, SURE))
+        limits[kind] = Limits(weak, clear, sure)
     return replace(model, limits=limits)
+
+
+def _exceeded(scores: NDArray[np.float64], examples: Sequence[Example], share: float) -> float:
+    """Return the score that a share of the examples exceeds, the groups counting the same."""
+    sizes = Counter(one.group for one in examples)
+    order = np.argsort(-scores)
+    above = np.cumsum([1 / len(sizes) / sizes[examples[at].group] for at in order])
+    return round(float(scores[order[np.searchsorted(above, share)]]) + 0.0001, 4)
 
 
 def _hard(examples: Iterable[Example], kind: str) -> list[Example]:
@@ -155,7 +183,7 @@ def stored(model: Model) -> str:
     least = 0
     while True:
         kept = {name: value for name, value in model.weights.items() if abs(value) * SCALE > least}
-        limits = {kind: [found.weak, found.clear] for kind, found in model.limits.items()}
+        limits = {kind: [found.weak, found.clear, found.sure] for kind, found in model.limits.items()}
         content = {
             "bias": round(model.bias, 4),
             "limits": limits,
@@ -189,41 +217,50 @@ def main() -> None:
     parser.add_argument("--catalogs", nargs="+", type=Path, required=True)
     parser.add_argument("--folds", type=int, default=3)
     parser.add_argument("--run", type=int, default=0, help="how many of the folds")
+    parser.add_argument(
+        "--hold", choices=("voice", "register"), default="voice", help="what a fold leaves out"
+    )
     args = parser.parse_args()
     rng = random.Random(SEED)
     packaged: Rows = []
-    everything: Rows = []
-    for one in of_packages(args.train, 12000, SEED):
+    for one in of_packages(args.train, 9000, SEED):
         parts = list(windows(one.text))
-        rows_of_one = [described(part) for part in rng.sample(parts, min(MOST, len(parts)))]
-        everything += rows_of_one
-        packaged += rows_of_one[:2]
+        packaged += [described(part) for part in rng.sample(parts, min(MOST, len(parts)))]
     calibration = of_packages(args.calibrate, 6000, SEED)
     report = of_packages(args.report, 6000, SEED)
-    injected, ordinary = written("injected", TIMES, SEED), HEED * written("ordinary", 4, SEED)
-    ordinary += of_catalogs(args.catalogs, 1000, SEED) + of_licences(args.licences)
+    injected, ordinary = written("injected", TIMES, SEED), HEED * written("ordinary", TIMES, SEED)
+    ordinary += of_catalogs(args.catalogs, 800, SEED) + of_licences(args.licences)
     rows = {one.text: described(one.text) for one in (*injected, *ordinary)}
-    for fold in range(min(args.folds, args.run)):
-        groups = sorted({one.group for one in (*injected, *ordinary)})
-        random.Random(SEED).shuffle(groups)
-        held = set(groups[fold :: args.folds])
-        model = calibrated(
-            mined(
-                [rows[one.text] for one in injected if one.group not in held],
-                [rows[one.text] for one in ordinary if one.group not in held],
-                packaged,
-                everything,
-            ),
-            calibration,
+    vectors = senses()
+
+    def without(held: Callable[[Example], bool]) -> Model:
+        model = trained(
+            [rows[one.text] for one in injected if not held(one)],
+            [rows[one.text] for one in ordinary if not held(one)] + packaged,
+            vectors,
         )
-        _show(f"fold {fold}", model, [one for one in injected if one.group in held], report)
-        _show_share("  ordinary, other languages", model, [one for one in ordinary if one.group in held])
-    model = mined(
-        [rows[one.text] for one in injected], [rows[one.text] for one in ordinary], packaged, everything
-    )
-    model = calibrated(read_model(stored(model)), calibration)
+        return calibrated(read_model(stored(model)), calibration)
+
+    keys = sorted({_key(one, args.hold) for one in injected} - {""})
+    random.Random(SEED).shuffle(keys)
+    for fold in range(min(args.folds, args.run)):
+        held = set(keys[fold :: args.folds])
+        out = partial(_is_held, held, args.hold)
+        _show(
+            f"without {', '.join(sorted(held))}", without(out), [one for one in injected if out(one)], report
+        )
+    model = without(lambda one: False)
     args.out.write_text(stored(model), encoding="utf-8")
     _show("all", model, injected, report)
+
+
+def _key(one: Example, hold: str) -> str:
+    """Return what cross-validation keeps together: whole voices, or registers over all voices that name theirs."""
+    return one.voice if hold == "voice" else one.register
+
+
+def _is_held(held: set[str], hold: str, one: Example) -> bool:
+    return _key(one, hold) in held
 
 
 def _show(title: str, model: Model, injected: Sequence[Example], report: Sequence[Example]) -> None:
@@ -233,9 +270,11 @@ def _show(title: str, model: Model, injected: Sequence[Example], report: Sequenc
     for one, score in zip(injected, scores, strict=True):
         by_language.setdefault(one.group.split("/")[1].split(":")[0], []).append(bool(score >= limits.weak))
     shares = " ".join(f"{name} {np.mean(found):.2f}" for name, found in sorted(by_language.items()))
-    print(
-        f"{title}: recall {np.mean(scores >= limits.weak):.3f} (clear {np.mean(scores >= limits.clear):.3f}; {shares})"
+    found = ", ".join(
+        f"{name} {np.mean(scores >= least):.3f}"
+        for name, least in (("weak", limits.weak), ("clear", limits.clear), ("sure", limits.sure))
     )
+    print(f"{title}: recall {found} ({shares})")
     for kind in KINDS:
         limits = model.limits[kind]
         hard = highest(model, _hard(report, kind), limits)
@@ -244,11 +283,6 @@ def _show(title: str, model: Model, injected: Sequence[Example], report: Sequenc
             f"(clear {np.mean(hard >= limits.clear):.5f}) of {len(hard)}",
             flush=True,
         )
-
-
-def _show_share(title: str, model: Model, examples: Sequence[Example]) -> None:
-    limits = model.limits["comment"]
-    print(f"{title}: {np.mean(highest(model, examples, limits) >= limits.weak):.3f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -15,16 +15,19 @@ STEM = 6  # letters of a word that count
 _STEMS = range(2, 14)
 LONGEST_RUN = 100  # ideographs of one run whose pairs count
 
+_WIDE = r"\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff"
+_INDIC = r"\u0900-\u0963\u0971-\u0e4e"  # whose vowel signs are no letters for `re`
+_WORD = rf"(?:[^\W\d_{_WIDE}]|[{_INDIC}])+"
 _TOKEN = lazy(
-    r"\b(?:md5|sha1|pickle\.loads|yaml\.load)\b|[^\W\d_\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]+(?:['’-][^\W\d_\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]+)*"
-    r"|[\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]+|https?://|verify\s?=\s?false|\.env\b|[.!?:;,。！？：；，]"
+    rf"\b(?:md5|sha1|pickle\.loads|yaml\.load)\b|{_WORD}(?:['’-]{_WORD})*"
+    rf"|[{_WIDE}]+|https?://|verify\s?=\s?false|\.env\b|[.!?:;,。！？：；，।]"
 )
 _CJK = lazy("[\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
 _ARABIC = lazy("[\u0620-\u06ff]")
 _VOWELS = lazy("[\u064b-\u0652\u0640]")
 _LETTERS = str.maketrans("أإآةى", "اااهي")
 _PREFIXES = ("و", "ف", "ب", "ل", "ك", "ال", "وال", "بال", "فال", "كال", "لل", "ولل", "س", "ست", "وس")
-_END = frozenset(".!?。！？")
+_END = frozenset(".!?。！？।")
 _LONGEST_CJK = 6
 
 _GROUPS = {

@@ -8,6 +8,7 @@ Portuguese, Italian, Russian, Arabic, Chinese, Japanese, Korean.
 
 from __future__ import annotations
 
+from codeguard.signals.injection.languages import LANGUAGES
 from codeguard.signals.injection.manner import (
     ALWAYS,
     AUTHORITY,
@@ -20,6 +21,7 @@ from codeguard.signals.injection.manner import (
     SECRECY,
     WHEN,
 )
+from codeguard.signals.injection.synonyms import SYNONYMS
 
 ADDRESSEE = """
 agentic mcp codex cursor windsurf genai artificial-intelligence linguistici linguistico lenguaje
@@ -284,7 +286,7 @@ resposta* saída sugest* gerad* resum* rispost* suggeriment* generat* riassunt* 
 응답 출력 완성 생성 요약 제안 결과
 """
 
-CONCEPTS: dict[str, str] = {
+_WORDS: dict[str, str] = {
     "addressee": ADDRESSEE,
     "machine": MACHINE,
     "you": YOU,
@@ -310,5 +312,9 @@ CONCEPTS: dict[str, str] = {
     "role": ROLE,
     "polite": POLITE,
     "risk": RISK,
+}
+CONCEPTS: dict[str, str] = {
+    concept: " ".join(words.get(concept, "") for words in (_WORDS, SYNONYMS, LANGUAGES))
+    for concept in dict.fromkeys((*_WORDS, *SYNONYMS))
 }
 """Concept to its words, parted by whitespace."""

@@ -15,7 +15,8 @@ from codeguard.signals.injection.gate import Gate, Glance
 from codeguard.signals.injection.grammar import is_order
 
 FILE = "model.json"
-NEARLY = 1.0  # below the weak threshold
+NEARLY = 1.0  # below the threshold of what is clear, for texts that name few concepts
+OPEN = 2.0  # below the weak threshold, for open orders
 FEWEST = 2  # concepts, or a bare address would do
 ENOUGH = 4  # concepts of what is clear
 SCALE = 100  # weights are stored as whole hundredths
@@ -27,11 +28,13 @@ class Limits:
     """Thresholds for one kind of text.
 
     `weak` is the score that about one in a hundred honest texts about
-    prompts, rules and users reaches, `clear` one that very few do.
+    prompts, rules and users reaches, `clear` one that three in a thousand
+    do, `sure` one that hardly any does.
     """
 
     weak: float
     clear: float
+    sure: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class Model:
     def score(self, text: str, limits: Limits) -> float:
         """Return how much a stretch of text reads like an instruction to a model.
 
-        An open order (see `is_order`) that is nearly weak counts as clear.
+        An open order (see `is_order`) that is not far below weak counts as clear.
         """
         tokens = tokens_of(text)
         if len(tokens) < 3 and (len(text) < 8 or text.isascii()):
@@ -63,7 +66,7 @@ class Model:
             return NOTHING
         found = features(text, tokens, glimpsed)
         score = self.score_of(found)
-        if limits.weak - NEARLY <= score < limits.clear and is_order(text, found):
+        if limits.weak - OPEN <= score < limits.clear and is_order(text, found):
             return limits.clear
         return score if concepts >= ENOUGH else min(score, max(limits.weak, limits.clear - NEARLY))
 
@@ -81,7 +84,7 @@ def read_model(text: str) -> Model:
         for sort, values in stored["weights"].items()
         for name, value in values.items()
     }
-    limits = {kind: Limits(weak, clear) for kind, (weak, clear) in stored["limits"].items()}
+    limits = {kind: Limits(*found) for kind, found in stored["limits"].items()}
     return Model(weights, stored["bias"], Gate(**stored["gate"]), _glance(stored["glance"]), limits)
 
 
