@@ -92,3 +92,9 @@ def dump(corpus: Path, state: Path) -> list[str]:
     vectors = workspace.vectors.embeddings(sorted(workspace.vectors.ids()))
     workspace.close()
     return [*rows, *exported, *(f"{id_} {vectors[id_].tobytes().hex()}" for id_ in sorted(vectors))]
+
+
+def difference(found: list[str], expected: list[str]) -> list[tuple[str | None, str | None]]:
+    """Return the first line that differs, nothing where none does."""
+    pairs = itertools.zip_longest(found, expected)
+    return list(itertools.islice((pair for pair in pairs if pair[0] != pair[1]), 1))

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from parallel_index import dump, index, settings_of
+from parallel_index import difference, dump, index, settings_of
 
 from codeguard.storecare import verify
 from codeguard.workspace import Workspace
@@ -36,7 +36,7 @@ def test_a_killed_process_changes_nothing(corpus: Path, tmp_path: Path, alone: l
 
     index(corpus, tmp_path / "state", jobs=2, progress=kill)
     assert "checks" in killed
-    assert dump(corpus, tmp_path / "state") == alone
+    assert difference(dump(corpus, tmp_path / "state"), alone) == []
 
 
 @pytest.mark.slow
@@ -51,13 +51,13 @@ def test_a_killed_worker_of_a_cluster_changes_nothing(corpus: Path, tmp_path: Pa
     ):
 
         def kill(stage: str, done: int, total: int) -> None:
-            if stage in ("files", "checks") and stage not in killed and done:
+            if stage == "checks" and done and not killed:
                 killed[stage] = next(iter(client.run(os.getpid).values()))
-                os.kill(killed[stage], signal.SIGKILL)
+                os.kill(killed[stage], signal.SIGKILL)  # it may have had the only copy of what is shared
 
         index(corpus, tmp_path / "state", cluster=cluster.scheduler_address, progress=kill)
     assert "checks" in killed
-    assert dump(corpus, tmp_path / "state") == alone
+    assert difference(dump(corpus, tmp_path / "state"), alone) == []
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -75,4 +75,4 @@ def test_an_interrupted_run_leaves_a_clean_store(
     assert verify(workspace, all_vectors=True).clean
     workspace.close()
     index(corpus, tmp_path / "state", jobs=2)
-    assert dump(corpus, tmp_path / "state") == alone
+    assert difference(dump(corpus, tmp_path / "state"), alone) == []

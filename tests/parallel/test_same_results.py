@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from parallel_index import dump, index
+from parallel_index import difference, dump, index
 
 
 def test_processes_give_what_one_process_gives(corpus: Path, tmp_path: Path, alone: list[str]) -> None:
@@ -13,7 +13,7 @@ def test_processes_give_what_one_process_gives(corpus: Path, tmp_path: Path, alo
         ("theirs/twice.py", "clamp"),
     }
     assert any('"verdict": "pass"' in line for line in alone)
-    assert dump(corpus, tmp_path / "several") == alone
+    assert difference(dump(corpus, tmp_path / "several"), alone) == []
 
 
 @pytest.mark.slow
@@ -27,4 +27,4 @@ def test_a_cluster_gives_what_one_process_gives(
     ) as cluster:
         report = index(corpus, tmp_path / "cluster", cluster=cluster.scheduler_address)
     assert report.warnings == ()
-    assert dump(corpus, tmp_path / "cluster") == alone
+    assert difference(dump(corpus, tmp_path / "cluster"), alone) == []
