@@ -53,7 +53,6 @@ PANELS = (
             ("update_s", "1 % of the files changed"),
             ("update_cpu_s", "the same, processor"),
             ("unchanged_s", "nothing changed"),
-            ("open_s", "open and first answer"),
         ),
     ),
 )
@@ -79,7 +78,7 @@ def draw(figures: Rows) -> str:
 def _panel(panel: Panel, rows: Rows, across: tuple[int, int]) -> list[str]:
     lines = [(label, _points(rows, key, panel.divisor)) for key, label in panel.lines]
     up = _decades([y for _, points in lines for _, y in points] or [1.0])
-    left, right, top, bottom = MARGIN, WIDTH - 12, MARGIN, HEIGHT
+    left, right, top, bottom = MARGIN, WIDTH - 30, MARGIN, HEIGHT
 
     def place(x: float, y: float) -> str:
         at_x = left + (math.log10(x) - across[0]) / (across[1] - across[0]) * (right - left)

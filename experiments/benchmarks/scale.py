@@ -39,7 +39,7 @@ import numpy as np
 from codeguard.config import DefenseConfig, Settings
 from codeguard.guard import CodeGuard
 from codeguard.signals import load_file_signals
-from codeguard.store.wire import connect, receive, send
+from codeguard.store.wire import ask_to_retire, connect, receive, send
 from codeguard.storecare.disk import folder_bytes
 
 PART_FILES = 250
@@ -146,6 +146,7 @@ def grow(folder: Path, files: Sequence[Path], size: int) -> Figures:
 def measure(folder: Path, url: str | None, server: int | None = None) -> Figures:
     """Measure the queries, then a 1 % update and a run with nothing to do, of the index as it is."""
     texts = questions(folder / "state" / "catalog.sqlite3")
+    ask_to_retire(folder / "state" / "chroma")  # so that the first answer comes from a process that starts
     start = time.monotonic()
     with opened(folder, url, signals=True) as guard:
         store, embedding = guard.workspace.vectors, guard.workspace.embedding
@@ -254,11 +255,12 @@ def questions(catalog: Path) -> list[str]:
 
 @contextlib.contextmanager
 def served(folder: Path) -> Iterator[tuple[str, int]]:
-    """Serve the grown vectors by a Chroma server on a free port of loopback, with a catalog that belongs to it."""
+    """Serve the grown vectors by a Chroma server on loopback, for a catalog of its own; yield address and process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
+    ask_to_retire(folder / "state" / "chroma")  # one process writes Chroma's files
     state = folder / "served"
     shutil.rmtree(state, ignore_errors=True)
     shutil.copytree(folder / "state", state, ignore=shutil.ignore_patterns("chroma*", "*.lock"))
