@@ -175,11 +175,13 @@ def _tells(view: View, node: ast.AST, name: str) -> Iterator[Found]:
         return
     if not is_handler(view, node):
         return
-    texts = [
-        part for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    said = [
+        (part, part.value[:200])
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
     ]
-    unknown = [part for part in texts if _UNKNOWN.search(part.value[:200])]
-    if unknown and any(_WRONG.search(part.value[:200]) and part not in unknown for part in texts):
+    unknown = [part for part, text in said if _UNKNOWN.search(text)]
+    if unknown and any(_WRONG.search(text) for part, text in said if part not in unknown):
         yield Found(unknown[0], "the answer tells which names have an account")
 
 
