@@ -44,8 +44,7 @@ class Flow:
     def __init__(
         self, names: Names, tree: ast.Module, nodes: Sequence[ast.AST], sinks: Iterable[Sink]
     ) -> None:
-        self.names = names
-        self._tree, self._nodes = tree, nodes
+        self.names, self._tree, self._nodes = names, tree, nodes
         self._sinks = SinkIndex(sinks)
         self._has_run = False
         self._returns: list[Arrival] = []
@@ -126,8 +125,9 @@ class Flow:
         for name in self.names.names_of(call.func):
             definition = self.names.definition(name)
             if isinstance(definition, _FUNCTIONS):
-                too_deep, by_method = self._evaluation.depth > DEEPEST // 2, isinstance(call.func, ast.Attribute)
-                return () if too_deep else self._summary(definition).checked(definition, by_method)
+                if self._evaluation.depth > DEEPEST // 2:
+                    return ()
+                return self._summary(definition).checked(definition, isinstance(call.func, ast.Attribute))
         return None
 
     def hit(self, sink: Sink, call: ast.Call, argument: ast.expr, value: Value) -> None:

@@ -121,7 +121,8 @@ class Reading:
         nodes: list[ast.AST] = [self.tree]
         parents: dict[ast.AST, ast.AST] = {}
         for node in nodes:
-            for name in _CHILDREN.get(type(node)) or _children_of(type(node)):
+            fields = _CHILDREN.get(type(node))
+            for name in _children_of(type(node)) if fields is None else fields:
                 value = getattr(node, name, None)
                 if value is None:
                     continue
