@@ -21,11 +21,11 @@ from typing import Any
 from filelock import FileLock
 
 from codeguard import lexical
-from codeguard.catalogrows import COLUMNS, chunk_of
+from codeguard.catalogrows import COLUMNS, chunk_of, kept_imports
 from codeguard.errors import StoreError
 from codeguard.models import Chunk, SourceFile
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3  # 1 had no lexical index, 2 repeated the imports in every chunk
 PARAMETERS = 500  # of one statement; SQLite's own limit is at least 999
 
 # Ids and digests fall on random pages: with SQLite's own 2 MiB a batch writes most of them several times.
@@ -127,7 +127,7 @@ class Catalog:
 
     def _ensure_schema(self, db: sqlite3.Connection) -> None:
         version = _version(db)
-        if version not in (0, 1, SCHEMA_VERSION):
+        if version not in range(SCHEMA_VERSION + 1):
             raise StoreError(
                 f"the catalog {self.path} is of another version of codeguard",
                 got=version,
@@ -138,13 +138,13 @@ class Catalog:
             return
         db.execute("BEGIN IMMEDIATE")
         version = _version(db)  # another process may have been first
-        if version != SCHEMA_VERSION:
+        if version < 2:
             for statement in (_SCHEMA if version == 0 else "").split(";") + lexical.SCHEMA.split(";"):
                 db.execute(statement)
             lexical.add(
                 db, (lexical.Document(*row) for row in db.execute("SELECT id, symbol, text FROM chunks"))
             )
-            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         db.execute("COMMIT")
 
     @contextlib.contextmanager
@@ -226,9 +226,11 @@ class Catalog:
                 (
                     id_, file.path, ordinal, chunk.symbol, chunk.kind.value, chunk.span.start_line,
                     chunk.span.end_line, chunk.span.start_byte, chunk.span.end_byte, chunk.text,
-                    chunk.sha256, chunk.language, json.dumps(chunk.imports),
+                    chunk.sha256, chunk.language, imports,
                 )
-                for ordinal, (id_, chunk) in enumerate(zip(ids, file.chunks, strict=True))
+                for ordinal, (id_, chunk, imports) in enumerate(
+                    zip(ids, file.chunks, kept_imports(file.chunks), strict=True)
+                )
             ],
         )  # fmt: skip
         self._intend("write", set(ids) - before.keys())

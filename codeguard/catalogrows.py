@@ -1,4 +1,8 @@
-"""A row of the catalog's table of chunks as a chunk."""
+"""A row of the catalog's table of chunks as a chunk.
+
+The imports of a file are longer than most of its chunks; they stand in the
+file's first chunk, and the others that have the same ones hold an empty text.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,9 @@ from typing import Any
 from codeguard.models import Chunk, ChunkKind, Span, text_digest
 
 COLUMNS = (
-    "id, path, symbol, kind, start_line, end_line, start_byte, end_byte, text, sha256, language, imports"
+    "id, path, symbol, kind, start_line, end_line, start_byte, end_byte, text, sha256, language,"
+    " CASE imports WHEN '' THEN (SELECT first.imports FROM chunks AS first"
+    " WHERE first.path = chunks.path AND first.ordinal = 0) ELSE imports END"
 )
 
 
@@ -18,6 +24,15 @@ COLUMNS = (
 def _imports(value: str) -> tuple[str, ...]:
     """Every chunk of a file has the same ones."""
     return tuple(json.loads(value))
+
+
+def kept_imports(chunks: Sequence[Chunk]) -> list[str]:
+    """Return what the column `imports` holds of each chunk of one file."""
+    first = chunks[0].imports if chunks else ()
+    return [
+        "" if position and chunk.imports == first else json.dumps(chunk.imports)
+        for position, chunk in enumerate(chunks)
+    ]
 
 
 def chunk_of(row: Sequence[Any]) -> Chunk:

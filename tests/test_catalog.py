@@ -1,8 +1,10 @@
 """The catalog gives back what was put in, tells the store what to do, and refuses what is not its own."""
 
+import contextlib
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -140,3 +142,25 @@ def test_many_processes_may_make_a_catalog_at_once(tmp_path: Path) -> None:
     assert [process.wait(timeout=120) for process in started] == [0] * 5
     with Catalog(tmp_path / "c.sqlite3", b"k" * 32) as catalog:
         assert all(catalog.meta(str(number)) is not None for number in range(5))
+
+
+def test_the_imports_of_a_file_are_kept_once_and_read_with_each_chunk(tmp_path: Path) -> None:
+    file = source("m.py", ADD, SUB, "def last():\n    return 0\n")
+    other = replace(file.chunks[2], imports=())
+    file = SourceFile(file.path, file.text, file.sha256, file.language, (*file.chunks[:2], other))
+    path = tmp_path / "catalog.sqlite3"
+    with Catalog(path, KEY) as catalog:
+        put(catalog, file)
+        assert tuple(catalog.chunks_of("m.py").values()) == file.chunks
+        assert set(catalog.chunks(chunk_ids(file.chunks)).values()) == set(file.chunks)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        kept = [row[0] for row in db.execute("SELECT imports FROM chunks ORDER BY ordinal")]
+        assert kept == ['["import a"]', "", "[]"]
+        # As the version before wrote it.
+        db.execute("UPDATE chunks SET imports = '[\"import a\"]' WHERE imports = ''")
+        db.execute("PRAGMA user_version = 2")
+        db.commit()
+    with Catalog(path, KEY) as catalog:
+        assert tuple(catalog.chunks_of("m.py").values()) == file.chunks
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (3,)
