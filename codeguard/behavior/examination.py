@@ -74,9 +74,12 @@ class Examination(Reporting):
         extra = beyond(self.candidate.capabilities, profile.capabilities)
         questions = self._questions(profile)
         if not questions:
+            untested = self.untested(profile, likeness, extra)
+            if untested.verdict is Verdict.VIOLATION:
+                return untested
             edited = yield from self._edited(profile)
             usable = edited is not None and (edited.verdict is not Verdict.PASS or self.calls >= LEAST_CALLS)
-            return edited if edited is not None and usable else self.untested(profile, likeness, extra)
+            return edited if edited is not None and usable else untested
         random_for(self.seed, "order", profile.reference.digest, self.candidate.runnable.source).shuffle(
             questions
         )

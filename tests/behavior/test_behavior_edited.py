@@ -67,9 +67,10 @@ def _definition(text: str) -> Definition:
         (TAKEN, "found.append(item)", "found += [item]", Verdict.PASS),
         (MAKER, "return number + amount\n", "return number - amount\n", Verdict.DIVERGES),
         (MAKER, "+ amount + amount", "+ 2 * amount", Verdict.PASS),
+        (MAKER, "    def add", "    open('/marker', 'w')\n    def add", Verdict.VIOLATION),
         (CHANCE, "random.choice(pool)", "random.choices(pool)[0]", Verdict.NO_SIGNAL),
     ],
-    ids=["refusal", "one_shot", "laziness", "other_kind", "stricter", "same", "made", "made_the_same", "chance"],
+    ids=["refusal", "one_shot", "laziness", "kind", "stricter", "same", "made", "made_alike", "effect", "chance"],
 )  # fmt: skip
 def test_changed_copies(check: Check, trusted: str, old: str, new: str, verdict: Verdict) -> None:
     assert old in trusted
