@@ -18,7 +18,7 @@ FILE = "model.json"
 NEARLY = 1.0  # below the threshold of what is clear, for texts that name few concepts
 OPEN = 2.0  # below the weak threshold, for open orders
 FEWEST = 2  # concepts, or a bare address would do
-ENOUGH = 4  # concepts of what is clear
+ENOUGH = 5  # concepts of what is clear; a word may name several
 SCALE = 100  # weights are stored as whole hundredths
 NOTHING = float("-inf")
 
