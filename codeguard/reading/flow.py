@@ -41,11 +41,9 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 class Flow:
     """The flow through one file: `hits`, `returns` and `stores`."""
 
-    def __init__(
-        self, names: Names, tree: ast.Module, nodes: Sequence[ast.AST], sinks: Iterable[Sink]
-    ) -> None:
+    def __init__(self, names: Names, tree: ast.Module, nodes: Sequence[ast.AST], sinks: SinkIndex) -> None:
         self.names, self._tree, self._nodes = names, tree, nodes
-        self._sinks = SinkIndex(sinks)
+        self._sinks = sinks
         self._has_run = False
         self._returns: list[Arrival] = []
         self._stores: list[Arrival] = []

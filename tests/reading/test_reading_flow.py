@@ -7,7 +7,7 @@ import pytest
 from codeguard.models import SourceFile, text_digest
 from codeguard.reading import Reading
 from codeguard.reading.flow import Flow
-from codeguard.reading.flowsinks import Sink
+from codeguard.reading.flowsinks import Sink, SinkIndex
 from codeguard.reading.flowvalues import Reach, Use
 
 SINKS = (
@@ -20,7 +20,7 @@ def reached(text: str) -> list[Reach]:
     """Return who decides the values that arrive at the sinks of a text."""
     reading = Reading(SourceFile("sample", text, text_digest(text), "python", ()))
     assert reading.tree is not None
-    flow = Flow(reading.names, reading.tree, reading.nodes, SINKS)
+    flow = Flow(reading.names, reading.tree, reading.nodes, SinkIndex(SINKS))
     origins = (flow.source(hit.value, hit.sink.use) for hit in flow.hits)
     return [origin.reach for origin in origins if origin is not None]
 

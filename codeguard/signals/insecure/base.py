@@ -11,7 +11,7 @@ from codeguard.models import Confidence, Severity
 from codeguard.reading import Reading
 from codeguard.reading.bindings import FunctionNode
 from codeguard.reading.flow import Flow
-from codeguard.reading.flowsinks import Hit, Sink
+from codeguard.reading.flowsinks import Hit, Sink, SinkIndex
 from codeguard.reading.flowvalues import Origin, Reach, Value
 from codeguard.reading.names import Names
 from codeguard.signals.base import Rule
@@ -32,7 +32,7 @@ class Found:
 class View:
     """One file as the rules see it."""
 
-    def __init__(self, reading: Reading, sinks: Iterable[Sink]) -> None:
+    def __init__(self, reading: Reading, sinks: SinkIndex) -> None:
         self.reading = reading
         self.names: Names = reading.names
         self._sinks = sinks

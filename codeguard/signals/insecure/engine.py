@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from codeguard.reading import Reading
+from codeguard.reading.flowsinks import SinkIndex
 from codeguard.reading.flowvalues import Reach
 from codeguard.signals.base import Sighting
 from codeguard.signals.insecure.base import Check, Found, View, arrived
@@ -31,7 +32,7 @@ class Engine:
         self._methods: dict[str, list[Check]] = {}
         self._nodes: dict[type[ast.AST], list[Check]] = {}
         self._by_sink: dict[str, Check] = {}
-        self._sinks = tuple(
+        self._sinks = SinkIndex(
             replace(sink, least=_least(check)) for check in self.checks for sink in check.sinks
         )
         for check in self.checks:
