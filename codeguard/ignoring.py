@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from pathspec import GitIgnoreSpec
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 # A pattern becomes a regular expression that backtracks: with k stars, matching a name of n characters may
 # take n**k steps, and a hostile tree has names of 255. Real patterns have one or two.
@@ -26,7 +27,7 @@ class IgnoreRules:
     MAX_BYTES: ClassVar[int] = 200_000
 
     def __init__(self, own: Sequence[str]) -> None:
-        self._own = GitIgnoreSpec.from_lines(own)
+        self._own = _spec(own)
         self._specs: dict[str, list[tuple[GitIgnoreSpec, str]]] = {}
         self._costs: dict[str, int] = {}
 
@@ -60,7 +61,7 @@ class IgnoreRules:
         if malformed:
             complaints.append(f"{malformed} of its rules do not count: malformed")
         self._costs[folder] = self._costs.get(folder, 0) + cost
-        self._specs.setdefault(folder, []).append((GitIgnoreSpec.from_lines(patterns), shown))
+        self._specs.setdefault(folder, []).append((_spec(patterns), shown))
         return complaints
 
     def ignored_by(self, relative: str, is_folder: bool) -> str | None:
@@ -83,9 +84,15 @@ def _above(relative: str) -> Iterator[str]:
         yield relative
 
 
+def _spec(lines: Sequence[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec  # only where a folder is walked: a hook names its files
+
+    return GitIgnoreSpec.from_lines(lines)
+
+
 def _is_valid(line: str) -> bool:
     try:
-        GitIgnoreSpec.from_lines([line])
+        _spec([line])
     except ValueError:
         return False
     return True

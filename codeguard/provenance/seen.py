@@ -6,8 +6,6 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock
-
 from codeguard.errors import ManifestError
 from codeguard.provenance.escape import shown
 from codeguard.provenance.local import read_limited, write_atomically
@@ -67,6 +65,8 @@ class VersionsSeen:
 
     def record(self, manifest: Manifest, payload_sha256: str) -> None:
         """Remember a verified manifest; never goes back to a lower version."""
+        from filelock import FileLock  # only to write: an audit that trusts nothing signed reads no further
+
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{self._path}.lock"):
             seen = self._load()
