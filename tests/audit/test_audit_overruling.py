@@ -42,8 +42,7 @@ def test_inline_ignores(project: Path, comment: str, trusted: bool, expected: li
 
 
 def test_an_ignore_speaks_for_its_line_or_the_next_where_it_stands_alone(project: Path) -> None:
-    # The finding for a file that does not parse is on line 1.
-    write(project, {"m.py": f"x = 1\n# codeguard: ignore[discovery.syntax] too late\n{SYNTAX}"})
+    write(project, {"m.py": f"# codeguard: ignore[discovery.syntax] too early\nx = 1\n{SYNTAX}"})
     assert rules(look("m.py", trust=(Path("m.py"),)).open) == ["discovery.syntax"]
 
 
