@@ -55,7 +55,9 @@ DEFAULTS: Mapping[str, Weight] = {
     "behavior.crash": Weight(1.5, "dies where the reference does not"),
     "injection.instruction": Weight(2.5, "orders to the model are what the results are read for"),
     "injection.hidden-instruction": Weight(4.0, "orders that people cannot see have no honest use"),
-    "injection.possible-instruction": Weight(0.3, "one in a hundred honest comments is worded like this"),
+    "injection.possible-instruction": Weight(
+        0.3, "two in a hundred honest comments on prompts are worded like this"
+    ),
     "deceptive.bidi": Weight(2.5, "shows another program than it is: no honest reason in code"),
     "deceptive.bidi-override": Weight(1.0, "text shown backwards; natural text needs no override"),
     "deceptive.hidden-data": Weight(2.5, "data that only a machine sees, a model among them"),

@@ -42,6 +42,7 @@ _LEET = str.maketrans("013457@$!|+8", "oieastasiltb")
 _APART = r"[^\W\d_](?:(?P<gap>[ .\-_*·|~]| {2})[^\W\d_](?:(?P=gap)[^\W\d_]){2,})"
 _SPACED = lazy(rf"(?<![^\W_]){_APART}(?:[^\w\s]*\s{{2,}}[^\W\d_](?:(?P=gap)[^\W\d_])*)*(?![^\W_])")
 _CAMEL = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_FLAGS = lazy("[\U0001f1e6-\U0001f1ff]{3,}")  # two are a flag
 _REGIONAL = {0x1F1E6 + index: chr(ord("a") + index) for index in range(26)}
 _SMALL = str.maketrans("ʙʜɢʀɴʟᴀᴅᴇᴊᴋᴍᴘꜰᴛᴜᴠᴡᴢɪᴏꜱᴄʏ", "bhgrnladejkmpftuvwziosc" + "y")
 _UPSIDE = str.maketrans("ɐqɔpǝɟƃɓɥᴉıɾʞlɯuodbɹsʇnʌʍxʎz¡¿˙'", "abcdefgghiijklmnopqrstuvwxyz!?.,")
@@ -110,7 +111,7 @@ def _shown(text: str) -> tuple[str, tuple[str, ...]]:
     if _fancy(shown, folded):
         masks.append("styled letters")
     small = folded.translate(_SMALL)
-    plain = _without_stacked_marks(small.translate(_REGIONAL))
+    plain = _without_stacked_marks(_FLAGS.sub(lambda run: run.group().translate(_REGIONAL), small))
     if plain != small or sum(a != b for a, b in zip(small, folded, strict=True)) > 3:
         masks.append("styled letters")
     latin = _fold_lookalikes(plain)

@@ -27,8 +27,8 @@ NOTHING = float("-inf")
 class Limits:
     """Thresholds for one kind of text.
 
-    `weak` is the score that about one in a hundred honest texts about
-    prompts, rules and users reaches, `clear` one that three in a thousand
+    `weak` is the score that about two in a hundred honest texts about
+    prompts, rules and users reach, `clear` one that four in a thousand
     do, `sure` one that hardly any does.
     """
 
