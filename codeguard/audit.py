@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from codeguard.acceptance import Acceptances, load_acceptances
 from codeguard.auditing.baselines import audited_scope, read_baseline, write_baseline
-from codeguard.auditing.collection import deferred
 from codeguard.auditing.evidence import Checked, behavior_findings, provenance_findings
 from codeguard.auditing.ignores import Ignore, suppressed, uncounted
 from codeguard.auditing.inspecting import Inspected, Source
@@ -26,6 +25,7 @@ from codeguard.config import CATALOG, Settings
 from codeguard.discovery import discover
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.findings import AuditReport, Finding, Standing, with_fingerprints
+from codeguard.garbage import deferred
 from codeguard.models import Confidence, Skipped
 from codeguard.signals import Context, CorpusSignal, FileSignal, load_all
 from codeguard.signals.services import services_for

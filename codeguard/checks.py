@@ -8,8 +8,6 @@ the checker's own and outlives an epoch that changes nothing for a function.
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +15,7 @@ from typing import Any, Protocol
 
 from codeguard.behavior import BehaviorChecker
 from codeguard.catalog import Catalog
+from codeguard.garbage import deferred
 from codeguard.models import CheckReport, Chunk, ChunkKind, SourceFile, Verdict
 
 CHECKED_KINDS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
@@ -96,7 +95,7 @@ class BehaviorReports:
         return len(missing)
 
     def _run(self, subjects: Sequence[Subject]) -> None:
-        with collection_deferred():
+        with deferred():
             found = judged(self._checker(), subjects, lambda far: self._cached(FAR + far) is not None)
         self._take(list(zip(subjects, found, strict=True)))
 
@@ -167,18 +166,6 @@ def judged(
     to_run = [index for index, key in enumerate(keys) if key is None or not known(key)]
     reports = dict(zip(to_run, checker.check_many([subjects[index] for index in to_run]), strict=True))
     return [(key, reports.get(index)) for index, key in enumerate(keys)]
-
-
-@contextlib.contextmanager
-def collection_deferred() -> Iterator[None]:
-    """Put cyclic garbage collection off: it walks the trees of the whole trusted corpus, again and again."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def checkable(chunk: Chunk) -> bool:

@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.behavior import BehaviorChecker, SpecLibrary
-from codeguard.checks import Answered, Subject, collection_deferred, is_test, judged
+from codeguard.checks import Answered, Subject, is_test, judged
 from codeguard.cluster import Cluster
 from codeguard.executor import spread
 from codeguard.filebytes import described, rebuilt
+from codeguard.garbage import deferred
 from codeguard.models import CheckReport, SourceFile
 from codeguard.sandbox import Level, Sandbox
 from codeguard.static_evidence import Rows, StaticEvidence
@@ -175,7 +176,7 @@ def _batches(files: Iterable[SourceFile]) -> Iterator[list[SourceFile]]:
 def check_task(payload: bytes, shared: Shared) -> bytes:
     """Check functions, but for those whose result is known."""
     asked = json.loads(payload)
-    with _ONE_AT_A_TIME, collection_deferred():
+    with _ONE_AT_A_TIME, deferred():
         bench = _bench(shared)
         files = [rebuilt(value) for value in asked["files"]]
         subjects = [(files[file].chunks[chunk], files[file]) for file, chunk in asked["subjects"]]

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from codeguard.auditing import notread
-from codeguard.auditing.collection import Collector
 from codeguard.auditing.deadline import DeadlineError, deadline
 from codeguard.auditing.ignores import RULE as IGNORE
 from codeguard.auditing.ignores import Ignore, ignores_of
@@ -18,6 +17,7 @@ from codeguard.chunking import chunk_file
 from codeguard.discovery import FoundFile, read_file
 from codeguard.errors import CodeguardError, CorpusError
 from codeguard.findings import FINGERPRINT_LINES, Finding, Place, digest_of_lines
+from codeguard.garbage import Collector
 from codeguard.models import Chunk, ChunkKind, Severity, SourceFile
 from codeguard.reading import Reading
 from codeguard.signals import Context, CorpusSignal, FileSignal, Rule, Sighting
