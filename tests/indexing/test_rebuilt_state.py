@@ -1,12 +1,6 @@
 """The local state is lost, the server's store is not: it is rebuilt from the files, and the store is not believed."""
 
-import contextlib
 import shutil
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -26,31 +20,13 @@ THEIRS = "def multiply(a, b):\n    return a * b\n"
 LIE = "def add(a, b):\n    return 'a rewritten text'\n"
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    process = subprocess.Popen(
-        [Path(sys.executable).with_name("chroma"), "run", "--path", str(tmp_path_factory.mktemp("served")),
-         "--host", "127.0.0.1", "--port", str(port)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    while process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            break
-        time.sleep(0.05)
-    yield f"http://127.0.0.1:{port}"
-    process.terminate()
-    process.wait()
-
-
 @pytest.fixture
-def settings(url: str, tmp_path: Path) -> Settings:
+def settings(chroma_port: int, tmp_path: Path) -> Settings:
     corpus = tmp_path / "corpus"
     for name, text in (("ours/m.py", OURS), ("theirs/n.py", THEIRS)):
         (corpus / name).parent.mkdir(parents=True)
         (corpus / name).write_text(text)
+    url = f"http://127.0.0.1:{chroma_port}"
     store = VectorStore.open_url(url)
     store.delete(sorted(store.ids()))
     store.close()

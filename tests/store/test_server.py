@@ -8,10 +8,7 @@ import ipaddress
 import json
 import socket
 import ssl
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,29 +30,6 @@ from codeguard.workspace import Workspace
 TOKEN = "Bearer of the token"
 EYE = np.eye(4, 512, dtype=np.float32)
 CODE = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@pytest.fixture(scope="module")
-def chroma(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    port = free_port()
-    process = subprocess.Popen(
-        [Path(sys.executable).with_name("chroma"), "run", "--path", str(tmp_path_factory.mktemp("served")),
-         "--host", "127.0.0.1", "--port", str(port)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    while process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            break
-        time.sleep(0.05)
-    yield port
-    process.terminate()
-    process.wait()
 
 
 @dataclass
@@ -98,10 +72,10 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def proxy(chroma: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+def proxy(chroma_port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
     public, private = certificate(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(public))
-    state = Proxy(0, chroma)
+    state = Proxy(0, chroma_port)
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
