@@ -18,6 +18,7 @@ from codeguard.chroma_import import import_chromadb
 from codeguard.errors import StoreError
 from codeguard.store.base import BATCH, COLLECTION, BusyError, Hit, Row
 from codeguard.store.replacing import Replacement, recover
+from codeguard.store.shared import SharedStore
 from codeguard.store.wire import ask_to_retire
 
 LOCK_WAIT_S = 10.0
@@ -205,18 +206,21 @@ class VectorStore:
     def rebuild(self, batches: Iterable[tuple[Sequence[Row], NDArray[np.float32]]]) -> None:
         """Put a new folder with these rows in the place of this embedded store's; the old one is deleted.
 
-        The batches may be read from this store. What crashes here leaves the
-        old folder or the new one, and the next to open it deletes the rest.
+        The batches may be read from this store. The new folder is written by
+        a process that knows nothing but these rows: the index on the disk has
+        room for more, and that room holds what the writer's memory held. What
+        crashes here leaves the old folder or the new one, and the next to
+        open it deletes the rest.
         """
         folder = Path(self.location)
         replacement = Replacement(folder)
-        with _told(f"the store {folder} cannot be built anew"):
-            fresh = VectorStore(_embedded(replacement.path), str(replacement.path))
-            try:
-                for rows, vectors in batches:
-                    fresh.add(rows, vectors)
-            finally:
-                fresh.close()
+        fresh = SharedStore(replacement.path, idle_s=0.0)
+        try:
+            fresh.count()  # makes it, also where no row comes
+            for rows, vectors in batches:
+                fresh.add(rows, vectors)
+        finally:
+            fresh.close()
         self._close_client()
         replacement.put_in_place()
         self._client = _embedded(folder)

@@ -1,6 +1,6 @@
 """Put a new folder in the place of a store's folder, so that whoever crashes leaves the old or the new one.
 
-chroma.new      being built: worth nothing until it is renamed
+chroma.new      being built by another process, with a lock and a socket: worth nothing until it is renamed
 chroma.ready    complete, to be put in place
 chroma.old      replaced, to be deleted
 """
@@ -49,6 +49,8 @@ def recover(folder: Path) -> None:
             old.rename(folder)
         _delete(new)
         _delete(old)
+        for ending in (".lock", ".sock"):  # of the process that built the new one
+            new.with_name(new.name + ending).unlink(missing_ok=True)
     except OSError as error:
         raise StoreError(
             f"the store {folder} cannot be put in place ({error.strerror})", hint="check its folder"

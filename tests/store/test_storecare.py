@@ -152,6 +152,14 @@ def traces(folder: Path) -> list[str]:
     ]
 
 
+def leave_in_memory(folder: Path) -> None:
+    """Let Chroma's threads free memory full of the marker: what they write without having set it shows it."""
+    rows = [Row(f"r{number}", MARKER * 200, {"path": "p"}) for number in range(60)]
+    store = VectorStore.open_folder(folder)
+    store.add(rows, np.eye(60, 512, dtype=np.float32))
+    store.close()
+
+
 def test_deleted_poison_is_gone_from_the_disk(corpus: Path) -> None:
     index(corpus)
     (corpus / "theirs" / "poison.py").unlink()
@@ -168,6 +176,15 @@ def test_deleted_poison_is_gone_from_the_disk(corpus: Path) -> None:
     assert traces(state) == []
     with CodeGuard.open(settings=settings_of(corpus)) as guard:
         assert guard.query("add two numbers").results
+
+
+def test_what_the_process_remembers_does_not_get_on_the_disk(corpus: Path, workspace: Workspace) -> None:
+    with workspace.catalog.transaction():
+        workspace.catalog.remove_file("theirs/poison.py")
+    for number in range(3):  # what is where in memory is chance
+        leave_in_memory(corpus.parent / f"other{number}")
+        compact(workspace)
+        assert traces(corpus.parent / "state") == []
 
 
 def test_present_evidence_survives_compaction(corpus: Path, workspace: Workspace) -> None:
