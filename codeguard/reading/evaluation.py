@@ -18,6 +18,7 @@ from codeguard.reading.flowtables import (
 from codeguard.reading.flowvalues import (
     ALL_USES,
     NOTHING,
+    TEXT_USES,
     Origin,
     Reach,
     State,
@@ -27,13 +28,17 @@ from codeguard.reading.flowvalues import (
 )
 from codeguard.reading.guards import facts
 from codeguard.reading.names import Names
+from codeguard.reading.patterns import lazy
 from codeguard.reading.removal import removed_by_filter
+from codeguard.reading.written import written
 
 DEEPEST = 110
 STEPS_PER_FILE = 300_000
 STEPS_PER_NODE = 4
 TOO_LONG = "values were not followed any further: it takes too many steps"
 TOO_DEEP = f"values were not followed into more than {DEEPEST} levels of expressions, blocks and calls"
+_FIELD = lazy(r"%(?:\(\w{1,80}\))?[-+ #0-9.]{0,9}([a-zA-Z])")
+_PUT_TOGETHER = frozenset({ast.JoinedStr, ast.BinOp, ast.Call})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
@@ -43,7 +48,9 @@ class Evaluation:
     def __init__(self, names: Names, sinks: SinkIndex, around: Surroundings, nodes: int = 0) -> None:
         self.names = names
         self.depth = 0
+        self.puts_together = False  # whether texts of the file are looked at, as sinks of their own
         self.steps = STEPS_PER_FILE + STEPS_PER_NODE * nodes
+        self._sinks = sinks
         self._around = around
         self.calls = Calls(self, names, sinks, around)
 
@@ -64,9 +71,17 @@ class Evaluation:
             return NOTHING
         self.depth += 1
         try:
-            return evaluate(self, node, state)
+            value = evaluate(self, node, state)
         finally:
             self.depth -= 1
+        if self.puts_together and value.built and value.origins and type(node) in _PUT_TOGETHER:
+            self._look_at_text(node, value)
+        return value
+
+    def _look_at_text(self, node: ast.expr, value: Value) -> None:
+        for sink in self._sinks.of_text(written(self.names, node)):
+            if sink.use not in value.clean:
+                self._around.hit(sink, node, node, value)
 
     def assume(self, test: ast.expr, holds: bool, state: State) -> list[tuple[Value, frozenset[str]]]:
         """Enter into a state what a test that holds, or does not, says; return it, too."""
@@ -151,16 +166,34 @@ class Evaluation:
             parts.append(left.right)
             left = left.left
         parts.append(left)
-        values = [self.value(part, state) for part in reversed(parts)]
+        is_format = isinstance(node.op, ast.Mod)
+        template = self.names.text(left) if is_format else None
+        values = [
+            self._fields(template, part, state)
+            if template is not None and isinstance(part, ast.Tuple)
+            else self.value(part, state)
+            for part in reversed(parts)
+        ]
         built = any(value.built for value in values)
         if not built and isinstance(node.op, ast.Add | ast.Mod):
             built = any(isinstance(part, ast.Constant | ast.JoinedStr) and _is_text(part) for part in parts)
             if not built and any(value.origins for value in values):
                 built = any(self.names.text(part) for part in parts)
-        clean = shown_as_written(self.names.text(left), "%") if isinstance(node.op, ast.Mod) else frozenset()
+        clean = shown_as_written(template, "%")
         if isinstance(node.op, ast.Add) and _begins_fixed(left, values[0]):
             clean |= {Use.URL}
         return joined(values, built=built).cleaned(clean)
+
+    def _fields(self, template: str, given: ast.Tuple, state: State) -> Value:
+        """Return what is put into a template with `%`: what fills a field for numbers is one."""
+        kinds = _FIELD.findall(template.replace("%%", ""))
+        values = [self.value(element, state) for element in given.elts]
+        if len(kinds) == len(values):
+            values = [
+                value.cleaned(TEXT_USES) if kind in "dioxXeEfFgG" else value
+                for kind, value in zip(kinds, values, strict=True)
+            ]
+        return joined(values)
 
     def _joined(self, node: ast.JoinedStr, state: State) -> Value:
         values = [self.value(part, state) for part in node.values]

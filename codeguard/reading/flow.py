@@ -18,7 +18,7 @@ from codeguard.reading.entries import enter, entry_reach, says_what_is_wrong
 from codeguard.reading.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluation
 from codeguard.reading.flowreach import Reachability, substituted
 from codeguard.reading.flowrecords import Hits, Summary
-from codeguard.reading.flowscope import functions_that_matter
+from codeguard.reading.flowscope import functions_that_matter, text_beginnings
 from codeguard.reading.flowsinks import Arrival, Hit, Sink, SinkIndex
 from codeguard.reading.flowtables import CONVERSIONS, GUARD_NAME, STOPS
 from codeguard.reading.flowvalues import (
@@ -81,8 +81,10 @@ class Flow:
         if self._has_run:
             return
         self._has_run = True
+        beginnings = text_beginnings(self._nodes, self._sinks)
+        self._evaluation.puts_together = bool(beginnings)
         matter = functions_that_matter(
-            self.names, self._nodes, self._sinks, self.entry, self._evaluation.is_request
+            self.names, self._nodes, self._sinks, self.entry, self._evaluation.is_request, beginnings
         )
         if matter:
             self._run(self._tree.body, self._module)
@@ -128,7 +130,7 @@ class Flow:
                 return self._summary(definition).checked(definition, isinstance(call.func, ast.Attribute))
         return None
 
-    def hit(self, sink: Sink, call: ast.Call, argument: ast.expr, value: Value) -> None:
+    def hit(self, sink: Sink, call: ast.expr, argument: ast.expr, value: Value) -> None:
         """Note a value at a sink."""
         self._hits.note(sink, call, argument, value, self._at)
 
@@ -223,7 +225,7 @@ class Flow:
         return True
 
     def _augmented(self, node: ast.AugAssign, state: State) -> bool:
-        whole = ast.BinOp(node.target, node.op, node.value)
+        whole = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
         self._store(node.target, self._evaluation.value(whole, state), state, node)
         return True
 

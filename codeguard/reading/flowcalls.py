@@ -41,7 +41,7 @@ class Surroundings(Protocol):
         """Return which arguments a function of the file checks."""
         ...
 
-    def hit(self, sink: Sink, call: ast.Call, argument: ast.expr, value: Value) -> None:
+    def hit(self, sink: Sink, call: ast.expr, argument: ast.expr, value: Value) -> None:
         """Note a value at a sink."""
         ...
 

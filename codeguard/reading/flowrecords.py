@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from codeguard.reading.bindings import FunctionNode
 from codeguard.reading.flowsinks import Hit, Sink
-from codeguard.reading.flowvalues import Reach, Value, joined
+from codeguard.reading.flowvalues import Origin, Reach, Value, joined
 
 
 @dataclass(slots=True, eq=False)
@@ -42,7 +42,7 @@ class Hits:
         self._known: dict[tuple[str, ast.AST, ast.AST], Hit] = {}
 
     def note(
-        self, sink: Sink, call: ast.Call, argument: ast.expr, value: Value, function: ast.AST | None
+        self, sink: Sink, call: ast.expr, argument: ast.expr, value: Value, function: ast.AST | None
     ) -> None:
         """Note a value at a sink."""
         if sink.needs_built and not value.built:
@@ -57,5 +57,25 @@ class Hits:
             known.value = joined([known.value, value])
 
     def listed(self) -> list[Hit]:
-        """Return the hits in the order of their discovery."""
-        return list(self._known.values())
+        """Return the hits in the order of their discovery.
+
+        A text that is put together counts where what is in it arrives in no
+        other sink of the function, or in another text before it.
+        """
+        told: dict[tuple[str, ast.AST | None], set[Origin]] = {}
+        for hit in self._known.values():
+            if hit.sink.wording is None:
+                told.setdefault((hit.sink.use, hit.function), set()).update(_bare(hit.value))
+        listed = []
+        for hit in self._known.values():
+            if hit.sink.wording is not None:
+                known = told.setdefault((hit.sink.use, hit.function), set())
+                if _bare(hit.value) <= known:
+                    continue
+                known |= _bare(hit.value)
+            listed.append(hit)
+        return listed
+
+
+def _bare(value: Value) -> set[Origin]:
+    return {origin.bare for origin in value.origins}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from codeguard.reading.bindings import FunctionNode
 from codeguard.reading.flowsinks import SinkIndex
@@ -33,11 +33,13 @@ def functions_that_matter(
     sinks: SinkIndex,
     entry: Callable[[FunctionNode], Reach],
     is_request: Callable[[ast.expr], bool],
+    beginnings: Sequence[ast.Constant] = (),
 ) -> set[ast.AST | None]:
     """Return the functions whose flow can be told of, None among them for the top of the file.
 
     Those that hold a sink for the farthest values that the file gets, or a
-    header that is set, and those that strangers call, whose answers count.
+    header that is set, and those that strangers call, whose answers count;
+    those that put a text together of one of `beginnings`.
     With any of these also whoever calls them, what they stand in, and whoever
     stores attributes. Empty where nothing matters.
     """
@@ -78,6 +80,7 @@ def functions_that_matter(
             around = names.function_of(node)
             if around is not None:
                 callers.setdefault(node, set()).add(around)
+    holding += _with_beginnings(beginnings, names, nodes, sinks)
     matter.update(names.function_of(node) for least, node in holding if least <= farthest)
     if not matter:
         return matter
@@ -90,6 +93,26 @@ def functions_that_matter(
             matter.add(caller)
             waiting.append(caller)
     return matter
+
+
+def text_beginnings(nodes: Sequence[ast.AST], sinks: SinkIndex) -> list[ast.Constant]:
+    """Return the constants that texts begin with which are sinks of their own."""
+    return [node for node in nodes if type(node) is ast.Constant and sinks.begun(node.value) is not None]
+
+
+def _with_beginnings(
+    beginnings: Sequence[ast.Constant], names: Names, nodes: Sequence[ast.AST], sinks: SinkIndex
+) -> Iterator[tuple[Reach, ast.AST]]:
+    """Yield where texts begin; with a beginning outside of functions every one of them, as it may use it."""
+    outside: list[Reach] = []
+    for node in beginnings:
+        least = sinks.begun(node.value)
+        if least is not None:
+            yield least, node
+            if names.function_of(node) is None:
+                outside.append(least)
+    if outside:
+        yield from ((min(outside), node.body[0]) for node in nodes if isinstance(node, _FUNCTIONS))
 
 
 def _reach_of_call(node: ast.Call, resolved: Sequence[str]) -> Reach:

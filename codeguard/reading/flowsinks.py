@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from codeguard.reading.flowvalues import Reach, Use, Value
 from codeguard.reading.names import Names
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How texts of a language are told: `begins` matches the beginning of one, `holds` one with holes in it.
+
+    A hole is `codeguard.reading.written.HOLE`.
+    """
+
+    begins: re.Pattern[str]
+    holds: re.Pattern[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +30,9 @@ class Sink:
     `arguments` are positions and keywords (`*`: all of them, `**`: mappings
     spread into keywords), `receiver` says that the object the method is
     called on counts, too. `accepts` looks at the call. `any_call` asks it of
-    every call that spreads a mapping into keywords. `least` is how far a value
-    must come from for anything to be said of it.
+    every call that spreads a mapping into keywords. `wording` makes a sink of
+    every text of a kind that is put together, wherever it goes. `least` is how
+    far a value must come from for anything to be said of it.
     """
 
     key: str
@@ -31,6 +44,7 @@ class Sink:
     needs_built: bool = False
     accepts: Callable[[Names, ast.Call, str], bool] | None = None
     any_call: bool = False
+    wording: Wording | None = None
     least: Reach = Reach.CALLER
 
     def nodes(self, call: ast.Call) -> Iterator[ast.expr]:
@@ -54,10 +68,13 @@ class Sink:
 
 @dataclass(slots=True, eq=False)
 class Hit:
-    """A value that arrived at a sink. `function` is the one it stands in, None at the top of the file."""
+    """A value that arrived at a sink. `function` is the one it stands in, None at the top of the file.
+
+    `call` is the call, or the text that is put together where that is the sink.
+    """
 
     sink: Sink
-    call: ast.Call
+    call: ast.expr
     argument: ast.expr
     value: Value
     function: ast.AST | None
@@ -80,7 +97,10 @@ class SinkIndex:
         self._names: dict[str, list[Sink]] = {}
         self._methods: dict[str, list[Sink]] = {}
         self._any: list[Sink] = []
+        self._of_texts: list[Sink] = []
         for sink in sinks:
+            if sink.wording is not None:
+                self._of_texts.append(sink)
             if sink.any_call:
                 self._any.append(sink)
             for name in sink.names:
@@ -101,6 +121,19 @@ class SinkIndex:
         for name in resolved:
             found += self._names.get(name, ())
         return min((sink.least for sink in found), default=None)
+
+    def begun(self, value: object) -> Reach | None:
+        """Return how far a value must come from to count in a text that begins like a constant, None if in none."""
+        if not isinstance(value, str):
+            return None
+        found = (
+            sink.least for sink in self._of_texts if sink.wording and sink.wording.begins.match(value)
+        )
+        return min(found, default=None)
+
+    def of_text(self, text: str) -> list[Sink]:
+        """Return the sinks that a text is, with `HOLE` for what is put in."""
+        return [sink for sink in self._of_texts if sink.wording and sink.wording.holds.match(text)]
 
     def of(self, names: Names, call: ast.Call, resolved: Iterable[str]) -> list[Sink]:
         """Return the sinks that a call is."""
