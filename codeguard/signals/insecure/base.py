@@ -158,13 +158,19 @@ def arrived(check: Check, view: View, hit: Hit) -> Iterator[Found]:
     if graded is not None and check.is_usual is not None and check.is_usual(view, hit, origin):
         graded = Severity.LOW, Confidence.LOW
     if graded is not None:
-        name = view.names.called(hit.call).lstrip(":") or "a call"
-        reason = f"{describe(origin)} reaches {name}"
+        reason = f"{describe(origin)} {_where(view, hit)}"
         sure = view.flow.source(hit.value, hit.sink.use, believing=True)
         if sure is None or sure.reach < origin.reach:
             graded = (None if sure is None else grade(check, sure)) or (Severity.LOW, Confidence.LOW)
             reason += ", by way of a function of another file whose name says that it checks or cleans"
         yield Found(hit.call, reason, *graded)
+
+
+def _where(view: View, hit: Hit) -> str:
+    if hit.sink.wording is not None:
+        return "is put into a text of this kind"
+    name = view.names.called(hit.call) if isinstance(hit.call, ast.Call) else ""
+    return f"reaches {name.lstrip(':') or 'a call'}"
 
 
 def grade(check: Check, origin: Origin) -> tuple[Severity, Confidence] | None:

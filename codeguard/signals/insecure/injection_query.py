@@ -10,6 +10,7 @@ from codeguard.reading.flowvalues import Use
 from codeguard.reading.names import Names
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, names
+from codeguard.signals.insecure.statements import STATEMENTS
 
 _NO_DATABASE = ("subprocess", "concurrent", "multiprocessing", "asyncio", "threading", "celery", "redis")
 
@@ -86,6 +87,14 @@ CHECKS = (
                 ),
                 needs_built=True,
             ),
+            Sink(
+                "sql-extra",
+                Use.SQL,
+                methods=names("extra"),
+                arguments=("select", "tables", "order_by"),
+                needs_built=True,
+            ),
+            Sink("sql-statement", Use.SQL, arguments=(), wording=STATEMENTS),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
     ),
