@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 WIDTH, HEIGHT, MARGIN, LEGEND = 320, 300, 52, 18
+OVER = 0.01  # of a decade, about 2 %: so far beyond it a value does not open the next one
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#7f7f7f")
 
 Rows = Sequence[Mapping[str, float | int | str]]
@@ -119,5 +120,5 @@ def _power(power: int) -> str:
 
 
 def _decades(values: Sequence[float]) -> tuple[int, int]:
-    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)) - OVER)
     return low, max(high, low + 1)
