@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -34,6 +35,22 @@ class Cut:
             return self
         pieces = tuple(piece._replace(start=piece.start + by, end=piece.end + by) for piece in self.pieces)
         return replace(self, pieces=pieces)
+
+
+class Part(NamedTuple):
+    """A stretch of a file that is in one language: where it is cut."""
+
+    cut: Cut
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """Where a file is cut, without its text; the parts follow each other from its start to its end."""
+
+    language: str
+    parsed: bool
+    parts: tuple[Part, ...]
 
 
 def cut_by_grammar(text: bytes, grammar: Grammar, max_chars: int) -> Cut:

@@ -17,8 +17,7 @@ import time
 
 from codeguard.chunking.base import Grammar
 from codeguard.chunking.cutting import Cut, by_lines
-from codeguard.chunking.tiling import Piece
-from codeguard.models import ChunkKind
+from codeguard.chunking.cutvalues import cut_of
 
 MEMORY_BYTES = 2 << 30
 READ_BYTES, WRITE_BYTES = 1 << 20, 1 << 16
@@ -49,11 +48,7 @@ class ParserProcess:
             if answer is None:
                 self.close()
                 return by_lines(text, max_chars, f"chunked by lines: the {grammar.name} parser gave up on it")
-        value = json.loads(answer)
-        pieces = tuple(
-            Piece(start, end, ChunkKind(kind), symbol) for start, end, kind, symbol in value["pieces"]
-        )
-        return Cut(pieces, tuple(value["imports"]), value["broken"], value["gave_up"], value["note"])
+        return cut_of(json.loads(answer))
 
     def close(self) -> None:
         """End the process, if there is one of ours."""

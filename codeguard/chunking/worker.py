@@ -7,7 +7,8 @@ import resource
 import sys
 
 from codeguard.chunking import registry
-from codeguard.chunking.cutting import Cut, cut_by_grammar
+from codeguard.chunking.cutting import cut_by_grammar
+from codeguard.chunking.cutvalues import cut_values
 
 
 def main(memory_bytes: int) -> None:
@@ -21,16 +22,7 @@ def main(memory_bytes: int) -> None:
         grammar = registry.by_name(request["grammar"])
         if grammar is None:
             return
-        answers.write(_line(cut_by_grammar(text, grammar, request["max_chars"])))
+        answers.write(
+            json.dumps(cut_values(cut_by_grammar(text, grammar, request["max_chars"]))).encode() + b"\n"
+        )
         answers.flush()
-
-
-def _line(cut: Cut) -> bytes:
-    value = {
-        "pieces": [(piece.start, piece.end, piece.kind.value, piece.symbol) for piece in cut.pieces],
-        "imports": cut.imports,
-        "broken": cut.broken,
-        "gave_up": cut.gave_up,
-        "note": cut.note,
-    }
-    return json.dumps(value).encode() + b"\n"
