@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -27,6 +27,7 @@ SECONDS_A_SIGNAL = 20.0
 SIGHTINGS = 5_000  # of one signal in one file
 SHOWN_OF_A_RULE = 100  # in one file; of a flood of findings the number says enough
 SNIPPET = 400  # characters
+Placing = Callable[[Sighting], Sighting]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,8 @@ class Inspector:
         found = self._own(reading, notread.syntax, DISCOVERY, _SYNTAX)
         for signal in self._signals:
             found += self._look(signal, reading)
+        if notread.is_notebook(file):
+            found += self._cells(reading, {(item.rule, item.place.start_line) for item in found})
         ignores, failed = self._ignores(reading)
         found += self._own(reading, notread.bounds, AUDIT, _NOT_FULLY_READ)
         self._collector.looked_at(len(file.text))
@@ -103,15 +106,44 @@ class Inspector:
             lines=len(reading.line_starts) - (not reading.text or reading.text[-1] in "\r\n"),
         )
 
-    def _look(self, signal: FileSignal, reading: Reading) -> list[Finding]:
+    def _look(
+        self,
+        signal: FileSignal,
+        reading: Reading,
+        shown: Reading | None = None,
+        placed: Placing | None = None,
+    ) -> list[Finding]:
+        """Return what a signal sees in a reading, as findings in another where `placed` says the places there."""
         try:
             with deadline(SECONDS_A_SIGNAL):
                 sightings = list(islice(signal.inspect(reading, self._context), SIGHTINGS))
             if len(sightings) == SIGHTINGS:
                 reading.unread.note(f"of {signal.name} no more than {SIGHTINGS:,} places were looked at")
-            return sighted(signal, reading, sightings)
+            return sighted(
+                signal, shown or reading, [placed(item) for item in sightings] if placed else sightings
+            )
         except (Exception, DeadlineError) as error:  # a signal may be a third party's
-            return [detector_error(signal.name, reading, error)]
+            return [detector_error(signal.name, shown or reading, error)]
+
+    def _cells(self, reading: Reading, known: Container[tuple[str, int]]) -> list[Finding]:
+        """Return what stands out in a notebook's code, but for what stood out in its text."""
+        try:
+            with deadline(SECONDS_A_SIGNAL):
+                code = reading.notebook
+        except (Exception, DeadlineError) as error:  # hostile JSON
+            return [detector_error(AUDIT, reading, error)]
+        if code is None:
+            return []
+
+        def placed(sighting: Sighting) -> Sighting:
+            return replace(sighting, start=code.place(sighting.start), end=code.place(sighting.end))
+
+        cells = Reading(replace(reading.file, text=code.text, language="python", chunks=()))
+        found = self._own(reading, lambda _: map(placed, notread.syntax(cells)), DISCOVERY, _SYNTAX)
+        for signal in self._signals:
+            found += self._look(signal, cells, reading, placed)
+        found += self._own(reading, lambda _: map(placed, notread.bounds(cells)), AUDIT, _NOT_FULLY_READ)
+        return [item for item in found if (item.rule, item.place.start_line) not in known]
 
     def _own(
         self, reading: Reading, look: Callable[[Reading], Iterable[Sighting]], group: str, rule: Rule

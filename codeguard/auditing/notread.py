@@ -25,6 +25,13 @@ def is_python(file: SourceFile) -> bool:
     )
 
 
+def is_notebook(file: SourceFile) -> bool:
+    """Say whether a file is a notebook, by its name or by what it says of its cells."""
+    return file.language == "text" and (
+        file.path.lower().endswith(".ipynb") or _NOTEBOOK.search(file.text) is not None
+    )
+
+
 def syntax(reading: Reading) -> Iterator[Sighting]:
     """Yield that a Python file does not parse, and which of its lines are not looked at."""
     if not reading.syntax_error or not reading.text.strip():
@@ -43,14 +50,25 @@ def bounds(reading: Reading) -> Iterator[Sighting]:
     for note in reading.file.notes:
         if _GAVE_UP.search(note):
             yield Sighting(NOT_FULLY_READ, 0, 0, f"{note}: what its functions do could not be told apart")
-    if reading.language == "text" and _NOTEBOOK.search(reading.text):
-        reason = "a notebook is looked at as text: no rule about code sees its cells"
-        yield Sighting(NOT_FULLY_READ, 0, 0, reason, Severity.LOW)
+    if is_notebook(reading.file):
+        yield from _foreign_cells(reading)
     starts = reading.line_starts
     for limit in reading.unread.limits:
         start = starts[min(max(limit.line, 1), len(starts)) - 1]
         where = f" (line {limit.line})" if limit.line else ""
         yield Sighting(NOT_FULLY_READ, start, start, f"{limit.what}{where}")
+
+
+def _foreign_cells(reading: Reading) -> Iterator[Sighting]:
+    if reading.notebook is None:
+        reason = (
+            "a notebook that is no JSON, or not in Python, is looked at as text: no rule about code sees it"
+        )
+        yield Sighting(NOT_FULLY_READ, 0, 0, reason, Severity.LOW)
+        return
+    for start in reading.notebook.foreign[:SHOWN]:
+        reason = "a cell in another language is looked at as text: no rule about code sees it"
+        yield Sighting(NOT_FULLY_READ, start, start, reason, Severity.LOW)
 
 
 def _lines(first: int, last: int) -> str:

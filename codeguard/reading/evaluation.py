@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import cached_property
 
+from codeguard.reading.bindings import BindingKind
 from codeguard.reading.flowcalls import Calls, Surroundings, shown_as_written
 from codeguard.reading.flowsinks import SinkIndex
 from codeguard.reading.flowtables import (
@@ -14,6 +16,8 @@ from codeguard.reading.flowtables import (
     REQUEST_CLASSES,
     REQUEST_NAMES,
     REQUEST_PARTS,
+    SETTING,
+    SETTINGS,
 )
 from codeguard.reading.flowvalues import (
     ALL_USES,
@@ -37,6 +41,15 @@ STEPS_PER_FILE = 300_000
 STEPS_PER_NODE = 4
 TOO_LONG = "values were not followed any further: it takes too many steps"
 TOO_DEEP = f"values were not followed into more than {DEEPEST} levels of expressions, blocks and calls"
+# What a request that is sent has as well as one that is received, and how the two kinds of files are told.
+_SENT_PARTS = frozenset({"url", "headers", "body", "data", "path", "content", "text", "full_path"})
+_SENT = lazy(r"^(?:urllib|httpx|requests|scrapy|urllib3)\.|(?:Prepared|Client)Request\(\)$")
+_CLIENTS = ("http.client.", "urllib3.", "urllib.request.", "httpcore.")
+_SERVERS = (
+    "flask.", "django.", "fastapi.", "starlette.", "aiohttp.", "sanic.", "bottle.", "tornado.", "quart.",
+    "pyramid.", "falcon.", "cherrypy.", "werkzeug.", "webob.", "rest_framework.", "litestar.", "http.server.",
+    "socketserver.", "wsgiref.",
+)  # fmt: skip
 _FIELD = lazy(r"%(?:\(\w{1,80}\))?[-+ #0-9.]{0,9}([a-zA-Z])")
 _PUT_TOGETHER = frozenset({ast.JoinedStr, ast.BinOp, ast.Call})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -97,6 +110,13 @@ class Evaluation:
             return state.seen(value)
         if node.id == "argv" or node.id == "environ":
             return self._source_value(node, state)
+        return self._setting(node, state) if node.id in SETTINGS else NOTHING
+
+    def _setting(self, node: ast.expr, state: State) -> Value:
+        """Return what an object that holds settings, imported from elsewhere, holds."""
+        for name in self.names.names_of(node):
+            if name.rpartition(".")[2] in SETTINGS and not name.startswith(":"):
+                return self.origin(Reach.LOCAL, name.lstrip("."), node, state, SETTING)
         return NOTHING
 
     def _source_value(self, node: ast.expr, state: State) -> Value:
@@ -117,7 +137,7 @@ class Evaluation:
             known = state.names.get(f"{node.value.id}.{node.attr}")
             if known is not None:
                 return state.seen(known)
-        if node.attr in REQUEST_PARTS and self.is_request(node.value):
+        if node.attr in REQUEST_PARTS and self.is_request(node.value) and not self._is_sent(node):
             return self.origin(Reach.REMOTE, f"request.{node.attr}", node, state)
         if node.attr in _VALUE_ATTRIBUTES:
             found = self._source_value(node, state)
@@ -125,11 +145,30 @@ class Evaluation:
                 return found
         base = self.value(node.value, state)
         if base.origins:
-            return state.seen(base)
+            fixed = node.attr.isupper() and all(origin.tag == SETTING for origin in base.origins)
+            return NOTHING if fixed else state.seen(base)
+        if node.attr in SETTINGS:
+            return self._setting(node, state)
         for name in self.names.names_of(node.value) if isinstance(node.value, ast.Name) else ():
             if name.startswith(":"):
                 return state.seen(self._around.attribute(name[1:].removesuffix("()"), node.attr))
         return NOTHING
+
+    def _is_sent(self, node: ast.Attribute) -> bool:
+        """Whether a request is one that the file sends: it asks for what a client's has, too, and is a client."""
+        return node.attr in _SENT_PARTS and isinstance(node.value, ast.Name) and self._is_client
+
+    @cached_property
+    def _is_client(self) -> bool:
+        imported = [
+            f"{item.name}."
+            for items in self.names.scopes.module.bindings.values()
+            for item in items
+            if item.kind is BindingKind.MODULE
+        ]
+        return any(name.startswith(_CLIENTS) for name in imported) and not any(
+            name.startswith(_SERVERS) for name in imported
+        )
 
     def is_request(self, node: ast.expr) -> bool:
         """Whether an expression is a request: by its class where that is known, else by its name."""
@@ -137,7 +176,7 @@ class Evaluation:
             if name.endswith(".request") and name.partition(".")[0] in ("flask", "bottle", "sanic", "quart"):
                 return True
             if name.endswith("()"):
-                return bool(REQUEST_CLASSES.search(name[:-2]))
+                return bool(REQUEST_CLASSES.search(name[:-2])) and not _SENT.search(name)
             if name.startswith((":", "urllib", "requests")):
                 return False
         if isinstance(node, ast.Name):
@@ -170,7 +209,7 @@ class Evaluation:
         template = self.names.text(left) if is_format else None
         values = [
             self._fields(template, part, state)
-            if template is not None and isinstance(part, ast.Tuple)
+            if template is not None and part is not left and not isinstance(part, ast.Dict)
             else self.value(part, state)
             for part in reversed(parts)
         ]
@@ -184,10 +223,11 @@ class Evaluation:
             clean |= {Use.URL}
         return joined(values, built=built).cleaned(clean)
 
-    def _fields(self, template: str, given: ast.Tuple, state: State) -> Value:
+    def _fields(self, template: str, given: ast.expr, state: State) -> Value:
         """Return what is put into a template with `%`: what fills a field for numbers is one."""
         kinds = _FIELD.findall(template.replace("%%", ""))
-        values = [self.value(element, state) for element in given.elts]
+        elements = given.elts if isinstance(given, ast.Tuple) else [given]
+        values = [self.value(element, state) for element in elements]
         if len(kinds) == len(values):
             values = [
                 value.cleaned(TEXT_USES) if kind in "dioxXeEfFgG" else value

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from codeguard.reading.bindings import FunctionNode
 from codeguard.reading.entries import enter, entry_reach, says_what_is_wrong
 from codeguard.reading.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluation
-from codeguard.reading.flowreach import Reachability, substituted
+from codeguard.reading.flowreach import Reachability, Tags, substituted
 from codeguard.reading.flowrecords import Hits, Summary
 from codeguard.reading.flowscope import functions_that_matter, text_beginnings
 from codeguard.reading.flowsinks import Arrival, Hit, Sink, SinkIndex
@@ -100,9 +100,9 @@ class Flow:
             self._entry[function] = entry_reach(function, self.names)
         return self._entry[function]
 
-    def source(self, value: Value, use: str, *, believing: bool = False) -> Origin | None:
+    def source(self, value: Value, use: str, *, believing: bool = False, tags: Tags = None) -> Origin | None:
         """Return the farthest origin of a value that is not harmless for a use; see `Reachability`."""
-        return self._reachability.source(value, use, believing=believing)
+        return self._reachability.source(value, use, believing=believing, tags=tags)
 
     def words(self, value: Value) -> set[str]:
         """Return what the origins of a value are called; see `Reachability`."""

@@ -19,6 +19,9 @@ from codeguard.reading.flowtables import (
     REACH_OF_CALL,
     REMOTE_METHODS,
     REQUEST_PARTS,
+    STORED,
+    STORED_METHODS,
+    STORED_NAMES,
 )
 from codeguard.reading.flowvalues import ALL_USES, CLAIMED, NOTHING, Reach, State, Use, Value, joined
 from codeguard.reading.names import Names
@@ -120,6 +123,8 @@ class Calls:
         reach = REACH_OF_CALL.get(name)
         if reach is not None:
             return self._of.origin(reach, f"{name}()", node, state)
+        if STORED_NAMES.search(name):
+            return self._of.origin(Reach.LOCAL, f"{name}()", node, state, STORED)
         if name == "compile" and arguments:
             return arguments[0]  # its flags are no code
         if name in ARCHIVE_NAMES:
@@ -141,6 +146,8 @@ class Calls:
         """Return the result of a function that nothing is known of."""
         if method in REMOTE_METHODS and not name.startswith(":"):
             return self._of.origin(Reach.REMOTE, f"{method}()", node, state)
+        if method in STORED_METHODS and not receiver.origins and not name.startswith(":"):
+            return self._of.origin(Reach.LOCAL, f"{method}()", node, state, STORED)
         last = method or name.rpartition(".")[2]
         if CLEANING_NAME.search(last):
             return joined([receiver, *given]).cleaned({CLAIMED})
@@ -200,7 +207,7 @@ class Calls:
             return frozenset({Use.LOG, Use.HEADER})
         if piece == "<":
             return frozenset({Use.HTML, Use.RESPONSE})
-        return frozenset({Use.SQL}) if piece == '"' else frozenset()
+        return quoted(piece, self._names.text(node.args[1]) if len(node.args) > 1 else None)
 
     def _key(self, node: ast.Call) -> object:
         return node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
@@ -249,6 +256,13 @@ class Calls:
                 value = self._of.value(argument, state)
                 if value.origins and sink.use not in value.clean:
                     self._around.hit(sink, node, argument, value)
+
+
+def quoted(piece: str | None, instead: str | None) -> frozenset[str]:
+    """Return what a value is harmless for between quotes, once each of these is written as a quote of the text."""
+    if piece == '"' or (piece == "'" and instead == "''"):
+        return frozenset({Use.SQL})
+    return frozenset({Use.SHELL}) if piece == "'" and instead in ("'\"'\"'", "'\\''") else frozenset()
 
 
 def shown_as_written(template: str | None, mark: str) -> frozenset[str]:

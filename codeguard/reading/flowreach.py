@@ -6,6 +6,7 @@ import ast
 
 from codeguard.reading.flowvalues import CLAIMED, NOTHING, Origin, Reach, Value, joined
 
+Tags = frozenset[str] | None
 _DEEPEST = 20
 _MOST_WORDS = 100
 
@@ -15,24 +16,27 @@ class Reachability:
 
     def __init__(self) -> None:
         self._edges: dict[tuple[ast.AST, str], list[Value]] = {}
-        self._reached: dict[tuple[ast.AST, str, str, bool], Origin | None] = {}
+        self._reached: dict[tuple[ast.AST, str, str, bool, Tags], Origin | None] = {}
 
     def add(self, function: ast.AST, parameter: str, value: Value) -> None:
         """Remember that a call gives a parameter a value."""
         self._edges.setdefault((function, parameter), []).append(value)
 
-    def source(self, value: Value, use: str, *, believing: bool = False) -> Origin | None:
+    def source(self, value: Value, use: str, *, believing: bool = False, tags: Tags = None) -> Origin | None:
         """Return the farthest origin of a value that is not harmless for a use, None where there is none.
 
         A parameter's value comes from where the calls in the file have it
         from. A private function that is only called with harmless values has
         no origin. `believing` says that functions of other files do what
-        their names say, such as to check or to clean.
+        their names say, such as to check or to clean. With `tags`, origins of
+        others do not count.
         """
         best: Origin | None = None
         for origin in value.origins:
             found = (
-                self._farthest(origin, use, believing, 0) if _harms(value, origin, use, believing) else None
+                self._farthest(origin, use, believing, tags, 0)
+                if _harms(value, origin, use, believing)
+                else None
             )
             if found is not None and (best is None or found.reach > best.reach):
                 best = found
@@ -52,10 +56,12 @@ class Reachability:
                     waiting += edge.origins
         return found
 
-    def _farthest(self, origin: Origin, use: str, believing: bool, depth: int) -> Origin | None:
+    def _farthest(self, origin: Origin, use: str, believing: bool, tags: Tags, depth: int) -> Origin | None:
+        if tags is not None and origin.tag not in tags:
+            return None
         if origin.reach is not Reach.CALLER or origin.function is None or depth > _DEEPEST:
             return origin
-        key = (origin.function, origin.parameter, use, believing)
+        key = (origin.function, origin.parameter, use, believing, tags)
         if key in self._reached:
             known = self._reached[key]
             return origin if known is not None and known.reach is Reach.CALLER else known
@@ -68,7 +74,7 @@ class Reachability:
             for each in value.origins:
                 if not _harms(value, each, use, believing):
                     continue
-                found = self._farthest(each, use, believing, depth + 1)
+                found = self._farthest(each, use, believing, tags, depth + 1)
                 if found is not None and (best is None or found.reach > best.reach):
                     best = found
         self._reached[key] = best

@@ -16,6 +16,9 @@ from codeguard.reading.flowtables import (
     REMOTE_METHODS,
     REMOTE_VALUES,
     REQUEST_PARTS,
+    SETTINGS,
+    STORED_METHODS,
+    STORED_NAMES,
 )
 from codeguard.reading.flowvalues import Reach
 from codeguard.reading.names import Names
@@ -24,6 +27,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _STORES = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 
 
+_LOCAL_NAMES = frozenset({"argv", "environ", *SETTINGS})
 _VALUE_ATTRIBUTES = frozenset(name.rpartition(".")[2] for name in (*LOCAL_VALUES, *REMOTE_VALUES))
 
 
@@ -70,7 +74,7 @@ def functions_that_matter(
         elif kind is ast.Attribute:
             farthest = max(farthest, _reach_of_attribute(node, names, is_request))  # type: ignore[arg-type]
         elif kind is ast.Name:
-            if node.id in ("argv", "environ"):  # type: ignore[attr-defined]
+            if node.id in _LOCAL_NAMES:  # type: ignore[attr-defined]
                 farthest = max(farthest, Reach.LOCAL)
         elif kind in _FUNCTIONS:
             reach = entry(node)  # type: ignore[arg-type]
@@ -116,8 +120,11 @@ def _with_beginnings(
 
 
 def _reach_of_call(node: ast.Call, resolved: Sequence[str]) -> Reach:
-    if isinstance(node.func, ast.Attribute) and node.func.attr in REMOTE_METHODS:
+    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if method in REMOTE_METHODS:
         return Reach.REMOTE
+    if method in STORED_METHODS or any(STORED_NAMES.search(name) for name in resolved):
+        return max([Reach.LOCAL, *(REACH_OF_CALL.get(name, Reach.NOBODY) for name in resolved)])
     found = [REACH_OF_CALL.get(name, Reach.NOBODY) for name in resolved]
     found += [Reach.LOCAL for name in resolved if name in ARCHIVE_NAMES]
     return max(found, default=Reach.NOBODY)
@@ -131,7 +138,7 @@ def _reach_of_attribute(node: ast.Attribute, names: Names, is_request: Callable[
         if any(name in REMOTE_VALUES for name in resolved):
             return Reach.REMOTE
         return Reach.LOCAL
-    return Reach.NOBODY
+    return Reach.LOCAL if node.attr in SETTINGS else Reach.NOBODY
 
 
 def sets_header(target: ast.Subscript) -> bool:

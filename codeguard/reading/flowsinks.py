@@ -126,9 +126,7 @@ class SinkIndex:
         """Return how far a value must come from to count in a text that begins like a constant, None if in none."""
         if not isinstance(value, str):
             return None
-        found = (
-            sink.least for sink in self._of_texts if sink.wording and sink.wording.begins.match(value)
-        )
+        found = (sink.least for sink in self._of_texts if sink.wording and sink.wording.begins.match(value))
         return min(found, default=None)
 
     def of_text(self, text: str) -> list[Sink]:

@@ -36,12 +36,12 @@ REMOTE_CALLS = frozenset(
         "redis.Redis.blpop", "redis.Redis.brpop", "redis.Redis.lpop", "redis.Redis.rpop", "redis.Redis.from_url.get",
         "redis.Redis.from_url.blpop", "redis.Redis.from_url.brpop", "redis.Redis.from_url.lpop", "redis.from_url.get",
         "redis.from_url.blpop", "redis.StrictRedis.get", "redis.StrictRedis.blpop", "zmq.Context.socket.recv",
-        "cgi.FieldStorage", "imaplib.IMAP4.fetch", "imaplib.IMAP4_SSL.fetch", "redis.Redis.get",
+        "cgi.FieldStorage", "feedparser.parse", "imaplib.IMAP4.fetch", "imaplib.IMAP4_SSL.fetch", "redis.Redis.get",
     }
 )  # fmt: skip
 REMOTE_METHODS = frozenset(
     {"recv", "recvfrom", "recv_json", "recv_string", "receive_text", "receive_json", "receive_bytes",
-     "recv_pyobj", "get_argument", "get_body_argument", "get_query_argument", "getresponse"}
+     "recv_pyobj", "get_filename", "get_argument", "get_body_argument", "get_query_argument", "getresponse"}
 )  # fmt: skip
 REMOTE_VALUES = frozenset(
     {
@@ -56,9 +56,18 @@ LOCAL_CALLS = frozenset(
     {"input", "raw_input", "os.getenv", "os.environ.get", "sys.stdin.read", "sys.stdin.readline",
      "sys.stdin.readlines", "sys.stdin.buffer.read", "argparse.ArgumentParser.parse_args",
      "argparse.ArgumentParser.parse_known_args", "optparse.OptionParser.parse_args", "getopt.getopt",
-     "getpass.getpass", "os.listdir", "docopt.docopt"}
+     "getpass.getpass", "os.listdir", "docopt.docopt", "csv.reader", "csv.DictReader", "openpyxl.load_workbook",
+     "configparser.ConfigParser", "configparser.RawConfigParser", "tkinter.simpledialog.askstring"}
 )  # fmt: skip
 LOCAL_VALUES = frozenset({"sys.argv", "os.environ", "sys.stdin"})
+STORED = "stored"  # tag of what a database holds, which strangers may have put there
+STORED_METHODS = frozenset(
+    {"fetchone", "fetchall", "fetchmany", "fetchrow", "fetchval", "fetch_one", "fetch_all", "scalars", "scalar_one",
+     "scalar_one_or_none", "one_or_none", "execute"}
+)  # fmt: skip
+STORED_NAMES = lazy(r"(?:^|\.)(?:[A-Z]\w*\.(?:objects|query)\.\w+|get_(?:object|list)_or_404)$")
+SETTING = "setting"  # tag of what a file of settings says
+SETTINGS = frozenset({"settings", "config", "conf", "cfg"})
 ARCHIVE_NAMES = frozenset(
     f"{opened}.{method}"
     for opened in ("zipfile.ZipFile", "tarfile.open", "tarfile.TarFile", "tarfile.TarFile.open")
@@ -94,6 +103,7 @@ CLEANERS: Mapping[str, frozenset[str]] = {
     "isinstance": ALL_USES,
     "type": ALL_USES,
     "uuid.UUID": ALL_USES,
+    "packaging.version.Version": ALL_USES,
     "decimal.Decimal": _NUMBER,
     "datetime.date.fromisoformat": ALL_USES,
     "datetime.datetime.fromisoformat": ALL_USES,
@@ -110,6 +120,7 @@ CLEANERS: Mapping[str, frozenset[str]] = {
     "django.utils.html.escape": _HTML,
     "django.utils.html.conditional_escape": _HTML,
     "django.utils.html.format_html": _HTML,
+    "django.utils.html.format_html_join": _HTML,
     "django.utils.html.strip_tags": _HTML,
     "jinja2.escape": _HTML,
     "bleach.clean": _HTML,
@@ -153,6 +164,8 @@ CLEANERS: Mapping[str, frozenset[str]] = {
     "psycopg2.sql.Literal": frozenset({Use.SQL}),
     "psycopg.sql.Literal": frozenset({Use.SQL}),
     "ast.literal_eval": frozenset({Use.CODE}),
+    "pickle.dumps": frozenset({Use.DATA}),
+    "marshal.dumps": frozenset({Use.DATA}),
     "io.BytesIO": frozenset({Use.PATH}),
     "io.StringIO": frozenset({Use.PATH}),
     "asyncio.create_subprocess_exec": ALL_USES,

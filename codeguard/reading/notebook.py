@@ -21,7 +21,9 @@ from codeguard.reading.patterns import lazy
 _BLANKS = lazy(r"[ \t\r\n]*")
 _STRING = lazy(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _PLAIN = lazy(r"[-+.\w]{1,400}")
-_PIECE = lazy(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]+", re.DOTALL)
+_PIECE = lazy(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]+", re.DOTALL
+)
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _SOURCES = frozenset({"source", "input"})  # `input` in notebooks of the third format
 _CELL_MAGIC = lazy(r"\s*%%\s*(\w+)")

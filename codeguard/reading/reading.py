@@ -7,7 +7,7 @@ import warnings
 from bisect import bisect_right
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from codeguard.models import Chunk, SourceFile, Span
 from codeguard.reading.names import Names
@@ -15,6 +15,9 @@ from codeguard.reading.patterns import lazy
 from codeguard.reading.segment import Segment, SegmentKind
 from codeguard.reading.segments import docstring_places, segments_of
 from codeguard.reading.unread import Unread
+
+if TYPE_CHECKING:
+    from codeguard.reading.notebook import NotebookCode
 
 Node = TypeVar("Node", bound=ast.AST)
 # Fields that never hold a node, and contexts and operators, which are the same few objects in every tree.
@@ -151,6 +154,13 @@ class Reading:
     def names(self) -> Names:
         """What the names of the file stand for, and what its constant expressions come to."""
         return Names(self.tree or ast.Module([], []), self.nodes, self.parents, self.unread)
+
+    @cached_property
+    def notebook(self) -> NotebookCode | None:
+        """The Python of a notebook's code cells, None where the text is no JSON, or its language not Python."""
+        from codeguard.reading.notebook import notebook_code
+
+        return notebook_code(self.text)
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:

@@ -12,7 +12,17 @@ _STEPS = 400  # of one text
 _DEEPEST = 30
 _LONGEST = 2_000
 _KEEPING = frozenset(
-    {"format", "format_map", "replace", "strip", "lstrip", "rstrip", "encode", "substitute", "safe_substitute"}
+    {
+        "format",
+        "format_map",
+        "replace",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "encode",
+        "substitute",
+        "safe_substitute",
+    }
 )
 
 

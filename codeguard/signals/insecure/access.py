@@ -239,6 +239,8 @@ def _by_address(view: View, node: ast.Compare) -> Iterator[Found]:
         return
     for side in (node.left, *node.comparators):
         for value in [side, *view.names.values_of(side)]:
+            if isinstance(value, ast.Constant):
+                continue  # `"host" in names` asks whether there is one
             text = ast.unparse(value)[:300]
             if re.search(r"X-Forwarded-For|X-Real-IP|HTTP_X_FORWARDED_FOR|['\"](?:Referer|HTTP_REFERER|"
                          r"X-Admin|X-User-Role|X-Is-Admin|Host)['\"]",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from codeguard.models import Confidence, Severity
@@ -12,6 +12,7 @@ from codeguard.reading import Reading
 from codeguard.reading.bindings import FunctionNode
 from codeguard.reading.flow import Flow
 from codeguard.reading.flowsinks import Hit, Sink, SinkIndex
+from codeguard.reading.flowtables import SETTING, STORED
 from codeguard.reading.flowvalues import Origin, Reach, Value
 from codeguard.reading.names import Names
 from codeguard.signals.base import Rule
@@ -134,7 +135,8 @@ class Check:
     whatever object), with the name, and for nodes of the types `nodes`.
     `look_at_file` is called once a file. `sinks` are watched by the data flow, and
     what arrives there is reported with the severity of its reach (`grades`;
-    None: not at all), and as low where `is_usual` knows the idiom.
+    None: not at all), and as low where `is_usual` knows the idiom. Origins count
+    whose tag is one of `tags`; those of `also` with a severity of their own.
     """
 
     rule: Rule
@@ -146,20 +148,22 @@ class Check:
     sinks: tuple[Sink, ...] = ()
     grades: Grades = (Severity.HIGH, Severity.MEDIUM, Severity.LOW)
     tags: frozenset[str] = frozenset({"input"})
+    also: Mapping[str, Severity] = field(default_factory=dict)
     is_usual: Callable[[View, Hit, Origin], bool] | None = None
 
 
 def arrived(check: Check, view: View, hit: Hit) -> Iterator[Found]:
     """Yield what a rule says of a value that arrived at one of its sinks."""
-    origin = view.flow.source(hit.value, hit.sink.use)
-    if origin is None or origin.tag not in check.tags:
+    told = check.tags.union(check.also)
+    origin = view.flow.source(hit.value, hit.sink.use, tags=told)
+    if origin is None:
         return
     graded = grade(check, origin)
     if graded is not None and check.is_usual is not None and check.is_usual(view, hit, origin):
         graded = Severity.LOW, Confidence.LOW
     if graded is not None:
         reason = f"{describe(origin)} {_where(view, hit)}"
-        sure = view.flow.source(hit.value, hit.sink.use, believing=True)
+        sure = view.flow.source(hit.value, hit.sink.use, believing=True, tags=told)
         if sure is None or sure.reach < origin.reach:
             graded = (None if sure is None else grade(check, sure)) or (Severity.LOW, Confidence.LOW)
             reason += ", by way of a function of another file whose name says that it checks or cleans"
@@ -175,6 +179,8 @@ def _where(view: View, hit: Hit) -> str:
 
 def grade(check: Check, origin: Origin) -> tuple[Severity, Confidence] | None:
     """Return severity and confidence for an origin, None where the rule says nothing of it."""
+    if origin.tag in check.also:
+        return check.also[origin.tag], Confidence.LOW
     severity = check.grades[Reach.REMOTE - origin.reach] if origin.reach else None
     if severity is None:
         return None
@@ -186,6 +192,10 @@ def grade(check: Check, origin: Origin) -> tuple[Severity, Confidence] | None:
 
 def describe(origin: Origin) -> str:
     """Return an origin in words."""
+    if origin.tag == STORED:
+        return f"what {origin.what} found"
+    if origin.tag == SETTING:
+        return f"a setting of {origin.what}"
     kind = {
         Reach.REMOTE: "a stranger's value",
         Reach.LOCAL: "a value from outside the program",
@@ -197,6 +207,14 @@ def describe(origin: Origin) -> str:
 def source(view: View, value: Value, use: str) -> Origin | None:
     """Return where a value comes from that is not harmless for a use."""
     return view.flow.source(value, use)
+
+
+def parameters_of(function: FunctionNode | None) -> frozenset[str]:
+    """Return the names of a function's parameters, none where there is no function."""
+    if function is None:
+        return frozenset()
+    listed = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    return frozenset(argument.arg for argument in listed)
 
 
 def names(text: str) -> frozenset[str]:

@@ -99,6 +99,8 @@ def _least(check: Check) -> Reach:
     told = [
         Reach(Reach.REMOTE - index) for index, severity in enumerate(check.grades) if severity is not None
     ]
+    if check.also:
+        told.append(Reach.LOCAL)
     return min(told, default=Reach.CALLER)  # those without a grade look at what arrived themselves
 
 

@@ -41,7 +41,11 @@ def _compared(view: View, node: ast.AST, name: str) -> Iterator[Found]:
     strong = (
         computed or sum(bool(mentions(word, _COMPARED)) for word in words) == 2 or _from_request(view, sides)
     )
-    if _pair_of_new(words) or not strong:
+    if (
+        _pair_of_new(words)
+        or not strong
+        or getattr(view.function_of(node), "name", "") in ("__eq__", "__ne__")
+    ):
         return
     yield Found(node, f"== on {secret or 'a digest'} tells by its time how many characters are right",
                 Severity.MEDIUM if _authentic(view, node, secret) else Severity.LOW)  # fmt: skip

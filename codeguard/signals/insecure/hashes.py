@@ -111,7 +111,7 @@ def _fast_password(view: View, node: ast.AST, name: str) -> Iterator[Found]:
 def _brought_password(view: View) -> Iterator[Found]:
     """A digest in a helper that is called with a password."""
     for hit in view.flow.hits:
-        if hit.sink.key == "hash":
+        if hit.sink.key == "hash" and isinstance(hit.call, ast.Call):
             name = view.names.called(hit.call)
             if (
                 _algorithm(view, hit.call, name) in _FAST

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
 from codeguard.reading.flowsinks import Hit, Sink
-from codeguard.reading.flowtables import FILE_READS
-from codeguard.reading.flowvalues import Origin, Use
+from codeguard.reading.flowtables import FILE_READS, STORED
+from codeguard.reading.flowvalues import Origin, Reach, Use
 from codeguard.reading.names import Names
 from codeguard.signals.base import Rule
-from codeguard.signals.insecure.base import Check, Found, View, names
+from codeguard.signals.insecure.base import Check, Found, View, names, parameters_of
 
 
 def _template_method(names: Names, call: ast.Call, name: str) -> bool:
@@ -46,6 +46,23 @@ def _runs_file(view: View, hit: Hit, origin: Origin) -> bool:
         and len(given.args) > 1
         and view.names.text(given.args[1]) is None
     )
+
+
+def _runs_elsewhere(view: View, hit: Hit, origin: Origin) -> bool:
+    """Whether whoever gives the code gives both of its namespaces as well, or they are those of a frame.
+
+    `exec(code, globals, locals)` in a function of these is a debugger, a profiler or the like: it runs code
+    as `exec` itself does.
+    """
+    assert isinstance(hit.call, ast.Call)
+    spaces = hit.call.args[1:3]
+    given = parameters_of(view.function_of(hit.call))
+    handed = all(isinstance(space, ast.Name) and space.id in given for space in spaces)
+    of_frame = any(
+        isinstance(value, ast.Attribute) and value.attr == "f_globals"
+        for value in (spaces[:1] and [spaces[0], *view.names.values_of(spaces[0])])
+    )
+    return origin.reach is not Reach.REMOTE and len(spaces) == 2 and (handed or of_frame)
 
 
 def _model(names: Names, call: ast.Call, name: str) -> bool:
@@ -107,7 +124,10 @@ CHECKS = (
             ),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
-        is_usual=_runs_file,
+        is_usual=lambda view, hit, origin: (
+            _runs_file(view, hit, origin) or _runs_elsewhere(view, hit, origin)
+        ),
+        also={STORED: Severity.MEDIUM},
     ),
     Check(
         Rule(
@@ -151,6 +171,7 @@ CHECKS = (
             Sink("template-method", Use.TEMPLATE, methods=names("from_string"), accepts=_template_method),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.LOW),
+        also={STORED: Severity.MEDIUM},
     ),
     Check(
         Rule(

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
-from codeguard.reading.flowsinks import Sink
-from codeguard.reading.flowvalues import Use
+from codeguard.reading.flowsinks import Hit, Sink
+from codeguard.reading.flowtables import SETTING, STORED
+from codeguard.reading.flowvalues import Origin, Use
 from codeguard.reading.names import Names
 from codeguard.signals.base import Rule
-from codeguard.signals.insecure.base import Check, Found, View, names
+from codeguard.signals.insecure.base import Check, Found, View, names, parameters_of
 
 _SUBPROCESS = names(
     "subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen "
@@ -48,6 +49,13 @@ def _in_shell(names: Names, call: ast.Call, name: str) -> bool:
             first in _SHELLS and len(listed) > 2 and names.text(listed[1]) in ("-c", "/c", "-lc", "-Command")
         )
     return False
+
+
+def _hands_on(view: View, hit: Hit, origin: Origin) -> bool:
+    """Whether whoever gives the command also says whether there is a shell: `Popen(args, shell=shell)`."""
+    assert isinstance(hit.call, ast.Call)
+    shell = _keyword(hit.call, "shell")
+    return isinstance(shell, ast.Name) and shell.id in parameters_of(view.function_of(hit.call))
 
 
 def _without_shell(names: Names, call: ast.Call, name: str) -> bool:
@@ -129,7 +137,7 @@ CHECKS = (
                 names=names(
                     "os.system os.popen os.popen2 os.popen3 subprocess.getoutput subprocess.getstatusoutput "
                     "commands.getoutput commands.getstatusoutput asyncio.create_subprocess_shell "
-                    "pty.spawn popen2.popen2 fabric.Connection.run invoke.run"
+                    "popen2.popen2 fabric.Connection.run invoke.run"
                 ),
                 arguments=(0, "cmd", "command"),
             ),
@@ -143,6 +151,8 @@ CHECKS = (
             Sink("remote-shell", Use.SHELL, methods=names("exec_command"), needs_built=True),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
+        also={STORED: Severity.MEDIUM, SETTING: Severity.MEDIUM},
+        is_usual=_hands_on,
     ),
     Check(
         Rule(
@@ -163,7 +173,7 @@ CHECKS = (
                 "program",
                 Use.ARGUMENT,
                 names=_SUBPROCESS
-                | names("os.execv os.execvp os.execl os.execlp os.spawnv os.spawnl os.startfile"),
+                | names("pty.spawn os.execv os.execvp os.execl os.execlp os.spawnv os.spawnl os.startfile"),
                 arguments=(0, "args", 1),
                 accepts=_program,
             ),

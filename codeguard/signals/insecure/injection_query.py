@@ -6,6 +6,7 @@ import ast
 
 from codeguard.models import Confidence, Severity
 from codeguard.reading.flowsinks import Sink
+from codeguard.reading.flowtables import SETTING, STORED
 from codeguard.reading.flowvalues import Use
 from codeguard.reading.names import Names
 from codeguard.signals.base import Rule
@@ -38,6 +39,14 @@ def _runs_script(names: Names, call: ast.Call, name: str) -> bool:
     return isinstance(given, ast.Dict) and any(
         key is not None and names.text(key) in ("$where", "$function", "$accumulator") for key in given.keys
     )
+
+
+def _searches_directory(names: Names, call: ast.Call, name: str) -> bool:
+    """Whether a `search` is one of a directory, of a base and a filter, and no pattern's of one text."""
+    if name.startswith(("re.", "str.", "imaplib.")):
+        return False
+    assert isinstance(call.func, ast.Attribute)
+    return call.func.attr != "search" or len(call.args) + len(call.keywords) > 1
 
 
 def _is_mongo(call: ast.Call) -> bool:
@@ -97,6 +106,7 @@ CHECKS = (
             Sink("sql-statement", Use.SQL, arguments=(), wording=STATEMENTS),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
+        also={STORED: Severity.MEDIUM, SETTING: Severity.MEDIUM},
     ),
     Check(
         Rule(
@@ -151,7 +161,7 @@ CHECKS = (
                 methods=names("search_s search_st search_ext search_ext_s search simple_bind_s paged_search"),
                 arguments=(0, 1, 2, "search_filter", "filterstr", "search_base", "base"),
                 needs_built=True,
-                accepts=lambda names, call, name: not name.startswith(("re.", "str.", "imaplib.")),
+                accepts=_searches_directory,
             ),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
+from codeguard.reading.flowtables import CLEANERS
+from codeguard.reading.flowvalues import TEXT_USES
 from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
@@ -63,9 +65,7 @@ def _holders(view: View, fetched: list[ast.Call]) -> set[str]:
             )
         function = view.function_of(call)
         for part in ast.walk(function) if function is not None else ():
-            if isinstance(part, ast.Assign) and any(
-                isinstance(item, ast.Name) and item.id in names for item in ast.walk(part.value)
-            ):
+            if isinstance(part, ast.Assign) and _holds(view, part.value, names):
                 names.update(target.id for target in part.targets if isinstance(target, ast.Name))
             elif _writes(part):
                 assert isinstance(part, ast.Call)
@@ -76,6 +76,13 @@ def _holders(view: View, fetched: list[ast.Call]) -> set[str]:
                 ):
                     names.update(_written(view, part.func.value))
     return names
+
+
+def _holds(view: View, node: ast.expr, names: set[str]) -> bool:
+    """Whether an expression may hold what a name holds: not where it makes a number, a version or the like of it."""
+    if isinstance(node, ast.Call) and CLEANERS.get(view.names.called(node), frozenset()) >= TEXT_USES:
+        return False
+    return any(isinstance(item, ast.Name) and item.id in names for item in ast.walk(node))
 
 
 def _writes(node: ast.AST) -> bool:

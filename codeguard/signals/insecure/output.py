@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from codeguard.models import Confidence, Severity
 from codeguard.reading.flowscope import sets_header
 from codeguard.reading.flowsinks import Arrival, Hit, Sink
-from codeguard.reading.flowvalues import Origin, Reach, Use
+from codeguard.reading.flowtables import STORED
+from codeguard.reading.flowvalues import Origin, Reach, Use, Value
 from codeguard.reading.names import Names
 from codeguard.reading.patterns import lazy
 from codeguard.signals.base import Rule
@@ -46,6 +47,7 @@ def _is_page(names: Names, call: ast.Call, name: str) -> bool:
 def _shown_as_written(view: View, hit: Hit, origin: Origin) -> bool:
     """`log.info("%s: %r", name, value)`: what stands at %r shows no line break."""
     call = hit.call
+    assert isinstance(call, ast.Call)
     if hit.argument not in call.args[1:]:
         return False
     template = view.names.text(call.args[0])
@@ -63,16 +65,24 @@ def _returned_html(view: View) -> Iterator[Found]:
     for arrival in view.flow.returns:
         if view.flow.entry(arrival.function) is not Reach.REMOTE or not isinstance(arrival.node, ast.Return):
             continue
-        origin = view.flow.source(arrival.value, Use.HTML)
-        if origin is None or origin.tag != "input" or origin.reach is not Reach.REMOTE:
-            continue
-        if arrival.value.built and _writes_markup(view, arrival):
-            sure = view.flow.source(arrival.value, Use.HTML, believing=True)
+        origin = _shown(view, arrival.value)
+        if origin is not None and arrival.value.built and _writes_markup(view, arrival):
+            sure = _shown(view, arrival.value, believing=True)
+            stored = Severity.MEDIUM if origin.tag == STORED else None
             yield Found(
                 arrival.node,
                 f"{describe(origin)} is returned as a page, not escaped",
-                None if sure is not None else Severity.LOW,
+                stored if sure is not None else Severity.LOW,
             )
+
+
+def _shown(view: View, value: Value, *, believing: bool = False) -> Origin | None:
+    """Return where a value comes from that strangers choose, or may have stored."""
+    for tag in ("input", STORED):
+        found = view.flow.source(value, Use.HTML, believing=believing, tags=frozenset({tag}))
+        if found is not None and (tag == STORED or found.reach is Reach.REMOTE):
+            return found
+    return None
 
 
 def _writes_markup(view: View, arrival: Arrival) -> bool:
@@ -150,8 +160,8 @@ def _header_stores(view: View) -> Iterator[Found]:
         target = arrival.target
         if not (isinstance(target, ast.Subscript) and sets_header(target)):
             continue
-        origin = view.flow.source(arrival.value, Use.HEADER)
-        if origin is not None and origin.tag == "input" and origin.reach is Reach.REMOTE:
+        origin = view.flow.source(arrival.value, Use.HEADER, tags=frozenset({"input"}))
+        if origin is not None and origin.reach is Reach.REMOTE:
             sure = view.flow.source(arrival.value, Use.HEADER, believing=True)
             yield Found(
                 arrival.node,
@@ -191,6 +201,7 @@ CHECKS = (
         ),
         look_at_file=_returned_html,
         grades=(Severity.HIGH, None, None),
+        also={STORED: Severity.MEDIUM},
     ),
     Check(
         Rule(
@@ -215,6 +226,7 @@ CHECKS = (
             ),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
+        also={STORED: Severity.MEDIUM},
     ),
     Check(
         Rule(

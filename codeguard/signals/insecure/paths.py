@@ -10,6 +10,7 @@ from codeguard.reading.flowsinks import Sink
 from codeguard.reading.flowvalues import Use
 from codeguard.reading.names import Names
 from codeguard.reading.patterns import lazy
+from codeguard.reading.written import written
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names
 
@@ -76,6 +77,10 @@ def _sizes_checked(view: View, node: ast.Call) -> bool:
 
 
 def _temporary(view: View, node: ast.AST, name: str) -> Iterator[Found]:
+    assert isinstance(node, ast.Call)
+    prefix = view.argument(node, "prefix", 1)
+    if prefix is not None and written(view.names, prefix).startswith("\\\\.\\pipe"):
+        return  # a pipe of Windows, which is no file
     yield Found(node, f"{name} names a file that another may make first")
 
 
