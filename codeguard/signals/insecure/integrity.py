@@ -57,6 +57,8 @@ def _holders(view: View, fetched: list[ast.Call]) -> set[str]:
             if isinstance(part, ast.Constant) and isinstance(part.value, str)
         )  # fmt: skip
         statement = view.statement(call)
+        if isinstance(statement, ast.Assign) and _is_converted(view, statement.value):
+            continue
         if isinstance(statement, ast.Assign | ast.With):
             targets = statement.targets if isinstance(statement, ast.Assign) else [
                 item.optional_vars for item in statement.items if item.optional_vars is not None]  # fmt: skip
@@ -79,10 +81,14 @@ def _holders(view: View, fetched: list[ast.Call]) -> set[str]:
 
 
 def _holds(view: View, node: ast.expr, names: set[str]) -> bool:
-    """Whether an expression may hold what a name holds: not where it makes a number, a version or the like of it."""
-    if isinstance(node, ast.Call) and CLEANERS.get(view.names.called(node), frozenset()) >= TEXT_USES:
-        return False
-    return any(isinstance(item, ast.Name) and item.id in names for item in ast.walk(node))
+    """Whether an expression may hold what a name holds."""
+    named = any(isinstance(item, ast.Name) and item.id in names for item in ast.walk(node))
+    return named and not _is_converted(view, node)
+
+
+def _is_converted(view: View, node: ast.expr) -> bool:
+    """Whether an expression is a number, a version or the like, whatever it is made of."""
+    return isinstance(node, ast.Call) and CLEANERS.get(view.names.called(node), frozenset()) >= TEXT_USES
 
 
 def _writes(node: ast.AST) -> bool:

@@ -1,0 +1,61 @@
+"""The code cells of a notebook are audited as Python; findings stand at their line of the file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from audit_helpers import look, write
+
+NOT_PYTHON = "a notebook that is no JSON, or not in Python, is looked at as text"
+WEAK = ["import os\n", "def ping(host):\n", "    os.system('ping ' + host)\n"]
+
+
+def notebook(cells: list[object], language: str = "python", indent: int | None = 1) -> str:
+    found = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": source} for source in cells]
+    return json.dumps({"cells": found, "metadata": {"kernelspec": {"language": language}}}, indent=indent)
+
+
+@pytest.mark.parametrize("indent", [1, None])
+def test_a_finding_stands_where_the_notebook_has_it(tmp_path: Path, indent: int | None) -> None:
+    text = notebook([["%pip install x\n", "x = 1"], WEAK], indent=indent)
+    write(tmp_path, {"a.ipynb": text})
+    (finding,) = look(tmp_path, only=("insecure",)).open
+    assert finding.rule == "insecure.command-injection"
+    line = text.splitlines()[finding.place.start_line - 1]
+    assert line[finding.place.start_column - 1 :].startswith("os.system('ping ' + host)")
+
+
+def test_a_file_of_another_name_that_is_a_notebook_is_one(tmp_path: Path) -> None:
+    write(tmp_path, {"a.txt": notebook([WEAK])})
+    assert [item.rule for item in look(tmp_path, only=("insecure",)).open] == ["insecure.command-injection"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reasons"),
+    [
+        (notebook([["x = 1\n"]]), []),
+        (notebook([["%%bash\n", "ls\n"]]), ["a cell in another language is looked at as text"]),
+        (notebook([WEAK], "R"), [NOT_PYTHON]),
+        (notebook([WEAK])[:-1], [NOT_PYTHON]),
+        ("[" * 1_000_000, [NOT_PYTHON]),
+        ('{"a": "' + '\\"' * 400_000, [NOT_PYTHON]),
+    ],
+)
+def test_what_no_rule_sees_is_told(tmp_path: Path, text: str, reasons: list[str]) -> None:
+    write(tmp_path, {"a.ipynb": text})
+    report = look(tmp_path)
+    assert [item.reason.partition(":")[0] for item in report.findings] == reasons
+
+
+def test_a_cell_that_does_not_parse_is_told_and_the_others_are_seen(tmp_path: Path) -> None:
+    write(tmp_path, {"a.ipynb": notebook([["def f(:\n"], WEAK])})
+    rules = {item.rule for item in look(tmp_path, only=("insecure", "discovery")).findings}
+    assert rules == {"insecure.command-injection", "discovery.syntax"}
+
+
+def test_what_the_text_shows_already_is_told_once(tmp_path: Path) -> None:
+    write(tmp_path, {"a.ipynb": notebook([["x = 'a\u202eb'\n"]]).replace("\\u202e", "\u202e")})
+    found = look(tmp_path, only=("deceptive",)).findings
+    assert len({(item.rule, item.place.start_line) for item in found}) == len(found) > 0

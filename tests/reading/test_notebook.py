@@ -1,0 +1,85 @@
+"""The Python of a notebook's code cells, and where each of its characters stands in the file."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from codeguard.reading.notebook import DEEPEST, notebook_code
+
+_PYTHON = {"kernelspec": {"name": "python3", "language": "python"}, "language_info": {"name": "python"}}
+
+
+def notebook(*sources: object, metadata: object = _PYTHON, indent: int | None = 1) -> str:
+    cells = [{"cell_type": "code", "outputs": [], "source": source} for source in sources]
+    words = {"cell_type": "markdown", "source": ["import nothing\n"]}
+    return json.dumps({"cells": [words, *cells], "metadata": metadata, "nbformat": 4}, indent=indent)
+
+
+def text_of(raw: str) -> str | None:
+    code = notebook_code(raw)
+    return None if code is None else code.text
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (notebook(["a = 1\n", "b = 2"]), "a = 1\nb = 2\n"),
+        (notebook("a = 1\nb = '\\n'", "c = 3"), "a = 1\nb = '\\n'\nc = 3\n"),
+        (notebook(), ""),
+        ('{"worksheets": [{"cells": [{"cell_type": "code", "input": ["a = 1"]}]}]}', "a = 1\n"),
+        ('{"cells": [{"source": ["a"], "cell_type": "code", "source": ["b"]}]}', "ab\n"),
+        ('{"cells": [{"cell\\u005ftype": "c\\u006fde", "source": "x"}]}', "x\n"),
+        ('{"cells": [{"cell_type": "code", "source": ["\\ud83d\\ude00 \\/\\t"]}]}', "\U0001f600 /\t\n"),
+        ('{"cells": [{"cell_type": "code", "source": [["x"], {"y": "z"}, 3, null]}]}', ""),
+        (notebook("a", metadata={"kernelspec": {"language": "R"}}), None),
+        (notebook("a", metadata={"language_info": {"name": "ipython3"}}), "a\n"),
+        ("", ""),
+        ("{", None),
+        ('{"a": "', None),
+        ('{"a": [}', None),
+        ("[" * (DEEPEST + 1), None),
+        ("[" * DEEPEST + "]" * DEEPEST, ""),
+    ],
+)
+def test_the_code_is_what_a_person_would_run(raw: str, text: str | None) -> None:
+    assert text_of(raw) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("%matplotlib inline\nx = 1\n", "0#atplotlib inline\nx = 1\n\n"),
+        ("if x:\n    !ls\n    x?\n", "if x:\n    0#s\n    0#\n\n"),
+        ("x = (1\n  % y)\n", "x = (1\n  % y)\n\n"),
+        ("!pip install a\nx = (1\n  % y)\n", "0#ip install a\nx = (1\n  % y)\n\n"),
+        ("%%time\nx = 1\n", "0#time\nx = 1\n\n"),
+        ("%%bash\nrm x\n", ""),
+        ("def f(:\n", "def f(:\n\n"),
+        ("", "\n"),
+    ],
+)
+def test_magic_becomes_a_comment_of_the_same_length_and_statements_stay(source: str, text: str) -> None:
+    assert text_of(notebook(source)) == text
+
+
+@pytest.mark.parametrize("indent", [1, None])
+def test_each_character_is_found_in_the_file(indent: int | None) -> None:
+    raw = notebook(["a = '\\x'\n", 'b = "\u00e9\U0001f600\t"\n'], "c = 1\nd", indent=indent)
+    code = notebook_code(raw)
+    assert code is not None
+    escapes = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\", "\u00e9": "\\u00e9"}
+    ends = [place for place, character in enumerate(code.text) if character == "\n"]
+    for offset, character in enumerate(code.text):
+        shown = escapes.get(character, "\\ud83d" if character == "\U0001f600" else character)
+        if offset not in (ends[2], ends[-1]):  # the line breaks between cells stand nowhere
+            assert raw[code.place(offset) :].startswith(shown)
+    assert code.place(len(code.text)) <= len(raw)
+
+
+def test_cells_in_other_languages_are_told() -> None:
+    raw = notebook("x = 1", "%%bash\nls", "%%sql\nselect")
+    code = notebook_code(raw)
+    assert code is not None
+    assert [raw[place : place + 5] for place in code.foreign] == ["%%bas", "%%sql"]

@@ -1,0 +1,61 @@
+"""What is written in the code of a text that is put together."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from codeguard.models import SourceFile, text_digest
+from codeguard.reading import Reading
+from codeguard.reading.written import written
+
+_ABOVE = """
+from string import Template
+HEAD = "SELECT "
+TAIL = HEAD + "x"
+PARTS = ["a", value, "b"]
+FORM = Template("$a c")
+def make(x):
+    grown = "a"
+    grown += x
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("'a'", "a"),
+        ("f'a {x} b'", "a \0 b"),
+        ("f'{HEAD}{x}'", "SELECT \0"),
+        ("'a' + x + 'b'", "a\0b"),
+        ("TAIL + y", "SELECT x\0"),
+        ("'a %s' % x", "a %s"),
+        ("'a {}'.format(x).strip()", "a {}"),
+        ("'a X'.replace('X', x)", "a X"),
+        ("', '.join(['a', x])", "a, \0"),
+        ("' '.join(PARTS)", "a \0 b"),
+        ("FORM.substitute(a=x)", "$a c"),
+        ("Template('b').safe_substitute(a=x)", "b"),
+        ("'a' if x else 'b'", "a"),
+        ("make(x)", "\0"),
+        ("x * 3", "\0"),
+        ("3", "\0"),
+        ("''" + " + ''" * 900, ""),
+    ],
+)
+def test_text_is_read_with_its_holes(expression: str, text: str) -> None:
+    source = f"{_ABOVE}\nresult = {expression}\n"
+    reading = Reading(SourceFile("x.py", source, text_digest(source), "python", ()))
+    node = reading.tree.body[-1] if reading.tree else None
+    assert isinstance(node, ast.Assign)
+    assert written(reading.names, node.value) == text
+
+
+def test_a_text_of_many_steps_ends() -> None:
+    names = "".join(f"a{index} = a{index - 1} + x + a{index - 1}\n" for index in range(1, 60))
+    source = f"a0 = 'SELECT '\n{names}result = a59\n"
+    reading = Reading(SourceFile("x.py", source, text_digest(source), "python", ()))
+    node = reading.tree.body[-1] if reading.tree else None
+    assert isinstance(node, ast.Assign)
+    assert len(written(reading.names, node.value)) <= 2_000
