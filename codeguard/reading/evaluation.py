@@ -34,13 +34,14 @@ from codeguard.reading.guards import facts
 from codeguard.reading.names import Names
 from codeguard.reading.patterns import lazy
 from codeguard.reading.removal import removed_by_filter
-from codeguard.reading.written import written
+from codeguard.reading.written import NUMERIC_FIELDS, fields, written
 
 DEEPEST = 110
 STEPS_PER_FILE = 300_000
 STEPS_PER_NODE = 4
 TOO_LONG = "values were not followed any further: it takes too many steps"
 TOO_DEEP = f"values were not followed into more than {DEEPEST} levels of expressions, blocks and calls"
+_OF_CLASSES = frozenset({"_meta", "__name__", "__qualname__", "__module__", "__tablename__", "__table__"})
 # What a request that is sent has as well as one that is received, and how the two kinds of files are told.
 _SENT_PARTS = frozenset({"url", "headers", "body", "data", "path", "content", "text", "full_path"})
 _SENT = lazy(r"^(?:urllib|httpx|requests|scrapy|urllib3)\.|(?:Prepared|Client)Request\(\)$")
@@ -50,7 +51,6 @@ _SERVERS = (
     "pyramid.", "falcon.", "cherrypy.", "werkzeug.", "webob.", "rest_framework.", "litestar.", "http.server.",
     "socketserver.", "wsgiref.",
 )  # fmt: skip
-_FIELD = lazy(r"%(?:\(\w{1,80}\))?[-+ #0-9.]{0,9}([a-zA-Z])")
 _PUT_TOGETHER = frozenset({ast.JoinedStr, ast.BinOp, ast.Call})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
@@ -143,6 +143,8 @@ class Evaluation:
             found = self._source_value(node, state)
             if found.origins:
                 return found
+        if node.attr in _OF_CLASSES:
+            return NOTHING
         base = self.value(node.value, state)
         if base.origins:
             fixed = node.attr.isupper() and all(origin.tag == SETTING for origin in base.origins)
@@ -225,12 +227,12 @@ class Evaluation:
 
     def _fields(self, template: str, given: ast.expr, state: State) -> Value:
         """Return what is put into a template with `%`: what fills a field for numbers is one."""
-        kinds = _FIELD.findall(template.replace("%%", ""))
+        kinds = fields(template)
         elements = given.elts if isinstance(given, ast.Tuple) else [given]
         values = [self.value(element, state) for element in elements]
         if len(kinds) == len(values):
             values = [
-                value.cleaned(TEXT_USES) if kind in "dioxXeEfFgG" else value
+                value.cleaned(TEXT_USES) if kind in NUMERIC_FIELDS else value
                 for kind, value in zip(kinds, values, strict=True)
             ]
         return joined(values)

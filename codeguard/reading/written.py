@@ -6,8 +6,11 @@ import ast
 from collections.abc import Iterable
 
 from codeguard.reading.names import Names
+from codeguard.reading.patterns import lazy
 
 HOLE = "\0"
+_FIELD = lazy(r"%(?:\(\w{1,80}\))?[-+ #0-9.]{0,9}([a-zA-Z])")
+NUMERIC_FIELDS = frozenset("dioxXeEfFgG")
 _STEPS = 400  # of one text
 _DEEPEST = 30
 _LONGEST = 2_000
@@ -33,6 +36,11 @@ def written(names: Names, node: ast.expr) -> str:
     a long text its beginning.
     """
     return _Writer(names).text(node, 0)[:_LONGEST]
+
+
+def fields(template: str) -> list[str]:
+    """Return the kinds of the fields of a template for `%`, such as `s` and `d`, in their order."""
+    return _FIELD.findall(template.replace("%%", ""))
 
 
 class _Writer:

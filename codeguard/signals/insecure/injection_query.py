@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
 from codeguard.reading.flowsinks import Sink
 from codeguard.reading.flowtables import SETTING, STORED
 from codeguard.reading.flowvalues import Use
 from codeguard.reading.names import Names
+from codeguard.reading.pieces import UnknownParts
+from codeguard.reading.written import written
 from codeguard.signals.base import Rule
-from codeguard.signals.insecure.base import Check, names
+from codeguard.signals.insecure.base import Check, Found, View, names
 from codeguard.signals.insecure.statements import STATEMENTS
 
+_SHOWN = 60  # characters
 _NO_DATABASE = ("subprocess", "concurrent", "multiprocessing", "asyncio", "threading", "celery", "redis")
 
 
@@ -39,6 +43,27 @@ def _runs_script(names: Names, call: ast.Call, name: str) -> bool:
     return isinstance(given, ast.Dict) and any(
         key is not None and names.text(key) in ("$where", "$function", "$accumulator") for key in given.keys
     )
+
+
+def _unsaid(view: View) -> Iterator[Found]:
+    """A statement with a part of which the file does not say where it comes from, where data flow found none."""
+    if not any(isinstance(node.value, str) and STATEMENTS.begins.match(node.value)
+               for node in view.reading.nodes_of(ast.Constant)):  # fmt: skip
+        return
+    told = {hit.function for hit in view.flow.hits if hit.sink.use is Use.SQL}
+    parts = UnknownParts(view.names, view.reading.parents, Use.SQL)
+    for kind in (ast.JoinedStr, ast.BinOp, ast.Call):
+        for node in view.reading.nodes_of(kind):
+            around = view.parent(node)
+            if isinstance(around, ast.BinOp) or view.function_of(node) in told:
+                continue
+            if not STATEMENTS.holds.match(written(view.names, node)):
+                continue
+            part = parts.of(node)
+            if part is not None:
+                what = ast.unparse(part)[:_SHOWN]
+                reason = f"{what} is put into a statement, and the file does not say what it is"
+                yield Found(node, reason, Severity.MEDIUM, Confidence.LOW)
 
 
 def _searches_directory(names: Names, call: ast.Call, name: str) -> bool:
@@ -105,6 +130,7 @@ CHECKS = (
             ),
             Sink("sql-statement", Use.SQL, arguments=(), wording=STATEMENTS),
         ),
+        look_at_file=_unsaid,
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
         also={STORED: Severity.MEDIUM, SETTING: Severity.MEDIUM},
     ),
