@@ -12,8 +12,11 @@ import time
 from tree_sitter import Language, Node, Parser
 
 READ_BYTES = 4096
-READ_BUDGET = 5  # times the text; ordinary files are read about 1.5 times
-FREE_READS = 1_000_000
+# Ordinary files are read about 1.5 times. Before each line of a block of comments behind indented code the parser
+# reads the rest of the block: 13 million bytes for 800 lines, as honest tables of versions have. 150 million bytes
+# take a second of the processor.
+READ_BUDGET = 64  # times the text
+FREE_READS = 32_000_000
 
 # The parser asks after every hundred operations whether to go on: 4 to 8 times a kilobyte of ordinary code,
 # up to 55 times of the densest tables. `not ;` on every line makes it ask 300 times for the first kilobyte, and
@@ -25,6 +28,7 @@ ASKS_A_LOOK = 2  # looking costs more than being asked
 # Operators without operands (`/*` on every line) make each operation take as long as there were lines before,
 # and as much memory. In code that parses, a thousand operations on end meet names, literals and brackets.
 NEIGHBOURHOOD = 24  # bytes before and after the place that is being parsed
+LINE = 200  # bytes that are looked back for the `#` of a line such as `# =====`
 BARREN_LOOKS = 5
 
 # For what gets by those. Ordinary code takes 0.1 s of the processor for a megabyte, code full of errors 0.5 s.
@@ -69,8 +73,7 @@ class _Bounds:
         self._asks = asks = self._asks + 1
         if asks % ASKS_A_LOOK:
             return False
-        start = offset - NEIGHBOURHOOD
-        if _is_barren(self._text[start if start > 0 else 0 : offset + NEIGHBOURHOOD]):
+        if _is_barren(self._near(offset)):
             self._barren += 1
         else:
             self._barren = 0
@@ -80,6 +83,14 @@ class _Bounds:
             or self._barren >= BARREN_LOOKS
             or (time.monotonic() > self._look and self._took_too_long())
         )
+
+    def _near(self, offset: int) -> bytes:
+        """Return the text around a place, from the beginning of its line on where that is a comment's."""
+        start = max(offset - NEIGHBOURHOOD, 0)
+        line = self._text.rfind(b"\n", max(offset - LINE, 0), start) + 1
+        if line and self._text[line:start].lstrip().startswith(b"#"):
+            start = line
+        return self._text[start : offset + NEIGHBOURHOOD]
 
     def _took_too_long(self) -> bool:
         """Look at the processor's clock, and say when to look again: it never runs ahead of the wall's."""

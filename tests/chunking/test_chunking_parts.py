@@ -217,6 +217,18 @@ def test_texts_that_take_the_parser_time_in_their_square_are_given_up(line: byte
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "def f():\n    x = 1\n\n" + "# 3.11a7 (a line of a long table of versions)\n" * 800 + "y = 1\n",
+        "x = 1\n" + "def f():\n    return 1\n\n\n" * 400 + "# " + "=" * 100 + "\n",
+        "x = 1\n" + "def f():\n    return 1\n\n\n" * 400 + "# " + "-" * 76,
+    ],
+)
+def test_honest_comments_are_no_reason_to_give_up(text: str) -> None:
+    assert chunked(text).notes == ()
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "x = -1 ** -2 ^ ~y | +z & -w << 2 >> 1\n",
