@@ -149,6 +149,7 @@ def audit(
     report = run_audit(paths, options, settings, progress=Progress())
     least = Severity[fail_on.upper()]
     _say(report, format_, least, settings.defense.required_level)
+    gc.freeze()  # what is left ends with the process, which would look through it for garbage first
     if report.failing(least):
         sys.exit(EXIT_FINDINGS)
 
