@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from importlib.metadata import entry_points
 
 from codeguard.errors import ConfigError
 from codeguard.signals.base import (
@@ -22,6 +21,7 @@ from codeguard.signals.base import (
     Signal,
     Subject,
 )
+from codeguard.signals.installed import may_be_installed
 
 __all__ = [
     "ENTRY_POINT_GROUP",
@@ -83,6 +83,10 @@ def load_all(*, third_party: bool = True) -> tuple[AnySignal, ...]:
 
 
 def _third_party() -> list[AnySignal]:
+    if not may_be_installed(ENTRY_POINT_GROUP):
+        return []
+    from importlib.metadata import entry_points
+
     found: list[AnySignal] = []
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.name):
         try:
