@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from codeguard.version import __version__
+
 if TYPE_CHECKING:
     from codeguard.behavior import BehaviorChecker
     from codeguard.config import DefenseConfig
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from codeguard.evaluation import DefenseEvaluator
     from codeguard.guard import CodeGuard
     from codeguard.rerank import Ranking
-
-__version__ = "0.1.0"
 
 __all__ = [
     "BehaviorChecker",

@@ -6,7 +6,6 @@ the tool that audits it.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -162,6 +161,8 @@ def load_settings(path: Path | None = None) -> Settings:
             got=f"{chosen} ({error.strerror})",
             hint="check its permissions",
         ) from None
+    import tomllib  # few have the file
+
     try:
         table = tomllib.loads(raw.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

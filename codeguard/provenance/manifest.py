@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,18 +14,10 @@ from codeguard.provenance.escape import shown
 from codeguard.provenance.paths import check_distinct, check_path
 from codeguard.provenance.patterns import pattern_problem
 from codeguard.provenance.strict_json import MAX_INTEGER, checked_sha256, checked_sha256s, checked_text
+from codeguard.version import __version__
 
 MAX_FILES = 1_000_000
 MAX_CHUNKS = 100_000  # of one file
-
-
-@cache
-def _own_version() -> str:
-    """Return the version of codeguard, empty where it runs without being installed."""
-    try:
-        return metadata.version("codeguard")
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +56,7 @@ class Manifest:
     created: datetime
     expires: datetime | None = None
     chunker: str = ""
-    codeguard: str = field(default_factory=_own_version)
+    codeguard: str = __version__
     git_commit: str = ""
     source_url: str = ""
     scope: tuple[str, ...] = (".",)
