@@ -7,9 +7,9 @@ nothing.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from codeguard.lazily import attributes
 from codeguard.version import __version__
 
 if TYPE_CHECKING:
@@ -46,8 +46,4 @@ _HOMES = {
     "Ranking": "codeguard.rerank",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'codeguard' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+__getattr__ = attributes(__name__, _HOMES)

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from codeguard import lexical
 from codeguard.catalogrows import COLUMNS, chunk_of, kept_imports
 from codeguard.errors import StoreError
@@ -121,6 +119,8 @@ class Catalog:
         """Switch the journal, one process at a time: SQLite does not wait for others when it does this."""
         if _journal(db) == "wal":
             return
+        from filelock import FileLock  # brings logging, and is needed once for each catalog
+
         with FileLock(f"{self.path}.opening"):
             if _journal(db) != "wal":
                 db.execute("PRAGMA journal_mode = WAL")

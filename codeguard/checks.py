@@ -11,12 +11,14 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from codeguard.behavior import BehaviorChecker
 from codeguard.catalog import Catalog
 from codeguard.garbage import deferred
 from codeguard.models import CheckReport, Chunk, ChunkKind, SourceFile, Verdict
+
+if TYPE_CHECKING:
+    from codeguard.behavior import BehaviorChecker
 
 CHECKED_KINDS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 BATCH = 256

@@ -145,7 +145,7 @@ class Judge:
     def coverage(self) -> SpecCounts:
         """Return how much of the trusted code says how it should behave."""
         workspace = self._workspace
-        parts = (POLICY_VERSION, workspace.specs.digest, workspace.trust_digest)
+        parts = (POLICY_VERSION, workspace.specs_digest, workspace.trust_digest)
         key = "coverage:" + hashlib.sha256("\0".join(parts).encode()).hexdigest()
         kept = self._catalog.analysis(key)
         if kept is None:

@@ -11,9 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
-
-from codeguard.behavior import POLICY_VERSION, BehaviorChecker, SpecLibrary
+from codeguard.behavior.specfiles import SHIPPED, SpecFile, digest_of, spec_files
+from codeguard.behavior.version import POLICY_VERSION
 from codeguard.catalog import Catalog
 from codeguard.checks import BehaviorReports, is_test
 from codeguard.chunking import CHUNKER_ID
@@ -22,14 +21,15 @@ from codeguard.errors import CodeguardError, EmbeddingError, StoreError
 from codeguard.models import SourceFile
 from codeguard.provenance import Manifest, VerifiedManifest, load_unsigned, save_unsigned, verify_unsigned
 from codeguard.provenance.local import UNSIGNED_NAME
-from codeguard.sandbox import Level, Sandbox
 from codeguard.secret import SECRET_BYTES, kept_secret
 from codeguard.signed_trust import SignedTree, from_text, to_text, together, verified_trees
-from codeguard.static_evidence import StaticEvidence
 
 if TYPE_CHECKING:
+    from codeguard.behavior import BehaviorChecker, SpecLibrary
     from codeguard.embedding import Embedding
     from codeguard.perplexity import PerplexityModel
+    from codeguard.sandbox import Sandbox
+    from codeguard.static_evidence import StaticEvidence
     from codeguard.store import Vectors, VectorStore
 
 PERPLEXITY = "perplexity.npz"
@@ -222,15 +222,24 @@ class Workspace:
     @property
     def sandbox(self) -> Sandbox:
         """The sandbox, started when it first runs something."""
+        from codeguard.sandbox import Level, Sandbox
+
         if self._sandbox is None:
             workers = self.settings.jobs or os.cpu_count() or 1
             self._sandbox = Sandbox(Level[self.settings.defense.required_level], workers=workers)
         return self._sandbox
 
     @cached_property
+    def _spec_files(self) -> tuple[tuple[SpecFile, ...], tuple[SpecFile, ...]]:
+        """The user's files of specs, and the shipped ones: what the digest is of is what is parsed."""
+        return spec_files(map(Path, self.settings.specs)), spec_files([SHIPPED])
+
+    @cached_property
     def specs(self) -> SpecLibrary:
         """The hand-written specs: shipped ones and the user's."""
-        return SpecLibrary.load([Path(folder) for folder in self.settings.specs])
+        from codeguard.behavior import SpecLibrary
+
+        return SpecLibrary.of(*self._spec_files)
 
     def trusted_files(self) -> list[SourceFile]:
         """Return the catalog's files that the manifest covers as they are."""
@@ -255,12 +264,21 @@ class Workspace:
     @cached_property
     def checker(self) -> BehaviorChecker:
         """The behavior checker."""
+        from codeguard.behavior import BehaviorChecker
+        from codeguard.sandbox import Level
+
         return BehaviorChecker(
             self.library,
             self.sandbox,
             seed=self.seed,
             required_level=Level[self.settings.defense.required_level],
         )
+
+    @property
+    def specs_digest(self) -> str:
+        """Digest of the hand-written specs, which are not parsed for it."""
+        own, shipped = self._spec_files
+        return digest_of([*own, *shipped])
 
     @property
     def trust_digest(self) -> str:
@@ -277,7 +295,7 @@ class Workspace:
         seed_id = hashlib.sha256(b"seed" + self.seed).hexdigest()
         parts = (
             POLICY_VERSION,
-            self.specs.digest,
+            self.specs_digest,
             self.trust_digest,
             level,
             self.settings.defense.required_level,
@@ -292,25 +310,11 @@ class Workspace:
 
     @contextlib.contextmanager
     def writing(self, waiting: Callable[[], None] | None = None) -> Iterator[bool]:
-        """Be the only one that changes this index; yield whether that is so.
+        """Be the only one that changes this index; yield whether that is so (see `codeguard.writerlock.held`)."""
+        from codeguard.writerlock import held  # brings logging, which reading does without
 
-        With `waiting` it always is: where another process changes the index, `waiting` is called once
-        and its end is waited for. Without, it is tried once. The system releases the lock of a process
-        that ends, however it ends.
-        """
-        lock = FileLock(str(self.state / WRITING))
-        try:
-            alone = _acquired(lock)
-            if not alone and waiting is not None:
-                waiting()
-                lock.acquire()
-                alone = True
-        except OSError as error:
-            raise StoreError(f"the index in {self.state} cannot be locked ({error.strerror})") from None
-        try:
+        with held(self.state / WRITING, waiting) as alone:
             yield alone
-        finally:
-            lock.release()
 
     def refresh(self) -> None:
         """Read trust anew where another process has changed it."""
@@ -322,6 +326,8 @@ class Workspace:
 
     def static_evidence(self, config: DefenseConfig) -> StaticEvidence:
         """Return what the static signals say of indexed files, by the weights of a configuration."""
+        from codeguard.static_evidence import StaticEvidence
+
         return StaticEvidence(
             config.weights,
             catalog=self.catalog,
@@ -358,14 +364,6 @@ def _how_to_make(settings: Settings) -> str:
     if settings.remote:
         return f"make or rebuild it from the files with: codeguard index PATH… --trust PATH --store {settings.store}"
     return "make one with: codeguard index PATH… --trust PATH"
-
-
-def _acquired(lock: FileLock) -> bool:
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return False
-    return True
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

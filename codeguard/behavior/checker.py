@@ -15,11 +15,11 @@ from codeguard.behavior.matching import Similarity
 from codeguard.behavior.profiles import Profile, observe
 from codeguard.behavior.references import Reference
 from codeguard.behavior.running import Runs, Steps, drive
+from codeguard.behavior.version import POLICY_VERSION
 from codeguard.errors import SandboxError
 from codeguard.models import CheckReport, Chunk, SourceFile, Verdict
 from codeguard.sandbox.model import Level
 
-POLICY_VERSION = "behavior/2"
 WINDOW = 64  # checks that run abreast
 MAX_PROFILES = 4_096
 MAX_PLANS = 512

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from codeguard.behavior import tomlspecs
 from codeguard.behavior.examples import Spec
 from codeguard.behavior.matching import Features, ReferenceIndex, Similarity, words
 from codeguard.behavior.modules import TrustedModules
 from codeguard.behavior.references import Reference, references_of
 from codeguard.behavior.source import read_module
+from codeguard.behavior.specfiles import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.surroundings import NO_MODULES
 from codeguard.behavior.testexamples import merged_examples, test_examples
+from codeguard.behavior.tomlspecs import parsed
 from codeguard.models import SourceFile
 
 
@@ -35,27 +35,30 @@ class SpecCoverage:
 
 @dataclass(frozen=True)
 class SpecLibrary:
-    """Specs and references, immutable; `with_trusted` gives a larger one.
-
-    `files` are the digests of the trusted files that the references are from.
-    """
+    """Specs and references, immutable; `with_trusted` gives a larger one."""
 
     specs: tuple[Spec, ...] = ()
     references: tuple[Reference, ...] = ()
     modules: TrustedModules = field(default=NO_MODULES, repr=False)
-    files: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, folders: Sequence[Path] = (), *, shipped: bool = True) -> SpecLibrary:
-        """Read hand-written specs: the user's own folders first, then those that come with codeguard.
+        """Read hand-written specs: those of the user's own folders, and those that come with codeguard.
 
-        Raises SpecError, one line, where a file is malformed. A function of
-        the user's own spec is not held to a shipped spec of the same name.
+        Raises SpecError, one line, where a folder or file cannot be read or is malformed.
         """
-        own = [spec for folder in folders for spec in tomlspecs.load_folder(Path(folder))]
-        taken = {words(name) for spec in own for name in (spec.name, *spec.aliases)}
-        rest = [spec for spec in tomlspecs.shipped() if words(spec.name) not in taken] if shipped else []
-        return cls(specs=(*own, *rest))
+        return cls.of(spec_files(folders), spec_files([SHIPPED] if shipped else []))
+
+    @classmethod
+    def of(cls, own: Iterable[SpecFile], shipped: Iterable[SpecFile]) -> SpecLibrary:
+        """Return the library of these files, the user's own first; SpecError where one is malformed.
+
+        A function of the user's own spec is not held to a shipped spec of the same name.
+        """
+        specs = [spec for file in own for spec in parsed(file)]
+        taken = {words(name) for spec in specs for name in (spec.name, *spec.aliases)}
+        rest = [spec for file in shipped for spec in parsed(file) if words(spec.name) not in taken]
+        return cls(specs=(*specs, *rest))
 
     def with_trusted(self, files: Iterable[SourceFile], tests: Iterable[SourceFile] = ()) -> SpecLibrary:
         """Return this library with what verified trusted text says of its own functions.
@@ -67,14 +70,7 @@ class SpecLibrary:
         modules = {file.path: read_module(file.text) for file in read if file.language == "python"}
         trusted = TrustedModules({**self.modules.modules, **modules})
         references = [reference for file in read for reference in references_of(file, trusted, tested)]
-        digests = (*self.files, *(file.sha256 for file in read))
-        return SpecLibrary(self.specs, (*self.references, *references), trusted, digests)
-
-    @cached_property
-    def digest(self) -> str:
-        """A digest that changes when an expectation changes."""
-        parts = sorted([*(spec.digest for spec in self.specs), *self.files])
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        return SpecLibrary(self.specs, (*self.references, *references), trusted)
 
     def coverage(self) -> SpecCoverage:
         """Count the trusted functions and those with examples."""

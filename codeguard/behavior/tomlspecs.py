@@ -1,4 +1,4 @@
-"""Hand-written specs: TOML files, shipped beside this module and in folders of the user's own."""
+"""Hand-written specs, as their TOML files say."""
 
 from __future__ import annotations
 
@@ -9,30 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.behavior.examples import Example, Expected, Raises, Returns, Spec
+from codeguard.behavior.specfiles import SpecFile
 from codeguard.errors import SpecError
 
-SHIPPED = Path(__file__).parent / "specs"
 SPEC_KEYS = frozenset({"name", "aliases", "summary", "case"})
 CASE_KEYS = frozenset({"args", "call", "kwargs", "expected", "expected_literal", "raises"})
 OUTCOME_KEYS = ("expected", "expected_literal", "raises")
 
 
-def load_folder(folder: Path) -> tuple[Spec, ...]:
-    """Return the specs of all `*.toml` files of a folder, in the order of their names.
-
-    Raises SpecError where the folder or a file cannot be read or is malformed.
-    """
-    if not folder.is_dir():
-        raise SpecError("no such folder of specs", got=str(folder), expected="a folder with *.toml files")
-    return tuple(spec for path in sorted(folder.glob("*.toml")) for spec in load_file(path))
-
-
-def load_file(path: Path) -> tuple[Spec, ...]:
+def parsed(file: SpecFile) -> tuple[Spec, ...]:
     """Return the specs of one TOML file; SpecError where it is malformed."""
+    path = file.path
     try:
-        text = path.read_text(encoding="utf-8")
+        text = file.data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
         document = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SpecError(f"cannot read the spec file {path}: {_one_line(error)}") from error
     unknown = set(document) - {"spec"}
     if unknown:
@@ -150,8 +141,3 @@ def _literal(text: object, where: str) -> object:
 
 def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())
-
-
-def shipped() -> Iterator[Spec]:
-    """Yield the specs that come with codeguard."""
-    yield from load_folder(SHIPPED)

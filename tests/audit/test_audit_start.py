@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from audit_helpers import CLEAN, FLAGGED, codeguard, write
+from audit_helpers import CLEAN, FLAGGED, GOOD, WRONG, codeguard, write
 
 HEAVY = (
     "chromadb", "onnxruntime", "tokenizers", "sklearn", "codeguard.embedding", "codeguard.store",
     "codeguard.perplexity", "codeguard.indexing", "codeguard.guard", "cryptography", "securesystemslib",
 )  # fmt: skip
-STATIC_ONLY = (*HEAVY, "codeguard.behavior", "codeguard.workspace")
+STATIC_ONLY = (*HEAVY, "codeguard.behavior", "codeguard.workspace", "sqlite3", "importlib.metadata")
+RUNS = (
+    "codeguard.behavior.checker",
+    "codeguard.behavior.library",
+    "codeguard.sandbox",
+    "doctest",
+    "filelock",
+)
 SHOW = "import sys; from codeguard.cli import main; sys.argv = ['codeguard', *sys.argv[1:]]\n"
 SHOW += "try: main()\nexcept SystemExit: pass\nprint('LOADED', *sorted(sys.modules))"
 
 
-def loaded(*words: str, cwd: Path) -> set[str]:
+def loaded(*words: str, cwd: Path, state: Path | None = None) -> set[str]:
+    kept = {} if state is None else {"XDG_STATE_HOME": str(state), "XDG_CONFIG_HOME": str(state)}
     done = subprocess.run(
         [sys.executable, "-P", "-c", SHOW, *words],
         cwd=cwd,
+        env={**os.environ, **kept},
         capture_output=True,
         text=True,
         check=True,
@@ -44,6 +54,15 @@ def loaded(*words: str, cwd: Path) -> set[str]:
 def test_nothing_heavy_is_loaded(project: Path, words: tuple[str, ...], never: tuple[str, ...]) -> None:
     write(project, {"m.py": CLEAN, "ours/n.py": CLEAN})
     assert loaded(*words, cwd=project) & set(never) == set()
+
+
+def test_what_runs_code_is_loaded_only_where_evidence_is_missing(project: Path, tmp_path: Path) -> None:
+    write(project, {"m.py": WRONG, "ours/n.py": GOOD})
+    words = ("audit", "m.py", "--trust", "ours")
+    first = loaded(*words, cwd=project, state=tmp_path)
+    again = loaded(*words, cwd=project, state=tmp_path)
+    assert first >= set(RUNS)
+    assert again & {*RUNS, *HEAVY} == set()
 
 
 SPREAD = """

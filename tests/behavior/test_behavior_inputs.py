@@ -11,7 +11,8 @@ import pytest
 from codeguard.behavior.domain import learn_domain
 from codeguard.behavior.generate import generate
 from codeguard.behavior.mutatetext import numbers_inside
-from codeguard.behavior.tomlspecs import load_file
+from codeguard.behavior.specfiles import spec_files
+from codeguard.behavior.tomlspecs import parsed
 from codeguard.models import CheckReport, Verdict
 
 Check = Callable[..., CheckReport]
@@ -186,8 +187,8 @@ def test_a_spec_says_where_its_cases_stand(tmp_path: Path) -> None:
         '[[spec]]\nname = "f"\n  [[spec.case]]\n  args = [1]\n  expected = 2\n\n'
         '[[spec]]\nname = "g"\n  [[spec.case]]\n  args = [1]\n  expected = 2\n'
     )
-    specs = load_file(path)
+    specs = parsed(*spec_files([tmp_path]))
     assert [spec.origin for spec in specs] == ["spec f (own.toml:1)", "spec g (own.toml:7)"]
     assert [spec.cases[0].origin for spec in specs] == ["spec f (own.toml:3)", "spec g (own.toml:9)"]
     path.write_text('[[spec]]\nname = "f"\ncase = [{ args = [1], expected = 2 }]\n')
-    assert load_file(path)[0].origin == "spec f (own.toml)"
+    assert parsed(*spec_files([tmp_path]))[0].origin == "spec f (own.toml)"
