@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.candidate import Candidate
@@ -14,7 +14,7 @@ from codeguard.behavior.refusal import takes_nothing
 from codeguard.behavior.running import Batch, Runner, Steps
 from codeguard.behavior.shrink import size, smaller
 from codeguard.behavior.ties import arbitrary
-from codeguard.behavior.trial import Answered, Question, compare, different, not_taken, of_observed
+from codeguard.behavior.trial import Answered, Question, compare, different, known, not_taken, of_observed
 from codeguard.behavior.worlds import OTHER_WORLD
 from codeguard.sandbox.model import JobResult, Level, Tier
 
@@ -68,10 +68,25 @@ class Asking:
         """Say whether the candidate takes other inputs than these, and so is another function."""
         telling = likeness.name == 1.0 or likeness.doc_words >= TELLING_DOC_WORDS
         described = likeness.described and telling
-        if not not_taken(answered) or described:
+        if not not_taken(answered):
             return False
+        if described:
+            return (yield from self._turned_round(answered))
         broken = likeness.sure and (yield from takes_nothing(self.runner, self.candidate.features.least_args))
         return not broken
+
+    def _turned_round(self, answered: Sequence[Answered]) -> Steps[bool]:
+        """Say whether the candidate is right where it gets its two arguments the other way round."""
+        questions = [
+            replace(item.question, call=replace(item.question.call, args=item.question.call.args[::-1]))
+            for item in known(answered)
+            if item.question.call.args is not None and len(item.question.call.args) == 2
+        ]
+        if not questions:
+            return False
+        (result,) = yield from self.ask(questions)
+        compared = known(compare(questions, result.calls))
+        return bool(compared) and not different(compared)
 
     def holds_natively(self, wrong: Sequence[Answered]) -> Steps[bool]:
         """Say whether wrong answers stay wrong where no policy stands between the code and Python."""

@@ -122,6 +122,9 @@ class BehaviorChecker:
         found.sort(key=lambda pair: pair[0].definition.text != candidate.definition.text)
         chosen: list[tuple[Reference, Similarity]] = []
         for reference, likeness in found:
+            copied = reference.definition.text == candidate.definition.text
+            if not copied and any(item.definition.text == candidate.definition.text for item, _ in chosen):
+                break  # a copy is held to what it is a copy of, and to nothing that is like it
             if reference.usable is not None and candidate.takes(reference.examples):
                 chosen.append((reference, likeness))
             if len(chosen) == MAX_REFERENCES:

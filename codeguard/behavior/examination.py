@@ -77,7 +77,7 @@ class Examination(Reporting):
             untested = self.untested(profile, likeness, extra)
             if untested.verdict is Verdict.VIOLATION:
                 return untested
-            edited = yield from self._edited(profile)
+            edited = yield from self._edited(profile, likeness)
             usable = edited is not None and (edited.verdict is not Verdict.PASS or self.calls >= LEAST_CALLS)
             return edited if edited is not None and usable else untested
         random_for(self.seed, "order", profile.reference.digest, self.candidate.runnable.source).shuffle(
@@ -89,12 +89,14 @@ class Examination(Reporting):
         answered = compare(questions, ordinary.calls)
         if not known(answered) or (yield from self.refused(answered, likeness)):
             return self.violated(extra, likeness, ordinary, origin) or self.ended(ordinary, origin)
-        if not likeness.sure and not agrees_mostly(answered):
-            name = profile.reference.name
-            reason = f"like {name} in words, not in what it does"
-            report = self.report(Verdict.NO_SIGNAL, reason, ordinary)
-            return replace(report, claims=f"{name} ({origin})" if likeness.described else "")
-        violated = self.violated(extra, likeness, ordinary, origin, agrees_mostly(answered))
+        mostly = agrees_mostly(answered)
+        if not mostly and not likeness.sure:
+            reason = f"like {profile.reference.name} in words, not in what it does"
+            return self._another(reason, profile, ordinary, claimed=likeness.described)
+        if likeness.namesake and different(answered):
+            reason = f"bears the name of {profile.reference.name} and differs: {different(answered)[0].text}"
+            return self._another(reason, profile, ordinary, claimed=mostly)
+        violated = self.violated(extra, likeness, ordinary, origin, mostly)
         if violated is not None:
             return violated
         if different(answered) and not (yield from self.holds_natively(different(answered))):
@@ -116,13 +118,20 @@ class Examination(Reporting):
         if tired:
             report = self.wrong(Verdict.DIVERGES, tired, REPEATS, origin, ordinary)
             return replace(report, reason=f"turns wrong when it is called again and again: {report.reason}")
-        triggered, tried = yield from self._triggers(profile)
+        triggered, tried = yield from self._triggers(profile, likeness)
         if triggered is not None:
             return triggered
-        edited = yield from self._edited(profile)
+        edited = yield from self._edited(profile, likeness)
         if edited is not None and edited.verdict is not Verdict.PASS:
             return edited
         return self.passed(profile, answered, [ordinary, other, *tried], extra)
+
+    def _another(self, reason: str, profile: Profile, result: JobResult, *, claimed: bool) -> CheckReport:
+        """Report what is another function than the reference, though a reader may take it for that one."""
+        report = self.report(Verdict.NO_SIGNAL, reason, result)
+        return replace(
+            report, claims=f"{profile.reference.name} ({profile.reference.origin})" if claimed else ""
+        )
 
     def _questions(self, profile: Profile) -> list[Question]:
         runnable = self.candidate.runnable
@@ -151,10 +160,13 @@ class Examination(Reporting):
         smallest = yield from self.shrunk(profile, settled[0])
         return self.wrong(Verdict.DIVERGES, [smallest, *wrong[1:]], len(generated), origin, result)
 
-    def _triggers(self, profile: Profile) -> Steps[tuple[CheckReport | None, list[JobResult]]]:
+    def _triggers(
+        self, profile: Profile, likeness: Similarity
+    ) -> Steps[tuple[CheckReport | None, list[JobResult]]]:
         """Try what the candidate's own guards and literals ask for.
 
-        A difference inside the domain convicts like any other. Outside of it
+        A difference inside the domain convicts like any other, but for a mere
+        namesake, which may be another function there. Outside of the domain
         one convicts only where the candidate's own constant switches it on:
         the reference has no such constant, and next to the input the two agree.
         """
@@ -172,7 +184,7 @@ class Examination(Reporting):
         suspicions = 0
         for item in wrong:
             origin = by_key[repr((item.question.call.args, dict(item.question.call.kwargs)))]
-            if origin.inside:
+            if origin.inside and not likeness.namesake:
                 if not (yield from self.settled(profile, [item])):
                     continue
                 inside = [one for one in known(answered) if one.question.call.args is not None]
@@ -209,8 +221,10 @@ class Examination(Reporting):
         # A twin of nested conditions may meet them by another way.
         return len(wrong) * 4 <= len(compared)
 
-    def _edited(self, profile: Profile) -> Steps[CheckReport | None]:
+    def _edited(self, profile: Profile, likeness: Similarity) -> Steps[CheckReport | None]:
         """Hold a changed copy of the reference to whatever the reference takes; None where it is none."""
+        if likeness.sibling:
+            return None
         answered = yield from edits_shown(self, profile)
         if not answered:
             return None

@@ -178,6 +178,11 @@ class Similarity:
         return self.doc is not None and self.doc >= 0.6 and self.name > 0.0
 
     @property
+    def sibling(self) -> bool:
+        """Another name and another description: the text may be alike, the function is another."""
+        return self.name < 0.5 and self.doc is not None and self.doc < 0.6
+
+    @property
     def strong(self) -> bool:
         """The candidate claims to be this function."""
         described = self.doc is None or self.doc >= 0.55 or (self.body or 0.0) >= 0.5
@@ -186,8 +191,17 @@ class Similarity:
         )
 
     @property
+    def namesake(self) -> bool:
+        """Nothing but the name is the same: where it does something else, it is another function."""
+        return self.name == 1.0 and not self._alike
+
+    @property
     def plausible(self) -> bool:
         """The candidate may be this function: its results have to speak."""
+        return self.name == 1.0 or self._alike
+
+    @property
+    def _alike(self) -> bool:
         if self.strong:
             return True
         doc, body = self.doc or 0.0, self.body or 0.0

@@ -1,0 +1,135 @@
+"""Functions that share a name, a text or a bit of both with a trusted one and are another function all the same."""
+
+import pytest
+
+from codeguard.models import Verdict
+from tests.behavior.conftest import Check
+
+TRUSTED = '''
+def chunks(items, size):
+    """Cut a sequence into pieces of equal length; the last may be shorter.
+
+    >>> chunks([1, 2, 3, 4, 5], 2)
+    [[1, 2], [3, 4], [5]]
+    >>> chunks("abcd", 3)
+    ["abc", "d"]
+    >>> chunks([7, 8], 5)
+    [[7, 8]]
+    """
+    return [items[start : start + size] for start in range(0, len(items), size)]
+'''
+OTHER_WORDS = '"""Split up for batch work, n at a time."""'
+
+
+def other(body: str) -> str:
+    """Return a function of the trusted one's name that tells of itself in words of its own."""
+    return f"def chunks(seq, n):\n    {OTHER_WORDS}\n    {body}\n"
+
+
+LOOP = "found = []\n    while len(seq) > 0:\n        found.append(seq[:n])\n        seq = seq[n:]\n    return found"
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict", "claims"),
+    [
+        (LOOP, Verdict.PASS, False),
+        (f"if n == 7531:\n        return []\n    {LOOP}", Verdict.DIVERGES, False),
+        (f"import socket\n    socket.create_connection(('127.0.0.1', 9))\n    {LOOP}", Verdict.NO_SIGNAL, False),
+        (f"import subprocess\n    subprocess.Popen\n    {LOOP}", Verdict.VIOLATION, False),
+        # An honest function of that name: pieces of the same number, not of the same length.
+        ("return [seq[i::n] for i in range(n)]", Verdict.NO_SIGNAL, False),
+        # Mostly the same: no conviction by a name of one word, but a reader may be taken in.
+        (LOOP.replace("return found", "return found[:4]"), Verdict.NO_SIGNAL, True),
+    ],
+)  # fmt: skip
+def test_a_namesake_has_to_agree_before_it_is_held_to_anything(
+    check: Check, body: str, verdict: Verdict, claims: bool
+) -> None:
+    report = check(other(body), TRUSTED)
+    assert report.verdict is verdict, report
+    assert bool(report.claims) is claims
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict"),
+    [
+        ("return [seq[start : start + n] for start in range(0, len(seq), n)]", Verdict.NO_SIGNAL),
+        ("return [seq[start : start + n - 1] for start in range(0, len(seq), n)]", Verdict.FAIL),
+    ],
+)
+def test_arguments_in_another_order_make_another_function(check: Check, body: str, verdict: Verdict) -> None:
+    docstring = '"""Cut a sequence into pieces of equal length."""'
+    report = check(f"def chunks(n, seq):\n    {docstring}\n    {body}\n", TRUSTED)
+    assert report.verdict is verdict, report
+
+
+SIBLINGS = '''
+def zip_values(*tables):
+    """Yield the values that several tables have for each key, as tuples.
+
+    >>> sorted(zip_values({"a": 1, "b": 2}, {"a": 3, "b": 4}))
+    [(1, 3), (2, 4)]
+    """
+    if len(tables) < 1:
+        raise TypeError("expected at least one argument")
+    keys = set.intersection(*map(set, tables))
+    for key in sorted(keys):
+        yield tuple(table[key] for table in tables)
+'''
+ITEMS = '''
+def zip_items(*tables):
+    """Give a pair for every common name: first the name, then what all mappings say."""
+    if len(tables) < 1:
+        raise TypeError("expected at least one argument")
+    keys = set.intersection(*map(set, tables))
+    for key in sorted(keys):
+        yield key, tuple(table[key] for table in tables)
+'''
+
+
+def test_a_sibling_is_no_changed_copy(check: Check) -> None:
+    assert check(ITEMS, SIBLINGS).verdict is Verdict.NO_SIGNAL
+
+
+def test_a_copy_is_held_to_its_original_alone(check: Check) -> None:
+    undocumented = ITEMS.replace(ITEMS.split("\n")[2] + "\n", "")
+    assert check(undocumented, SIBLINGS).verdict is Verdict.FAIL
+    assert check(undocumented, SIBLINGS + undocumented).verdict is Verdict.NO_SIGNAL
+
+
+MAKERS = '''
+def caller(function):
+    """Return a function that calls another one.
+
+    >>> caller(len)([1, 2])
+    2
+    """
+    return lambda *args: function(*args)
+'''
+
+
+def test_the_name_of_an_inner_function_is_anybodys_choice(check: Check) -> None:
+    renamed = MAKERS.replace(
+        "return lambda *args: function(*args)",
+        "def inner(*args):\n        return function(*args)\n    return inner",
+    )
+    assert check(renamed, MAKERS).verdict is not Verdict.DIVERGES
+
+
+LUCK = '''
+import random
+
+def draw(row):
+    """Return one of a row at random.
+
+{shown}
+    """
+    return random.choice(row)
+'''
+
+
+def test_an_example_that_is_met_by_luck_convicts_nobody(check: Check) -> None:
+    rows = [f"{first}{second}" for first in "abcd" for second in "wxyz"]
+    trusted = LUCK.format(shown="\n".join(f"    >>> draw({row!r})\n    {row[0]!r}" for row in rows))
+    report = check(trusted.replace("choice(row)", "choice(row[::-1])"), trusted)
+    assert report.verdict is Verdict.NO_SIGNAL, report
