@@ -23,6 +23,7 @@ from codeguard.signals.services import services_for
 from codeguard.weights import Weights
 
 KEPT_FILES = 2_000  # in memory
+NOT_FULLY_READ = ("audit", "not-fully-read")  # as the audit calls it
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]  # by chunk: what was seen in it
 
 
@@ -116,7 +117,11 @@ class StaticEvidence:
         return chunks if isinstance(chunks, dict) else None
 
     def look(self, file: SourceFile) -> tuple[Rows, bool]:
-        """Return what the signals see in a file, and whether one failed: that is not to be kept."""
+        """Return what the signals see in a file, and whether one failed: that is not to be kept.
+
+        Where a bound ended the search, that is evidence about every chunk of
+        the file: what was not seen is no sign of innocence.
+        """
         rows: dict[str, list[dict[str, Any]]] = {}
         view = Reading(file)
         failed = False
@@ -127,6 +132,9 @@ class StaticEvidence:
                 failed = True
                 seen = [(chunk, _failure(signal, error)) for chunk in file.chunks]
             for chunk, row in seen:
+                rows.setdefault(_chunk_key(chunk), []).append(row)
+        for row in _not_fully_read(view):
+            for chunk in file.chunks:
                 rows.setdefault(_chunk_key(chunk), []).append(row)
         return rows, failed
 
@@ -163,7 +171,8 @@ class StaticEvidence:
 
     @functools.cached_property
     def _severities(self) -> dict[tuple[str, str], Severity]:
-        return {(item.name, rule.id): rule.severity for item in self._signals for rule in item.rules}
+        known = {(item.name, rule.id): rule.severity for item in self._signals for rule in item.rules}
+        return {**known, NOT_FULLY_READ: Severity.MEDIUM}
 
 
 def signals_version(file_signals: Sequence[FileSignal]) -> str:
@@ -215,6 +224,23 @@ def _seen(signal: FileSignal, view: Reading, context: Context) -> list[tuple[Chu
         worse = first if first["severity"] > known["severity"] else known
         rows[key] = (chunk, {**worse, "count": known["count"] + 1})
     return list(rows.values())
+
+
+def _not_fully_read(view: Reading) -> Iterator[dict[str, Any]]:
+    limits = view.unread.limits
+    if limits:
+        signal, rule = NOT_FULLY_READ
+        where = f" (line {limits[0].line})" if limits[0].line else ""
+        more = f", and {len(limits) - 1} more bounds" if len(limits) > 1 else ""
+        yield {
+            "signal": signal,
+            "rule": rule,
+            "severity": int(Severity.MEDIUM),
+            "confidence": int(Confidence.LOW),
+            "reason": f"not all of the file was looked at: {limits[0].what}{where}{more}",
+            "line": limits[0].line,
+            "count": len(limits),
+        }
 
 
 def _failure(signal: FileSignal, error: Exception) -> dict[str, Any]:

@@ -136,6 +136,9 @@ DEFAULTS: Mapping[str, Weight] = {
         ),
         COMMON,
     ),
+    "audit.not-fully-read": Weight(
+        0.5, "padded until the detectors ran out, or made by a generator: not cleared, not accused"
+    ),
     "safety_claims.false-claim": Weight(1.0, "says it is safe where it is not: keeps readers from looking"),
 }
 

@@ -12,7 +12,6 @@ from codeguard.signals import Sighting
 SYNTAX = "syntax"
 NOT_FULLY_READ = "not-fully-read"
 SHOWN = 5  # stretches of lines in one reason
-_GAVE_UP = re.compile(r"gave up on it")  # the chunker's own words; a test holds that they are
 _SHEBANG = re.compile(r"#![^\r\n]*(?:python|pypy)", re.IGNORECASE)
 _NEARLY_PYTHON = (".pyx", ".pxd", ".pxi")
 _NOTEBOOK = re.compile(r'"cell_type"\s*:\s*"code"')
@@ -47,9 +46,6 @@ def syntax(reading: Reading) -> Iterator[Sighting]:
 
 def bounds(reading: Reading) -> Iterator[Sighting]:
     """Yield every bound that a reader or a signal has met; to be asked when all of them are done."""
-    for note in reading.file.notes:
-        if _GAVE_UP.search(note):
-            yield Sighting(NOT_FULLY_READ, 0, 0, f"{note}: what its functions do could not be told apart")
     if is_notebook(reading.file):
         yield from _foreign_cells(reading)
     starts = reading.line_starts

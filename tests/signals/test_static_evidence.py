@@ -168,6 +168,47 @@ def test_a_signal_that_fails_is_evidence_about_every_chunk_and_is_not_kept(
         assert StaticEvidence(weights, catalog=catalog, file_signals=[Marker()]).prepare([file]) == 1
 
 
+_FLOW = (
+    "import os\n\n\ndef run(request):\n    a = request.args['a']\n{padding}    os.system(request.args['c'])\n"
+)
+PADDED = {
+    "steps of data flow": _FLOW.format(padding="".join(f"    b{n} = a\n" for n in range(3_000))),
+    "names in a chain": "import os\na0 = os.system\n"
+    + "".join(f"a{n} = a{n - 1}\n" for n in range(1, 60))
+    + "\n\ndef run(c):\n    a59(c)\n",
+    "the parser": _FLOW.format(padding="") + "/*\n" * 5_000,
+}
+
+
+@pytest.mark.parametrize("text", PADDED.values(), ids=PADDED)
+def test_a_file_that_the_detectors_ran_out_on_is_not_taken_for_clean(text: str) -> None:
+    padded, plain = chunk_file("m.py", text.encode()), chunk_file("n.py", b"def run(c):\n    return c\n")
+    static = StaticEvidence(Weights())
+    told = [evidence_of(static, file).get("run", []) for file in (padded, plain)]
+    (item,) = [item for item in told[0] if item.id == "not-fully-read"]
+    assert (item.signal, item.convicts, item.penalty) == ("audit", False, 0.5)
+    assert item.reason.startswith("not all of the file was looked at: ")
+    assert sum(item.penalty for item in told[0]) > sum(item.penalty for item in told[1])
+
+
+def test_what_a_padded_file_costs_is_a_weight_and_trusted_text_costs_nothing() -> None:
+    file = chunk_file("m.py", PADDED["names in a chain"].encode())
+    for weights, penalty in ((Weights(), 0.5), (Weights({"audit.not-fully-read": 2.0}), 2.0)):
+        static = StaticEvidence(weights)
+        found = [item for chunk in file.chunks for item in static(chunk, file, Trust.UNLISTED)]
+        costs = [item.penalty for item in found if item.id == "not-fully-read"]
+        assert costs == [penalty] * len(file.chunks)
+    assert not evidence_of(StaticEvidence(Weights()), file, Trust.TRUSTED)
+
+
+def test_a_padded_file_explains_itself_in_the_ranking() -> None:
+    file = chunk_file("m.py", PADDED["names in a chain"].encode())
+    manager = DefenseManager(DefenseConfig(), services={"static": StaticEvidence(Weights())}, signals=[])
+    (chunk,) = [chunk for chunk in file.chunks if chunk.symbol == "run"]
+    found = manager.evidence(Subject(chunk, file, Trust.UNLISTED))
+    assert "not all of the file was looked at" in "".join(item.reason for item in found)
+
+
 def test_a_signal_gets_the_trusted_files_where_there_are_some(file: SourceFile) -> None:
     weights = Weights({"needy.mark": 1.0})
     assert not evidence_of(StaticEvidence(weights, file_signals=[Needy()]), file)
