@@ -11,6 +11,7 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
+from typing import Any
 
 from codeguard.chunking import chunk_file
 from codeguard.chunking.assembling import assembled, read_file_text
@@ -49,7 +50,8 @@ def chunked(executor: Executor, files: Iterable[File]) -> Iterator[SourceFile | 
 def chunk_task(payload: bytes) -> bytes:
     """Find where the files of a payload are to be cut; null for one that cannot be read."""
     head, _, body = payload.partition(b"\n")
-    found, start = [], 0
+    found: list[list[Any] | None] = []
+    start = 0
     for name, size in json.loads(head):
         try:
             found.append(cuts_values(cuts_of(read_file_text(name, body[start : start + size]))))

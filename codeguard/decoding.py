@@ -149,7 +149,8 @@ def byte_offsets(data: bytes, decoded: DecodedText, characters: Sequence[int]) -
 def _decode(data: bytes, encoding: str, mark_bytes: int) -> DecodedText | None:
     try:
         text = data[mark_bytes:].decode(encoding)
-        text.encode("utf-8")  # lone surrogates are no text, and some codecs let them pass
+        if encoding != "utf-8":
+            text.encode("utf-8")  # lone surrogates are no text, and some codecs let them pass
     except (UnicodeDecodeError, UnicodeEncodeError):
         return None
     return DecodedText(text, encoding, mark_bytes)

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from codeguard.chunking.cutting import Cuts
 from codeguard.chunking.tiling import Piece, lines_of
@@ -37,7 +37,8 @@ def read_file_text(name: str, data: bytes) -> FileText:
         CorpusError: the file declares an encoding that is not a plain character set.
     """
     decoded = read_text(data, name)
-    utf8 = decoded.text.encode()
+    plain = decoded.encoding == "utf-8" and not decoded.mark_bytes
+    utf8 = data if plain else decoded.text.encode()
     return FileText(name, data, decoded, utf8, _parseable(utf8))
 
 
@@ -66,35 +67,38 @@ def assembled(text: FileText, cuts: Cuts) -> SourceFile:
 
 
 def _chunks(text: FileText, cuts: Cuts) -> tuple[Chunk, ...]:
-    placed = [(piece, part.language, part.cut.imports) for part in cuts.parts for piece in part.cut.pieces]
-    raw = _tiles(text.utf8, [piece for piece, _, _ in placed])
+    pieces = [piece for part in cuts.parts for piece in part.cut.pieces]
+    raw = _tiles(text.utf8, pieces)
     texts = [part.decode() for part in raw]
+    spans = zip(lines_of(text.source, pieces), pairwise(_offsets(text, texts)), strict=True)
+    filled = zip(spans, texts, raw, strict=True)
+    found: list[Chunk] = []
+    for part in cuts.parts:
+        imports, language, name = part.cut.imports, part.language, text.name
+        # A function found in prose is Python; what is around it is not.
+        of_code = "python" if language in _PROSES else language
+        for _, _, kind, symbol in part.cut.pieces:
+            (lines, places), content, utf8 = next(filled)
+            span, digest = Span(*lines, *places), hashlib.sha256(utf8).hexdigest()
+            of = language if kind is ChunkKind.LINES else of_code
+            found.append(Chunk(name, symbol, kind, span, content, digest, of, imports))
+    return tuple(found)
+
+
+def _offsets(text: FileText, texts: Sequence[str]) -> list[int]:
+    """Return where in the file's bytes each chunk begins, and the file's end."""
     offsets = byte_offsets(text.data, text.decoded, list(accumulate(map(len, texts), initial=0)))
     offsets[-1] = len(text.data)  # also where a byte order mark is all there is
-    lines = lines_of(text.source, [piece for piece, _, _ in placed])
-    return tuple(
-        Chunk(
-            path=text.name,
-            symbol=piece.symbol,
-            kind=piece.kind,
-            span=Span(*lines[index], offsets[index], offsets[index + 1]),
-            text=texts[index],
-            sha256=hashlib.sha256(raw[index]).hexdigest(),
-            # A function found in prose is Python; what is around it is not.
-            language="python" if language in _PROSES and piece.kind is not ChunkKind.LINES else language,
-            imports=imports,
-        )
-        for index, (piece, language, imports) in enumerate(placed)
-    )
+    return offsets
 
 
 def _tiles(utf8: bytes, pieces: Sequence[Piece]) -> list[bytes]:
     """Return the bytes of each piece; ValueError where the pieces leave something out or hold something twice."""
     position = 0
-    for piece in pieces:
-        if piece.start != position or piece.end < position:
-            raise ValueError(f"a piece begins at byte {piece.start}, the one before it ends at {position}")
-        position = piece.end
+    for start, end, _, _ in pieces:
+        if start != position or end < start:
+            raise ValueError(f"a piece of bytes {start} to {end} follows one that ends at {position}")
+        position = end
     if position != len(utf8):
         raise ValueError(f"the pieces end at byte {position}, the text at {len(utf8)}")
-    return [utf8[piece.start : piece.end] for piece in pieces]
+    return [utf8[start:end] for start, end, _, _ in pieces]

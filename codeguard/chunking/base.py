@@ -11,6 +11,8 @@ from tree_sitter import Node
 
 from codeguard.models import ChunkKind
 
+ERROR = "ERROR"  # the type of the nodes in which tree-sitter puts what it could not parse
+
 
 class Role(Enum):
     """What a syntax node is to the chunker."""
@@ -24,10 +26,13 @@ class Role(Enum):
 
 
 class Found(NamedTuple):
-    """What a grammar says of a node: its role, its name, and the node to look into (a class's own)."""
+    """What a grammar says of a node: its role, its name, and the node to look into (a class's own).
+
+    Without a name it has that of the node to look into.
+    """
 
     role: Role
-    name: str = ""
+    name: str | None = ""
     inside: Node | None = None
 
 
@@ -83,6 +88,14 @@ class Grammar:
     examined: frozenset[str] | None = None
     recover: Callable[[bytes], Outline] | None = None
     isolated: bool = True
+    telling: frozenset[str] | None = field(init=False)
+    """The node types that may mean something to the chunker, None for all."""
+
+    def __post_init__(self) -> None:
+        """Work out what follows from the rest."""
+        known = self.roles.keys() | self.leading | {ERROR}
+        telling = None if self.examined is None else self.examined | known
+        object.__setattr__(self, "telling", telling)
 
 
 @dataclass(frozen=True, slots=True)

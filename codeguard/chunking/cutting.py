@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -69,31 +70,29 @@ def cut_by_grammar(text: bytes, grammar: Grammar, max_chars: int) -> Cut:
 def cut_prose(text: bytes, max_chars: int) -> Cut:
     """Cut a text by the Python functions that stand in it, and by lines."""
     outline = outline_by_indentation(text)
-    pieces: list[Piece] = []
-    for piece in tile(text, outline.marks, (b"#",), ChunkKind.LINES):
-        pieces.extend(split(text, piece, max_chars, lambda start, end, least: ()))
+    tiles = tile(text, outline.marks, (b"#",), ChunkKind.LINES)
     imports, note = _bounded(outline)
-    return Cut(tuple(pieces), imports, note=note)
+    return Cut(split(text, tiles, max_chars, _nowhere), imports, note=note)
 
 
 def by_lines(text: bytes, max_chars: int, note: str = "") -> Cut:
     """Cut a text at its lines."""
-    whole = Piece(0, len(text), ChunkKind.LINES, "")
-    pieces = split(text, whole, max_chars, lambda start, end, least: ()) if text else []
-    return Cut(tuple(pieces), gave_up=True, note=note)
+    whole = [Piece(0, len(text), ChunkKind.LINES, "")] if text else []
+    return Cut(split(text, whole, max_chars, _nowhere), gave_up=True, note=note)
+
+
+def _nowhere(start: int, end: int, least: int) -> list[tuple[int, int]]:
+    return []
 
 
 def _cut(text: bytes, outline: Outline, grammar: Grammar, root: Node | None, max_chars: int) -> Cut:
-    def starts(start: int, end: int, least: int) -> list[tuple[int, int]]:
-        return [] if root is None else statement_starts(root, grammar, start, end, least)
-
-    pieces: list[Piece] = []
-    for piece in tile(text, outline.marks, grammar.comment, ChunkKind.MODULE):
-        pieces.extend(split(text, piece, max_chars, starts))
+    starts = _nowhere if root is None else partial(statement_starts, root, grammar)
+    tiles = tile(text, outline.marks, grammar.comment, ChunkKind.MODULE)
     imports, note = _bounded(outline)
     if root is None:
         note = f"functions found by indentation: the {grammar.name} parser gave up on it"
-    return Cut(tuple(pieces), imports, broken=root is None or root.has_error, note=note)
+    broken = root is None or root.has_error
+    return Cut(split(text, tiles, max_chars, starts), imports, broken=broken, note=note)
 
 
 def _bounded(outline: Outline) -> tuple[tuple[str, ...], str]:

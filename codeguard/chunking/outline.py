@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from codeguard.chunking.base import Found, Grammar, Mark, Outline, Role
+from codeguard.chunking.base import ERROR, Found, Grammar, Mark, Outline, Role
 from codeguard.models import ChunkKind
 
 MAX_NESTING = 64  # of classes and namespaces; deeper ones stay in the outer one
@@ -19,44 +19,59 @@ _SPACE = re.compile(r"\s+")
 
 @dataclass(slots=True)
 class _Level:
-    """What is left to visit at one depth, the names around it, and whether a class is the innermost of them."""
+    """What is left to visit at one depth, the name around it, and whether a class is the innermost around."""
 
     nodes: Iterator[Node]
-    scope: tuple[str, ...]
-    in_class: bool
+    scope: str = ""
+    depth: int = 0  # how many names the scope holds
+    in_class: bool = False
     leading: int | None = None  # where the decorations directly before the next node begin
+
+    def named(self, name: str) -> str:
+        """Return the qualified name of what is called so here."""
+        if not name.isidentifier():
+            name = _SPACE.sub(" ", name)
+        return f"{self.scope}.{name[:MAX_NAME]}" if name and self.scope else name[:MAX_NAME] or self.scope
 
 
 def outline_of(root: Node, grammar: Grammar, source: bytes) -> Outline:
     """Return what the tree of `source` holds; marks do not overlap except by nesting, outer ones first."""
     marks: list[Mark] = []
     imports: list[str] = []
-    telling = _telling_types(grammar)
-    stack = [_Level(iter(root.children), (), False)]
+    telling, leading = grammar.telling, grammar.leading
+    stack = [_Level(iter(root.children))]
     while stack:
         level = stack[-1]
         for node in level.nodes:
             kind = node.type
-            if level.leading is None and telling is not None and kind not in telling:
+            if level.leading is None:
+                if telling is not None and kind not in telling:
+                    continue
+                start = node.start_byte
+            else:
+                start = level.leading
+            if kind in leading:
+                level.leading = start
                 continue
-            if kind in grammar.leading:
-                level.leading = node.start_byte if level.leading is None else level.leading
-                continue
-            start = node.start_byte if level.leading is None else level.leading
-            if not node.is_extra:
+            if level.leading is not None and not node.is_extra:
                 level.leading = None
-            found = _role(node, kind, grammar, source)
+            found = _role(node, kind, grammar)
             if found is None:
                 continue
-            if found.role is Role.IMPORT:
+            role, name, inside = found
+            if role is Role.IMPORT:
                 if not level.in_class:
                     imports.append(_text(node, source).strip())
                 continue
-            names = _names(level.scope, found.name)
-            becomes = _chunk_kind(found.role, level)
-            if becomes is not None:
-                marks.append(Mark(start, node.end_byte, becomes, ".".join(names)))
-            below = _level_below(level, found, node, names)
+            if name is None:
+                name = _name(inside or node, source)
+            if role is Role.FUNCTION or role is Role.METHOD:
+                becomes = ChunkKind.METHOD if level.in_class or role is Role.METHOD else ChunkKind.FUNCTION
+                marks.append(Mark(start, node.end_byte, becomes, level.named(name)))
+                continue
+            if role is Role.CLASS and level.depth < MAX_NESTING:
+                marks.append(Mark(start, node.end_byte, ChunkKind.CLASS, level.named(name)))
+            below = _level_below(level, role, name, inside or node)
             if below is not None:
                 stack.append(below)
                 break
@@ -65,36 +80,19 @@ def outline_of(root: Node, grammar: Grammar, source: bytes) -> Outline:
     return Outline(tuple(marks), tuple(imports))
 
 
-def _telling_types(grammar: Grammar) -> frozenset[str] | None:
-    """Return the node types that may mean something to the chunker, None for all."""
-    if grammar.examined is None:
-        return None
-    return grammar.examined | grammar.roles.keys() | grammar.leading | {"ERROR"}
-
-
-def _names(scope: tuple[str, ...], name: str) -> tuple[str, ...]:
-    name = (name if name.isidentifier() else _SPACE.sub(" ", name))[:MAX_NAME]
-    return (*scope, name) if name else scope
-
-
-def _chunk_kind(role: Role, level: _Level) -> ChunkKind | None:
-    if role is Role.FUNCTION or role is Role.METHOD:
-        return ChunkKind.METHOD if level.in_class or role is Role.METHOD else ChunkKind.FUNCTION
-    return ChunkKind.CLASS if role is Role.CLASS and len(level.scope) < MAX_NESTING else None
-
-
-def _level_below(level: _Level, found: Found, node: Node, names: tuple[str, ...]) -> _Level | None:
-    """Return what is to be visited inside a node, None where nothing is."""
-    role = found.role
-    if role is Role.FUNCTION or role is Role.METHOD:
-        return None
-    inside = found.inside or node
+def _level_below(level: _Level, role: Role, name: str, inside: Node) -> _Level | None:
+    """Return what is to be visited inside a node that is no function, None where nothing is."""
     if role is Role.SCOPE:
-        return _Level(iter(inside.children), level.scope, level.in_class)
-    if len(level.scope) >= MAX_NESTING:
+        return _Level(iter(inside.children), level.scope, level.depth, level.in_class)
+    if level.depth >= MAX_NESTING:
         return None
     body = inside.child_by_field_name("body") or inside
-    return _Level(iter(body.children), names, role is Role.CLASS)
+    return _Level(iter(body.children), level.named(name), level.depth + bool(name), role is Role.CLASS)
+
+
+def _name(node: Node, source: bytes) -> str:
+    name = node.child_by_field_name("name")
+    return "" if name is None else _text(name, source)
 
 
 def _text(node: Node, source: bytes) -> str:
@@ -102,22 +100,18 @@ def _text(node: Node, source: bytes) -> str:
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
-def _role(node: Node, kind: str, grammar: Grammar, source: bytes) -> Found | None:
-    found = grammar.examine(node) if grammar.examined is None or kind in grammar.examined else None
-    if found is not None:
-        return found
-    if node.is_error:
-        return Found(Role.SCOPE)
-    role = grammar.roles.get(kind)
+def _role(node: Node, kind: str, grammar: Grammar) -> Found | None:
+    if grammar.examined is None or kind in grammar.examined:
+        found = grammar.examine(node)
+        if found is not None:
+            return found
+    role = grammar.roles.get(kind, Role.SCOPE if kind == ERROR else None)
     if role is None or (kind in grammar.bodiless and node.child_by_field_name("body") is None):
         return None
-    if role is Role.SCOPE or role is Role.IMPORT:
-        return _NAMELESS[role]
-    name = node.child_by_field_name("name")
-    return Found(role, "" if name is None else _text(name, source))
+    return _PLAIN[role]
 
 
-_NAMELESS = {role: Found(role) for role in (Role.SCOPE, Role.IMPORT)}
+_PLAIN = {role: Found(role, "" if role is Role.SCOPE or role is Role.IMPORT else None) for role in Role}
 
 
 def statement_starts(

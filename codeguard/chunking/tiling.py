@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from codeguard.chunking.base import Mark
@@ -36,48 +36,43 @@ def tile(source: bytes, marks: Sequence[Mark], comment: Sequence[bytes], rest: C
     position = 0
     around: list[tuple[int, ChunkKind, str]] = []  # end, kind and symbol of the classes that are open
     comments = tuple(comment)
-
-    def emit(until: int, kind: ChunkKind, symbol: str) -> None:
-        nonlocal position
-        if until > position:
-            pieces.append(Piece(position, until, kind, symbol))
-            position = until
-
-    def close(until: int) -> None:
-        while around and around[-1][0] <= until:
-            emit(*around.pop())
-
     for mark in sorted(marks, key=lambda mark: (mark.start, -mark.end)):
         if mark.start < position:  # a recovered outline may contradict itself: the first one wins
             continue
-        close(mark.start)
-        limit = around[-1][0] if around else len(source)
-        start = max(position, _above(source, mark.start, comments, position))
+        while around and around[-1][0] <= mark.start:
+            position = _emit(pieces, position, *around.pop())
+        limit, kind, symbol = around[-1] if around else (len(source), rest, "")
+        position = _emit(pieces, position, _above(source, mark.start, comments, position), kind, symbol)
         end = min(limit, _rest_of_line(source, mark.end))
-        outer = around[-1][1:] if around else (rest, "")
-        emit(start, *outer)
         if mark.kind is ChunkKind.CLASS:
             around.append((end, mark.kind, mark.symbol))
         else:
-            emit(end, mark.kind, mark.symbol)
-    close(len(source))
-    emit(len(source), rest, "")
+            position = _emit(pieces, position, end, mark.kind, mark.symbol)
+    while around:
+        position = _emit(pieces, position, *around.pop())
+    _emit(pieces, position, len(source), rest, "")
     return pieces
 
 
-def _line_start(source: bytes, position: int) -> int:
-    return source.rfind(b"\n", 0, position) + 1
+def _emit(pieces: list[Piece], position: int, until: int, kind: ChunkKind, symbol: str) -> int:
+    """Add what lies between two places, if anything; return where the next piece begins."""
+    if until <= position:
+        return position
+    pieces.append(Piece(position, until, kind, symbol))
+    return until
 
 
 def _above(source: bytes, start: int, comment: tuple[bytes, ...], floor: int) -> int:
     """Return the start of the mark's line, or of the comment lines directly above; never below `floor`."""
-    line = _line_start(source, start)
-    if line < floor or source[line:start].strip():
+    line = source.rfind(b"\n", 0, start) + 1
+    if line < floor or (line < start and source[line:start].strip()):
         return start
     while line > floor:
-        previous = _line_start(source, line - 1)
+        previous = source.rfind(b"\n", 0, line - 1) + 1
+        if previous < floor:
+            break
         text = source[previous:line].lstrip()
-        if previous < floor or not text.startswith(comment) or text.startswith(b"#!"):
+        if not text.startswith(comment) or text.startswith(b"#!"):
             break
         line = previous
     return line
@@ -85,21 +80,31 @@ def _above(source: bytes, start: int, comment: tuple[bytes, ...], floor: int) ->
 
 def _rest_of_line(source: bytes, end: int) -> int:
     """Return the end of the line where nothing but blanks, a separator or a comment follows."""
+    if source.startswith(b"\n", end):
+        return end if end and source[end - 1] == _NEWLINE else end + 1
     if end and source[end - 1] == _NEWLINE:
         return end
-    if source[end : end + 1] == b"\n":
-        return end + 1
     match = _REST_BLANK.match(source, end)
     return match.end() if match else end
 
 
-def split(source: bytes, piece: Piece, max_chars: int, starts: Starts) -> list[Piece]:
-    """Cut a piece of more than `max_chars` characters at statements, else lines, else anywhere.
+def split(source: bytes, pieces: Iterable[Piece], max_chars: int, starts: Starts) -> tuple[Piece, ...]:
+    """Cut pieces of more than `max_chars` characters at statements, else lines, else anywhere.
 
     Parts keep kind and symbol. A part is at least half full where a border
     allows it, and ends at the border of the outermost statement in reach.
     """
-    if piece.end - piece.start <= max_chars or _reach(source, piece.start, piece.end, max_chars) == piece.end:
+    parts: list[Piece] = []
+    for piece in pieces:
+        if piece.end - piece.start <= max_chars:
+            parts.append(piece)
+        else:
+            parts.extend(_split(source, piece, max_chars, starts))
+    return tuple(parts)
+
+
+def _split(source: bytes, piece: Piece, max_chars: int, starts: Starts) -> list[Piece]:
+    if _reach(source, piece.start, piece.end, max_chars) == piece.end:
         return [piece]
     at, depths = _borders(source, piece, starts(piece.start, piece.end, max_chars // 2))
     parts: list[Piece] = []
@@ -123,7 +128,7 @@ def _borders(
     deepest = max((depth for _, depth in statements), default=0) + 1
     depths = {match.end(): deepest for match in _LINE_ENDS.finditer(source, piece.start, piece.end)}
     for statement, depth in statements:
-        line = _line_start(source, statement)
+        line = source.rfind(b"\n", 0, statement) + 1
         own_line = not source[line:statement].strip()
         place = line if own_line else statement
         if piece.start < place < piece.end:

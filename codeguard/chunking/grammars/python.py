@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from codeguard.chunking.base import Found, Grammar, Role, name_of
+from codeguard.chunking.base import Found, Grammar, Role
 from codeguard.chunking.indentation import outline
 
 _SCOPES = (
@@ -30,7 +30,7 @@ def _examine(node: Node) -> Found | None:
     if inner is None:
         return None
     role = Role.CLASS if inner.type == "class_definition" else Role.FUNCTION
-    return Found(role, name_of(inner), inner)
+    return Found(role, None, inner)
 
 
 GRAMMAR = Grammar(
