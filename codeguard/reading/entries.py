@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from codeguard.reading.bindings import FunctionNode
 from codeguard.reading.flowtables import ROUTE, ROUTE_OWNERS, VERBS, VIEW_CLASSES
@@ -64,7 +65,7 @@ def _by_place(function: FunctionNode, names: Names) -> Reach:
         )
     if listed[:2] == ["event", "context"] or listed[:2] == ["environ", "start_response"]:
         return Reach.REMOTE
-    if listed[:1] == ["request"] and any(name.startswith("django.") for name in _imported(names)):
+    if listed[:1] == ["request"] and any(name.startswith("django.") for name in imported(names)):
         return Reach.REMOTE
     return Reach.REMOTE if _takes_request(function, listed[:1], names) else Reach.CALLER
 
@@ -76,7 +77,7 @@ def _takes_request(function: FunctionNode, first: list[str], names: Names) -> bo
     argument = next(item for item in function.args.args if item.arg == "request")
     if argument.annotation is not None:
         return bool(_REQUESTS.search(names.resolve(argument.annotation)))
-    imported = [name for name in _imported(names) if name.startswith(("aiohttp.web", "starlette.", "sanic."))]
+    imported = [name for name in imported(names) if name.startswith(("aiohttp.web", "starlette.", "sanic."))]
     return bool(imported) and isinstance(function, ast.AsyncFunctionDef)
 
 
@@ -132,8 +133,14 @@ def _default_of(function: FunctionNode, argument: ast.arg) -> ast.expr | None:
     return next((default for each, default in pairs if each is argument), None)
 
 
-def _imported(names: Names) -> list[str]:
-    return [item.name for items in names.scopes.module.bindings.values() for item in items if item.name]
+def imported(names: Names) -> Iterator[str]:
+    """Yield the dotted names of what a file imports, modules in full."""
+    for items in names.scopes.module.bindings.values():
+        for item in items:
+            if isinstance(item.node, ast.Import):
+                yield from (alias.name for alias in item.node.names)
+            elif item.name:
+                yield item.name
 
 
 def _written(node: ast.expr) -> str:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from functools import cached_property
 
-from codeguard.reading.bindings import BindingKind
+from codeguard.reading.entries import imported
 from codeguard.reading.flowcalls import Calls, Surroundings, shown_as_written
 from codeguard.reading.flowsinks import SinkIndex
 from codeguard.reading.flowtables import (
@@ -162,14 +162,9 @@ class Evaluation:
 
     @cached_property
     def _is_client(self) -> bool:
-        imported = [
-            f"{item.name}."
-            for items in self.names.scopes.module.bindings.values()
-            for item in items
-            if item.kind is BindingKind.MODULE
-        ]
-        return any(name.startswith(_CLIENTS) for name in imported) and not any(
-            name.startswith(_SERVERS) for name in imported
+        found = [f"{name}." for name in imported(self.names)]
+        return any(name.startswith(_CLIENTS) for name in found) and not any(
+            name.startswith(_SERVERS) for name in found
         )
 
     def is_request(self, node: ast.expr) -> bool:

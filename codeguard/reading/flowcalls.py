@@ -26,7 +26,7 @@ from codeguard.reading.flowtables import (
 from codeguard.reading.flowvalues import ALL_USES, CLAIMED, NOTHING, Reach, State, Use, Value, joined
 from codeguard.reading.names import Names
 from codeguard.reading.patterns import lazy
-from codeguard.reading.removal import NEEDED, removed_by_pattern, removed_by_table, uses_without
+from codeguard.reading.removal import NEEDED, quoted, removed_by_pattern, removed_by_table, uses_without
 
 _ABSORBERS = frozenset(
     {"logging", "hashlib", "hmac", "time", "datetime", "math", "random", "secrets", "threading", "subprocess"}
@@ -256,13 +256,6 @@ class Calls:
                 value = self._of.value(argument, state)
                 if value.origins and sink.use not in value.clean:
                     self._around.hit(sink, node, argument, value)
-
-
-def quoted(piece: str | None, instead: str | None) -> frozenset[str]:
-    """Return what a value is harmless for between quotes, once each of these is written as a quote of the text."""
-    if piece == '"' or (piece == "'" and instead == "''"):
-        return frozenset({Use.SQL})
-    return frozenset({Use.SHELL}) if piece == "'" and instead in ("'\"'\"'", "'\\''") else frozenset()
 
 
 def shown_as_written(template: str | None, mark: str) -> frozenset[str]:

@@ -18,6 +18,7 @@ from codeguard.reading.bindings import Binding, BindingKind
 from codeguard.reading.flowtables import CLEANERS, CLEANING_METHODS, CLEANING_NAME, GUARD_NAME
 from codeguard.reading.flowvalues import Use
 from codeguard.reading.names import Names
+from codeguard.reading.removal import quoted
 from codeguard.reading.written import NUMERIC_FIELDS, fields
 
 _STEPS = 300  # of one text
@@ -141,6 +142,8 @@ class UnknownParts:
         given = [*node.args, *(item.value for item in node.keywords)]
         if isinstance(node.func, ast.Attribute):
             if self._use in CLEANING_METHODS.get(last, ()):
+                return None
+            if last == "replace" and self._use in quoted(*(self._names.text(item) for item in node.args[:2])):
                 return None
             if last in _OF_TEXT:
                 return self._first([node.func.value, *given], depth)

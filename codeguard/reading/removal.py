@@ -206,3 +206,10 @@ def _text_of(names: Names, node: ast.expr, depth: int) -> object:
 
 
 _ALPHABETS = frozenset({"ascii_letters", "ascii_lowercase", "ascii_uppercase", "digits", "hexdigits"})
+
+
+def quoted(piece: str | None = None, instead: str | None = None) -> frozenset[str]:
+    """Return what a value is harmless for between quotes, once each of these is written as a quote of the text."""
+    if piece == '"' or (piece == "'" and instead == "''"):
+        return frozenset({Use.SQL})
+    return frozenset({Use.SHELL}) if piece == "'" and instead in ("'\"'\"'", "'\\''") else frozenset()

@@ -43,6 +43,8 @@ class Rows:
         ("x = fetch()\n        if x not in LIST: raise ValueError\n        return 'a' + x", None),
         ("x = fetch()\n        if not x.isidentifier(): raise ValueError\n        return 'a' + x", None),
         ("return 'a' + quote_name(fetch())", None),
+        ("return 'a' + fetch().replace('\"', '\"\"')", None),
+        ("return 'a' + fetch().replace('x', 'y')", "fetch()"),
         ("for x in LIST: yield 'a' + x", None),
         ("return 'a' + fetch()", "fetch()"),
         ("return 'a %s' % fetch()['n']", "fetch()['n']"),
