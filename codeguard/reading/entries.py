@@ -77,8 +77,8 @@ def _takes_request(function: FunctionNode, first: list[str], names: Names) -> bo
     argument = next(item for item in function.args.args if item.arg == "request")
     if argument.annotation is not None:
         return bool(_REQUESTS.search(names.resolve(argument.annotation)))
-    imported = [name for name in imported(names) if name.startswith(("aiohttp.web", "starlette.", "sanic."))]
-    return bool(imported) and isinstance(function, ast.AsyncFunctionDef)
+    handled = any(name.startswith(("aiohttp.web", "starlette.", "sanic.")) for name in imported(names))
+    return handled and isinstance(function, ast.AsyncFunctionDef)
 
 
 def handles_errors(function: ast.AST | None, names: Names) -> bool:
