@@ -215,10 +215,9 @@ class Evaluation:
             built = any(isinstance(part, ast.Constant | ast.JoinedStr) and _is_text(part) for part in parts)
             if not built and any(value.origins for value in values):
                 built = any(self.names.text(part) for part in parts)
-        clean = shown_as_written(template, "%")
-        if isinstance(node.op, ast.Add) and _begins_fixed(left, values[0]):
-            clean |= {Use.URL}
-        return joined(values, built=built).cleaned(clean)
+        if isinstance(node.op, ast.Add) and _begins_fixed(left):
+            values = [values[0], *(value.cleaned({Use.URL}) for value in values[1:])]
+        return joined(values, built=built).cleaned(shown_as_written(template, "%"))
 
     def _fields(self, template: str, given: ast.expr, state: State) -> Value:
         """Return what is put into a template with `%`: what fills a field for numbers is one."""
@@ -234,10 +233,11 @@ class Evaluation:
 
     def _joined(self, node: ast.JoinedStr, state: State) -> Value:
         values = [self.value(part, state) for part in node.values]
-        value = joined(values, built=len(node.values) > 1 or any(value.built for value in values))
+        built = len(node.values) > 1 or any(value.built for value in values)
         first = node.values[0] if len(node.values) > 1 else None
-        fixed = isinstance(first, ast.FormattedValue) and _begins_fixed(first.value, values[0])
-        return value.cleaned({Use.URL}) if fixed else value
+        if isinstance(first, ast.FormattedValue) and _begins_fixed(first.value):
+            values = [values[0], *(value.cleaned({Use.URL}) for value in values[1:])]
+        return joined(values, built=built)
 
     def _formatted(self, node: ast.FormattedValue, state: State) -> Value:
         value = self.value(node.value, state)
@@ -290,8 +290,9 @@ class Evaluation:
 
     def _lambda(self, node: ast.Lambda, state: State) -> Value:
         inner = state.copy()
-        for argument in (*node.args.args, *node.args.kwonlyargs):
-            inner.names.pop(argument.arg, None)
+        for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+            origin = Origin(Reach.CALLER, argument.arg, "input", node, argument.arg, node.lineno)
+            inner.names[argument.arg] = Value(frozenset({origin}))
         self.value(node.body, inner)
         return NOTHING
 
@@ -328,10 +329,10 @@ class Evaluation:
             self.bind(holder, joined([self.value(holder, state), value]), state)
 
 
-def _begins_fixed(node: ast.expr, value: Value) -> bool:
-    """Whether an address begins with what the program itself keeps: `f"{self.base}/users/{name}"`."""
+def _begins_fixed(node: ast.expr) -> bool:
+    """Whether what an address begins with decides where it goes: `f"{self.base}/users/{name}"`."""
     name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return bool(name) and not value.origins and not name.lower().startswith(("scheme", "proto"))
+    return bool(name) and not name.lower().startswith(("scheme", "proto"))
 
 
 def _is_text(node: ast.expr) -> bool:

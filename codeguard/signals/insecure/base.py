@@ -17,6 +17,7 @@ from codeguard.reading.flowvalues import Origin, Reach, Value
 from codeguard.reading.names import Names
 from codeguard.signals.base import Rule
 
+_SHOWN = 60  # characters of a part
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -207,6 +208,14 @@ def describe(origin: Origin) -> str:
 def source(view: View, value: Value, use: str) -> Origin | None:
     """Return where a value comes from that is not harmless for a use."""
     return view.flow.source(value, use)
+
+
+def unsaid(node: ast.expr, part: ast.expr | None) -> Iterator[Found]:
+    """Yield that a text is put together with a part that the file says nothing of, where it has one."""
+    if part is not None:
+        what = ast.unparse(part)[:_SHOWN]
+        reason = f"{what} is put into it, and the file does not say what that is"
+        yield Found(node, reason, Severity.MEDIUM, Confidence.LOW)
 
 
 def parameters_of(function: FunctionNode | None) -> frozenset[str]:

@@ -10,12 +10,18 @@ from codeguard.reading.flowsinks import Hit, Sink
 from codeguard.reading.flowtables import SETTING, STORED
 from codeguard.reading.flowvalues import Origin, Use
 from codeguard.reading.names import Names
+from codeguard.reading.pieces import UnknownParts
+from codeguard.reading.written import HOLE, written
 from codeguard.signals.base import Rule
-from codeguard.signals.insecure.base import Check, Found, View, names, parameters_of
+from codeguard.signals.insecure.base import Check, Found, View, names, parameters_of, unsaid
 
 _SUBPROCESS = names(
     "subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen "
     "asyncio.create_subprocess_exec"
+)
+_SHELL = names(
+    "os.system os.popen os.popen2 os.popen3 subprocess.getoutput subprocess.getstatusoutput commands.getoutput "
+    "commands.getstatusoutput asyncio.create_subprocess_shell popen2.popen2 fabric.Connection.run invoke.run"
 )
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell", "pwsh"})
 _TOOLS = frozenset(
@@ -56,6 +62,21 @@ def _hands_on(view: View, hit: Hit, origin: Origin) -> bool:
     assert isinstance(hit.call, ast.Call)
     shell = _keyword(hit.call, "shell")
     return isinstance(shell, ast.Name) and shell.id in parameters_of(view.function_of(hit.call))
+
+
+def _unsaid(view: View) -> Iterator[Found]:
+    """A command with a part of which the file does not say where it comes from, where data flow found none."""
+    told = {hit.call for hit in view.flow.hits if hit.sink.use is Use.SHELL}
+    parts = UnknownParts(view.names, view.reading.parents, Use.SHELL)
+    for call in view.reading.nodes_of(ast.Call):
+        name = view.names.called(call)
+        if call in told or not (
+            name in _SHELL or (name in _SUBPROCESS and _in_shell(view.names, call, name))
+        ):
+            continue
+        command = call.args[0] if call.args else _keyword(call, "args")
+        if command is not None and written(view.names, command).strip(HOLE):
+            yield from unsaid(call, parts.of(command))
 
 
 def _without_shell(names: Names, call: ast.Call, name: str) -> bool:
@@ -134,11 +155,7 @@ CHECKS = (
             Sink(
                 "shell",
                 Use.SHELL,
-                names=names(
-                    "os.system os.popen os.popen2 os.popen3 subprocess.getoutput subprocess.getstatusoutput "
-                    "commands.getoutput commands.getstatusoutput asyncio.create_subprocess_shell "
-                    "popen2.popen2 fabric.Connection.run invoke.run"
-                ),
+                names=_SHELL,
                 arguments=(0, "cmd", "command"),
             ),
             Sink(
@@ -153,6 +170,7 @@ CHECKS = (
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
         also={STORED: Severity.MEDIUM, SETTING: Severity.MEDIUM},
         is_usual=_hands_on,
+        look_at_file=_unsaid,
     ),
     Check(
         Rule(

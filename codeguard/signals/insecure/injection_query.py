@@ -13,15 +13,14 @@ from codeguard.reading.names import Names
 from codeguard.reading.pieces import UnknownParts
 from codeguard.reading.written import written
 from codeguard.signals.base import Rule
-from codeguard.signals.insecure.base import Check, Found, View, names
+from codeguard.signals.insecure.base import Check, Found, View, names, unsaid
 from codeguard.signals.insecure.statements import STATEMENTS
 
-_SHOWN = 60  # characters
 _NO_DATABASE = ("subprocess", "concurrent", "multiprocessing", "asyncio", "threading", "celery", "redis")
 
 
 def _database(names: Names, call: ast.Call, name: str) -> bool:
-    return name.partition(".")[0] not in _NO_DATABASE and bool(call.args)
+    return name.partition(".")[0] not in _NO_DATABASE and bool(call.args or call.keywords)
 
 
 def _find(names: Names, call: ast.Call, name: str) -> bool:
@@ -59,11 +58,7 @@ def _unsaid(view: View) -> Iterator[Found]:
                 continue
             if not STATEMENTS.holds.match(written(view.names, node)):
                 continue
-            part = parts.of(node)
-            if part is not None:
-                what = ast.unparse(part)[:_SHOWN]
-                reason = f"{what} is put into a statement, and the file does not say what it is"
-                yield Found(node, reason, Severity.MEDIUM, Confidence.LOW)
+            yield from unsaid(node, parts.of(node))
 
 
 def _searches_directory(names: Names, call: ast.Call, name: str) -> bool:

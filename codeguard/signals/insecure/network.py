@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from codeguard.models import Confidence, Severity
 from codeguard.reading.flowsinks import Sink
+from codeguard.reading.flowtables import STORED
 from codeguard.reading.flowvalues import Use
 from codeguard.reading.names import Names
 from codeguard.signals.base import Rule
@@ -112,6 +113,7 @@ CHECKS = (
             ),
         ),
         grades=(Severity.HIGH, None, Severity.LOW),
+        also={STORED: Severity.MEDIUM},
     ),
     Check(
         Rule(
