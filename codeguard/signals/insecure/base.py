@@ -162,6 +162,8 @@ def arrived(check: Check, view: View, hit: Hit) -> Iterator[Found]:
     graded = grade(check, origin)
     if graded is not None and check.is_usual is not None and check.is_usual(view, hit, origin):
         graded = Severity.LOW, Confidence.LOW
+    if graded is not None and hit.sink.wording is not None and origin.reach is Reach.CALLER:
+        graded = graded[0], Confidence.LOW  # it is put together here, and run elsewhere if at all
     if graded is not None:
         reason = f"{describe(origin)} {_where(view, hit)}"
         sure = view.flow.source(hit.value, hit.sink.use, believing=True, tags=told)
