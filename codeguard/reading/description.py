@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from codeguard.reading.patterns import lazy
 
@@ -58,6 +59,7 @@ def descriptions(text: str) -> Iterator[tuple[int, int]]:
         yield match.start(), match.end()
 
 
+@lru_cache(maxsize=8)  # a description is looked at by itself, and with the others of its function
 def wording(description: str) -> Wording:
     """Return how a description is worded; lines of code and of examples in it do not count."""
     lines = [
@@ -92,7 +94,8 @@ def _stems(text: str) -> set[str]:
 
 
 def _stem(word: str) -> str:
-    for ending in ("ing", "ies", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
+    if word[-1] in "gds":  # the endings' own last letters: most words have none of them
+        for ending in ("ing", "ies", "ed", "es", "s"):
+            if word.endswith(ending) and len(word) - len(ending) >= 3:
+                return word[: -len(ending)]
     return word

@@ -19,6 +19,7 @@ from codeguard.reading.patterns import lazy
 RUN = 4  # tokens a shingle
 SKETCH = 24  # hashes kept a text
 MAX_TOKENS = 20_000
+_STRING_TOKEN, _PLAIN_NAME = 1, 2  # one number for all strings, one for names that copies give anew
 
 _STRING = (
     r'[rRbBuUfF]{0,2}(?:"""(?:[^"\\]|\\.|"(?!""))*+(?:""")?+'
@@ -85,8 +86,13 @@ def sketch(words: list[str]) -> tuple[int, ...]:
     numbers has no secret in it. Empty below `RUN` tokens. Without numpy,
     whose import takes longer than an audit of a few files.
     """
-    remembered: dict[str, int] = {}
-    ids = [_identity(words, at, remembered) for at in range(len(words))]
+    numbers = {word: _number(word) for word in set(words)}
+    ids = [
+        number if number > 0 else -number if after == "(" or before == "." else _PLAIN_NAME
+        for number, before, after in zip(
+            map(numbers.__getitem__, words), ["", *words], [*words[1:], ""], strict=False
+        )
+    ]
     runs = zip(*(ids[offset:] for offset in range(RUN)), strict=False)
     return tuple(nsmallest(SKETCH, set(map(hash, runs))))
 
@@ -101,16 +107,9 @@ def resemblance(first: tuple[int, ...], second: tuple[int, ...]) -> float:
     return len(both.intersection(union)) / len(union)
 
 
-def _identity(words: list[str], at: int, remembered: dict[str, int]) -> int:
-    """Return a number for a token: plain names are one, for copies are renamed; what is called or reached is not."""
-    word = words[at]
+def _number(word: str) -> int:
+    """Return a number for a token, below 0 for a name: one that is not called or reached is like any other."""
     if word[0] in "\"'`" or word[-1] in "\"'`":
-        return 1
-    if word.isidentifier() and word not in KEYWORDS:
-        called = at + 1 < len(words) and words[at + 1] == "("
-        if not called and (at == 0 or words[at - 1] != "."):
-            return 2
-    number = remembered.get(word)
-    if number is None:
-        number = remembered[word] = zlib.crc32(word.encode("utf-8", "surrogatepass")) + 3
-    return number
+        return _STRING_TOKEN
+    number = zlib.crc32(word.encode("utf-8", "surrogatepass")) + 3
+    return -number if word.isidentifier() and word not in KEYWORDS else number

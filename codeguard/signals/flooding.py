@@ -175,13 +175,13 @@ class _Index:
         number = len(self._known)
         self._known.append(known)
         self._group.append(number)
-        met: Counter[int] = Counter()
+        met: list[int] = []
         for key in known.sketch[:PROBES]:
             bucket = self._buckets.setdefault(key, [])
-            met.update(bucket)
+            met += bucket
             if len(bucket) < MAX_BUCKET:
                 bucket.append(number)
-        for other, shared in met.items():
+        for other, shared in Counter(met).items():
             if shared < LEAST_PROBES_SHARED or self._root(other) == self._root(number):
                 continue
             if resemblance(known.sketch, self._known[other].sketch) >= LEAST_LIKENESS:
