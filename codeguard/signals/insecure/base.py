@@ -38,6 +38,7 @@ class View:
         self.reading = reading
         self.names: Names = reading.names
         self._sinks = sinks
+        self.settings: dict[ast.AST, tuple[tuple[str, ast.expr], ...]] = {}  # filled by `sessions.settings`
         self._words: dict[tuple[str, ...], bool] = {}
 
     @property

@@ -175,8 +175,15 @@ def _configures(parent: ast.AST | None) -> bool:
     return False
 
 
-def settings(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Yield names and values of settings, in all the ways that frameworks take them."""
+def settings(view: View, node: ast.AST) -> tuple[tuple[str, ast.expr], ...]:
+    """Return names and values of settings, in all the ways that frameworks take them."""
+    known = view.settings.get(node)
+    if known is None:
+        known = view.settings[node] = tuple(_settings(view, node))
+    return known
+
+
+def _settings(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(node, ast.Assign):
         for target in node.targets:
             if isinstance(target, ast.Name):
