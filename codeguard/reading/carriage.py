@@ -22,7 +22,7 @@ from codeguard.reading.powers import (
     STARTUP_PLACE,
     WRITING,
 )
-from codeguard.reading.reading import Reading
+from codeguard.reading.reading import Reading, children
 
 ENVIRONMENT, VARIABLE, SECRET, FILE, HOST = "environment", "variable", "secret", "file", "host"
 FETCHED, BLOB, DECODED = "fetched", "blob", "decoded"
@@ -151,7 +151,9 @@ class Carriage:
 
     def _round(self, function: _Function) -> None:
         for node in function.nodes:
-            if isinstance(node, ast.Assign):
+            if isinstance(node, ast.Call):
+                self._call(node, function)
+            elif isinstance(node, ast.Assign):
                 labels = self._labels(node.value, function)
                 for target in node.targets:
                     _give(target, labels, function)
@@ -163,11 +165,8 @@ class Carriage:
             elif isinstance(node, ast.withitem):
                 if node.optional_vars is not None:
                     _give(node.optional_vars, self._labels(node.context_expr, function), function)
-            elif isinstance(node, ast.Return):
-                if node.value is not None:
-                    function.returned |= self._labels(node.value, function)
-            elif isinstance(node, ast.Call):
-                self._call(node, function)
+            elif isinstance(node, ast.Return) and node.value is not None:
+                function.returned |= self._labels(node.value, function)
 
     def _call(self, node: ast.Call, function: _Function) -> None:
         name = self._names.called(node)
@@ -255,9 +254,8 @@ class Carriage:
         if isinstance(node, ast.Compare | ast.Lambda):
             return _NOTHING
         labels: Labels = _NOTHING
-        for child in ast.iter_child_nodes(node):
-            if not isinstance(child, ast.expr_context | ast.operator):
-                labels |= self._labels(child, function, depth + 1)
+        for child in children(node):
+            labels |= self._labels(child, function, depth + 1)
         return labels
 
     def _variable(self, node: ast.Name, function: _Function) -> Labels:

@@ -58,6 +58,7 @@ _ESCAPE = lazy(r"\\(?:x([0-9a-fA-F]{2})|u\{?([0-9a-fA-F]{1,6})\}?|U([0-9a-fA-F]{
 
 _BACKSLASH, _DIGIT, _PERCENT = lazy(r"\\[xuU0-7]"), lazy(r"\d"), lazy("%[0-9a-fA-F]{2}")
 _CAPITALS, _LONG = lazy("[A-Z2-7]{16}"), lazy("[A-Za-z0-9+/_-]{12}")
+_ANY = lazy(r"[\\%\d]|[A-Za-z0-9+/_-]{12}")  # what a text must hold for any of them
 
 # Name, what a text must hold for a closer look, what a run looks like, how it is read.
 _CODECS: tuple[tuple[str, re.Pattern[str], re.Pattern[str], Callable[[str], bytes]], ...] = (
@@ -73,6 +74,8 @@ _CODECS: tuple[tuple[str, re.Pattern[str], re.Pattern[str], Callable[[str], byte
 
 def decoded_runs(text: str, met: Callable[[str], None]) -> Iterator[tuple[str, str]]:
     """Yield the codec and the text of every encoded run that reads as text; `met` is told of bounds that are met."""
+    if _ANY.search(text) is None:
+        return
     looked = 0
     for name, needed, pattern, decode in _CODECS:
         if needed.search(text) is None:

@@ -73,7 +73,11 @@ class Origin:
     @property
     def bare(self) -> Origin:
         """The origin alone, whatever was done to the value since."""
-        return replace(self, clean=frozenset()) if self.clean else self
+        return self.cleaned(frozenset()) if self.clean else self
+
+    def cleaned(self, uses: frozenset[str]) -> Origin:
+        """Return the origin with these uses as those that it is harmless for."""
+        return Origin(self.reach, self.what, self.tag, self.function, self.parameter, self.line, uses)
 
     def part(self, key: object) -> Origin:
         """Return the origin of one named part of it, as `form['name']`."""
@@ -118,11 +122,7 @@ def joined(values: Iterable[Value], *, built: bool | None = None) -> Value:
     origins: frozenset[Origin] = frozenset()
     for value in given:
         rest = value.clean - clean if clean is not None else frozenset()
-        own = (
-            frozenset(replace(item, clean=item.clean | rest) for item in value.origins)
-            if rest
-            else value.origins
-        )
+        own = frozenset(item.cleaned(item.clean | rest) for item in value.origins) if rest else value.origins
         origins = origins | own if origins else own
     if built is None:
         built = was_built

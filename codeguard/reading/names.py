@@ -65,7 +65,8 @@ class Names:
 
     def called(self, call: ast.Call) -> str:
         """Return the dotted name of what a call calls, empty where it is not known."""
-        return self.resolve(call.func)
+        found = self.names_of(call.func)  # as `resolve`, and asked most often of all
+        return found[-1] if found else ""
 
     def fold(self, node: ast.expr) -> object:
         """Return the constant that an expression comes to: text, bytes, a number, a tuple, None, a truth value.

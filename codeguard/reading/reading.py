@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
@@ -39,6 +40,17 @@ def _children_of(kind: type[ast.AST]) -> tuple[str, ...]:
     if kind.__name__ != "TypeAlias":
         plain.add("name")
     return _CHILDREN.setdefault(kind, tuple(name for name in kind._fields if name not in plain))
+
+
+def children(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes right below a node but contexts and operators, in half the time of `ast.iter_child_nodes`."""
+    fields = _CHILDREN.get(type(node))
+    for name in _children_of(type(node)) if fields is None else fields:
+        value = getattr(node, name, None)
+        if type(value) is list:
+            yield from (item for item in value if isinstance(item, ast.AST))
+        elif isinstance(value, ast.AST):
+            yield value
 
 
 GAVE_UP = "gave up on it"  # the chunker's own words; a test holds that they are
@@ -171,7 +183,13 @@ class Reading:
         """Comments, docstrings, strings, names and prose; see `segments_of`."""
         docstrings = None
         if self.tree is not None and not self.syntax_error:
-            docstrings = frozenset(self.offset(*place) for place in docstring_places(self.tree))
+            described = (
+                self.tree,
+                *self.nodes_of(ast.ClassDef),
+                *self.nodes_of(ast.FunctionDef),
+                *self.nodes_of(ast.AsyncFunctionDef),
+            )
+            docstrings = frozenset(self.offset(*place) for place in docstring_places(described))
         return segments_of(self.text, self.language, docstrings)
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codeguard.reading.lexers import LEXERS, Lexer
 from codeguard.reading.patterns import lazy
@@ -46,20 +46,15 @@ def paragraphs(text: str, start: int, end: int) -> Iterator[Segment]:
         yield Segment(SegmentKind.PROSE, match.group(), match.start(), match.end())
 
 
-def docstring_places(tree: ast.Module) -> Iterator[tuple[int, int]]:
-    """Yield line and UTF-8 column of every docstring, walking statements only."""
-    stack: list[ast.AST] = [tree]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
-            first = node.body[0]
-            value = first.value if isinstance(first, ast.Expr) else None
-            if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                yield value.lineno, value.col_offset
-        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
-            inner = getattr(node, name, None)
-            if isinstance(inner, list):
-                stack.extend(inner)
+def docstring_places(
+    described: Iterable[ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef],
+) -> Iterator[tuple[int, int]]:
+    """Yield line and UTF-8 column of the docstrings of a module and its definitions."""
+    for node in described:
+        first = node.body[0] if node.body else None
+        value = first.value if isinstance(first, ast.Expr) else None
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield value.lineno, value.col_offset
 
 
 class _Scan:
@@ -84,10 +79,11 @@ class _Scan:
         self._close_comment()
 
     def _lex(self, position: int, end: int, *, heredocs: bool) -> None:
-        text, names, found = self.text, self._names, self.found
-        search = self.lexer.tokens.search
-        while (match := search(text, position, end)) is not None:
-            group, start, position = match.lastgroup, match.start(), match.end()
+        names, found = self._names, self.found
+        tokens = self.lexer.tokens.finditer(self.text, position, end)
+        while (match := next(tokens, None)) is not None:
+            group, (start, position) = match.lastgroup, match.span()
+            after = position
             if group == "name":
                 name = match.group()
                 if name not in names:
@@ -111,6 +107,8 @@ class _Scan:
                 position = self._heredocs(start)
             elif group == "markup":
                 position = self._reopen(position)
+            if position != after:
+                tokens = self.lexer.tokens.finditer(self.text, position, end)
 
     def _string(self, start: int, end: int) -> None:
         opening = _OPENING.match(self.text, start, end)

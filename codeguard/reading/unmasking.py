@@ -37,6 +37,7 @@ _SELECTORS = lazy("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 _BITS = lazy("[\u200b-\u200f\u2060-\u2064\u180e]{16,}")
 _WORD = lazy(r"[^\W\d_]{2,}")
 _LEET_WORD = lazy(r"(?<![\w@$])(?=[\w@$!|+]*[A-Za-z])(?=[\w@$!|+]*[0134578@$!|+])[\w@$!|+]{3,}")
+_LEET_SIGN = lazy(r"[0134578@$!|+]")
 _DIGITS = lazy(r"(?<!\w)[0134578]{3,}(?!\w)")
 _LEET = str.maketrans("013457@$!|+8", "oieastasiltb")
 _APART = r"[^\W\d_](?:(?P<gap>[ .\-_*·|~]| {2})[^\W\d_](?:(?P=gap)[^\W\d_]){2,})"
@@ -208,7 +209,9 @@ def _respelled(text: str) -> Iterator[tuple[str, str]]:
     spaced = _SPACED.sub(_join_spaced, text)
     if spaced != text:
         yield "spaced letters", spaced
-    leet = _LEET_WORD.sub(lambda match: _unleet(match.group()), text)
+    leet = text
+    if _LEET_SIGN.search(text):
+        leet = _LEET_WORD.sub(lambda match: _unleet(match.group()), text)
     if leet != text and _gained(text, leet) >= 2:
         yield "digits for letters", _DIGITS.sub(lambda match: _unleet(match.group()), leet)
     words = _ASCII_WORD.findall(text.lower())

@@ -38,10 +38,11 @@ def able(reading: Reading) -> tuple[Ability, ...]:
     """Return the abilities of the file's functions and of its module level, those that have any."""
     found: dict[ast.AST | None, dict[str, str]] = {}
     for node in reading.nodes:
-        if isinstance(node, ast.Call):
-            name = reading.names.called(node)
-        elif isinstance(node, ast.Attribute) and node.attr == "environ":
-            name = reading.names.resolve(node)
+        of = type(node)
+        if of is ast.Call:
+            name = reading.names.called(node)  # type: ignore[arg-type]
+        elif of is ast.Attribute and node.attr == "environ":  # type: ignore[attr-defined]
+            name = reading.names.resolve(node)  # type: ignore[arg-type]
         else:
             continue
         kind = kind_of(name) if name and name[0] != ":" else ""
