@@ -21,7 +21,7 @@ _NUMBERS = lazy(r"<(int|float|uuid)(?:\([^)]{0,40}\))?:(\w+)>")
 _ACTIONS = frozenset({"list", "retrieve", "create", "update", "partial_update", "destroy"})
 _REQUESTS = lazy(r"^(?:aiohttp|starlette|fastapi|sanic|django|quart|rest_framework|litestar)\..*Request$")
 _BOUNDS = frozenset({"le", "lt", "max_length"})
-_HARMLESS_TYPES = frozenset(
+HARMLESS_TYPES = frozenset(
     {"int", "float", "bool", "uuid.UUID", "UUID", "datetime.date", "datetime.datetime"}
 )
 
@@ -107,7 +107,7 @@ def harmless(argument: ast.arg, names: Names) -> bool:
     """Whether a parameter's annotation says that it is a number, a date or the like."""
     if argument.annotation is None:
         return False
-    return names.resolve(argument.annotation) in _HARMLESS_TYPES
+    return names.resolve(argument.annotation) in HARMLESS_TYPES
 
 
 def is_injected(function: FunctionNode, argument: ast.arg, names: Names) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from functools import cached_property
 
-from codeguard.reading.entries import imported
+from codeguard.reading.entries import HARMLESS_TYPES, imported
 from codeguard.reading.flowcalls import Calls, Surroundings, shown_as_written
 from codeguard.reading.flowsinks import SinkIndex
 from codeguard.reading.flowtables import (
@@ -153,7 +153,20 @@ class Evaluation:
             return self._setting(node, state)
         for name in self.names.names_of(node.value) if isinstance(node.value, ast.Name) else ():
             if name.startswith(":"):
-                return state.seen(self._around.attribute(name[1:].removesuffix("()"), node.attr))
+                owner = name[1:].removesuffix("()")
+                kept = self._around.attribute(owner, node.attr)
+                return state.seen(kept if kept.origins else self._declared(owner, node.attr))
+        return NOTHING
+
+    def _declared(self, owner: str, attribute: str) -> Value:
+        """Return what a field of a class holds, such as a data class's: whoever makes an object chooses it."""
+        for item in getattr(self.names.definition(f":{owner}"), "body", ()):
+            if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+                made = item.value is None or isinstance(item.value, ast.Call)
+                if item.target.id == attribute and made:
+                    harmless = self.names.resolve(item.annotation) in HARMLESS_TYPES
+                    origin = Origin(Reach.CALLER, f"{owner}.{attribute}", line=item.lineno)
+                    return NOTHING if harmless else Value(frozenset({origin}))
         return NOTHING
 
     def _is_sent(self, node: ast.Attribute) -> bool:
@@ -327,6 +340,7 @@ class Evaluation:
         """Enter that an object now holds a value, too."""
         if value.origins and isinstance(holder, ast.Name | ast.Attribute):
             self.bind(holder, joined([self.value(holder, state), value]), state)
+            self._around.keep(holder, value)
 
 
 def _begins_fixed(node: ast.expr) -> bool:

@@ -17,14 +17,13 @@ from codeguard.reading.bindings import FunctionNode
 from codeguard.reading.entries import enter, entry_reach, says_what_is_wrong
 from codeguard.reading.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluation
 from codeguard.reading.flowreach import Reachability, Tags, substituted
-from codeguard.reading.flowrecords import Hits, Summary
-from codeguard.reading.flowscope import functions_that_matter, text_beginnings
+from codeguard.reading.flowrecords import Attributes, Hits, Summary
+from codeguard.reading.flowscope import functions_that_matter, storing_functions, text_beginnings
 from codeguard.reading.flowsinks import Arrival, Hit, Sink, SinkIndex
 from codeguard.reading.flowtables import CONVERSIONS, GUARD_NAME, STOPS
 from codeguard.reading.flowvalues import (
     ALL_USES,
     CLAIMED,
-    NOTHING,
     Origin,
     Reach,
     State,
@@ -51,7 +50,7 @@ class Flow:
         self._evaluation = Evaluation(names, self._sinks, self, len(nodes))
         self._summaries: dict[ast.AST | None, Summary] = {}
         self._closures: dict[ast.AST, dict[str, Value]] = {}
-        self._attributes: dict[tuple[str, str], Value] = {}
+        self._attributes = Attributes()
         self._reachability = Reachability()
         self._entry: dict[ast.AST, Reach] = {}
         self._at: ast.AST | None = None
@@ -89,7 +88,8 @@ class Flow:
         if matter:
             self._run(self._tree.body, self._module)
         wanted = [node for node in self._nodes if node in matter and isinstance(node, _FUNCTIONS)]
-        for function in sorted(wanted, key=lambda item: item.name != "__init__"):
+        storing = storing_functions(self.names, self._nodes)
+        for function in sorted(wanted, key=lambda item: (item.name != "__init__", item not in storing)):
             self._summary(function)
 
     def entry(self, function: ast.AST | None) -> Reach:
@@ -134,9 +134,13 @@ class Flow:
         """Note a value at a sink."""
         self._hits.note(sink, call, argument, value, self._at)
 
+    def keep(self, target: ast.expr, value: Value) -> None:
+        """Remember for other functions what is stored in an attribute or a global name."""
+        self._attributes.keep(self.names, target, value, self._module.names)
+
     def attribute(self, owner: str, name: str) -> Value:
         """Return what the methods of a class have stored in an attribute."""
-        return self._attributes.get((owner, name), NOTHING)
+        return self._attributes.of(owner, name)
 
     def _summary(self, function: FunctionNode) -> Summary:
         known = self._summaries.get(function)
@@ -179,11 +183,11 @@ class Flow:
         if not isinstance(call, ast.Call):
             return True
         names = self.names.names_of(call.func)
-        if any(name in STOPS for name in names):
-            self._mark_stop()
-            return False
-        self._checked(call, names, state)
-        return True
+        if STOPS.isdisjoint(names):
+            self._checked(call, names, state)
+            return True
+        self._mark_stop()
+        return False
 
     def _checked(self, call: ast.Call, names: Sequence[str], state: State) -> None:
         """A call for its exception: `validate(x)`, `int(x)`, `path.relative_to(base)`."""
@@ -231,13 +235,9 @@ class Flow:
 
     def _store(self, target: ast.expr, value: Value, state: State, node: ast.AST) -> None:
         self._evaluation.bind(target, value, state)
+        self.keep(target, value)
         if isinstance(target, ast.Attribute | ast.Subscript) and value.origins:
             self._stores.append(Arrival(node, value, self._at, target))
-        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-            for name in self.names.names_of(target.value):
-                if name.startswith(":"):
-                    key = (name[1:].removesuffix("()"), target.attr)
-                    self._attributes[key] = joined([self._attributes.get(key, NOTHING), value])
 
     def _return(self, node: ast.Return, state: State) -> bool:
         value = self._evaluation.value(node.value, state)
@@ -276,10 +276,9 @@ class Flow:
 
     def _meet(self, states: list[State], state: State) -> bool:
         result = merged(states)
-        if result is None:
-            return False
-        state.become(result)
-        return True
+        if result is not None:
+            state.become(result)
+        return result is not None
 
     def _assert(self, node: ast.Assert, state: State) -> bool:
         self._evaluation.value(node.test, state)

@@ -48,6 +48,10 @@ class Surroundings(Protocol):
         """Note a value at a sink."""
         ...
 
+    def keep(self, target: ast.expr, value: Value) -> None:
+        """Remember for other functions what is stored in an attribute or a global name."""
+        ...
+
     def attribute(self, owner: str, name: str) -> Value:
         """Return what the methods of a class have stored in an attribute."""
         ...
@@ -155,7 +159,7 @@ class Calls:
             value = joined([receiver, *given]) if method in BUILDERS else receiver
             if method == "sub" and len(node.args) > 1 and isinstance(node.func, ast.Attribute):
                 return given[1].cleaned(self._replaced(node.func.value, node.args[0]))
-            if method in ("format", "join", "replace", "substitute") and value.origins:
+            if method in ("format", "join", "replace", "substitute", "getvalue") and value.origins:
                 value = joined([value], built=True)
             if method in ("get", "pop", "getlist", "getfirst", "get_all"):
                 value = value.part(self._key(node))

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from codeguard.reading.bindings import FunctionNode
 from codeguard.reading.flowsinks import Hit, Sink
-from codeguard.reading.flowvalues import Origin, Reach, Value, joined
+from codeguard.reading.flowvalues import NOTHING, Origin, Reach, Value, joined
+from codeguard.reading.names import Names
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +34,36 @@ class Summary:
             for origin in value.origins:
                 if origin.function is function:
                     self.checks[origin.parameter] = self.checks.get(origin.parameter, frozenset()) | uses
+
+
+def is_global(names: Names, target: ast.expr) -> bool:
+    """Whether a function says of a name that it is the file's."""
+    return isinstance(target, ast.Name) and names.scopes.scope_of(target).outer.get(target.id) is True
+
+
+class Attributes:
+    """What the methods of the file's classes have stored in attributes."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], Value] = {}
+
+    def keep(self, names: Names, target: ast.expr, value: Value, shared: dict[str, Value]) -> None:
+        """Remember what is stored in an attribute of a class of the file, or under a global name in `shared`.
+
+        It may be that or what was stored before.
+        """
+        if isinstance(target, ast.Name) and is_global(names, target):
+            shared[target.id] = joined([shared.get(target.id, NOTHING), value])
+        if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
+            return
+        for name in names.names_of(target.value):
+            if name.startswith(":"):
+                key = (name[1:].removesuffix("()"), target.attr)
+                self._known[key] = joined([self.of(*key), value])
+
+    def of(self, owner: str, attribute: str) -> Value:
+        """Return what an attribute may hold."""
+        return self._known.get((owner, attribute), NOTHING)
 
 
 class Hits:

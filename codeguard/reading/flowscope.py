@@ -6,9 +6,11 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from codeguard.reading.bindings import FunctionNode
+from codeguard.reading.flowrecords import is_global
 from codeguard.reading.flowsinks import SinkIndex
 from codeguard.reading.flowtables import (
     ARCHIVE_NAMES,
+    FILLERS,
     HEADER_HOLDERS,
     HEADER_NAME,
     LOCAL_VALUES,
@@ -50,7 +52,6 @@ def functions_that_matter(
     matter: set[ast.AST | None] = set()
     holding: list[tuple[Reach, ast.AST]] = []
     farthest = Reach.CALLER
-    storing: list[ast.AST] = []
     callers: dict[ast.AST, set[ast.AST | None]] = {}
     for node in nodes:
         kind = type(node)
@@ -67,9 +68,7 @@ def functions_that_matter(
         elif kind in _STORES:
             targets = node.targets if kind is ast.Assign else (node.target,)  # type: ignore[attr-defined]
             for target in targets:
-                if isinstance(target, ast.Attribute):
-                    storing.append(node)
-                elif isinstance(target, ast.Subscript) and sets_header(target):
+                if isinstance(target, ast.Subscript) and sets_header(target):
                     matter.add(names.function_of(node))
         elif kind is ast.Attribute:
             farthest = max(farthest, _reach_of_attribute(node, names, is_request))  # type: ignore[arg-type]
@@ -89,7 +88,7 @@ def functions_that_matter(
     if not matter:
         return matter
     waiting = [item for item in matter if item is not None]
-    matter.update(names.function_of(node) for node in storing)
+    matter.update(storing_functions(names, nodes))
     while waiting:
         for caller in callers.get(waiting.pop(), ()):
             if caller is None or caller in matter:
@@ -97,6 +96,24 @@ def functions_that_matter(
             matter.add(caller)
             waiting.append(caller)
     return matter
+
+
+def storing_functions(names: Names, nodes: Sequence[ast.AST]) -> set[ast.AST | None]:
+    """Return the functions that store something in attributes or global names, for other functions to use."""
+    found: set[ast.AST | None] = set()
+    for node in nodes:
+        kind = type(node)
+        if kind in _STORES:
+            targets = node.targets if kind is ast.Assign else (node.target,)  # type: ignore[attr-defined]
+        elif kind is ast.Call and isinstance(node.func, ast.Attribute) and node.func.attr in FILLERS:  # type: ignore[attr-defined]
+            targets = (node.func.value,)  # type: ignore[attr-defined]
+        else:
+            continue
+        for target in targets:
+            holder = target.value if isinstance(target, ast.Subscript) else target
+            if isinstance(holder, ast.Attribute) or is_global(names, holder):
+                found.add(names.function_of(node))
+    return found
 
 
 def text_beginnings(nodes: Sequence[ast.AST], sinks: SinkIndex) -> list[ast.Constant]:
