@@ -38,8 +38,6 @@ _TOO_DEEP = f"a name was not followed through more than {DEEPEST} others"
 _TOO_MANY = f"more than {MOST_NAMES} meanings of one expression were not looked at"
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Choice = TypeVar("Choice")
-
-
 Parents = Mapping[ast.AST, ast.AST]
 
 

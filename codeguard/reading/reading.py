@@ -14,7 +14,7 @@ from codeguard.models import Chunk, SourceFile, Span
 from codeguard.reading.names import Names
 from codeguard.reading.patterns import lazy
 from codeguard.reading.segment import Segment, SegmentKind
-from codeguard.reading.segments import docstring_places, segments_of
+from codeguard.reading.segments import Described, docstring_places, segments_of
 from codeguard.reading.unread import Unread
 
 if TYPE_CHECKING:
@@ -183,12 +183,8 @@ class Reading:
         """Comments, docstrings, strings, names and prose; see `segments_of`."""
         docstrings = None
         if self.tree is not None and not self.syntax_error:
-            described = (
-                self.tree,
-                *self.nodes_of(ast.ClassDef),
-                *self.nodes_of(ast.FunctionDef),
-                *self.nodes_of(ast.AsyncFunctionDef),
-            )
+            described: list[Described] = [self.tree, *self.nodes_of(ast.ClassDef)]
+            described += [*self.nodes_of(ast.FunctionDef), *self.nodes_of(ast.AsyncFunctionDef)]
             docstrings = frozenset(self.offset(*place) for place in docstring_places(described))
         return segments_of(self.text, self.language, docstrings)
 

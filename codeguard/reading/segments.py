@@ -19,6 +19,7 @@ _OPENING = lazy(r"""[A-Za-z0-9@$]{0,3}+(?P<hashes>\#*+)(?P<quote>\"{3}|'{3}|["'`
 _BEFORE_OPERAND = frozenset("(,=:[!&|?{};+-*%~^>")
 _WORDS_BEFORE_OPERAND = ("return", "typeof", "case", "in", "of", "when", "if", "unless", "and", "or", "not")
 _LINE_BREAK = lazy(r"\r\n|\r|\n")
+Described = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def segments_of(text: str, language: str, docstrings: frozenset[int] | None = None) -> tuple[Segment, ...]:
@@ -46,9 +47,7 @@ def paragraphs(text: str, start: int, end: int) -> Iterator[Segment]:
         yield Segment(SegmentKind.PROSE, match.group(), match.start(), match.end())
 
 
-def docstring_places(
-    described: Iterable[ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef],
-) -> Iterator[tuple[int, int]]:
+def docstring_places(described: Iterable[Described]) -> Iterator[tuple[int, int]]:
     """Yield line and UTF-8 column of the docstrings of a module and its definitions."""
     for node in described:
         first = node.body[0] if node.body else None
