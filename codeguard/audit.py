@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeguard.acceptance import Acceptances, load_acceptances
-from codeguard.auditing.baselines import audited_scope, read_baseline, write_baseline
 from codeguard.auditing.evidence import Checked, behavior_findings, provenance_findings
 from codeguard.auditing.ignores import Ignore, suppressed, uncounted
 from codeguard.auditing.inspecting import Inspected, Source
@@ -239,6 +238,8 @@ class _Audit:
         place = self._options.baseline
         if place is None:
             return findings
+        from codeguard.auditing.baselines import audited_scope, read_baseline, write_baseline
+
         ordered = with_fingerprints(findings)
         known = read_baseline(place, missing_is_empty=self._options.update_baseline)
         if self._options.update_baseline:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import platformdirs
 
@@ -21,18 +22,15 @@ from codeguard.errors import ConfigError, ManifestError
 from codeguard.provenance import (
     BUNDLE_NAME,
     MANIFEST_NAME,
-    SigningPolicy,
     VerifiedManifest,
-    VersionsSeen,
-    choose_policy,
     combined,
-    open_signed,
-    policies_from_toml,
     read_inside,
     rechunked,
-    refuse_inside,
     within,
 )
+
+if TYPE_CHECKING:
+    from codeguard.provenance import SigningPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +101,14 @@ def from_text(text: str | None) -> list[SignedTree]:
 
 def policies(settings: Settings) -> dict[str, SigningPolicy]:
     """Return the signing policies of the user's configuration by label; ConfigError where they are broken."""
+    from codeguard.provenance import policies_from_toml
+
     return policies_from_toml(settings.signing, settings.config_file.parent)
 
 
 def _verified(tree: SignedTree, settings: Settings) -> VerifiedManifest:
+    from codeguard.provenance import VersionsSeen, choose_policy, open_signed, refuse_inside
+
     known = policies(settings)
     if not known:
         raise ConfigError(

@@ -1,30 +1,38 @@
 """Manifests of trusted code: build, sign, verify, and ask them for trust.
 
 `verify_envelope` and `verify_unsigned` alone make a VerifiedManifest. What
-needs cryptography, git or sigstore is imported when it is used.
+signs and verifies, cryptography, git and sigstore with it, is imported when it
+is used: most audits meet no signature.
 """
 
-from codeguard.provenance.compose import combined, rechunked, within
-from codeguard.provenance.dsse import Envelope, read_envelope, sign_payload
-from codeguard.provenance.keys import KeyRing, load_signer, policy_of_keys, refuse_inside
-from codeguard.provenance.local import load_unsigned, read_limited, save_unsigned, write_atomically
-from codeguard.provenance.manifest import FileEntry, Manifest, SignerRule, build_manifest
-from codeguard.provenance.opening import choose_policy, open_signed
-from codeguard.provenance.paths import unlistable
-from codeguard.provenance.policy import PathRule, SignerPolicy, SigningPolicy, policies_from_toml
-from codeguard.provenance.seen import VersionsSeen
-from codeguard.provenance.statement import manifest_from_json, manifest_to_json
-from codeguard.provenance.tree import (
-    BUNDLE_NAME,
-    MANIFEST_NAME,
-    Change,
-    Difference,
-    check_tree,
-    edits,
-    read_inside,
-)
-from codeguard.provenance.verified import VerifiedManifest, verify_unsigned
-from codeguard.provenance.verify import KeylessProof, verify_envelope, verify_keyless
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from codeguard.lazily import attributes
+
+if TYPE_CHECKING:
+    from codeguard.provenance.compose import combined, rechunked, within
+    from codeguard.provenance.dsse import Envelope, read_envelope, sign_payload
+    from codeguard.provenance.keys import KeyRing, load_signer, policy_of_keys, refuse_inside
+    from codeguard.provenance.local import load_unsigned, read_limited, save_unsigned, write_atomically
+    from codeguard.provenance.manifest import FileEntry, Manifest, SignerRule, build_manifest
+    from codeguard.provenance.opening import choose_policy, open_signed
+    from codeguard.provenance.paths import unlistable
+    from codeguard.provenance.policy import PathRule, SignerPolicy, SigningPolicy, policies_from_toml
+    from codeguard.provenance.seen import VersionsSeen
+    from codeguard.provenance.statement import manifest_from_json, manifest_to_json
+    from codeguard.provenance.tree import (
+        BUNDLE_NAME,
+        MANIFEST_NAME,
+        Change,
+        Difference,
+        check_tree,
+        edits,
+        read_inside,
+    )
+    from codeguard.provenance.verified import VerifiedManifest, verify_unsigned
+    from codeguard.provenance.verify import KeylessProof, verify_envelope, verify_keyless
 
 __all__ = [
     "BUNDLE_NAME",
@@ -68,3 +76,22 @@ __all__ = [
     "within",
     "write_atomically",
 ]
+
+_NAMES = {
+    "compose": "combined rechunked within",
+    "dsse": "Envelope read_envelope sign_payload",
+    "keys": "KeyRing load_signer policy_of_keys refuse_inside",
+    "local": "load_unsigned read_limited save_unsigned write_atomically",
+    "manifest": "FileEntry Manifest SignerRule build_manifest",
+    "opening": "choose_policy open_signed",
+    "paths": "unlistable",
+    "policy": "PathRule SignerPolicy SigningPolicy policies_from_toml",
+    "seen": "VersionsSeen",
+    "statement": "manifest_from_json manifest_to_json",
+    "tree": "BUNDLE_NAME MANIFEST_NAME Change Difference check_tree edits read_inside",
+    "verified": "VerifiedManifest verify_unsigned",
+    "verify": "KeylessProof verify_envelope verify_keyless",
+}  # by the module that they are in
+__getattr__ = attributes(
+    __name__, {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names.split()}
+)

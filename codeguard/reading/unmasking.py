@@ -8,7 +8,6 @@ encoding inside an encoding down to `DEPTH`, at most `READINGS` readings.
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -165,10 +164,16 @@ def _hidden(text: str, shown: str, depth: int, met: Callable[[str], None]) -> It
             yield from _nested(found, mask, depth, met)
     for mask, found in decoded_runs(shown, met):
         yield from _nested(found, mask, depth, met)
-    if "&" in shown and (decoded := html.unescape(shown)) != shown and "&#" in shown:
+    if "&#" in shown and (decoded := _unescaped(shown)) != shown:
         yield Unmasked(decoded, ("character references",))
     for mask, found in _respelled(shown):
         yield Unmasked(found, (mask,))
+
+
+def _unescaped(text: str) -> str:
+    from html import unescape  # brings the table of all entities
+
+    return unescape(text)
 
 
 def _nested(text: str, mask: str, depth: int, met: Callable[[str], None]) -> Iterator[Unmasked]:
