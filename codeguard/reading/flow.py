@@ -18,7 +18,7 @@ from codeguard.reading.entries import enter, entry_reach, says_what_is_wrong
 from codeguard.reading.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluation
 from codeguard.reading.flowreach import Reachability, Tags, substituted
 from codeguard.reading.flowrecords import Attributes, Hits, Summary
-from codeguard.reading.flowscope import functions_that_matter, storing_functions, text_beginnings
+from codeguard.reading.flowscope import functions_that_matter, text_beginnings
 from codeguard.reading.flowsinks import Arrival, Hit, Sink, SinkIndex
 from codeguard.reading.flowtables import CONVERSIONS, GUARD_NAME, STOPS
 from codeguard.reading.flowvalues import (
@@ -82,13 +82,12 @@ class Flow:
         self._has_run = True
         beginnings = text_beginnings(self._nodes, self._sinks)
         self._evaluation.puts_together = bool(beginnings)
-        matter = functions_that_matter(
+        matter, storing = functions_that_matter(
             self.names, self._nodes, self._sinks, self.entry, self._evaluation.is_request, beginnings
         )
         if matter:
             self._run(self._tree.body, self._module)
         wanted = [node for node in self._nodes if node in matter and isinstance(node, _FUNCTIONS)]
-        storing = storing_functions(self.names, self._nodes)
         for function in sorted(wanted, key=lambda item: (item.name != "__init__", item not in storing)):
             self._summary(function)
 

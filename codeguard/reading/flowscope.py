@@ -40,8 +40,8 @@ def functions_that_matter(
     entry: Callable[[FunctionNode], Reach],
     is_request: Callable[[ast.expr], bool],
     beginnings: Sequence[ast.Constant] = (),
-) -> set[ast.AST | None]:
-    """Return the functions whose flow can be told of, None among them for the top of the file.
+) -> tuple[set[ast.AST | None], set[ast.AST | None]]:
+    """Return the functions whose flow can be told of, None among them for the top of the file, and those that store.
 
     Those that hold a sink for the farthest values that the file gets, or a
     header that is set, and those that strangers call, whose answers count;
@@ -86,19 +86,20 @@ def functions_that_matter(
     holding += _with_beginnings(beginnings, names, nodes, sinks)
     matter.update(names.function_of(node) for least, node in holding if least <= farthest)
     if not matter:
-        return matter
+        return matter, set()
     waiting = [item for item in matter if item is not None]
-    matter.update(storing_functions(names, nodes))
+    storing = _storing(names, nodes)
+    matter |= storing
     while waiting:
         for caller in callers.get(waiting.pop(), ()):
             if caller is None or caller in matter:
                 continue
             matter.add(caller)
             waiting.append(caller)
-    return matter
+    return matter, storing
 
 
-def storing_functions(names: Names, nodes: Sequence[ast.AST]) -> set[ast.AST | None]:
+def _storing(names: Names, nodes: Sequence[ast.AST]) -> set[ast.AST | None]:
     """Return the functions that store something in attributes or global names, for other functions to use."""
     found: set[ast.AST | None] = set()
     for node in nodes:
