@@ -12,9 +12,7 @@ from codeguard.reading.flowvalues import ALL_USES, CLAIMED, RESOLVED, TEXT_USES,
 from codeguard.reading.names import Names
 
 Fact = tuple[Value, frozenset[str]]
-_CHARACTER_TESTS = frozenset(
-    {"isdigit", "isalnum", "isalpha", "isdecimal", "isnumeric", "isidentifier", "isascii"}
-)
+_CHARACTER_TESTS = frozenset({"isdigit", "isalnum", "isalpha", "isdecimal", "isnumeric", "isidentifier"})
 _ADDRESS_TESTS = frozenset(
     {"is_private", "is_loopback", "is_global", "is_link_local", "is_reserved", "is_multicast"}
 )

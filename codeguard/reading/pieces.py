@@ -126,13 +126,16 @@ class UnknownParts:
 
     def _held(self, node: ast.expr, holder: ast.expr, depth: int) -> ast.expr | None:
         """What an object holds is unknown where the object is."""
-        return (
-            None
-            if self._is_compared(node)
-            else node
-            if self._unknown(holder, depth + 1) is not None
-            else None
-        )
+        if self._is_compared(node):
+            return None
+        return node if self._is_brought(holder) or self._unknown(holder, depth + 1) is not None else None
+
+    def _is_brought(self, node: ast.expr) -> bool:
+        """Whether an object, by its name no class and no module, is another file's, as `current_user` is."""
+        if not isinstance(node, ast.Name) or not node.id.islower():
+            return False
+        found = self._names.scopes.find(node.id, self._names.scopes.scope_of(node))
+        return found is not None and all(isinstance(item.node, ast.ImportFrom) for item in found[1])
 
     def _call(self, node: ast.Call, depth: int) -> ast.expr | None:
         name = self._names.called(node)
@@ -143,7 +146,7 @@ class UnknownParts:
         if isinstance(node.func, ast.Attribute):
             if self._use in CLEANING_METHODS.get(last, ()):
                 return None
-            if last == "replace" and self._use in quoted(*(self._names.text(item) for item in node.args[:2])):
+            if last == "replace" and self._is_quoted([self._names.text(item) for item in node.args[:2]]):
                 return None
             if last in _OF_TEXT:
                 return self._first([node.func.value, *given], depth)
@@ -154,6 +157,9 @@ class UnknownParts:
         if name in _PASSING or name.partition(".")[0] in sys.stdlib_module_names:
             return self._first(given, depth)
         return node
+
+    def _is_quoted(self, replaced: list[str | None]) -> bool:
+        return self._use in quoted(*replaced) or (self._use is Use.SQL and replaced == ["'", "''"])
 
     def _is_compared(self, node: ast.expr) -> bool:
         """Whether a value is compared with something, or checked by name, in its function."""

@@ -209,7 +209,11 @@ _ALPHABETS = frozenset({"ascii_letters", "ascii_lowercase", "ascii_uppercase", "
 
 
 def quoted(piece: str | None = None, instead: str | None = None) -> frozenset[str]:
-    """Return what a value is harmless for between quotes, once each of these is written as a quote of the text."""
-    if piece == '"' or (piece == "'" and instead == "''"):
+    """Return what a value is harmless for between quotes, once each of these is written as a quote of the text.
+
+    Doubling single quotes is not enough for every database: some take a
+    backslash before one for part of the value.
+    """
+    if piece == '"':
         return frozenset({Use.SQL})
     return frozenset({Use.SHELL}) if piece == "'" and instead in ("'\"'\"'", "'\\''") else frozenset()

@@ -13,7 +13,7 @@ from codeguard.reading.pieces import UnknownParts
 
 _HEAD = """
 import datetime, forms, json
-from tables import TABLE
+from tables import TABLE, user
 NAMES = {"a": "x", "b": "y"}
 LIST = ("a", "b")
 
@@ -46,6 +46,8 @@ class Rows:
         ("return 'a' + fetch().replace('\"', '\"\"')", None),
         ("return 'a' + fetch().replace('x', 'y')", "fetch()"),
         ("for x in LIST: yield 'a' + x", None),
+        ("return 'a' + user.name", "user.name"),
+        ("return 'a' + forms.name", None),
         ("return 'a' + fetch()", "fetch()"),
         ("return 'a %s' % fetch()['n']", "fetch()['n']"),
         ("return f'a {fetch().name.strip()}'", "fetch().name"),
@@ -68,4 +70,3 @@ def test_a_part_of_which_the_file_says_nothing_is_named(lines: str, part: str | 
     assert node is not None
     found = UnknownParts(reading.names, reading.parents, Use.SQL).of(node)
     assert (None if found is None else ast.unparse(found)) == part
-

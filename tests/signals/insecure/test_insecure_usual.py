@@ -53,9 +53,9 @@ CASES = {
         "import requests\ndef go(self):\n    code = requests.get('https://x.example', timeout=5).text\n"
         "    return getattr(self, 'on_%s' % code)()\n",
     ),
-    "quotes are doubled in SQL": (
+    "quotes are doubled in a name of SQL": (
+        "def find(db, name):\n    db.execute('SELECT 1 FROM \"%s\"' % name.replace('\"', '\"\"'))\n",
         'def find(db, name):\n    db.execute("SELECT 1 FROM t WHERE n = \'%s\'" % name.replace("\'", "\'\'"))\n',
-        "def find(db, name):\n    db.execute(\"SELECT 1 FROM t WHERE n = '%s'\" % name.replace(\"'\", '`'))\n",
     ),
     "quotes are closed and opened in a shell": (
         "import os\ndef run(name):\n    os.system(\"ls '%s'\" % name.replace(\"'\", \"'\\\\''\"))\n",
