@@ -14,6 +14,8 @@ from codeguard.embedding.minilm import Ids, MiniLMEmbedding, Run, first_loaded, 
 from codeguard.embedding.weights import INSTALL
 from codeguard.errors import EmbeddingError, MissingExtraError
 
+BATCH_TOKENS = 1024  # what it computes in bfloat16 takes half the room
+
 
 def open_openvino(folder: Path | None = None) -> MiniLMEmbedding:
     """Open MiniLM on OpenVINO; its identity says in which precision it computes.
@@ -41,7 +43,8 @@ def open_openvino(folder: Path | None = None) -> MiniLMEmbedding:
     }
     model = core.compile_model(core.read_model(graph), "CPU", settings)
     identity = f"minilm-l6-v2@{loaded.digest[:12]}/graph{GRAPH_VERSION}/{precision}"
-    return MiniLMEmbedding(open_tokenizer(loaded.tokenizer), _run(model), identity, lanes=lanes)
+    tokenizer = open_tokenizer(loaded.tokenizer)
+    return MiniLMEmbedding(tokenizer, _run(model), identity, batch_tokens=BATCH_TOKENS, lanes=lanes)
 
 
 def _run(model: Any) -> Run:

@@ -1,8 +1,10 @@
 """Chunking against astchunk, on one core and two, and byte-exactness on real code.
 
 Needs astchunk beside codeguard (`pip install astchunk`); without it only our
-side is measured. Rates are of processor time where one process works, of
-wall time where several do.
+side is measured. Where one process works, seconds are the processor's; where
+two work for a third, they are the clock's until the last chunk is back in the
+process that asked, on our side as `codeguard index --jobs 2` does it. The
+rounds alternate, and ratios are those of their least seconds.
 
     python -m experiments.benchmarks.chunking [--json FILE] [--every N] [--exact DIR ...]
 """
@@ -11,7 +13,9 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import json
+import os
 import sys
 import sysconfig
 import time
@@ -23,11 +27,13 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.chunking import chunk_file
+from codeguard.chunktasks import BATCH_BYTES, chunked
 from codeguard.discovery import discover, read_file
 from codeguard.errors import CorpusError
+from codeguard.executor import open_executor
 
 MAX_CHARS = 4000
-BATCH_BYTES = 500_000
+ROUNDS = 5
 
 Batch = list[tuple[str, bytes]]
 
@@ -54,8 +60,17 @@ def _astchunk_builder(size: int) -> Any:
     return module.ASTChunkBuilder(max_chunk_size=size, language="python", metadata_template="default")
 
 
-def _theirs(job: tuple[Batch, int]) -> int:
-    return astchunk(*job)
+def _theirs(job: tuple[Batch, int]) -> list[list[Any]]:
+    """Return the chunks of a batch, to be handed back as the pool does it."""
+    batch, size = job
+    builder = _astchunk_builder(size)
+    found = []
+    for _, data in batch:
+        try:
+            found.append(list(builder.chunkify(data.decode())))
+        except (RecursionError, AssertionError):
+            found.append([])
+    return found
 
 
 def standard_library(every: int) -> Batch:
@@ -76,7 +91,7 @@ def standard_library(every: int) -> Batch:
 
 
 def batches(files: Batch) -> list[Batch]:
-    """Group files to batches of about half a megabyte."""
+    """Group files to batches of as many bytes as our workers get at a time."""
     grouped: list[Batch] = [[]]
     size = 0
     for item in files:
@@ -90,17 +105,34 @@ def batches(files: Batch) -> list[Batch]:
 
 def processor_time(work: Callable[[], object]) -> float:
     """Return the seconds of processor time that the work takes in this process."""
-    start = time.process_time()
+    return both_times(work)[0]
+
+
+def both_times(work: Callable[[], object]) -> tuple[float, float]:
+    """Return the seconds that the work takes in this process, the processor's and the clock's."""
+    processor, clock = time.process_time(), time.perf_counter()
     work()
-    return time.process_time() - start
+    return time.process_time() - processor, time.perf_counter() - clock
 
 
-def on_two_cores(function: Callable[[Any], int], jobs: Sequence[Any]) -> float:
-    """Return the wall time of the jobs on two processes, which are already running."""
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        list(pool.map(function, [jobs[0], jobs[0]]))
+def ours_on_two(files: Batch) -> float:
+    """Return the seconds until two processes that are already running have chunked the files for this one."""
+    with open_executor(2) as executor:
+        # A batch for each, and one more that keeps the first from taking both.
+        list(chunked(executor, [("warm.py", b"x = 1\n" * (BATCH_BYTES // 6 + 1))] * 3))
         start = time.perf_counter()
-        list(pool.map(function, jobs))
+        for _ in chunked(executor, files):
+            pass
+        return time.perf_counter() - start
+
+
+def astchunk_on_two(jobs: Sequence[tuple[Batch, int]]) -> float:
+    """Return the same of astchunk's, in batches of the same size."""
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        list(pool.map(_theirs, [jobs[0]] * 3))
+        start = time.perf_counter()
+        for _ in pool.map(_theirs, jobs):
+            pass
         return time.perf_counter() - start
 
 
@@ -116,20 +148,20 @@ def exactness(roots: Sequence[Path], limit_bytes: int) -> dict[str, Any]:
                 break
             try:
                 data = read_file(file)
-                chunked = chunk_file(file.name, data)
+                cut = chunk_file(file.name, data)
             except CorpusError:
                 total["refused"] += 1
                 continue
-            pieces = [data[chunk.span.start_byte : chunk.span.end_byte] for chunk in chunked.chunks]
-            text = "".join(chunk.text for chunk in chunked.chunks)
+            pieces = [data[chunk.span.start_byte : chunk.span.end_byte] for chunk in cut.chunks]
+            text = "".join(chunk.text for chunk in cut.chunks)
             if (
                 b"".join(pieces) != data
-                or text != chunked.text
+                or text != cut.text
                 or max(map(len, pieces), default=0) > 4 * MAX_CHARS
             ):
                 wrong.append(file.name)
-            total.update(files=1, bytes=len(data), chunks=len(pieces), errors=chunked.syntax_errors)
-            languages[chunked.language] += 1
+            total.update(files=1, bytes=len(data), chunks=len(pieces), errors=cut.syntax_errors)
+            languages[cut.language] += 1
     seconds = time.perf_counter() - start
     return {**total, "wrong": wrong, "seconds": seconds, "languages": dict(languages.most_common())}
 
@@ -139,21 +171,28 @@ def compare(files: Batch) -> dict[str, Any]:
     size = sum(len(data) for _, data in files)
     dense = sum(sum(not chr(byte).isspace() for byte in data) for _, data in files) / size
     result: dict[str, Any] = {"files": len(files), "bytes": size, "max_chars": MAX_CHARS}
-    jobs = batches(files)
-    ours(files[:3])
-    result["ours_one"] = min(processor_time(lambda: ours(files)) for _ in range(3))
-    result["ours_two"] = min(on_two_cores(ours, jobs) for _ in range(2))
-    try:
-        importlib.import_module("astchunk")
-    except ImportError:
-        return result
+    measures: dict[str, Callable[[], tuple[float, float]]] = {
+        "ours_one": lambda: both_times(lambda: ours(files)),
+        "ours_two": lambda: (0.0, ours_on_two(files)),
+    }
+    has_peer = importlib.util.find_spec("astchunk") is not None
     theirs = round(MAX_CHARS * dense)  # astchunk counts characters that are not blank
-    result["astchunk_size"] = theirs
-    result["astchunk_one"] = min(processor_time(lambda: astchunk(files, theirs)) for _ in range(2))
-    result["astchunk_two"] = min(on_two_cores(_theirs, [(job, theirs) for job in jobs]) for _ in range(2))
-    result["ratio_one_core"] = result["astchunk_one"] / result["ours_one"]
-    result["ratio_two_cores_to_its_one"] = result["astchunk_one"] / result["ours_two"]
-    result["ratio_two_cores"] = result["astchunk_two"] / result["ours_two"]
+    if has_peer:
+        jobs = [(job, theirs) for job in batches(files)]
+        result["astchunk_size"] = theirs
+        measures["astchunk_one"] = lambda: both_times(lambda: astchunk(files, theirs))
+        measures["astchunk_two"] = lambda: (0.0, astchunk_on_two(jobs))
+    ours(files[:3])
+    rounds = [{name: measure() for name, measure in measures.items()} for _ in range(ROUNDS)]
+    for name in measures:
+        for place, kind in enumerate(("processor", "elapsed")):
+            result[f"{name}_{kind}"] = min(found[name][place] for found in rounds)
+    result["load"] = os.getloadavg()[0]
+    if not has_peer:
+        return result
+    result["ratio_one_core"] = result["astchunk_one_processor"] / result["ours_one_processor"]
+    result["ratio_two_cores_to_its_one"] = result["astchunk_one_elapsed"] / result["ours_two_elapsed"]
+    result["ratio_two_cores"] = result["astchunk_two_elapsed"] / result["ours_two_elapsed"]
     builder = _astchunk_builder(theirs)
     exact = 0
     for _, data in files:

@@ -10,9 +10,10 @@ characters), LangChain's splitter for Python at 1,500 characters with its
 default overlap. They need not be installed with codeguard: llama-index-core,
 llama-index-vector-stores-chroma, langchain-chroma, langchain-text-splitters;
 what is missing is left out. Every side works in a process of its own and is
-timed from its first file to its last; imports and models are loaded before.
-Processor time is that of the process and of all it started: with ours counts
-the process that serves the store, its start and its import of Chroma included.
+timed from its first file to its last; imports and models are loaded and the
+empty collection is made before, on our side by the process that serves the
+store. Processor time is that of the process and of all it started, that one
+included. `stages` is one more run of ours by itself.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from codeguard.embedding.minilm import first_loaded
 from codeguard.guard import CodeGuard
 from experiments.benchmarks.chroma_files import place
 from experiments.benchmarks.processor import adopt_orphans, processor_seconds
+from experiments.benchmarks.stages import Stages
 from experiments.benchmarks.standard_library import shuffled_by, standard_files
 from experiments.workbench import SEED
 
@@ -65,6 +67,7 @@ def ours(corpus: Path, store: Path, embedding: str) -> Work:
     trusted = sorted(corpus.glob("*.py"))[::2]
     guard = CodeGuard.open(settings=settings, trust=trusted)
     guard.workspace.embedding.embed(["warm"])
+    guard.workspace.vectors.count()
 
     def work() -> int:
         chunks = guard.index([corpus]).chunks
@@ -164,21 +167,29 @@ def langchain(corpus: Path, store: Path) -> Work:
     return work
 
 
-def side(name: str, corpus: Path) -> dict[str, float]:
-    """Run one side in this process; return seconds of elapsed and processor time, and the chunks."""
+def side(name: str, corpus: Path, *, by_stage: bool = False) -> dict[str, Any]:
+    """Run one side in this process; return seconds of elapsed and processor time, and the chunks.
+
+    `by_stage` has our own side's processor time told by stages as well.
+    """
     adopt_orphans()
+    stages = Stages()
     with tempfile.TemporaryDirectory() as store:
         if name in PEERS:
             work = {"llamaindex": llamaindex, "langchain": langchain}[name](corpus, Path(store))
         else:
             work = ours(corpus, Path(store) / "store", name)
-        used, start = processor_seconds(), time.perf_counter()
+        if by_stage:
+            stages.watch()
+        used, own, start = processor_seconds(), time.process_time(), time.perf_counter()
         chunks = work()
-        return {
-            "elapsed": time.perf_counter() - start,
-            "processor": processor_seconds() - used,
-            "chunks": chunks,
-        }
+        elapsed, own, used = (
+            time.perf_counter() - start,
+            time.process_time() - own,
+            processor_seconds() - used,
+        )
+        found = {"elapsed": elapsed, "processor": used, "chunks": chunks}
+        return found | {"stages": stages.table(own, used)} if by_stage else found
 
 
 def measure(names: Sequence[str], files: int, rounds: int) -> dict[str, Any]:
@@ -190,9 +201,8 @@ def measure(names: Sequence[str], files: int, rounds: int) -> dict[str, Any]:
         size = sum(path.stat().st_size for path in corpus.iterdir())
         for _ in range(rounds):
             for name in names:
-                command = [sys.executable, "-m", __spec__.name, "--side", name, "--corpus", str(corpus)]
-                done = subprocess.run(command, check=True, capture_output=True, text=True)
-                runs[name].append(json.loads(done.stdout.splitlines()[-1]))
+                runs[name].append(_run(name, corpus))
+        stages = {name: _run(name, corpus, "--stages")["stages"] for name in names if name not in PEERS}
     figures: dict[str, Any] = {"files": files, "bytes": size, "rounds": rounds, "load": os.getloadavg()[0]}
     figures["median"] = {
         name: {key: round(statistics.median(run[key] for run in found), 2) for key in found[0]}
@@ -210,7 +220,14 @@ def measure(names: Sequence[str], files: int, rounds: int) -> dict[str, Any]:
         for peer in names
         if peer in PEERS
     }
-    return figures
+    return figures | {"stages": stages}
+
+
+def _run(name: str, corpus: Path, *options: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", __spec__.name, "--side", name, "--corpus", str(corpus), *options]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def main() -> None:
@@ -221,10 +238,11 @@ def main() -> None:
     parser.add_argument("--embeddings", nargs="*", default=["minilm", "openvino"])
     parser.add_argument("--side", help="run one side and print its figures (used by this script itself)")
     parser.add_argument("--corpus", type=Path)
+    parser.add_argument("--stages", action="store_true", help="with --side: by stages")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     if given.side:
-        print(json.dumps(side(given.side, given.corpus)))
+        print(json.dumps(side(given.side, given.corpus, by_stage=given.stages)))
         return
     embeddings = [name for name in given.embeddings if name != "openvino" or importlib.util.find_spec(name)]
     peers = [name for name, module in PEERS.items() if importlib.util.find_spec(module.partition(".")[0])]
