@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import dataclass
-from heapq import nsmallest
 from itertools import islice
 
 from codeguard.reading.patterns import lazy
@@ -94,7 +93,7 @@ def sketch(words: list[str]) -> tuple[int, ...]:
         )
     ]
     runs = zip(*(ids[offset:] for offset in range(RUN)), strict=False)
-    return tuple(nsmallest(SKETCH, set(map(hash, runs))))
+    return tuple(sorted(set(map(hash, runs)))[:SKETCH])
 
 
 def resemblance(first: tuple[int, ...], second: tuple[int, ...]) -> float:

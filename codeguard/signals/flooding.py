@@ -20,6 +20,7 @@ from codeguard.reading.description import MAX_TEXT, Wording, descriptions, wordi
 from codeguard.reading.shingles import resemblance, sketch, words_of_code
 from codeguard.signals.base import Context, Rule, Sighting
 
+Stretch = tuple[int, int]  # of a function's text, the end exclusive
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 PROSE = frozenset({"text", "markdown", "rst"})
 LEAST_TOKENS = 16
@@ -127,8 +128,9 @@ class FloodingSignal:
                         Sighting("uncounted", position + MAX_TEXT, position + MAX_TEXT, reason),
                     )
                 if chunk.language not in PROSE:
-                    yield from ((reading.file.path, found) for found in _stuffed(chunk, position))
-                    if chunk.kind in FUNCTIONS and not index.add(reading.file.path, chunk, position):
+                    places = list(descriptions(chunk.text))
+                    yield from ((reading.file.path, found) for found in _stuffed(chunk, position, places))
+                    if chunk.kind in FUNCTIONS and not index.add(reading.file.path, chunk, position, places):
                         reason = f"more than {MAX_FUNCTIONS} functions: near-duplicates from here on are not counted"
                         yield (
                             reading.file.path,
@@ -148,14 +150,14 @@ class _Index:
         self._buckets: dict[int, list[int]] = {}
         self.told = False
 
-    def add(self, path: str, chunk: Chunk, position: int) -> bool:
+    def add(self, path: str, chunk: Chunk, position: int, places: Iterable[Stretch]) -> bool:
         """Take up a function; False the first time that there is no room."""
         words = words_of_code(chunk.text, chunk.language)
         if len(words) < LEAST_TOKENS:
             return True
         if len(self._known) >= MAX_FUNCTIONS:
             return self.told
-        said = " ".join(chunk.text[start:end] for start, end in descriptions(chunk.text))
+        said = " ".join(chunk.text[start:end] for start, end in places)
         worded = wording(said) if said else None
         described = worded is not None and worded.words >= LEAST_DESCRIPTION
         stems = sorted(worded.stems)[:MAX_TOPICS] if worded is not None and described else []
@@ -234,8 +236,8 @@ def _digest(text: str) -> bytes:
     return hashlib.sha256(" ".join(text.split()).encode("utf-8", "surrogatepass")).digest()[:12]
 
 
-def _stuffed(chunk: Chunk, position: int) -> Iterator[Sighting]:
-    for start, end in descriptions(chunk.text):
+def _stuffed(chunk: Chunk, position: int, places: Iterable[Stretch]) -> Iterator[Sighting]:
+    for start, end in places:
         if end - start < 90:
             continue
         found = wording(chunk.text[start:end])
