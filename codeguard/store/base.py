@@ -13,6 +13,7 @@ from codeguard.errors import StoreError
 
 COLLECTION = "codeguard"
 BATCH = 1000
+IDS_A_PAGE = 50_000  # Chroma walks over all that lies before a page
 
 
 class BusyError(StoreError):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from codeguard.chroma_import import import_chromadb
 from codeguard.errors import StoreError
-from codeguard.store.base import BATCH, COLLECTION, BusyError, Hit, Row
+from codeguard.store.base import BATCH, COLLECTION, IDS_A_PAGE, BusyError, Hit, Row
 from codeguard.store.replacing import Replacement, recover
 from codeguard.store.shared import SharedStore
 from codeguard.store.wire import ask_to_retire
@@ -171,7 +171,7 @@ class VectorStore:
     def page_of_ids(self, offset: int) -> list[str]:
         """Return some ids from `offset` on, none behind the last."""
         answer = self._call(
-            lambda: self._collection.get(include=[], limit=self._batch, offset=offset),
+            lambda: self._collection.get(include=[], limit=IDS_A_PAGE, offset=offset),
             f"the store {self.location} cannot be read",
         )
         return [str(id_) for id_ in answer["ids"]]
