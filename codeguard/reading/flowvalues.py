@@ -175,7 +175,7 @@ def merged(states: Iterable[State]) -> State | None:
     names: dict[str, Value] = {}
     for name in dict.fromkeys(name for state in left for name in state.names):
         values = [state.names.get(name, NOTHING) for state in left]
-        names[name] = values[0] if all(value == values[0] for value in values) else joined(values)
+        names[name] = values[0] if values.count(values[0]) == len(values) else joined(values)
     cleared: dict[Origin, frozenset[str]] = {}
     for origin, uses in left[0].cleared.items():
         common = uses

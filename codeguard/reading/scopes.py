@@ -65,40 +65,26 @@ class Scopes:
         self.definitions: dict[str, FunctionNode | ast.ClassDef] = {}
         self.symbols: dict[ast.AST, str] = {}
         late: list[tuple[Callable[[Scope, ast.AST], None], ast.AST]] = []
+        scopes, opened = self._scopes, self._by_node
         for node in nodes:
-            kind = type(node)
+            kind, around = type(node), parents.get(node, tree)
+            scope = opened.get(around)
+            if scope is None or not _inside(node, around):
+                scope = scopes.get(around, self.module)
+            scopes[node] = scope
             if kind in _OPENERS:
                 self._open(node)
             elif isinstance(node, ast.Global | ast.Nonlocal):
-                self.scope_of(node).outer.update(dict.fromkeys(node.names, kind is ast.Global))
+                scope.outer.update(dict.fromkeys(node.names, kind is ast.Global))
             handler = _HANDLERS.get(kind)
             if handler is not None:
                 late.append((handler.__get__(self), node))
         for handle, node in late:
-            handle(self.scope_of(node), node)
+            handle(scopes[node], node)
 
     def scope_of(self, node: ast.AST) -> Scope:
         """Return the scope that a node is evaluated in; a definition belongs to the scope around it."""
-        known = self._scopes.get(node)
-        if known is not None:
-            return known
-        passed = [node]
-        found = self.module
-        at = self._parents.get(node)
-        while at is not None:
-            scope = self._by_node.get(at)
-            if scope is not None and _inside(passed[-1], at):
-                found = scope
-                break
-            known = self._scopes.get(at)
-            if known is not None:
-                found = known
-                break
-            passed.append(at)
-            at = self._parents.get(at)
-        if node in self._parents:  # not one that was made up, whose place may be given later
-            self._scopes.update(dict.fromkeys(passed, found))
-        return found
+        return self._scopes.get(node, self.module)  # one that was made up stands in the module
 
     def of(self, node: ast.AST) -> Scope | None:
         """Return the scope that a function, class, lambda or comprehension opens."""
