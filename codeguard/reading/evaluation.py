@@ -34,7 +34,7 @@ from codeguard.reading.guards import facts
 from codeguard.reading.names import Names
 from codeguard.reading.patterns import lazy
 from codeguard.reading.removal import removed_by_filter
-from codeguard.reading.written import NUMERIC_FIELDS, fields, written
+from codeguard.reading.written import NUMERIC_FIELDS, Writer, fields
 
 DEEPEST = 110
 STEPS_PER_FILE = 300_000
@@ -64,6 +64,8 @@ class Evaluation:
         self.puts_together = False  # whether texts of the file are looked at, as sinks of their own
         self.steps = STEPS_PER_FILE + STEPS_PER_NODE * nodes
         self._sinks = sinks
+        self._writer = Writer(names, nodes)
+        self._fields_of: dict[str, dict[str, ast.AnnAssign]] = {}
         self._around = around
         self.calls = Calls(self, names, sinks, around)
 
@@ -92,7 +94,7 @@ class Evaluation:
         return value
 
     def _look_at_text(self, node: ast.expr, value: Value) -> None:
-        for sink in self._sinks.of_text(written(self.names, node)):
+        for sink in self._sinks.of_text(self._writer.text(node)):
             if sink.use not in value.clean:
                 self._around.hit(sink, node, node, value)
 
@@ -160,18 +162,23 @@ class Evaluation:
 
     def _declared(self, owner: str, attribute: str) -> Value:
         """Return what a field of a class holds, such as a data class's: whoever makes an object chooses it."""
-        for item in getattr(self.names.definition(f":{owner}"), "body", ()):
-            if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
-                made = item.value is None or isinstance(item.value, ast.Call)
-                if item.target.id == attribute and made:
-                    harmless = self.names.resolve(item.annotation) in HARMLESS_TYPES
-                    origin = Origin(Reach.CALLER, f"{owner}.{attribute}", line=item.lineno)
-                    return NOTHING if harmless else Value(frozenset({origin}))
-        return NOTHING
+        if owner not in self._fields_of:
+            body = getattr(self.names.definition(f":{owner}"), "body", ())
+            listed = [item for item in body if isinstance(item, ast.AnnAssign)]
+            self._fields_of[owner] = {
+                item.target.id: item for item in listed if isinstance(item.target, ast.Name)
+            }
+        field = self._fields_of[owner].get(attribute)
+        if field is None or not (field.value is None or isinstance(field.value, ast.Call)):
+            return NOTHING
+        if self.names.resolve(field.annotation) in HARMLESS_TYPES:
+            return NOTHING
+        return Value(frozenset({Origin(Reach.CALLER, f"{owner}.{attribute}", line=field.lineno)}))
 
     def _is_sent(self, node: ast.Attribute) -> bool:
-        """Whether a request is one that the file sends: it asks for what a client's has, too, and is a client."""
-        return node.attr in _SENT_PARTS and isinstance(node.value, ast.Name) and self._is_client
+        """Whether a request is one that a class sends: it asks for what a client's has, too, in a client's file."""
+        in_method = isinstance(node.value, ast.Name) and self.names.class_of(node) is not None
+        return node.attr in _SENT_PARTS and in_method and self._is_client
 
     @cached_property
     def _is_client(self) -> bool:

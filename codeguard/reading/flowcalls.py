@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Protocol
 
 from codeguard.reading.bindings import FunctionNode
+from codeguard.reading.entries import imported
 from codeguard.reading.flowsinks import Sink, SinkIndex
 from codeguard.reading.flowtables import (
     ARCHIVE_NAMES,
@@ -15,6 +17,8 @@ from codeguard.reading.flowtables import (
     CLEANING_METHODS,
     CLEANING_NAME,
     FILLERS,
+    MAIL,
+    MAIL_METHODS,
     PASSERS,
     REACH_OF_CALL,
     REMOTE_METHODS,
@@ -148,7 +152,8 @@ class Calls:
         self, name: str, node: ast.Call, method: str, receiver: Value, given: Sequence[Value], state: State
     ) -> Value:
         """Return the result of a function that nothing is known of."""
-        if method in REMOTE_METHODS and not name.startswith(":"):
+        remote = method in REMOTE_METHODS or (method in MAIL_METHODS and self._reads_mail)
+        if remote and not name.startswith(":"):
             return self._of.origin(Reach.REMOTE, f"{method}()", node, state)
         if method in STORED_METHODS and not receiver.origins and not name.startswith(":"):
             return self._of.origin(Reach.LOCAL, f"{method}()", node, state, STORED)
@@ -174,6 +179,10 @@ class Calls:
         if name and not method and name not in PASSERS and name.partition(".")[0] in _ABSORBERS:
             return joined(given).cleaned(ALL_USES)
         return joined(given)
+
+    @cached_property
+    def _reads_mail(self) -> bool:
+        return any(f"{name}.".startswith(MAIL) for name in imported(self._names))
 
     def _is_module_call(self, node: ast.Call, name: str) -> bool:
         """Whether a method is a function of a module that was imported, as `os.path.join`."""

@@ -14,6 +14,7 @@ from codeguard.reading.flowtables import (
     HEADER_HOLDERS,
     HEADER_NAME,
     LOCAL_VALUES,
+    MAIL_METHODS,
     REACH_OF_CALL,
     REMOTE_METHODS,
     REMOTE_VALUES,
@@ -139,7 +140,7 @@ def _with_beginnings(
 
 def _reach_of_call(node: ast.Call, resolved: Sequence[str]) -> Reach:
     method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    if method in REMOTE_METHODS:
+    if method in REMOTE_METHODS or method in MAIL_METHODS:
         return Reach.REMOTE
     if method in STORED_METHODS or any(STORED_NAMES.search(name) for name in resolved):
         return max([Reach.LOCAL, *(REACH_OF_CALL.get(name, Reach.NOBODY) for name in resolved)])

@@ -41,8 +41,10 @@ REMOTE_CALLS = frozenset(
 )  # fmt: skip
 REMOTE_METHODS = frozenset(
     {"recv", "recvfrom", "recv_json", "recv_string", "receive_text", "receive_json", "receive_bytes",
-     "recv_pyobj", "get_filename", "get_argument", "get_body_argument", "get_query_argument", "getresponse"}
+     "recv_pyobj", "get_argument", "get_body_argument", "get_query_argument", "getresponse"}
 )  # fmt: skip
+MAIL_METHODS = frozenset({"get_filename"})  # what the sender of a mail chose, in files that read mail
+MAIL = ("email.", "imaplib.", "mailbox.")
 REMOTE_VALUES = frozenset(
     {
         "http.server.BaseHTTPRequestHandler.path", "http.server.BaseHTTPRequestHandler.headers",
@@ -63,7 +65,7 @@ LOCAL_VALUES = frozenset({"sys.argv", "os.environ", "sys.stdin"})
 STORED = "stored"  # tag of what a database holds, which strangers may have put there
 STORED_METHODS = frozenset(
     {"fetchone", "fetchall", "fetchmany", "fetchrow", "fetchval", "fetch_one", "fetch_all", "scalars", "scalar_one",
-     "scalar_one_or_none", "one_or_none", "execute"}
+     "scalar_one_or_none", "one_or_none"}
 )  # fmt: skip
 STORED_NAMES = lazy(r"(?:^|\.)(?:[A-Z]\w*\.(?:objects|query)\.\w+|get_(?:object|list)_or_404)$")
 SETTING = "setting"  # tag of what a file of settings says

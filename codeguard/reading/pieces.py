@@ -22,6 +22,8 @@ from codeguard.reading.removal import quoted
 from codeguard.reading.written import NUMERIC_FIELDS, fields
 
 _STEPS = 300  # of one text
+STEPS_PER_FILE = 200_000
+_TOO_LONG = "parts of texts were not looked up any further: it takes too many steps"
 _DEEPEST = 25
 _LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript)
@@ -35,15 +37,20 @@ class UnknownParts:
         self._names = names
         self._parents = parents
         self._use = use
+        self._left = STEPS_PER_FILE
         self._steps = 0
         self._seen: set[ast.AST] = set()
         self._checked: dict[ast.AST, frozenset[str]] = {}
 
     def of(self, node: ast.expr) -> ast.expr | None:
         """Return a part of a text of which the file does not say what it is, None where there is none."""
-        self._steps = _STEPS
+        self._steps = granted = min(_STEPS, self._left)
         self._seen.clear()
-        return self._unknown(node, 0)
+        found = self._unknown(node, 0)
+        self._left -= granted - max(self._steps, 0)
+        if self._left <= 0:
+            self._names.unread.note(_TOO_LONG, node.lineno)
+        return found
 
     def _unknown(self, node: ast.expr, depth: int) -> ast.expr | None:
         self._steps -= 1

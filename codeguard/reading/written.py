@@ -12,6 +12,9 @@ HOLE = "\0"
 _FIELD = lazy(r"%(?:\(\w{1,80}\))?[-+ #0-9.]{0,9}([a-zA-Z])")
 NUMERIC_FIELDS = frozenset("dioxXeEfFgG")
 _STEPS = 400  # of one text
+STEPS_PER_FILE = 200_000
+STEPS_PER_NODE = 2
+_TOO_LONG = "texts that are put together were not read any further: it takes too many steps"
 _DEEPEST = 30
 _LONGEST = 2_000
 _KEEPING = frozenset(
@@ -30,12 +33,8 @@ _KEEPING = frozenset(
 
 
 def written(names: Names, node: ast.expr) -> str:
-    """Return the text of an expression as far as the file says it, `HOLE` for each part that it does not.
-
-    Of a name with several values it is the text of the first that has one; of
-    a long text its beginning.
-    """
-    return _Writer(names).text(node, 0)[:_LONGEST]
+    """Return what `Writer.text` does, of a single text."""
+    return Writer(names).text(node)
 
 
 def fields(template: str) -> list[str]:
@@ -43,12 +42,28 @@ def fields(template: str) -> list[str]:
     return _FIELD.findall(template.replace("%%", ""))
 
 
-class _Writer:
-    def __init__(self, names: Names) -> None:
-        self._names = names
-        self._steps = _STEPS
+class Writer:
+    """Writes out the texts of one file, in a bounded number of steps for each and for all of them."""
 
-    def text(self, node: ast.expr, depth: int) -> str:
+    def __init__(self, names: Names, nodes: int = 0) -> None:
+        self._names = names
+        self._left = STEPS_PER_FILE + STEPS_PER_NODE * nodes
+        self._steps = 0
+
+    def text(self, node: ast.expr) -> str:
+        """Return the text of an expression as far as the file says it, `HOLE` for each part that it does not.
+
+        Of a name with several values it is the text of the first that has one; of
+        a long text its beginning.
+        """
+        self._steps = granted = min(_STEPS, self._left)
+        found = self._text(node, 0)[:_LONGEST]
+        self._left -= granted - max(self._steps, 0)
+        if self._left <= 0:
+            self._names.unread.note(_TOO_LONG, node.lineno)
+        return found
+
+    def _text(self, node: ast.expr, depth: int) -> str:
         self._steps -= 1
         if isinstance(node, ast.Constant):
             return node.value[:_LONGEST] if isinstance(node.value, str) else HOLE
@@ -61,12 +76,12 @@ class _Writer:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             return self._called(node, node.func, depth)
         if isinstance(node, ast.IfExp):
-            return self.text(node.body, depth + 1)
+            return self._text(node.body, depth + 1)
         if isinstance(node, ast.FormattedValue):
             return self._names.text(node.value) or HOLE
         if isinstance(node, ast.Name | ast.Attribute):
             for value in self._names.values_of(node):
-                text = self.text(value, depth + 1)
+                text = self._text(value, depth + 1)
                 if text.strip(HOLE):
                     return text
         return HOLE
@@ -76,12 +91,12 @@ class _Writer:
         for part in parts:
             if self._steps < 0:
                 break
-            texts.append(self.text(part, depth + 1))
+            texts.append(self._text(part, depth + 1))
         return between.join(texts)[:_LONGEST]
 
     def _operated(self, node: ast.BinOp, depth: int) -> str:
         if isinstance(node.op, ast.Mod):
-            return self.text(node.left, depth + 1)
+            return self._text(node.left, depth + 1)
         if not isinstance(node.op, ast.Add):
             return HOLE
         parts: list[ast.expr] = []
@@ -97,7 +112,7 @@ class _Writer:
             between = self._names.text(function.value)
             return HOLE if between is None else self._together(between, self._elements(node.args[0]), depth)
         if function.attr in _KEEPING:
-            return self.text(self._template(function.value), depth + 1)
+            return self._text(self._template(function.value), depth + 1)
         return HOLE
 
     def _template(self, node: ast.expr) -> ast.expr:

@@ -15,6 +15,7 @@ from codeguard.reading.flowsinks import Hit, Sink, SinkIndex
 from codeguard.reading.flowtables import SETTING, STORED
 from codeguard.reading.flowvalues import Origin, Reach, Value
 from codeguard.reading.names import Names
+from codeguard.reading.written import Writer
 from codeguard.signals.base import Rule
 
 _SHOWN = 60  # characters of a part
@@ -51,6 +52,11 @@ class View:
         """The data flow through the file, made when a rule first asks for it."""
         tree = self.reading.tree or ast.Module([], [])
         return Flow(self.names, tree, self.nodes, self._sinks)
+
+    @cached_property
+    def writer(self) -> Writer:
+        """What writes out the texts that the file puts together."""
+        return Writer(self.names, len(self.nodes))
 
     @cached_property
     def lowered(self) -> str:

@@ -11,7 +11,7 @@ from codeguard.reading.flowtables import SETTING, STORED
 from codeguard.reading.flowvalues import Origin, Use
 from codeguard.reading.names import Names
 from codeguard.reading.pieces import UnknownParts
-from codeguard.reading.written import HOLE, written
+from codeguard.reading.written import HOLE
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names, parameters_of, unsaid
 
@@ -75,7 +75,7 @@ def _unsaid(view: View) -> Iterator[Found]:
         ):
             continue
         command = call.args[0] if call.args else _keyword(call, "args")
-        if command is not None and written(view.names, command).strip(HOLE):
+        if command is not None and view.writer.text(command).strip(HOLE):
             yield from unsaid(call, parts.of(command))
 
 

@@ -11,7 +11,6 @@ from codeguard.reading.flowtables import SETTING, STORED
 from codeguard.reading.flowvalues import Use
 from codeguard.reading.names import Names
 from codeguard.reading.pieces import UnknownParts
-from codeguard.reading.written import written
 from codeguard.signals.base import Rule
 from codeguard.signals.insecure.base import Check, Found, View, names, unsaid
 from codeguard.signals.insecure.statements import STATEMENTS
@@ -56,7 +55,7 @@ def _unsaid(view: View) -> Iterator[Found]:
             around = view.parent(node)
             if isinstance(around, ast.BinOp) or view.function_of(node) in told:
                 continue
-            if not STATEMENTS.holds.match(written(view.names, node)):
+            if not STATEMENTS.holds.match(view.writer.text(node)):
                 continue
             yield from unsaid(node, parts.of(node))
 

@@ -38,8 +38,9 @@ CASES = {
         "import pickle\ndef copy(x):\n    return pickle.loads(pickle.dumps(x))\n",
         "import pickle\ndef copy(x):\n    return pickle.loads(x)\n",
     ),
-    "a request that is sent gets a header": (
-        "import urllib3\ndef sign(request, make):\n    request.headers['Authorization'] = make(request.url)\n",
+    "a client gives the request that it sends a header": (
+        "import urllib3\nclass Signer:\n    def sign(self, request):\n"
+        "        request.headers['Authorization'] = self.make(request.url)\n",
         "from flask import make_response, request\ndef view():\n    answer = make_response('x')\n"
         "    answer.headers['X-Url'] = request.url\n    return answer\n",
     ),
@@ -68,6 +69,10 @@ CASES = {
     "a setting that stands in capitals is the team's own": (
         "from django.conf import settings\ndef rows(db):\n    db.execute('SELECT 1 FROM ' + settings.TABLE)\n",
         "from app.conf import settings\ndef rows(db):\n    db.execute('SELECT 1 FROM ' + settings.table)\n",
+    ),
+    "a dialogue names a file": (
+        "def save(dialog):\n    open(dialog.get_filename(), 'w').close()\n",
+        "import email\ndef save(part):\n    open(part.get_filename(), 'w').close()\n",
     ),
     "a version of what was fetched": (
         "import os, requests\nfrom packaging.version import Version\ndef get():\n"
