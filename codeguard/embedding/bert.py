@@ -3,7 +3,8 @@
 BERT (Devlin et al., 2019) with six layers, mean pooling and a unit length at
 the end, as sentence-transformers runs it. Every text of a batch has the same
 number of tokens, so there is no padding, no attention mask, and nothing
-that one text could do to another. Operators are those of plain ONNX, opset
+that one text could do to another; a padded graph is for what computes few
+shapes faster than many. Operators are those of plain ONNX, opset
 20; the tensors keep the names and the layout of the file.
 """
 
@@ -22,22 +23,24 @@ LAYERS, HIDDEN, HEADS = 6, 384, 12
 HEAD = HIDDEN // HEADS
 EPSILON = 1e-12
 OPSET = 20
-SCALE = "codeguard.scale"
+SCALE, ONE, FAR = "codeguard.scale", "codeguard.one", "codeguard.far"
 
 Attribute = tuple[str, int | float | list[int]]
 
 
 def build_graph(
-    weights: Mapping[str, NDArray[np.float32]], *, whole: bool = False
+    weights: Mapping[str, NDArray[np.float32]], *, whole: bool = False, padded: bool = False
 ) -> tuple[bytes, dict[str, NDArray[np.float32]]]:
     """Return an ONNX file: `input_ids`, int64 (batch, length), to `embedding`, float32 (batch, 384).
 
     With it come the tensors that have to be handed over by name when it is
     loaded: views of the weights. With `whole` the file holds them itself.
-    KeyError where the weights lack one.
+    With `padded` a second input `mask`, float32 (batch, length), is 1 where a
+    text has a token and 0 behind its end. KeyError where the weights lack one.
     """
-    tensors = {**weights, SCALE: np.full(1, 1 / math.sqrt(HEAD), dtype=np.float32)}
-    graph = _Graph(tensors, whole)
+    constants = {SCALE: 1 / math.sqrt(HEAD), ONE: 1.0, FAR: 1e4}  # the share of e^-10000 is none
+    tensors = {**weights, **{name: np.full(1, value, dtype=np.float32) for name, value in constants.items()}}
+    graph = _Graph(tensors, whole, padded)
     tokens = graph.embed()
     for layer in range(LAYERS):
         tokens = graph.layer(tokens, f"encoder.layer.{layer}.")
@@ -48,9 +51,10 @@ def build_graph(
 class _Graph:
     """Collects nodes; a value is known by its name. Tokens of a batch lie in one matrix (tokens, 384)."""
 
-    def __init__(self, tensors: Mapping[str, NDArray[np.float32]], whole: bool) -> None:
+    def __init__(self, tensors: Mapping[str, NDArray[np.float32]], whole: bool, padded: bool) -> None:
         self._tensors = tensors
         self._whole = whole
+        self._padded = padded
         self.used: dict[str, bytes] = {}
         self._nodes: list[bytes] = []
 
@@ -94,7 +98,17 @@ class _Graph:
         # (batch, length) and what follows, for going from tokens to texts and back
         self._heads = self.add("Concat", [shape, self.constant(HEADS, HEAD)], ("axis", 0))
         self._texts = self.add("Concat", [shape, self.constant(HIDDEN)], ("axis", 0))
+        if self._padded:
+            self._hide()
         return self.normalise(self._flat(total), "embeddings.LayerNorm")
+
+    def _hide(self) -> None:
+        """Make what takes the share of a padded place to zero, the same for every head and every asking token."""
+        absent = self.add("Sub", ["mask", self.weight(ONE)])
+        self._hidden = self.add(
+            "Unsqueeze", [self.add("Mul", [absent, self.weight(FAR)]), self.constant(1, 2)]
+        )
+        self._present = self.add("Unsqueeze", ["mask", self.constant(2)])
 
     def layer(self, tokens: str, name: str) -> str:
         attended = self.linear(
@@ -110,7 +124,10 @@ class _Graph:
         query = self._split(query, [0, 2, 1, 3])
         key = self._split(self.linear(tokens, f"{name}key"), [0, 2, 3, 1])
         held = self._split(self.linear(tokens, f"{name}value"), [0, 2, 1, 3])
-        shares = self.add("Softmax", [self.add("MatMul", [query, key])], ("axis", -1))
+        scores = self.add("MatMul", [query, key])
+        if self._padded:
+            scores = self.add("Add", [scores, self._hidden])
+        shares = self.add("Softmax", [scores], ("axis", -1))
         mixed = self.add("MatMul", [shares, held])
         return self._flat(self.add("Transpose", [mixed], ("perm", [0, 2, 1, 3])))
 
@@ -123,6 +140,8 @@ class _Graph:
 
     def pool(self, tokens: str) -> None:
         texts = self.add("Reshape", [tokens, self._texts])
+        if self._padded:  # the mean is off by a factor then, which the unit length takes out
+            texts = self.add("Mul", [texts, self._present])
         mean = self.add("ReduceMean", [texts, self.constant(1)], ("keepdims", 0))
         unit = onnxfile.node("LpNormalization", [mean], "embedding", attributes=[("axis", -1), ("p", 2)])
         self._nodes.append(unit)
@@ -132,7 +151,10 @@ class _Graph:
             "all-MiniLM-L6-v2",
             self._nodes,
             self.used.values(),
-            [onnxfile.value("input_ids", onnxfile.INT64, ["batch", "length"])],
+            [
+                onnxfile.value("input_ids", onnxfile.INT64, ["batch", "length"]),
+                *([onnxfile.value("mask", onnxfile.FLOAT, ["batch", "length"])] if self._padded else ()),
+            ],
             [onnxfile.value("embedding", onnxfile.FLOAT, ["batch", HIDDEN])],
             [("", OPSET)],
         )

@@ -34,6 +34,8 @@ GPU_PROVIDERS = (
     "DmlExecutionProvider",
 )
 
+BEYOND = -1  # in the place of a token number: the text has ended
+
 Ids = NDArray[np.int64]
 Run = Callable[[Ids], NDArray[np.float32]]
 
@@ -41,8 +43,9 @@ Run = Callable[[Ids], NDArray[np.float32]]
 class MiniLMEmbedding:
     """Embeds texts by all-MiniLM-L6-v2, 384 dimensions, cut at 256 tokens.
 
-    Texts are run in batches of equal token count, so no row depends on the
-    texts beside it but for the last bits of rounding (1e-6). Each batch is
+    Texts are run in batches of equal token count, rounded up to a multiple of
+    `multiple`, so no row depends on the texts beside it but for the last bits
+    of rounding (1e-6). Each batch is
     computed by one thread, and as many batches at once as there are lanes:
     threads that share one batch wait for each other after every operation,
     which took up to 1.7 times the processor time. Several threads may share
@@ -59,13 +62,18 @@ class MiniLMEmbedding:
         identity: str,
         *,
         batch_tokens: int = BATCH_TOKENS,
+        multiple: int = 1,
         lanes: int = 1,
     ) -> None:
-        """Join a tokenizer, set to cut and not to pad, and what computes a batch; `open` makes both."""
+        """Join a tokenizer, set to cut and not to pad, and what computes a batch; `open` makes both.
+
+        With a `multiple` above 1 it is given `BEYOND` behind the end of shorter texts.
+        """
         self.identity = identity
         self._tokenizer = tokenizer
         self._run = run
         self._batch_tokens = batch_tokens
+        self._multiple = multiple
         self._lanes = lanes
 
     @classmethod
@@ -87,10 +95,10 @@ class MiniLMEmbedding:
         """Return one unit row a text; the empty text has the row of its two special tokens."""
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
         tokens = _tokenise(self._tokenizer, texts)
-        batches = list(_batches(tokens, self._batch_tokens))
+        batches = list(_batches(tokens, self._batch_tokens, self._multiple))
 
         def run(batch: list[int]) -> None:
-            rows[batch] = self._run(np.array([tokens[index] for index in batch], dtype=np.int64))
+            rows[batch] = self._run(_ids([tokens[index] for index in batch], self._multiple))
 
         at_once = map if self._lanes == 1 or len(batches) <= 1 else self._pool.map
         for _ in at_once(run, batches):
@@ -155,14 +163,28 @@ def _tokenise(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
     return result
 
 
-def _batches(tokens: Sequence[Sequence[int]], most: int) -> Iterable[list[int]]:
-    """Yield indices of texts with the same number of tokens, together at most `most` tokens or one text."""
-    order = sorted(range(len(tokens)), key=lambda index: len(tokens[index]))
-    for length, group in groupby(order, key=lambda index: len(tokens[index])):
+def _batches(tokens: Sequence[Sequence[int]], most: int, multiple: int) -> Iterable[list[int]]:
+    """Yield indices of texts of one length, together at most `most` tokens or one text."""
+
+    def length_of(index: int) -> int:
+        return _rounded_up(len(tokens[index]), multiple)
+
+    for length, group in groupby(sorted(range(len(tokens)), key=length_of), key=length_of):
         same = list(group)
         step = max(1, most // length)
         for start in range(0, len(same), step):
             yield same[start : start + step]
+
+
+def _ids(tokens: Sequence[Sequence[int]], multiple: int) -> Ids:
+    ids = np.full((len(tokens), _rounded_up(max(map(len, tokens)), multiple)), BEYOND, dtype=np.int64)
+    for row, numbers in zip(ids, tokens, strict=True):
+        row[: len(numbers)] = numbers
+    return ids
+
+
+def _rounded_up(length: int, multiple: int) -> int:
+    return -(-length // multiple) * multiple
 
 
 def _open_session(loaded: Loaded) -> tuple[Run, bool]:

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from codeguard.embedding import available_embeddings, open_embedding, weights
 from codeguard.embedding.bert import build_graph
-from codeguard.embedding.minilm import MiniLMEmbedding, first_loaded
+from codeguard.embedding.minilm import BEYOND, Ids, MiniLMEmbedding, first_loaded, open_tokenizer
 from codeguard.errors import EmbeddingError
 
 DATA = Path(__file__).parent / "data"
@@ -99,9 +100,33 @@ def test_auto_takes_minilm_where_it_can() -> None:
 
 
 @needs_weights
-def test_the_graph_is_valid_onnx() -> None:
+def test_padding_leaves_the_vectors_as_they_are(minilm: MiniLMEmbedding) -> None:
+    """As OpenVINO computes them, by onnxruntime in float32."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    loaded = first_loaded()
+    graph, _ = build_graph(loaded.tensors, whole=True, padded=True)
+    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    seen: list[tuple[int, ...]] = []
+
+    def run(ids: Ids) -> NDArray[np.float32]:
+        seen.append(ids.shape)
+        present = ids != BEYOND
+        fed = {"input_ids": ids * present, "mask": present.astype(np.float32)}
+        rows: NDArray[np.float32] = session.run(["embedding"], fed)[0]
+        return rows
+
+    texts = json.loads((DATA / "minilm_texts.json").read_text("utf-8"))
+    padded = MiniLMEmbedding(open_tokenizer(loaded.tokenizer), run, "padded", multiple=16)
+    assert np.abs(padded.embed(texts) - minilm.embed(texts)).max() < 1e-5
+    assert all(length % 16 == 0 for _, length in seen)
+    assert any(rows > 1 for rows, _ in seen)
+
+
+@needs_weights
+@pytest.mark.parametrize("padded", [False, True])
+def test_the_graph_is_valid_onnx(padded: bool) -> None:
     onnx = pytest.importorskip("onnx")
-    graph, tensors = build_graph(first_loaded().tensors)
+    graph, tensors = build_graph(first_loaded().tensors, padded=padded)
     parsed = onnx.load_model_from_string(graph)
     for tensor in parsed.graph.initializer:
         if tensor.name in tensors:
