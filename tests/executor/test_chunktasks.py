@@ -1,0 +1,78 @@
+"""What a subverted worker can say of a file: where it is cut, not what it holds."""
+
+import json
+from concurrent.futures import Executor, Future
+from typing import Any
+
+import pytest
+
+from codeguard.chunking import chunk_file
+from codeguard.chunktasks import chunk_task, chunked
+from codeguard.models import SourceFile, text_digest
+from codeguard.tasks import WorkerError
+
+FILE = ("a.py", b"import os\n\n\ndef f():\n    return '\xc3\xa9'\n\n\nx = 1\n")
+
+
+class Lying(Executor):
+    """A worker that answers as told."""
+
+    def __init__(self, answer: bytes) -> None:
+        self.answer = answer
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(self.answer)
+        return future
+
+
+def honest() -> list[Any]:
+    name, data = FILE
+    cuts: list[Any] = json.loads(chunk_task(json.dumps([(name, len(data))]).encode() + b"\n" + data))
+    return cuts
+
+
+def answered(cuts: Any) -> list[Any]:
+    return list(chunked(Lying(json.dumps(cuts).encode()), [FILE]))
+
+
+def test_an_honest_answer_is_what_the_chunker_says() -> None:
+    assert answered(honest()) == [chunk_file(*FILE)]
+
+
+def test_a_worker_that_cuts_elsewhere_still_gives_the_files_text_and_its_digests() -> None:
+    [[language, parsed, [[cut, of]]]] = honest()
+    moved = [[[0, 5, "function", "g"], [5, len(FILE[1]), "module", ""]], *cut[1:]]
+    [found] = answered([[language, parsed, [[moved, of]]]])
+    assert isinstance(found, SourceFile)
+    assert "".join(chunk.text for chunk in found.chunks).encode() == FILE[1]
+    assert [chunk.sha256 for chunk in found.chunks] == [text_digest(chunk.text) for chunk in found.chunks]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [],
+        [[0, 10, "module", ""]],
+        [[0, 10_000, "module", ""]],
+        [[0, 10, "module", ""], [5, 45, "module", ""]],
+        [[0, 60, "module", ""], [60, 45, "module", ""]],
+        [[0, 34, "module", ""], [34, 45, "module", ""]],
+        [[0, 45, "spell", ""]],
+        [[0, 45]],
+        [["0", None, "module", ""]],
+    ],
+    ids=["none", "short", "long", "twice", "backwards", "in a character", "kind", "shape", "types"],
+)
+def test_an_answer_that_leaves_out_or_repeats_bytes_is_refused(pieces: list[Any]) -> None:
+    [[language, parsed, [[cut, of]]]] = honest()
+    assert len(FILE[1]) == 45
+    assert FILE[1][33:35] == b"\xc3\xa9"
+    with pytest.raises(WorkerError, match="cut a file where it cannot be cut"):
+        answered([[language, parsed, [[[pieces, *cut[1:]], of]]]])
+
+
+@pytest.mark.parametrize("answer", [[], [None], {}, 7, [["python", True, []]]])
+def test_an_answer_about_other_files_is_refused(answer: Any) -> None:
+    with pytest.raises(WorkerError):
+        answered(answer)
