@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 
 from codeguard.reading.patterns import lazy
@@ -18,6 +19,7 @@ from codeguard.reading.patterns import lazy
 RUN = 4  # tokens a shingle
 SKETCH = 24  # hashes kept a text
 MAX_TOKENS = 20_000
+_KEPT = 40  # characters of a token whose number is remembered: long ones seldom come again
 _STRING_TOKEN, _PLAIN_NAME = 1, 2  # one number for all strings, one for names that copies give anew
 
 _STRING = (
@@ -85,7 +87,7 @@ def sketch(words: list[str]) -> tuple[int, ...]:
     numbers has no secret in it. Empty below `RUN` tokens. Without numpy,
     whose import takes longer than an audit of a few files.
     """
-    numbers = {word: _number(word) for word in set(words)}
+    numbers = {word: _number(word) if len(word) <= _KEPT else _numbered(word) for word in set(words)}
     ids = [
         number if number > 0 else -number if after == "(" or before == "." else _PLAIN_NAME
         for number, before, after in zip(
@@ -106,9 +108,12 @@ def resemblance(first: tuple[int, ...], second: tuple[int, ...]) -> float:
     return len(both.intersection(union)) / len(union)
 
 
-def _number(word: str) -> int:
+def _numbered(word: str) -> int:
     """Return a number for a token, below 0 for a name: one that is not called or reached is like any other."""
     if word[0] in "\"'`" or word[-1] in "\"'`":
         return _STRING_TOKEN
     number = zlib.crc32(word.encode("utf-8", "surrogatepass")) + 3
     return -number if word.isidentifier() and word not in KEYWORDS else number
+
+
+_number = lru_cache(maxsize=50_000)(_numbered)

@@ -27,7 +27,7 @@ FILLER_WORDS = frozenset(_FILLERS.split())
 
 @dataclass(frozen=True, slots=True)
 class TrustedFunction:
-    """A function of the trusted files: where it stands and its exact text."""
+    """A function of the trusted files: where it stands, its exact text, and digest and sketch of its tokens."""
 
     path: str
     symbol: str
@@ -35,6 +35,7 @@ class TrustedFunction:
     language: str
     text: str
     imports: tuple[str, ...]
+    code: bytes
     sketch: tuple[int, ...]
 
     @property
@@ -69,7 +70,7 @@ class TrustedFunctions:
         self._texts: set[bytes] = set()
         for number, function in enumerate(self.functions):
             self._by_name.setdefault(name_words(function.symbol), []).append(number)
-            self._texts.add(_digest(words_of_code(function.text, function.language)))
+            self._texts.add(function.code)
             for key in function.sketch[:PROBES]:
                 bucket = self._by_hash.setdefault(key, [])
                 if len(bucket) < MAX_BUCKET:
@@ -119,6 +120,7 @@ def name_words(symbol: str) -> tuple[str, ...]:
 def _functions(file: SourceFile) -> Iterator[TrustedFunction]:
     for chunk in file.chunks:
         if chunk.kind in FUNCTIONS:
+            code = words_of_code(chunk.text, chunk.language)
             yield TrustedFunction(
                 file.path,
                 chunk.symbol,
@@ -126,7 +128,8 @@ def _functions(file: SourceFile) -> Iterator[TrustedFunction]:
                 chunk.language,
                 chunk.text,
                 chunk.imports,
-                sketch(words_of_code(chunk.text, chunk.language)),
+                _digest(code),
+                sketch(code),
             )
 
 
