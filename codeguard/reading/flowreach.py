@@ -32,7 +32,7 @@ class Reachability:
         others do not count.
         """
         best: Origin | None = None
-        for origin in value.origins:
+        for origin in _in_order(value):
             found = (
                 self._farthest(origin, use, believing, tags, 0)
                 if _harms(value, origin, use, believing)
@@ -71,7 +71,7 @@ class Reachability:
         private = name.startswith("_") and not name.startswith("__")
         best: Origin | None = None if private and edges else origin
         for value in edges:
-            for each in value.origins:
+            for each in _in_order(value):
                 if not _harms(value, each, use, believing):
                     continue
                 found = self._farthest(each, use, believing, tags, depth + 1)
@@ -79,6 +79,11 @@ class Reachability:
                     best = found
         self._reached[key] = best
         return best
+
+
+def _in_order(value: Value) -> list[Origin]:
+    """Return the origins of a value in an order that is the same in every run: of equals the first is told."""
+    return sorted(value.origins, key=lambda origin: (origin.line, origin.what))
 
 
 def _harms(value: Value, origin: Origin, use: str, believing: bool) -> bool:
