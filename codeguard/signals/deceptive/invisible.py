@@ -70,18 +70,21 @@ def _judge(places: Places, start: int, end: int) -> Sighting | None:
     stray = "".join(_stray(run, before, after))
     if not stray or (set(stray) == {_BLANK} and _in_braille(places, start)):
         return None
-    if _carries_data(stray):
+    segment = places.at(start)
+    # As wide as a space and one like the other: in prose it is Braille's own space.
+    prose = segment is not None and segment.kind is not SegmentKind.STRING
+    spaces = prose and set(stray) == {_BLANK}
+    if _carries_data(stray) and not spaces:
         hidden = unmasked(run)
         shown = next((f": {reading.text[:80]!r}" for reading in hidden if reading.masks and reading.text), "")
         return Sighting(
             HIDDEN.id, start, end, f"{len(stray)} invisible characters in a row carry data{shown}",
             measurements={"characters": len(stray)},
         )  # fmt: skip
-    segment = places.at(start)
     reason = f"invisible character {named(stray[0])}"
     if segment is None:
         return Sighting(INVISIBLE.id, start, end, f"{reason} in code")
-    severity = _in_text(segment, stray[0], before + after)
+    severity = Severity.INFO if spaces else _in_text(segment, stray[0], before + after)
     if severity is Severity.INFO and segment.kind is SegmentKind.STRING and _is_key(places.text, segment):
         severity = Severity.LOW
     return Sighting(INVISIBLE.id, start, end, f"{reason} in a {segment.kind.value}", severity=severity)
