@@ -92,7 +92,7 @@ class Inspector:
         for signal in self._signals:
             found += self._look(signal, reading)
         if notread.is_notebook(file):
-            found += self._cells(reading, {(item.rule, item.place.start_line) for item in found})
+            found += self._cells(reading, {(item.rule, item.place) for item in found})
         ignores, failed = self._ignores(reading)
         found += self._own(reading, notread.bounds, AUDIT, _NOT_FULLY_READ)
         self._collector.looked_at(len(file.text))
@@ -117,15 +117,14 @@ class Inspector:
         try:
             with deadline(SECONDS_A_SIGNAL):
                 sightings = list(islice(signal.inspect(reading, self._context), SIGHTINGS))
+                shown_at = [placed(item) for item in sightings] if placed else sightings
             if len(sightings) == SIGHTINGS:
                 reading.unread.note(f"of {signal.name} no more than {SIGHTINGS:,} places were looked at")
-            return sighted(
-                signal, shown or reading, [placed(item) for item in sightings] if placed else sightings
-            )
+            return sighted(signal, shown or reading, shown_at)
         except (Exception, DeadlineError) as error:  # a signal may be a third party's
             return [detector_error(signal.name, shown or reading, error)]
 
-    def _cells(self, reading: Reading, known: Container[tuple[str, int]]) -> list[Finding]:
+    def _cells(self, reading: Reading, known: Container[tuple[str, Place]]) -> list[Finding]:
         """Return what stands out in a notebook's code, but for what stood out in its text."""
         try:
             with deadline(SECONDS_A_SIGNAL):
@@ -143,7 +142,7 @@ class Inspector:
         for signal in self._signals:
             found += self._look(signal, cells, reading, placed)
         found += self._own(reading, lambda _: map(placed, notread.bounds(cells)), AUDIT, _NOT_FULLY_READ)
-        return [item for item in found if (item.rule, item.place.start_line) not in known]
+        return [item for item in found if (item.rule, item.place) not in known]
 
     def _own(
         self, reading: Reading, look: Callable[[Reading], Iterable[Sighting]], group: str, rule: Rule

@@ -30,7 +30,7 @@ _CELL_MAGIC = lazy(r"\s*%%\s*(\w+)")
 _OF_PYTHON = frozenset({"time", "timeit", "capture", "prun", "python", "python3", "pypy"})
 _LINE_MAGIC = lazy(r"[ \t]*(?:[%!?]|[\w.]{1,200}\?{1,2}\s*$)")
 _LINE = lazy(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-DEEPEST = 200
+DEEPEST = 20_000  # more than the readers of notebooks take
 _PARSED = 2_000_000  # characters that are parsed to find the lines that are no Python
 
 
@@ -54,7 +54,11 @@ class _Object:
 
 
 class NotebookCode:
-    """The code cells of a notebook as one Python text. `foreign` is where cells in other languages begin."""
+    """The code cells of a notebook as one Python text.
+
+    `foreign` is where cells begin that say that they are in another language;
+    what of them is Python all the same is part of the text.
+    """
 
     def __init__(self, raw: str, cells: list[list[_Written]]) -> None:
         self._raw = raw
@@ -65,10 +69,11 @@ class NotebookCode:
         for cell in cells:
             code = "".join(part.text for part in cell)
             magic = _CELL_MAGIC.match(code)
+            code, budget = _without_magic(code, budget)
             if magic is not None and magic[1] not in _OF_PYTHON:
                 self.foreign.append(cell[0].start)
-                continue
-            code, budget = _without_magic(code, budget)
+                if budget < 0 or _wrong_line(code):
+                    continue
             for part in cell:
                 size = len(part.text)
                 texts.append(code[:size])
@@ -78,6 +83,7 @@ class NotebookCode:
             texts.append("\n")
         self._parts = parts
         self._starts = [0, *accumulate(map(len, texts))]
+        self._pieces: dict[int, tuple[list[int], list[int]]] = {}
         self.text = "".join(texts)
 
     def place(self, offset: int) -> int:
@@ -85,14 +91,20 @@ class NotebookCode:
         if not self._parts:
             return 0
         index = min(bisect_right(self._starts, offset), len(self._parts)) - 1
-        part = self._parts[index]
+        if index not in self._pieces:
+            self._pieces[index] = self._table(self._parts[index])
+        said, stands = self._pieces[index]
         left = offset - self._starts[index]
+        at = bisect_right(said, left) - 1
+        return min(stands[at] + left - said[at], self._parts[index].end)
+
+    def _table(self, part: _Written) -> tuple[list[int], list[int]]:
+        """Return where each escape of a string and each stretch between them begins: in the code, in the file."""
+        said, stands = [0], [part.start]
         for piece in _PIECE.finditer(self._raw, part.start, part.end):
-            size = 1 if piece[0].startswith("\\") else len(piece[0])
-            if left < size:
-                return piece.start() + left
-            left -= size
-        return part.end
+            said.append(said[-1] + (1 if piece[0].startswith("\\") else len(piece[0])))
+            stands.append(piece.end())
+        return said, stands
 
 
 def notebook_code(raw: str) -> NotebookCode | None:
@@ -102,7 +114,7 @@ def notebook_code(raw: str) -> NotebookCode | None:
     except _MalformedError:
         return None
     languages = [item for item in found if isinstance(item, str)]
-    if any(not item.lower().startswith(("python", "ipython")) for item in languages):
+    if languages and not any(item.lower().startswith(("python", "ipython")) for item in languages):
         return None
     return NotebookCode(raw, [item for item in found if isinstance(item, list) and item])
 
@@ -193,8 +205,8 @@ def _without_magic(code: str, budget: int) -> tuple[str, int]:
     parse: a statement may go on in a line that begins with `%`.
     """
     lines = _LINE.findall(code)
-    while budget >= len(code):
-        budget -= len(code)
+    while budget >= 0:
+        budget -= len(code) + 1
         wrong = _wrong_line("".join(lines))
         if not 0 < wrong <= len(lines) or _LINE_MAGIC.match(lines[wrong - 1]) is None:
             break
