@@ -10,7 +10,6 @@ for harmless.
 from __future__ import annotations
 
 import ast
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -18,6 +17,7 @@ from codeguard.reading.bindings import Binding, BindingKind
 from codeguard.reading.flowtables import CLEANERS, CLEANING_METHODS, CLEANING_NAME, GUARD_NAME
 from codeguard.reading.flowvalues import Use
 from codeguard.reading.names import Names
+from codeguard.reading.patterns import lazy
 from codeguard.reading.removal import quoted
 from codeguard.reading.written import NUMERIC_FIELDS, fields
 
@@ -27,7 +27,7 @@ _TOO_LONG = "parts of texts were not looked up any further: it takes too many st
 _DEEPEST = 25
 _LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript)
-_NUMBER = re.compile(r"[^{}]{0,20}[dxXeEfFgG%]")
+_NUMBER = lazy(r"[^{}]{0,20}[dxXeEfFgG%]")
 
 
 class UnknownParts:
