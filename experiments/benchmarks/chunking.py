@@ -1,10 +1,11 @@
 """Chunking against astchunk, on one core and two, and byte-exactness on real code.
 
 Needs astchunk beside codeguard (`pip install astchunk`); without it only our
-side is measured. Where one process works, seconds are the processor's; where
-two work for a third, they are the clock's until the last chunk is back in the
-process that asked, on our side as `codeguard index --jobs 2` does it. The
-rounds alternate, and ratios are those of their least seconds.
+side is measured. Where one process works, the ratio is of the processor's time;
+where two work for a third, of the clock's until the last chunk is back in the
+process that asked, on our side as `codeguard index --jobs 2` does it: that
+needs two idle cores. The rounds alternate, and ratios are those of their least
+seconds.
 
     python -m experiments.benchmarks.chunking [--json FILE] [--every N] [--exact DIR ...]
 """
@@ -31,11 +32,13 @@ from codeguard.chunktasks import BATCH_BYTES, chunked
 from codeguard.discovery import discover, read_file
 from codeguard.errors import CorpusError
 from codeguard.executor import open_executor
+from experiments.benchmarks.processor import processor_seconds
 
 MAX_CHARS = 4000
 ROUNDS = 5
 
 Batch = list[tuple[str, bytes]]
+Times = tuple[float, float]  # seconds: the processor's, the clock's
 
 
 def ours(batch: Batch) -> int:
@@ -108,32 +111,32 @@ def processor_time(work: Callable[[], object]) -> float:
     return both_times(work)[0]
 
 
-def both_times(work: Callable[[], object]) -> tuple[float, float]:
+def both_times(work: Callable[[], object]) -> Times:
     """Return the seconds that the work takes in this process, the processor's and the clock's."""
     processor, clock = time.process_time(), time.perf_counter()
     work()
     return time.process_time() - processor, time.perf_counter() - clock
 
 
-def ours_on_two(files: Batch) -> float:
+def ours_on_two(files: Batch) -> Times:
     """Return the seconds until two processes that are already running have chunked the files for this one."""
     with open_executor(2) as executor:
         # A batch for each, and one more that keeps the first from taking both.
         list(chunked(executor, [("warm.py", b"x = 1\n" * (BATCH_BYTES // 6 + 1))] * 3))
-        start = time.perf_counter()
+        processors, clock = processor_seconds(), time.perf_counter()
         for _ in chunked(executor, files):
             pass
-        return time.perf_counter() - start
+        return processor_seconds() - processors, time.perf_counter() - clock
 
 
-def astchunk_on_two(jobs: Sequence[tuple[Batch, int]]) -> float:
+def astchunk_on_two(jobs: Sequence[tuple[Batch, int]]) -> Times:
     """Return the same of astchunk's, in batches of the same size."""
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         list(pool.map(_theirs, [jobs[0]] * 3))
-        start = time.perf_counter()
+        processors, clock = processor_seconds(), time.perf_counter()
         for _ in pool.map(_theirs, jobs):
             pass
-        return time.perf_counter() - start
+        return processor_seconds() - processors, time.perf_counter() - clock
 
 
 def exactness(roots: Sequence[Path], limit_bytes: int) -> dict[str, Any]:
@@ -171,9 +174,9 @@ def compare(files: Batch) -> dict[str, Any]:
     size = sum(len(data) for _, data in files)
     dense = sum(sum(not chr(byte).isspace() for byte in data) for _, data in files) / size
     result: dict[str, Any] = {"files": len(files), "bytes": size, "max_chars": MAX_CHARS}
-    measures: dict[str, Callable[[], tuple[float, float]]] = {
+    measures: dict[str, Callable[[], Times]] = {
         "ours_one": lambda: both_times(lambda: ours(files)),
-        "ours_two": lambda: (0.0, ours_on_two(files)),
+        "ours_two": lambda: ours_on_two(files),
     }
     has_peer = importlib.util.find_spec("astchunk") is not None
     theirs = round(MAX_CHARS * dense)  # astchunk counts characters that are not blank
@@ -181,7 +184,7 @@ def compare(files: Batch) -> dict[str, Any]:
         jobs = [(job, theirs) for job in batches(files)]
         result["astchunk_size"] = theirs
         measures["astchunk_one"] = lambda: both_times(lambda: astchunk(files, theirs))
-        measures["astchunk_two"] = lambda: (0.0, astchunk_on_two(jobs))
+        measures["astchunk_two"] = lambda: astchunk_on_two(jobs)
     ours(files[:3])
     rounds = [{name: measure() for name, measure in measures.items()} for _ in range(ROUNDS)]
     for name in measures:
