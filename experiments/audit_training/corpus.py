@@ -15,13 +15,11 @@ from codeguard.reading.segments import segments_of
 from codeguard.signals.injection.windows import windows
 
 HERE = Path(__file__).parent
-HARD = re.compile(
-    r"\b(?:instruct\w*|prompt\w*|models?|assistants?|ignor\w*|system|users?|rules?|you must|do not|don't|please"
-    r"|always|never)\b",
-    re.IGNORECASE,
-)
+HARD = re.compile(r"\b(?:instruct\w*|prompt\w*|models?|assistants?|ignor\w*|system)\b", re.IGNORECASE)
 _LICENCE = 20_000  # characters of one
-_FILES = 400  # read of one package
+_FILES = 300  # read of one package
+_LONGEST = 200_000  # characters of one file
+_STRETCHES = 30  # of one text
 _CHOICE = re.compile(r"\{([^{}]*\|[^{}]*)\}")
 _SLOT = re.compile(r"\{=([a-z]+)\}|(?<![\w=])=([a-z]+)")
 _LANGUAGES = ("de", "fr", "es", "pt", "it", "ru", "zh", "ja", "ko", "ar")
@@ -122,24 +120,25 @@ def written(folder: str, times: int, seed: int) -> list[Example]:
         count = 2 * times if _SLOT.search(template.text) else times
         texts = dict(template.expanded(rng) for _ in range(count))
         found += [
-            Example(text, template.group, folder == "injected", register=template.register, goals=goals)
+            Example(
+                text, template.group, folder in ("injected", "probe"), register=template.register, goals=goals
+            )
             for text, goals in sorted(texts.items())
         ]
     return found
 
 
-def of_catalogs(roots: list[Path], limit: int, seed: int) -> list[Example]:
+def of_catalogs(root: Path, limit: int, seed: int) -> list[Example]:
     """Return messages that people translated, at most `limit` a language: honest text that is not English."""
     rng = random.Random(seed)
     found: dict[str, set[str]] = {}
-    for root in roots:
-        for path in sorted(root.rglob("*.mo")):
-            language = path.parts[-3].partition("_")[0].lower()
-            if language in _LANGUAGES:
-                with path.open("rb") as stream:
-                    catalog = vars(gettext.GNUTranslations(stream))["_catalog"]
-                texts = {value for value in catalog.values() if isinstance(value, str)}
-                found.setdefault(language, set()).update(text for text in texts if len(text) >= 12)
+    for path in sorted(root.rglob("*.mo")):
+        language = path.parts[-3].partition("_")[0].lower()
+        if language in _LANGUAGES:
+            with path.open("rb") as stream:
+                catalog = vars(gettext.GNUTranslations(stream))["_catalog"]
+            texts = {value for value in catalog.values() if isinstance(value, str)}
+            found.setdefault(language, set()).update(text for text in texts if len(text) >= 12)
     return [
         Example(text, f"catalog/{language}", False)
         for language, texts in sorted(found.items())
@@ -147,9 +146,9 @@ def of_catalogs(roots: list[Path], limit: int, seed: int) -> list[Example]:
     ]
 
 
-def of_licences(roots: list[Path]) -> list[Example]:
-    """Return the stretches of the licences under some folders, which stand at the head of many files."""
-    paths = sorted(path for root in roots for name in ("LICENSE*", "COPYING*") for path in root.rglob(name))
+def of_licences(root: Path) -> list[Example]:
+    """Return the stretches of the licences under a folder, which stand at the head of many files."""
+    paths = sorted(path for name in ("LICENSE*", "COPYING*") for path in root.rglob(name))
     texts = {
         path.read_text(encoding="utf-8", errors="replace")[:_LICENCE] for path in paths if path.is_file()
     }
@@ -157,25 +156,23 @@ def of_licences(roots: list[Path]) -> list[Example]:
     return [Example(text, "licence/en", False) for text in sorted(found)]
 
 
-def of_packages(roots: list[Path], limit: int, seed: int) -> list[Example]:
-    """Return comments, docstrings and sentences in strings of Python packages: all hard ones and some others."""
-    rng = random.Random(seed)
-    hard: dict[str, Example] = {}
-    other: dict[str, Example] = {}
-    for root in roots:
-        paths = sorted(root.rglob("*.py"))
-        for path in rng.sample(paths, min(len(paths), _FILES)):
-            try:
-                text = path.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError):
+def of_package(root: Path, seen: set[str]) -> Iterator[Example]:
+    """Yield the comments, docstrings and sentences in strings of a Python package that were not seen before."""
+    rng = random.Random(root.name)
+    paths = sorted(root.rglob("*.py"))
+    for path in rng.sample(paths, min(len(paths), _FILES)):
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            continue
+        for segment in segments_of(text[:_LONGEST], "python"):
+            if segment.kind is SegmentKind.IDENTIFIER or segment.text.count(" ") < 3 or segment.text in seen:
                 continue
-            for segment in segments_of(text, "python"):
-                if segment.kind is SegmentKind.IDENTIFIER or segment.text.count(" ") < 3:
-                    continue
-                wanted = hard if HARD.search(segment.text) else other
-                wanted.setdefault(
-                    segment.text, Example(segment.text, str(root.name), False, segment.kind.value)
-                )
-    chosen = sorted(hard, key=lambda text: rng.random())[:limit]
-    rest = sorted(other, key=lambda text: rng.random())[: limit // 2]
-    return [hard[text] for text in chosen] + [other[text] for text in rest]
+            seen.add(segment.text)
+            yield Example(segment.text, root.name, False, segment.kind.value)
+
+
+def stretches(one: Example) -> list[str]:
+    """Return what is weighed of an example, some of it where it is long."""
+    found = list(dict.fromkeys(windows(one.text)))
+    return random.Random(len(one.text)).sample(found, min(len(found), _STRETCHES))

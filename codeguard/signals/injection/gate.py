@@ -1,15 +1,19 @@
-"""Two cheap looks at a text, which tell whether it is worth weighing."""
+"""Cheap looks at a text, which tell whether it is worth weighing."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import zlib
+from dataclasses import dataclass
 from functools import lru_cache
 
 from codeguard.reading.patterns import lazy
 from codeguard.signals.injection.features import concepts_of, ideographs, is_wide
 from codeguard.signals.injection.lexicon import CONCEPTS
+
+FEWEST = 2  # concepts that an instruction names
+BITS = 17  # of the number of a word or concept
+STEP = 0.05  # between two weights of the table
 
 _BITS = {concept: 1 << index for index, concept in enumerate(CONCEPTS)}
 _TEMPLATE = lazy(r"<\|\w|\[/?inst\]|<</?sys>>|<start_of|</?(?:system|assistant|user|tool|function)\b|\[tool")
@@ -36,42 +40,32 @@ def named(tokens: list[str]) -> int:
     return bits
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """Weights of concepts, none below 0, and the least sum that is let through.
+def may_order(text: str, tokens: list[str]) -> bool:
+    """Tell whether a text with these tokens may hold an instruction; what stops a text stops every part of it."""
+    return named(tokens).bit_count() >= FEWEST or is_template(text)
 
-    Since no weight is negative, what stops a text stops every part of it.
-    """
 
-    weights: Mapping[str, float]
-    least: float
-    _known: dict[int, bool] = field(default_factory=dict, compare=False, repr=False)
-
-    def lets_through(self, text: str, tokens: list[str]) -> bool:
-        """Tell whether a text with these tokens may hold an instruction."""
-        bits = named(tokens)
-        known = self._known.get(bits)
-        if known is None:
-            total = sum(self.weights.get(concept, 0.0) for concept, bit in _BITS.items() if bits & bit)
-            known = self._known[bits] = total >= self.least
-        return known or is_template(text)
+@lru_cache(maxsize=50_000)
+def place(name: str) -> int:
+    """Return the place of a word or concept in the table of a glance."""
+    return zlib.crc32(name.encode("utf-8", "surrogatepass")) & ((1 << BITS) - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """Weights of concepts and words, and the least score that is let through."""
+    """Weights of concepts and words by their places, and the least score that is let through."""
 
-    weights: Mapping[str, float]
+    weights: memoryview
     least: float
 
     def score(self, found: set[str]) -> float:
         """Return the sum of the weights, divided as that of the model is."""
         known = self.weights
-        return sum([known.get(name, 0.0) for name in found]) * 10 / math.sqrt(max(1, len(found)))
+        return sum([known[place(name)] for name in found]) * STEP / math.sqrt(max(1, len(found)))
 
-    def lets_through(self, text: str, found: set[str]) -> bool:
+    def lets_through(self, found: set[str]) -> bool:
         """Tell whether a stretch of text with these features may be an instruction."""
-        return self.score(found) >= self.least or is_template(text)
+        return self.score(found) >= self.least
 
 
 def is_template(text: str) -> bool:

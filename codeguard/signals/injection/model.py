@@ -1,25 +1,25 @@
-"""A linear model over the features of a text: plain numbers in a JSON file, trained by experiments/audit_training."""
+"""A linear model over the features of a text: whole numbers in a JSON file, trained by experiments/audit_training."""
 
 from __future__ import annotations
 
+import base64
 import json
 import math
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
 
+from codeguard.signals.injection import gate, ngrams
 from codeguard.signals.injection.features import features, glimpse, tokens_of
-from codeguard.signals.injection.gate import Gate, Glance
+from codeguard.signals.injection.gate import FEWEST, Glance, is_template
 from codeguard.signals.injection.grammar import is_order
+from codeguard.signals.injection.ngrams import grams, numbers
 
 FILE = "model.json"
-NEARLY = 1.0  # below the threshold of what is clear, for texts that name few concepts
 OPEN = 2.0  # below the weak threshold, for open orders
-FEWEST = 2  # concepts, or a bare address would do
-ENOUGH = 5  # concepts of what is clear; a word may name several
-SCALE = 100  # weights are stored as whole hundredths
+STEP = 0.1  # between two weights of the table
 NOTHING = float("-inf")
 
 
@@ -27,9 +27,9 @@ NOTHING = float("-inf")
 class Limits:
     """Thresholds for one kind of text.
 
-    `weak` is the score that about two in a hundred honest texts about
-    prompts, rules and users reach, `clear` one that four in a thousand
-    do, `sure` one that hardly any does.
+    `weak` is the score that about twelve in a thousand honest texts about
+    prompts, models and instructions reach, `clear` one that two do, `sure`
+    one that hardly any does.
     """
 
     weak: float
@@ -39,16 +39,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Weights of features, what is looked at, and thresholds for each kind of text.
+    """Weights of features by their numbers, what is looked at, and thresholds for each kind of text.
 
-    A score is the bias plus the sum of the weights of a text's features,
-    divided by the square root of their number so that long texts do not
-    score by length.
+    A score is the bias plus the weights of what a text says (concepts and
+    their order) and of how it is worded (n-grams), each divided by the square
+    root of their number so that long texts do not score by length.
     """
 
-    weights: Mapping[str, float]
+    weights: memoryview
     bias: float
-    gate: Gate
     glance: Glance
     limits: Mapping[str, Limits]
 
@@ -61,36 +60,38 @@ class Model:
         if len(tokens) < 3 and (len(text) < 8 or text.isascii()):
             return NOTHING
         glimpsed = glimpse(tokens)
-        concepts = sum([name[0] == "c" for name in glimpsed])
-        if concepts < FEWEST or not self.glance.lets_through(text, glimpsed):
+        if sum([name[0] == "c" for name in glimpsed]) < FEWEST:
+            return NOTHING
+        if not self.glance.lets_through(glimpsed) and not is_template(text):
             return NOTHING
         found = features(text, tokens, glimpsed)
-        score = self.score_of(found)
+        score = self.bias + self._mean(numbers(found)) + self._mean(grams(text))
         if limits.weak - OPEN <= score < limits.clear and is_order(text, found):
             return limits.clear
-        return score if concepts >= ENOUGH else min(score, max(limits.weak, limits.clear - NEARLY))
+        return score
 
-    def score_of(self, found: set[str]) -> float:
-        """Return the score of a set of features."""
+    def _mean(self, found: set[int]) -> float:
+        """Return the sum of the weights over the square root of their number."""
         known = self.weights
-        return self.bias + sum([known.get(name, 0.0) for name in found]) * 10 / math.sqrt(max(1, len(found)))
+        return sum([known[place] for place in found]) * STEP / math.sqrt(max(1, len(found)))
 
 
 def read_model(text: str) -> Model:
     """Return the model that a JSON text holds."""
     stored = json.loads(text)
-    weights = {
-        f"{sort}:{name}": value / SCALE
-        for sort, values in stored["weights"].items()
-        for name, value in values.items()
-    }
     limits = {kind: Limits(*found) for kind, found in stored["limits"].items()}
-    return Model(weights, stored["bias"], Gate(**stored["gate"]), _glance(stored["glance"]), limits)
+    glance = Glance(_unpacked(stored["glance"], gate.BITS), stored["least"])
+    return Model(_unpacked(stored["weights"], ngrams.BITS), stored["bias"], glance, limits)
 
 
-def _glance(stored: dict[str, Any]) -> Glance:
-    weights = {f"{sort}:{name}": value / SCALE for sort in "cw" for name, value in stored[sort].items()}
-    return Glance(weights, stored["least"])
+def _unpacked(text: str, bits: int) -> memoryview:
+    """Return a table of signed bytes that was compressed and written in base64."""
+    table = memoryview(zlib.decompress(base64.b64decode(text))).cast("b")
+    if len(table) != 1 << bits:
+        raise ValueError(
+            f"{FILE}: a table of weights has {len(table)} entries, expected {1 << bits}; train it again"
+        )
+    return table
 
 
 @cache
