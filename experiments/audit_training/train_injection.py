@@ -6,7 +6,7 @@ Python packages, each a folder of its name: those of `calibrate.txt` set the
 thresholds, the rest are learned from, and of these above all the stretches
 that a first look takes for instructions. Translated messages (*.mo) and licences are looked
 for anywhere in the folder. The same folder gives the same file, byte for
-byte; the file names the digest of what was read.
+byte; the file names the digest of what was read. Needs the weights of the extra `minilm`.
 
     python -m experiments.audit_training.train_injection FOLDER --out FILE [--without VOICE…]
 
