@@ -5,8 +5,9 @@ templates beside this file. Ordinary English is read from a folder of unpacked
 Python packages, each a folder of its name: those of `calibrate.txt` set the
 thresholds, the rest are learned from, and of these above all the stretches
 that a first look takes for instructions. Translated messages (*.mo) and licences are looked
-for anywhere in the folder. The same folder gives the same file, byte for
-byte; the file names the digest of what was read. Needs the weights of the extra `minilm`.
+for anywhere in the folder. Seeds are fixed, the regressions run in one thread,
+and the file names the digest of what was read, so that runs can be compared.
+Needs the weights of the extra `minilm`.
 
     python -m experiments.audit_training.train_injection FOLDER --out FILE [--without VOICE…]
 
