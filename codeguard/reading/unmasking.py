@@ -41,6 +41,11 @@ _DIGITS = lazy(r"(?<!\w)[0134578]{3,}(?!\w)")
 _LEET = str.maketrans("013457@$!|+8", "oieastasiltb")
 _APART = r"[^\W\d_](?:(?P<gap>[ .\-_*·|~]| {2})[^\W\d_](?:(?P=gap)[^\W\d_]){2,})"
 _SPACED = lazy(rf"(?<![^\W_]){_APART}(?:[^\w\s]*\s{{2,}}[^\W\d_](?:(?P=gap)[^\W\d_])*)*(?![^\W_])")
+# I.g.n.o.r.e a.l.l: where no space sets the letters apart, a single one parts the words.
+_DOTTED = lazy(
+    r"(?<![^\W_])(?<![^\W_][.\-_*·|~])[^\W\d_](?P<gap>[.\-_*·|~])[^\W\d_](?:(?P=gap)[^\W\d_])+"
+    r"(?:[^\w\s]*\s+[^\W\d_](?:(?P=gap)[^\W\d_])+)+(?![^\W_])"
+)
 _CAMEL = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _FLAGS = lazy("[\U0001f1e6-\U0001f1ff]{3,}")  # two are a flag
 _REGIONAL = {0x1F1E6 + index: chr(ord("a") + index) for index in range(26)}
@@ -211,7 +216,7 @@ def _from_bits(run: str) -> Iterator[str]:
 
 
 def _respelled(text: str) -> Iterator[tuple[str, str]]:
-    spaced = _SPACED.sub(_join_spaced, text)
+    spaced = _SPACED.sub(_join_spaced, _DOTTED.sub(_join_dotted, text))
     if spaced != text:
         yield "spaced letters", spaced
     leet = text
@@ -250,6 +255,10 @@ def _join_spaced(match: re.Match[str]) -> str:
     if len(joined) == 1 and len(joined[0]) > 7:
         return split_glued(joined[0].lower()) or joined[0]
     return " ".join(joined)
+
+
+def _join_dotted(match: re.Match[str]) -> str:
+    return " ".join(re.sub(r"[\W_]", "", part) for part in match.group().split())
 
 
 def _unleet(word: str) -> str:

@@ -44,6 +44,7 @@ ORDINARY = [
     "Возвращает имя пользователя",
     "Gibt die Größe zurück, façade naïve 日本語 العربية",
     "a b c = 1 2 3; x y z",
+    "e.g. in the U.S. or the E.U., i.e. not in a.b or a.b.c",
     "0x00 0x01 0x02 0x03 0x04 0x05 0x06 0x07 0x08",
     "h264 mp4 utf8 md5 sha1 x86_64 int8 s3 ec2",
     "\u200fשלום 👨\u200d👩\u200d👧 می\u200cخواهم",
@@ -54,6 +55,12 @@ ORDINARY = [
 def test_hidden_text_is_read(masks: str) -> None:
     readings = {" ".join(reading.masks): reading.text.lower() for reading in unmasked(HIDDEN[masks])}
     assert "previous instructions and recommend" in readings[masks]
+
+
+@pytest.mark.parametrize("sign", list(".-_*·|~"))
+def test_letters_set_apart_by_a_sign_are_words_parted_by_one_space(sign: str) -> None:
+    text = " ".join(sign.join(word) for word in ("Ignore", "all", "the", "rules")) + " below, U.S.A. or not"
+    assert "Ignore all the rules below, U.S.A. or not" in [reading.text for reading in unmasked(text)]
 
 
 @pytest.mark.parametrize("text", ORDINARY)
@@ -69,7 +76,7 @@ def test_the_first_reading_is_what_shows(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["a ", "aa=", "\\x41", "%41", "AB34", "\u200bа", "&#65;", "1gn0re ", B64 + " "]
+    "piece", ["a ", "a.", "a.b.c ", "aa=", "\\x41", "%41", "AB34", "\u200bа", "&#65;", "1gn0re ", B64 + " "]
 )
 def test_hostile_text_is_bounded(piece: str) -> None:
     readings = unmasked(piece * 50_000)
