@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -60,9 +61,17 @@ def test_a_killed_worker_of_a_cluster_changes_nothing(corpus: Path, tmp_path: Pa
     assert difference(dump(corpus, tmp_path / "state"), alone) == []
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A shell lets what it runs in the background ignore Ctrl-C, the tests as well."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_an_interrupted_run_leaves_a_clean_store(
-    corpus: Path, tmp_path: Path, alone: list[str], stage: str
+    corpus: Path, tmp_path: Path, alone: list[str], stage: str, interruptible: None
 ) -> None:
     def interrupt(name: str, done: int, total: int) -> None:
         if name == stage and done:

@@ -24,6 +24,13 @@ def distribution(folder: Path, text: str) -> None:
     (folder / "entry_points.txt").write_text(text)
 
 
+def named() -> bool:
+    """Return what the standard library's own finder says; the one that everybody asks may be another's by now."""
+    context = metadata.DistributionFinder.Context(path=sys.path)
+    found = metadata.MetadataPathFinder.find_distributions(context)
+    return any(point.group == ENTRY_POINT_GROUP for one in found for point in one.entry_points)
+
+
 @pytest.fixture
 def finders(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without finders of distributions that a test runner may bring."""
@@ -49,7 +56,7 @@ def test_a_distribution_that_names_the_group(
     distribution(tmp_path / place, text)
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "missing")])
     assert may_be_installed(ENTRY_POINT_GROUP) is expected
-    assert bool(metadata.entry_points(group=ENTRY_POINT_GROUP)) is expected
+    assert named() is expected
 
 
 @pytest.mark.usefixtures("finders")
@@ -58,7 +65,7 @@ def test_an_unpacked_egg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     distribution(egg / "EGG-INFO", OURS)
     monkeypatch.setattr(sys, "path", [str(egg)])
     assert may_be_installed(ENTRY_POINT_GROUP)
-    assert metadata.entry_points(group=ENTRY_POINT_GROUP)
+    assert named()
 
 
 @pytest.mark.usefixtures("finders")
