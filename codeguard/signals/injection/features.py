@@ -17,10 +17,10 @@ LONGEST_RUN = 100  # ideographs of one run whose pairs count
 
 _WIDE = r"\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff"
 _INDIC = r"\u0900-\u0963\u0971-\u0e4e"  # whose vowel signs are no letters for `re`
-_WORD = rf"(?:[^\W\d_{_WIDE}]|[{_INDIC}])+"
+_WORD = rf"(?:[^\W\d_{_WIDE}]|[{_INDIC}]){{1,64}}"  # what is longer is no word, and many are remembered
 _TOKEN = lazy(
-    rf"\b(?:md5|sha1|pickle\.loads|yaml\.load)\b|{_WORD}(?:['’-]{_WORD})*"
-    rf"|[{_WIDE}]+|https?://|verify\s?=\s?false|\.env\b|[.!?:;,。！？：；，।]"
+    rf"\b(?:md5|sha1|pickle\.loads|yaml\.load)\b|{_WORD}(?:['’-]{_WORD}){{0,8}}"
+    rf"|[{_WIDE}]{{1,400}}|https?://|verify\s?=\s?false|\.env\b|[.!?:;,。！？：；，।]"
 )
 _CJK = lazy("[\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
 _ARABIC = lazy("[\u0620-\u06ff]")

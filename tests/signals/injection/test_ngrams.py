@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from codeguard.signals.injection.features import tokens_of
 from codeguard.signals.injection.ngrams import BITS, grams, number, parts, runs, tokens
 
 
@@ -20,6 +23,14 @@ from codeguard.signals.injection.ngrams import BITS, grams, number, parts, runs,
 )
 def test_words_marks_and_addresses(text: str, expected: list[str]) -> None:
     assert tokens(text) == expected
+
+
+@pytest.mark.parametrize("letter", ["a", "ß", "я", "字", "क"])
+@pytest.mark.parametrize("read", [tokens, tokens_of])
+def test_no_word_is_so_long_that_remembering_many_would_fill_the_memory(
+    read: Callable[[str], list[str]], letter: str
+) -> None:
+    assert max(map(len, read(letter * 100_000))) <= 600
 
 
 def test_runs_have_one_to_three_words_and_edges() -> None:
