@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import zlib
 from dataclasses import dataclass
 from functools import lru_cache
 
 from codeguard.reading.patterns import lazy
 from codeguard.signals.injection.features import concepts_of, ideographs, is_wide
 from codeguard.signals.injection.lexicon import CONCEPTS
+from codeguard.signals.injection.ngrams import number
 
 FEWEST = 2  # concepts that an instruction names
 BITS = 17  # of the number of a word or concept
@@ -48,7 +48,7 @@ def may_order(text: str, tokens: list[str]) -> bool:
 @lru_cache(maxsize=50_000)
 def place(name: str) -> int:
     """Return the place of a word or concept in the table of a glance."""
-    return zlib.crc32(name.encode("utf-8", "surrogatepass")) & ((1 << BITS) - 1)
+    return number(name) & ((1 << BITS) - 1)
 
 
 @dataclass(frozen=True, slots=True)
