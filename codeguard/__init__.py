@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from codeguard.lazily import attributes
+from codeguard.lazy_imports import attributes
 from codeguard.version import __version__
 
 if TYPE_CHECKING:
+    from codeguard.api import CodeGuard
     from codeguard.behavior import BehaviorChecker
     from codeguard.config import DefenseConfig
-    from codeguard.defense import Candidate, DefenseManager, DefenseOutcome
     from codeguard.errors import CodeguardError
-    from codeguard.evaluation import DefenseEvaluator
-    from codeguard.guard import CodeGuard
-    from codeguard.rerank import Ranking
+    from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome
+    from codeguard.ranking.evaluation import DefenseEvaluator
+    from codeguard.ranking.reranking import Ranking
 
 __all__ = [
     "BehaviorChecker",
@@ -36,14 +36,14 @@ __all__ = [
 
 _HOMES = {
     "BehaviorChecker": "codeguard.behavior",
-    "Candidate": "codeguard.defense",
-    "CodeGuard": "codeguard.guard",
+    "Candidate": "codeguard.ranking.defense",
+    "CodeGuard": "codeguard.api",
     "CodeguardError": "codeguard.errors",
     "DefenseConfig": "codeguard.config",
-    "DefenseEvaluator": "codeguard.evaluation",
-    "DefenseManager": "codeguard.defense",
-    "DefenseOutcome": "codeguard.defense",
-    "Ranking": "codeguard.rerank",
+    "DefenseEvaluator": "codeguard.ranking.evaluation",
+    "DefenseManager": "codeguard.ranking.defense",
+    "DefenseOutcome": "codeguard.ranking.defense",
+    "Ranking": "codeguard.ranking.reranking",
 }
 
 __getattr__ = attributes(__name__, _HOMES)

@@ -1,4 +1,4 @@
-"""`python -m codeguard` is the command line."""
+"""`python -P -m codeguard` is the command line; without -P the current folder's modules would run first."""
 
 from codeguard.cli import main
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import platformdirs
 
+from codeguard.corpus.ignore_rules import pattern_problem
 from codeguard.errors import ConfigError
 from codeguard.weights import Weights
 
@@ -22,9 +24,23 @@ CATALOG = "catalog.sqlite3"  # in the state directory; named here so that asking
 LEVELS = ("L0", "L1", "L2", "L3")
 
 
+def below_level(level: str, required: str) -> str:
+    """Return the line that says that no check runs at this sandbox level, empty where they do."""
+    if level not in LEVELS or LEVELS.index(level) >= LEVELS.index(required):
+        return ""
+    return f"sandbox {level} is BELOW the required {required}: no check was run (see: codeguard doctor)"
+
+
 def user_config_dir() -> Path:
     """Return the folder of the user's configuration, keys included; outside every corpus."""
-    return Path(platformdirs.user_config_dir("codeguard"))
+    try:
+        return Path(platformdirs.user_config_dir("codeguard"))
+    except RuntimeError:  # a user without a name or a home, as containers have them
+        raise ConfigError(
+            "no folder for the configuration and keys",
+            got="a user without a home",
+            expected="HOME or XDG_CONFIG_HOME set to a folder that this user can write",
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +53,8 @@ class DefenseConfig:
     method's own order). `fetch_multiplier` times k candidates are fetched;
     where they hold fewer than k distinct files the set grows up to
     `max_candidates`. `query_budget_s` bounds the behavior checks that a
-    query still has to run, in seconds. `required_level` is the sandbox level
+    query still has to run, in seconds. `trust_paths` and `untrust` are the
+    defaults of `index --trust` and `--untrust`. `required_level` is the sandbox level
     below which nothing is run.
     """
 
@@ -48,6 +65,7 @@ class DefenseConfig:
     mode: str = "rerank"
     order: str = "score"
     trust_paths: tuple[str, ...] = ()
+    untrust: tuple[str, ...] = ()
     fetch_multiplier: int = 3
     max_candidates: int = 400
     drop_threshold: float = 2.0
@@ -68,7 +86,7 @@ class DefenseConfig:
             raise ConfigError("query_budget_s", got=self.query_budget_s, expected="0 or more seconds")
 
     def enabled(self, signal: str) -> bool:
-        """Say whether a signal is switched on, by its name."""
+        """Return whether a signal is switched on, by its name."""
         if signal in self.disabled_signals:
             return False
         switches = {
@@ -88,17 +106,21 @@ class Settings:
     catalog, cached evidence, manifest and seed (the store's folder unless the
     store is remote). `specs` are folders of the user's own TOML specs.
     `cluster` is the address of a dask scheduler that does the heavy work
-    instead of `jobs` processes here.
+    instead of `jobs` processes here. `shared_state` are state directories
+    that other installations write as well, on purpose.
     `share` lets a process of ours hold an embedded store and serve every
     process of this user, until it was idle for `share_idle_s` seconds;
     without it the store belongs to one process at a time.
     `lexical_weight` is the share of the words in retrieval, 0 to 1: 0 leaves it to the vectors alone, None is
-    what was measured to suit the embedding (see `codeguard.fusion`).
+    what was measured to suit the embedding (see `codeguard.ranking.scoring`).
+    `exclude` are patterns of .gitignore for the names of files that are left out. `include_secrets` indexes
+    what holds secrets as well, which are masked all the same.
     `source` is the configuration file that this was read from, if not the user's own.
     """
 
     store: str = ".codeguard"
     state_dir: str | None = None
+    shared_state: tuple[str, ...] = ()
     root: str | None = None
     embedding: str = "auto"
     specs: tuple[str, ...] = ()
@@ -108,6 +130,8 @@ class Settings:
     share: bool = True
     share_idle_s: float = 60.0
     require_signature: bool = False
+    exclude: tuple[str, ...] = ()
+    include_secrets: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
     defense: DefenseConfig = field(default_factory=DefenseConfig)
     signing: Mapping[str, Any] = field(default_factory=dict)
@@ -115,8 +139,17 @@ class Settings:
     fixed_seed: bytes | None = None  # experiments only: a seed that an attacker may know
 
     def __post_init__(self) -> None:
+        check_jobs(self.jobs)
+        if "://" in self.store and not self.remote:
+            raise ConfigError(
+                "not the address of a store", got=self.store, expected="a folder, or http(s)://host:port"
+            )
         if self.lexical_weight is not None and not 0 <= self.lexical_weight <= 1:
             raise ConfigError("lexical_weight", got=self.lexical_weight, expected="0 to 1")
+        for pattern in self.exclude:
+            problem = pattern_problem(pattern)
+            if problem:
+                raise ConfigError(f"exclude: {pattern!r}", got=problem, expected="a pattern as in .gitignore")
 
     @property
     def remote(self) -> bool:
@@ -138,6 +171,12 @@ class Settings:
     def replace(self, **changes: Any) -> Settings:
         """Return the same settings with some of them changed; None means unchanged."""
         return replace(self, **{key: value for key, value in changes.items() if value is not None})
+
+
+def check_jobs(jobs: int | None) -> None:
+    """Raise ConfigError for a number of worker processes below 1; None is one a core."""
+    if jobs is not None and jobs < 1:
+        raise ConfigError("jobs", got=jobs, expected="1 or more")
 
 
 def load_settings(path: Path | None = None) -> Settings:
@@ -166,7 +205,10 @@ def load_settings(path: Path | None = None) -> Settings:
     try:
         table = tomllib.loads(raw.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"configuration file {chosen} is not TOML ({error})") from None
+        raise ConfigError(
+            f"configuration file {chosen} is not TOML ({error})",
+            hint="mend that line, or write a new one: codeguard config init",
+        ) from None
     return _settings(table, str(chosen)).replace(source=None if path is None else str(path))
 
 
@@ -177,7 +219,9 @@ def _settings(table: Mapping[str, Any], where: str) -> Settings:
     headers = _table(values.pop("headers", {}), f"{where}: [headers]")
     known = {
         "store": str,
+        "root": str,
         "state_dir": str,
+        "shared_state": list,
         "embedding": str,
         "specs": list,
         "jobs": int,
@@ -186,10 +230,12 @@ def _settings(table: Mapping[str, Any], where: str) -> Settings:
         "share": bool,
         "share_idle_s": float,
         "require_signature": bool,
+        "exclude": list,
+        "include_secrets": bool,
     }
     _check_keys(values, known, where)
-    if "specs" in values:
-        values["specs"] = tuple(str(item) for item in values["specs"])
+    for key in {"specs", "shared_state", "exclude"} & values.keys():
+        values[key] = tuple(str(item) for item in values[key])
     return Settings(
         **values, defense=defense, signing=signing, headers={str(k): str(v) for k, v in headers.items()}
     )
@@ -217,7 +263,11 @@ def _table(value: Any, where: str) -> Mapping[str, Any]:
 def _check_keys(values: Mapping[str, Any], known: Mapping[str, type], where: str) -> None:
     for key, value in values.items():
         if key not in known:
-            raise ConfigError(f"{where}: unknown key {key!r}", expected=f"one of {', '.join(sorted(known))}")
+            raise ConfigError(
+                f"{where}: unknown key {key!r}",
+                expected=f"one of {', '.join(get_close_matches(key, known, n=1) or sorted(known))}",
+                hint="codeguard config show lists them",
+            )
         wanted: tuple[type, ...] = (int, float) if known[key] is float else (known[key],)
         if not isinstance(value, wanted) or (isinstance(value, bool) and known[key] is not bool):
             raise ConfigError(

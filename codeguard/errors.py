@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from codeguard.extras import installation, requirement
+
+REBUILD = "make it new from the files with: codeguard index --rebuild"  # a hint
+
 
 class CodeguardError(Exception):
     """Base of every error that codeguard raises on purpose.
@@ -54,6 +58,10 @@ class StoreError(CodeguardError):
     """The vector store or the catalog is missing, damaged, locked or of another make."""
 
 
+class NoIndexError(StoreError):
+    """There is no index where one is asked for, or its making failed."""
+
+
 class EmbeddingError(CodeguardError):
     """An embedding is unknown, not installed, or not the one the index was made with."""
 
@@ -66,9 +74,13 @@ class SpecError(CodeguardError):
     """A behavior specification is malformed."""
 
 
-class MissingExtraError(CodeguardError):
+class MissingExtraError(CodeguardError, ImportError):
     """An optional part is not installed; the message names the extra."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(what, hint=f"install it with: pip install 'codeguard[{extra}]'")
+        super().__init__(what, hint=f"install it with: {installation(requirement(extra))}")
         self.extra = extra
+
+
+class SandboxWarning(UserWarning):
+    """The sandbox is too weak for checks here; issued where an answer has no place to say so."""

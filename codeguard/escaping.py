@@ -1,4 +1,4 @@
-"""Show text of strangers without letting it act on a terminal."""
+"""Show untrusted text without letting it act on a terminal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ import unicodedata
 
 # Controls, formats (bidi, zero-width, tags), surrogates, private use, unassigned, line and paragraph ends.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+class FinishedPage(str):
+    """A page that its maker has escaped and masked; any other text is escaped once more where it is shown."""
+
+    __slots__ = ()
 
 
 def escaped(text: str, keep: str = "") -> str:

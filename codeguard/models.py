@@ -1,8 +1,9 @@
-"""Value types that every room of codeguard speaks: chunks, evidence, verdicts, rankings."""
+"""Value types that every package of codeguard uses: chunks, evidence, verdicts, rankings."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
@@ -20,7 +21,7 @@ class ChunkKind(StrEnum):
 
 
 class Trust(StrEnum):
-    """What a verified manifest says of a chunk (see `codeguard.provenance`)."""
+    """What a verified manifest says of a chunk (see `codeguard.trust`)."""
 
     TRUSTED = "trusted"
     COPY = "copy"
@@ -50,6 +51,7 @@ class Verdict(StrEnum):
     """What the behavior checker says of a function."""
 
     PASS = "pass"
+    DIFFERS = "differs"
     FAIL = "fail"
     DIVERGES = "diverges"
     ERROR = "error"
@@ -76,6 +78,11 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def parts_digest(*parts: str) -> str:
+    """Return the sha256 of several texts, as 64 hexadecimal digits; no other texts have the same."""
+    return text_digest(json.dumps(parts))
+
+
 class Span(NamedTuple):
     """A stretch of a file: lines are 1-based and inclusive, bytes half-open."""
 
@@ -93,6 +100,11 @@ class Chunk:
     name (`Class.method`), empty for a remainder. `text` is exact: the chunks
     of a file, put together, are the file. `imports` are the import
     statements in scope, as source text.
+
+    `secrets` are the rules by which it holds secrets. Where there are any and
+    the file went through `codeguard.corpus.secrets.without_secrets`, `text` has
+    stars in their place while `sha256` is that of the file's own text, and
+    `withheld` says that nothing may retrieve it.
     """
 
     path: str
@@ -103,6 +115,18 @@ class Chunk:
     sha256: str
     language: str
     imports: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    withheld: bool = False
+
+    @property
+    def masked(self) -> bool:
+        """Whether `text` is not the text that `sha256` is of."""
+        return bool(self.secrets)
+
+    @property
+    def text_sha256(self) -> str:
+        """The sha256 of `text` as it is here."""
+        return text_digest(self.text) if self.secrets else self.sha256
 
     @property
     def start_line(self) -> int:
@@ -149,8 +173,9 @@ class Evidence:
 
     `signal` names the source, `id` the rule within it. `penalty` is in units
     of the ranking's standardised distance. `convicts` says that this alone
-    puts the chunk behind every chunk that is not convicted. `reason` is one
-    line for a person. `span` says where, within the file.
+    puts the chunk behind every chunk that is not convicted, `demotes` that it
+    puts it behind every chunk that is neither demoted nor convicted. `reason`
+    is one line for a person. `span` says where, within the file.
     """
 
     signal: str
@@ -158,6 +183,7 @@ class Evidence:
     penalty: float
     reason: str
     convicts: bool = False
+    demotes: bool = False
     severity: Severity = Severity.INFO
     confidence: Confidence = Confidence.MEDIUM
     span: Span | None = None
@@ -170,6 +196,7 @@ class Evidence:
             "id": self.id,
             "penalty": self.penalty,
             "convicts": self.convicts,
+            "demotes": self.demotes,
             "severity": self.severity.name.lower(),
             "confidence": self.confidence.name.lower(),
             "reason": self.reason,
@@ -188,11 +215,15 @@ class Evidence:
             penalty=float(value["penalty"]),
             reason=str(value["reason"]),
             convicts=bool(value["convicts"]),
+            demotes=bool(value["demotes"]),
             severity=Severity[str(value["severity"]).upper()],
             confidence=Confidence[str(value["confidence"]).upper()],
             span=None if value["span"] is None else Span(*(int(part) for part in value["span"])),
             measurements=dict(value["measurements"]),
         )
+
+
+UNUSED = ", not used"  # ends an effect that is only an import whose name nothing reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +234,13 @@ class CheckReport:
     a spec). `counterexample` is the smallest differing call found, as source
     text with expected and got. `share` is the share of the generated inputs
     on which the candidate differs, 0 to 1. `notes` are observations without
-    penalty. `effects` and `coverage` are reported by the confined child
-    itself and may be forged: they may lower a rank, never raise it. `claims`
+    penalty. `effects` are reported by the confined child itself and may be forged:
+    they may lower a rank, never raise it. `coverage` is full where the text shows that nothing is hidden
+    in it; the child's own report of its coverage can only make it partial. `claims`
     names the trusted function that a reader would take a function for while
     it was not shown to behave like it: it may be another function or out of a
-    check's reach, so it convicts nobody.
+    check's reach, so it convicts nobody. `refuted` says that a call showed that
+    it is not that function.
     """
 
     verdict: Verdict
@@ -222,6 +255,13 @@ class CheckReport:
     effects: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     claims: str = ""
+    refuted: bool = False
+    not_yet: bool = False  # nobody has looked so far; never kept
+
+    @property
+    def false_claim(self) -> bool:
+        """Whether calls showed that it is not the trusted function that a reader would take it for."""
+        return self.refuted and bool(self.claims)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
@@ -238,6 +278,7 @@ class CheckReport:
             "effects": list(self.effects),
             "notes": list(self.notes),
             "claims": self.claims,
+            "refuted": self.refuted,
         }
 
     @classmethod
@@ -256,4 +297,12 @@ class CheckReport:
             effects=tuple(str(effect) for effect in value["effects"]),
             notes=tuple(str(note) for note in value["notes"]),
             claims=str(value["claims"]),
+            refuted=bool(value["refuted"]),
         )
+
+
+# Verdicts that convict.
+CONVICTING = frozenset({Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
+DETECTOR_ERROR = "detector_error"  # id of the evidence that a signal failed
+NOT_FULLY_READ = "not-fully-read"  # id of the evidence that a signal met a bound
+NOT_YET = "not-yet"  # id of the evidence that a signal has not looked so far

@@ -36,13 +36,17 @@ DEFAULTS: Mapping[str, Weight] = {
     "behavior.pass": Weight(
         -0.5, "unknown origin, but does what the trusted code does, every branch reached"
     ),
+    "behavior.differs": Weight(
+        0.3, "keeps another contract than the trusted function, which is no error: to decide between equals"
+    ),
     "behavior.fail": Weight(3.0, "wrong on an example of the trusted code: behind everything not convicted"),
     "behavior.diverges": Weight(
         3.0, "wrong on inputs inside the learned domain; at least 2, up to 3 by share"
     ),
     "behavior.violation": Weight(3.0, "reached for what the trusted twin does not touch"),
-    "behavior.lookalike": Weight(
-        4.0, "passes for a trusted function, not shown to behave like it: that one is there to show"
+    "behavior.lookalike": Weight(4.0, "shown not to be what it passes for: an answer to nobody's question"),
+    "behavior.unshown": Weight(
+        1.5, "reads like a trusted function that could not be put to the test beside it: honest forks do, too"
     ),
     "behavior.company": Weight(
         2.5, "the text around a convicted function is what sells it: out of mode drop"
@@ -53,6 +57,7 @@ DEFAULTS: Mapping[str, Weight] = {
     "behavior.timeout": Weight(1.5, "does not finish where the reference does; may be honest and slow"),
     "behavior.memory": Weight(1.5, "exhausts memory where the reference does not"),
     "behavior.crash": Weight(1.5, "dies where the reference does not"),
+    "behavior.untested": Weight(0.0, "nothing is known: neither a pass nor an accusation"),
     "injection.instruction": Weight(2.5, "orders to the model are what the results are read for"),
     "injection.hidden-instruction": Weight(4.0, "orders that people cannot see have no honest use"),
     "injection.possible-instruction": Weight(
@@ -136,6 +141,23 @@ DEFAULTS: Mapping[str, Weight] = {
         ),
         COMMON,
     ),
+    **dict.fromkeys(
+        (
+            "secrets.private-key",
+            "secrets.cloud-key",
+            "secrets.service-token",
+            "secrets.json-web-token",
+            "secrets.password-in-url",
+            "secrets.assigned-secret",
+            "secrets.environment-file",
+            "secrets.key-file",
+            "secrets.credentials-file",
+        ),
+        Weight(0.0, "withheld by the index, whoever wrote it; says nothing of what the code does"),
+    ),
+    "audit.company": Weight(
+        1.0, "takes along code that is certainly harmful; an uncertain finding is charged as where it stands"
+    ),
     "audit.not-fully-read": Weight(
         0.5, "padded until the detectors ran out, or made by a generator: not cleared, not accused"
     ),
@@ -157,12 +179,13 @@ BY_SEVERITY: Mapping[Severity, Weight] = {
 class Weights:
     """The weights in force: the defaults, with single ones overridden, and scaled by a factor.
 
-    Keys are `signal.rule`. A key without an entry in the table is worth what
-    `of` is told of its severity, and 0 to whoever asks by the key alone.
+    Keys are `signal.rule`. A rule without an entry in the table weighs what it
+    brings itself (`own`), else what its severity is worth.
     """
 
     overrides: Mapping[str, float] = field(default_factory=dict)
     factors: Mapping[str, float] = field(default_factory=dict)
+    own: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for key, value in self.overrides.items():
@@ -170,16 +193,28 @@ class Weights:
                 raise ConfigError(f"weight {key!r}", got=repr(value), expected="a number from -100 to 100")
 
     def __getitem__(self, key: str) -> float:
+        """Return the weight of a rule; ConfigError where neither the table nor the rule's signal has one."""
+        if key not in self.overrides and key not in DEFAULTS and key not in self.own:
+            raise ConfigError(f"weight {key!r}", got="none", expected="a rule that a registered signal has")
         return self.of(key, Severity.INFO)
 
     def of(self, key: str, severity: Severity) -> float:
         """Return the weight of a rule of this severity."""
-        value = float(self.overrides[key]) if key in self.overrides else default(key, severity).value
+        if key in self.overrides:
+            value = float(self.overrides[key])
+        elif key in DEFAULTS or key not in self.own:
+            value = default(key, severity).value
+        else:
+            value = self.own[key]
         return value * self.factors.get(key, 1.0)
+
+    def with_own(self, own: Mapping[str, float]) -> Weights:
+        """Return the same weights, and those that rules bring for what has no entry."""
+        return Weights(self.overrides, self.factors, {**self.own, **own})
 
     def scaled(self, keys: Iterable[str], factor: float) -> Weights:
         """Return the same weights with those of `keys` multiplied."""
-        return Weights(self.overrides, {**self.factors, **dict.fromkeys(keys, factor)})
+        return Weights(self.overrides, {**self.factors, **dict.fromkeys(keys, factor)}, self.own)
 
 
 def default(key: str, severity: Severity) -> Weight:

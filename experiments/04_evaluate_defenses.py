@@ -6,10 +6,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from experiments.run_full_experiment import step_4
-from experiments.steps import example_bench
+from experiments.steps import SHARED, example_bench
 from experiments.truth import example_truth
 
 if __name__ == "__main__":
     truth = example_truth()
-    with example_bench(poisoned=True) as bench:
+    with example_bench(poisoned=True, root=SHARED) as bench:
         step_4(bench, 5, truth)

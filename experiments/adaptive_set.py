@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.behavior import BehaviorChecker, SpecLibrary
-from codeguard.checks import checkable
-from codeguard.chunking import chunk_file
 from codeguard.config import DefenseConfig
-from codeguard.defense import Candidate, DefenseManager
+from codeguard.corpus.chunking import chunk_file
+from codeguard.index.behavior_reports import checkable
 from codeguard.models import CheckReport, Chunk, SourceFile
+from codeguard.ranking.defense import Candidate, DefenseManager
+from codeguard.ranking.signals.base import Services
 from codeguard.sandbox import Sandbox
 from experiments import report
 from experiments.corpus.adaptive import build_adaptive_set
@@ -87,7 +88,7 @@ def fates(items: Sequence[Attempt], library: SpecLibrary, sandbox: Sandbox) -> l
     def known(chunk: Chunk, file: SourceFile) -> CheckReport:
         return reports[file.path, chunk.symbol]
 
-    manager = DefenseManager(config, services={"behavior": known})
+    manager = DefenseManager(config, services=Services(behavior=known))
     return [_fate(manager, item) for item in items]
 
 

@@ -9,7 +9,8 @@ ROW = 18
 GAP = 10
 LABELS = 230
 WIDTH = 860
-COLORS = ("var(--bar-1)", "var(--bar-2)", "var(--bar-3)")
+# Of the page, or of the frame that codeguard puts around its reports.
+COLORS = ("var(--bar-1, var(--bad))", "var(--bar-2, var(--link))", "var(--bar-3, var(--good))")
 
 
 def grouped_bars(labels: Sequence[str], series: Mapping[str, Sequence[float]], unit: str) -> str:
@@ -19,7 +20,8 @@ def grouped_bars(labels: Sequence[str], series: Mapping[str, Sequence[float]], u
     group = ROW * len(series) + GAP
     height = group * len(labels) + 40
     parts = [
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(unit, quote=True)}" '
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" font-size="12" fill="currentColor" '
+        f'role="img" aria-label="{escape(unit, quote=True)}" '
         'xmlns="http://www.w3.org/2000/svg">'
     ]
     for position, name in enumerate(series):

@@ -9,15 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from codeguard.escaping import escaped
-from codeguard.evaluation import Proportion
-from codeguard.rerank import Ranked, Ranking
+from codeguard.models import Chunk
+from codeguard.ranking.evaluation import Proportion
+from codeguard.ranking.reranking import Ranked, Ranking
+from codeguard.reports.html.page import Page, code_block, page_of
+from experiments.attacks.registry import all_attacks
 from experiments.charts import grouped_bars
-from experiments.steps import SCALES, Labels, Outcome
+from experiments.steps import SCALES, UNDEFENDED, Labels, Outcome
 
 HERE = Path(__file__).resolve().parent
 WIDTH = 100
+SHOWN_ROWS = 10  # of a table; the others are shown when somebody asks for them
 
 
 def title(text: str) -> str:
@@ -96,8 +101,10 @@ def write_page(
     defenses: Sequence[Outcome],
     sweep: Sequence[Outcome],
     sections: Sequence[dict[str, Any]] = (),
+    command: str,
+    made: str,
 ) -> None:
-    """Write the page: nothing is loaded from elsewhere, everything shown is escaped by the template."""
+    """Write the page, in the frame of codeguard's reports; what is shown is escaped by the template."""
     environment = Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,
@@ -107,37 +114,60 @@ def write_page(
     )
     environment.filters["share"] = share
     environment.filters["visible"] = escaped
-    page = environment.get_template("page.html.j2").render(
-        facts=facts,
+    environment.filters["code"] = lambda text: Markup(code_block(text))
+    default = _default(defenses)
+    body = environment.get_template("page.html.j2").render(
         rankings=rankings,
         truth=truth,
-        defenses=defenses,
-        sweep_without=sweep[0].poison_before,
+        defenses=[item for item in defenses if item.setting != UNDEFENDED],
+        fused=default.poison_fused,
+        shown=SHOWN_ROWS,
         sweep_scales=[f"{scale:g}" for scale in SCALES],
         sweep_rows=sweep_matrix(sweep),
         sections=sections,
-        attack_chart=_attack_chart(defenses),
-        defense_chart=_defense_chart(defenses),
+        attack_chart=_attack_chart(default),
+        attacks=_attacks(default, rankings, truth),
+    )
+    page = page_of(
+        Page(
+            title="Poisoned code retrieval, before and after the defense",
+            story=f"{default.poison_before} poisoned results in the top {rankings[0].k} of all questions without"
+            f" the defense, {default.poison_after} with it.",
+            body=body,
+            facts=facts,
+            command=command,
+            made=made,
+        )
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
 
 
-def _attack_chart(defenses: Sequence[Outcome]) -> str:
-    default = next(item for item in defenses if item.setting.startswith("default"))
+def _default(defenses: Sequence[Outcome]) -> Outcome:
+    return next(item for item in defenses if item.setting.startswith("default"))
+
+
+def _attacks(default: Outcome, rankings: Sequence[Ranking], truth: Labels) -> dict[str, dict[str, Any]]:
+    """Return what each attack does, with the first piece of it that a question met."""
+    known = all_attacks()
+    examples: dict[str, Chunk] = {}
+    for item in (item for ranking in rankings for item in ranking.baseline):
+        examples.setdefault(truth(item.chunk).attack, item.chunk)
+    return {
+        name: {
+            "summary": known[name].summary if name in known else "",
+            "example": examples.get(name),
+        }
+        for name in default.by_attack
+    }
+
+
+def _attack_chart(default: Outcome) -> str:
     return grouped_bars(
         labels=list(default.by_attack),
         series={
             "no defense": [before for before, _ in default.by_attack.values()],
             "default": [after for _, after in default.by_attack.values()],
         },
-        unit="poisoned results in the top k, all questions",
-    )
-
-
-def _defense_chart(defenses: Sequence[Outcome]) -> str:
-    return grouped_bars(
-        labels=[item.setting for item in defenses],
-        series={"poisoned results in the top k": [item.poison_after for item in defenses]},
         unit="poisoned results in the top k, all questions",
     )

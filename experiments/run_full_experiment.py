@@ -6,8 +6,10 @@ python experiments/run_full_experiment.py [-k 5] [--out results] [--stdlib] [--t
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from codeguard import __version__
 from codeguard.config import DefenseConfig
-from codeguard.rerank import Ranking
+from codeguard.ranking.reranking import Ranking
 from experiments import adaptive_set, report
-from experiments.corpus.queries import ALL, EXAMPLES
+from experiments.corpus.queries import ALL, EXAMPLES, Query
 from experiments.steps import (
     Setting,
     Truth,
@@ -94,6 +96,8 @@ def main() -> int:
         defenses=defenses,
         sweep=weights,
         sections=sections,
+        command=shlex.join(["python", *sys.argv]),
+        made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
     )
     print(f"\nwritten: {options.out / 'experiment.json'} and {options.out / 'experiment.html'}")
     print(f"took {time.monotonic() - start:.0f} s")
@@ -104,10 +108,13 @@ def step_1(bench: Workbench, k: int, truth: Any) -> list[Ranking]:
     """Ask the clean corpus."""
     print(report.title("Step 1: baseline, no poison in the corpus"))
     rankings = bench.ask([query.text for query in ALL], k, defense=False)
-    for ranking in rankings[: len(EXAMPLES)]:
-        print(f"\n{ranking.query}")
-        print("\n".join(report.ranking_lines(ranking.results, truth)))
-    outcome = judge("baseline", ALL, rankings, truth)
+    similar = bench.similar([query.text for query in ALL], k)
+    for plain, fused in list(zip(similar, rankings, strict=True))[: len(EXAMPLES)]:
+        print(f"\n{plain.query}: by similarity alone")
+        print("\n".join(report.ranking_lines(plain.results, truth)))
+        print("by similarity and words")
+        print("\n".join(report.ranking_lines(fused.results, truth)))
+    outcome = judge("baseline", ALL, rankings, truth, similar)
     print(f"\nquestions with a right function in the top {k}: {outcome.relevant_before} of {len(ALL)}")
     return rankings
 
@@ -120,26 +127,41 @@ def step_2(bench: Workbench, k: int, truth: Any, baseline: list[Ranking]) -> Non
     print(
         f"poison in: {indexed.files} files, {indexed.chunks} chunks, {len(indexed.convicted)} functions convicted"
     )
-    rankings = bench.ask(NAMES, k, defense=False)
+    rankings = bench.similar(NAMES, k)
     for before, after in zip(baseline, rankings, strict=False):
         moved = [item for item in after.results if truth(item.chunk).poisoned]
         gone = {item.chunk.path for item in before.results} - {item.chunk.path for item in after.results}
         pushed = ", ".join(sorted(gone)) or "none"
         print(f"\n{after.query}: {len(moved)} poisoned of {len(after.results)}; pushed out: {pushed}")
         print("\n".join(report.ranking_lines(after.results, truth)))
+    fused = bench.ask(NAMES, k, defense=False)
+    outcome = judge("no defense", EXAMPLES, fused, truth, rankings)
+    print(
+        f"\nthe {len(EXAMPLES)} example queries together: {outcome.poison_before} poisoned by similarity alone, "
+        f"{outcome.poison_fused} by similarity and words"
+    )
 
 
 def step_3(bench: Workbench, k: int, truth: Any) -> tuple[list[Ranking], dict[str, Any]]:
     """Measure the impact on all questions, undefended and under the default defense."""
     print(report.title("Step 3: impact"))
     rankings = bench.ask([query.text for query in ALL], k, DefenseConfig())
-    outcome = judge("default", ALL, rankings, truth)
+    similar = bench.similar([query.text for query in ALL], k)
+    outcome = judge("default", ALL, rankings, truth, similar)
     print("\n".join(report.attack_table(outcome)))
-    print(f"\nfull rankings after the defense of the {len(EXAMPLES)} example queries, no deduplication")
-    for ranking in rankings[: len(EXAMPLES)]:
-        print(f"\n{ranking.query}")
-        print("\n".join(report.ranking_lines(ranking.ranking, truth)))
-    examples = judge("examples", EXAMPLES, rankings[: len(EXAMPLES)], truth)
+    print("\nfull rankings of every question, by similarity alone and after the defense, no deduplication")
+    for before, after in zip(similar, rankings, strict=True):
+        one = judge("default", [Query(after.query, "")], [after], truth, [before])
+        print(
+            f"\n{after.query}: {one.poison_before} poisoned before (similarity and words "
+            f"{one.poison_fused}), {one.poison_after} after, in the top {k}"
+        )
+        print("before")
+        print("\n".join(report.ranking_lines(before.baseline, truth)))
+        print("after")
+        print("\n".join(report.ranking_lines(after.ranking, truth)))
+    shown = len(EXAMPLES)
+    examples = judge("examples", EXAMPLES, rankings[:shown], truth, similar[:shown])
     print(
         f"\nthe {len(EXAMPLES)} example queries together: {examples.poison_before} poisoned in the undefended top {k}, "
         f"{examples.poison_after} in the defended; clean implementations that pass but stand below poison: "
@@ -151,10 +173,11 @@ def step_3(bench: Workbench, k: int, truth: Any) -> tuple[list[Ranking], dict[st
         "rankings": [
             {
                 "query": ranking.query,
-                "before": [_line(item, truth(item.chunk)) for item in ranking.baseline],
+                "before": [_line(item, truth(item.chunk)) for item in plain.baseline],
+                "fused": [_line(item, truth(item.chunk)) for item in ranking.baseline],
                 "after": [_line(item, truth(item.chunk)) for item in ranking.ranking],
             }
-            for ranking in rankings
+            for plain, ranking in zip(similar, rankings, strict=True)
         ],
     }
     return rankings, figures
@@ -183,7 +206,7 @@ def step_4(bench: Workbench, k: int, truth: Any) -> tuple[list[Any], list[Any]]:
 
 
 def take_poison_out(bench: Workbench, k: int, baseline: list[Ranking]) -> bool:
-    """Remove the poison and say whether the rankings are what they were."""
+    """Remove the poison and return whether the rankings are what they were."""
     bench.take(POISON)
     bench.index()
     rankings = bench.ask([query.text for query in ALL], k, Setting("none", None).config, defense=False)

@@ -19,8 +19,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from codeguard.config import DefenseConfig
-from codeguard.evaluation import Proportion
-from codeguard.rerank import Ranked, Ranking
+from codeguard.ranking.evaluation import Proportion
+from codeguard.ranking.reranking import Ranked, Ranking
 from experiments import report
 from experiments.corpus.stdlib import StdlibQuery, StdlibSet, build_stdlib_set
 from experiments.steps import Labels

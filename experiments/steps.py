@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from codeguard.config import DefenseConfig
-from codeguard.evaluation import DefenseEvaluator, Evaluation, Proportion
 from codeguard.models import Chunk
-from codeguard.rerank import Ranked, Ranking
-from codeguard.signals import load_all
+from codeguard.ranking.evaluation import DefenseEvaluator, Evaluation, Proportion
+from codeguard.ranking.reranking import Ranked, Ranking
+from codeguard.ranking.signals import load_all
 from experiments.corpus.queries import Query
 from experiments.workbench import DATA, POISON, TRUSTED, UNKNOWN, Workbench
 
+UNDEFENDED = "no defense"
 SCALES = (0.0, 0.5, 2.0)
+SHARED = Path("results/bench")  # corpus and store of the four steps when each is run alone
 Labels = Callable[[Chunk], "Truth"]
 
 
@@ -53,7 +56,7 @@ def settings(signals: Sequence[str]) -> list[Setting]:
     """Return the defenses to compare: none, the default, drop, the method's order, one signal off or on."""
     default = DefenseConfig()
     found = [
-        Setting("no defense", None),
+        Setting(UNDEFENDED, None),
         Setting("default (rerank, score)", default),
         Setting("drop", replace(default, mode="drop")),
         Setting("order penalty", replace(default, order="penalty")),
@@ -83,10 +86,15 @@ def sweep(keys: Sequence[str]) -> list[Setting]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one setting did to all questions."""
+    """What one setting did to all questions.
+
+    `poison_before` counts poison by similarity alone, `poison_fused` by the
+    search with words, both undefended.
+    """
 
     setting: str
     poison_before: int
+    poison_fused: int
     poison_after: int
     questions_with_poison_after: tuple[str, ...]
     relevant_before: int
@@ -109,6 +117,7 @@ class Outcome:
         return {
             "setting": self.setting,
             "poison_before": self.poison_before,
+            "poison_fused": self.poison_fused,
             "poison_after": self.poison_after,
             "reduction": self.reduction.share,
             "reduction_interval": self.reduction.interval,
@@ -120,21 +129,33 @@ class Outcome:
         }
 
 
-def judge(setting: str, questions: Sequence[Query], rankings: Sequence[Ranking], truth: Labels) -> Outcome:
-    """Return the figures of one setting over all questions."""
+def judge(
+    setting: str,
+    questions: Sequence[Query],
+    rankings: Sequence[Ranking],
+    truth: Labels,
+    baseline: Sequence[Ranking],
+) -> Outcome:
+    """Return the figures of one setting over all questions.
+
+    `baseline` is what an undefended assistant is given: the same questions by
+    similarity alone. Every "before" is counted there, whatever the setting.
+    """
     evaluator = DefenseEvaluator(lambda chunk: truth(chunk).poisoned)
     evaluations = [evaluator.evaluate(ranking) for ranking in rankings]
+    plain = [evaluator.evaluate(ranking) for ranking in baseline]
     by_attack: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for ranking in rankings:
-        for column, items in enumerate((ranking.baseline_results, ranking.results)):
+    for undefended, ranking in zip(baseline, rankings, strict=True):
+        for column, items in enumerate((undefended.baseline_results, ranking.results)):
             for item in items:
                 if (label := truth(item.chunk)).poisoned:
                     by_attack[label.attack][column] += 1
-    before = [_has_relevant(r.baseline_results, q, truth) for q, r in zip(questions, rankings, strict=True)]
+    before = [_has_relevant(r.baseline_results, q, truth) for q, r in zip(questions, baseline, strict=True)]
     after = [_has_relevant(r.results, q, truth) for q, r in zip(questions, rankings, strict=True)]
     return Outcome(
         setting=setting,
-        poison_before=sum(item.poison_before for item in evaluations),
+        poison_before=sum(item.poison_before for item in plain),
+        poison_fused=sum(item.poison_before for item in evaluations),
         poison_after=sum(item.poison_after for item in evaluations),
         questions_with_poison_after=tuple(item.query for item in evaluations if item.poison_after),
         relevant_before=sum(before),
@@ -167,16 +188,18 @@ def defended(
 ) -> list[Outcome]:
     """Ask all questions under every setting and judge the answers."""
     texts = [question.text for question in questions]
+    baseline = bench.similar(texts, k)
     outcomes = []
     for setting in chosen:
         rankings = bench.ask(texts, k, setting.config, defense=setting.config is not None)
-        outcomes.append(judge(setting.name, questions, rankings, truth))
+        outcomes.append(judge(setting.name, questions, rankings, truth, baseline))
     return outcomes
 
 
-def example_bench(*, poisoned: bool, embedding: str = "auto") -> Workbench:
-    """Return the example corpora, indexed in a temporary store."""
-    bench = Workbench([DATA / TRUSTED, DATA / UNKNOWN], [TRUSTED], embedding=embedding)
+def example_bench(*, poisoned: bool, embedding: str = "auto", root: Path | None = None) -> Workbench:
+    """Return the example corpora, indexed in a temporary store, or in the one that stays in `root`."""
+    bench = Workbench([DATA / TRUSTED, DATA / UNKNOWN], [TRUSTED], embedding=embedding, root=root)
+    bench.take(POISON)
     if poisoned:
         bench.put(DATA / POISON)
     bench.index()

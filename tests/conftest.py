@@ -1,11 +1,12 @@
 """Every test has a configuration directory of its own; those that ask for it have a Chroma server on loopback."""
 
 import contextlib
+import shutil
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,46 @@ settings.load_profile("no deadline")
 def _own_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     home: Path = tmp_path_factory.mktemp("config")
     (home / "codeguard").mkdir()
-    # The process that serves a store ends with its last user.
-    (home / "codeguard" / "config.toml").write_text("share_idle_s = 0.0\n")
+    # The process that serves a store ends with its last user; one worker serves the tests of a process.
+    (home / "codeguard" / "config.toml").write_text("share_idle_s = 0.0\njobs = 1\n")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
+
+
+@pytest.fixture(scope="module")
+def _kept(tmp_path_factory: pytest.TempPathFactory) -> dict[object, tuple[Path, Path]]:
+    return {}
+
+
+@pytest.fixture
+def once(
+    _kept: dict[object, tuple[Path, Path]],
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[[Callable[[Path], object]], Path]:
+    """Make a folder once a module and put it back as it was for each test, its keys and configuration too."""
+
+    def place_made_by(make: Callable[[Path], object]) -> Path:
+        known = make in _kept
+        if not known:
+            base = tmp_path_factory.mktemp("once")
+            _kept[make] = (base / "place", base / "kept")
+            (base / "place" / "home" / "codeguard").mkdir(parents=True)
+            (base / "place" / "home" / "codeguard" / "config.toml").write_text(
+                "share_idle_s = 0.0\njobs = 1\n"
+            )
+        place, kept = _kept[make]
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(place / "home"))
+        monkeypatch.setenv("XDG_STATE_HOME", str(place / "home" / "state"))
+        if known:
+            shutil.rmtree(place)
+            shutil.copytree(kept, place, symlinks=True)
+        else:
+            make(place)
+            shutil.copytree(place, kept, symlinks=True)
+        return place
+
+    return place_made_by
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from codeguard.catalog import Catalog, FileState, chunk_ids
 from codeguard.errors import StoreError
+from codeguard.index.catalog import Catalog, FileState, chunk_ids
 from codeguard.models import Chunk, ChunkKind, SourceFile, Span, text_digest
 
 KEY = b"k" * 32
@@ -132,7 +132,7 @@ def test_a_damaged_or_foreign_catalog_is_one_clear_error(tmp_path: Path, damage:
 
 def test_many_processes_may_make_a_catalog_at_once(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from codeguard.catalog import Catalog\n"
+        "import sys; from pathlib import Path; from codeguard.index.catalog import Catalog\n"
         "catalog = Catalog(Path(sys.argv[1]), b'k' * 32); catalog.set_meta(sys.argv[2], ''); catalog.close()"
     )
     started = [
@@ -158,9 +158,12 @@ def test_the_imports_of_a_file_are_kept_once_and_read_with_each_chunk(tmp_path: 
         assert kept == ['["import a"]', "", "[]"]
         # As the version before wrote it.
         db.execute("UPDATE chunks SET imports = '[\"import a\"]' WHERE imports = ''")
+        for table, column in (("meta", "mac"), ("files", "vectors"), ("files", "content"), ("files", "mac")):
+            db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        db.execute("DELETE FROM meta")
         db.execute("PRAGMA user_version = 2")
         db.commit()
     with Catalog(path, KEY) as catalog:
         assert tuple(catalog.chunks_of("m.py").values()) == file.chunks
     with contextlib.closing(sqlite3.connect(path)) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (3,)
+        assert db.execute("PRAGMA user_version").fetchone() == (4,)

@@ -1,9 +1,11 @@
 """Configuration: what is read, and one clear line for what cannot be."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from codeguard.audit.run import AuditOptions
 from codeguard.config import DefenseConfig, Settings, load_settings
 from codeguard.errors import ConfigError
 from codeguard.models import Severity
@@ -35,6 +37,8 @@ def test_a_complete_file(tmp_path: Path) -> None:
         ("storre = 'x'", "unknown key 'storre'"),
         ("jobs = 'three'", "expected int"),
         ("jobs = true", "expected int"),
+        ("jobs = 0", "jobs, got 0, expected 1 or more"),
+        ("jobs = -1", "jobs, got -1, expected 1 or more"),
         ("defense = 3", "expected a table"),
         ("[defense]\nmode = 'delete'", "expected one of rerank, drop"),
         ("[defense]\nrequired_level = 'L9'", "expected one of L0"),
@@ -53,6 +57,15 @@ def test_what_cannot_be_read_is_one_line_that_names_the_file(tmp_path: Path, tex
         load_settings(path)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("jobs", [0, -1])
+@pytest.mark.parametrize(
+    "made", [lambda jobs: Settings(jobs=jobs), Settings().replace, lambda jobs: AuditOptions(jobs=jobs)]
+)
+def test_fewer_than_one_process_are_refused_in_python_too(made: Callable[..., object], jobs: int) -> None:
+    with pytest.raises(ConfigError, match=f"jobs, got {jobs}, expected 1 or more"):
+        made(jobs=jobs)
 
 
 def test_a_missing_named_file_is_an_error(tmp_path: Path) -> None:
@@ -74,7 +87,8 @@ def test_scaling_a_weight_leaves_the_others() -> None:
     weights = Weights().scaled(["behavior.fail"], 0.5)
     assert weights["behavior.fail"] == DEFAULTS["behavior.fail"].value / 2
     assert all(weights[key] == DEFAULTS[key].value for key in DEFAULTS if key != "behavior.fail")
-    assert weights["a.third.party"] == 0
+    with pytest.raises(ConfigError, match="a registered signal has"):
+        weights["a.third.party"]
 
 
 def test_a_rule_without_an_entry_weighs_by_its_severity() -> None:

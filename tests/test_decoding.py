@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeguard.decoding import DECLARABLE, byte_offsets, read_text
+from codeguard.corpus.decoding import DECLARABLE, byte_offsets, read_text
 from codeguard.errors import CorpusError
 
 REFUSED = [

@@ -7,8 +7,11 @@ from typing import ClassVar
 
 import pytest
 
+from codeguard.analysis.observations import AUDIT, ENGINE_RULES
+from codeguard.analysis.rules import Context, Rule
 from codeguard.config import DefenseConfig
-from codeguard.defense import Candidate, DefenseManager
+from codeguard.corpus.chunking import chunk_file
+from codeguard.errors import ConfigError
 from codeguard.models import (
     CheckReport,
     Chunk,
@@ -21,9 +24,10 @@ from codeguard.models import (
     Verdict,
     text_digest,
 )
-from codeguard.provenance import build_manifest, verify_unsigned
-from codeguard.signals import Context, Moment, Rule, Subject, load_all, load_signals
-from codeguard.static_evidence import NOT_FULLY_READ
+from codeguard.ranking.defense import Candidate, DefenseManager, settled
+from codeguard.ranking.signals import load_all, load_signals
+from codeguard.ranking.signals.base import Moment, Services, Subject
+from codeguard.trust import build_manifest, verify_unsigned
 from codeguard.weights import DEFAULTS
 
 
@@ -50,9 +54,35 @@ def reports(chunk: Chunk, file: SourceFile) -> CheckReport:
     return CheckReport(Verdict.PASS, "", "L3", coverage=Coverage.FULL)
 
 
+def test_plain_candidates_are_judged_like_those_of_the_index() -> None:
+    plain = [
+        {
+            "content": item.chunk.text,
+            "metadata": {"path": item.chunk.path, "symbol": "add"},
+            "distance": item.distance,
+        }
+        for item in (WRONG, CLEAN)
+    ]
+    manager = DefenseManager(DefenseConfig(enable_distance=False), services=Services(behavior=reports))
+    outcome = manager.apply(plain)
+    assert [item.chunk.path for item in outcome.retained] == [CLEAN.chunk.path, WRONG.chunk.path]
+    assert [item.verdict for item in outcome.retained] == ["pass", "fail"]
+    assert [item.chunk.path for item in outcome.baseline] == [WRONG.chunk.path, CLEAN.chunk.path]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{}, {"content": 3, "distance": 0.1}, {"content": "x", "distance": float("nan")}, {"content": "", "distance": 0},
+     {"content": "x", "distance": 0.1, "metadata": [1]}],
+)  # fmt: skip
+def test_a_plain_candidate_that_is_none_is_refused(value: dict[str, object]) -> None:
+    with pytest.raises(ConfigError):
+        DefenseManager(signals=()).apply([value])
+
+
 def test_evidence_of_every_trust(tmp_path) -> None:  # type: ignore[no-untyped-def]
     config = DefenseConfig(enable_distance=False)
-    manager = DefenseManager(config, manifest=manifest(tmp_path), services={"behavior": reports})
+    manager = DefenseManager(config, manifest=manifest(tmp_path), services=Services(behavior=reports))
     outcome = manager.apply([WRONG, OURS, CLEAN, COPY])
     by_path = {item.chunk.path: item for item in outcome.retained}
     assert by_path["ours/m.py"].trust is Trust.TRUSTED
@@ -70,7 +100,7 @@ def test_evidence_of_every_trust(tmp_path) -> None:  # type: ignore[no-untyped-d
 
 def test_drop_removes_the_convicted(tmp_path) -> None:  # type: ignore[no-untyped-def]
     config = DefenseConfig(mode="drop")
-    outcome = DefenseManager(config, manifest=manifest(tmp_path), services={"behavior": reports}).apply(
+    outcome = DefenseManager(config, manifest=manifest(tmp_path), services=Services(behavior=reports)).apply(
         [WRONG, OURS]
     )
     assert [item.chunk.path for item in outcome.retained] == ["ours/m.py"]
@@ -78,7 +108,7 @@ def test_drop_removes_the_convicted(tmp_path) -> None:  # type: ignore[no-untype
 
 
 def test_renaming_and_shuffling_untrusted_files_changes_nothing(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    manager = DefenseManager(manifest=manifest(tmp_path), services={"behavior": reports})
+    manager = DefenseManager(manifest=manifest(tmp_path), services=Services(behavior=reports))
     candidates = [OURS, WRONG, CLEAN, COPY]
     expected = {
         item.chunk.text + item.trust: (item.penalty, item.verdict)
@@ -121,7 +151,7 @@ def test_a_failing_detector_is_shown_and_fails_closed(mode: str, kept: int) -> N
 
 def test_a_switched_off_signal_says_nothing(tmp_path) -> None:  # type: ignore[no-untyped-def]
     config = DefenseConfig(enable_behavior=False, enable_distance=False)
-    manager = DefenseManager(config, manifest=manifest(tmp_path), services={"behavior": reports})
+    manager = DefenseManager(config, manifest=manifest(tmp_path), services=Services(behavior=reports))
     signals = {part.signal for item in manager.apply([WRONG, CLEAN]).retained for part in item.evidence}
     assert signals == {"provenance"}
 
@@ -141,7 +171,7 @@ def test_every_registered_signal_documents_itself() -> None:
 
 def test_every_weight_belongs_to_a_rule() -> None:
     rules = {f"{signal.name}.{rule.id}" for signal in load_all() for rule in signal.rules}
-    assert set(DEFAULTS) <= rules | {".".join(NOT_FULLY_READ)}
+    assert set(DEFAULTS) <= rules | {f"{AUDIT}.{rule}" for rule in ENGINE_RULES}
 
 
 @pytest.mark.parametrize(
@@ -166,17 +196,21 @@ def test_what_a_verdict_costs(verdict: Verdict, share: float, penalty: float, co
         return CheckReport(verdict, "why", "L3", share=share)
 
     config = DefenseConfig(enable_provenance=False, enable_distance=False)
-    (item,) = DefenseManager(config, services={"behavior": service}).apply([CLEAN]).retained
+    (item,) = DefenseManager(config, services=Services(behavior=service)).apply([CLEAN]).retained
     assert (item.penalty, item.convicted) == (pytest.approx(penalty), convicts)
 
 
-def test_a_lookalike_that_was_not_shown_to_behave_is_penalised_and_convicts_nobody() -> None:
+@pytest.mark.parametrize(("refuted", "penalty", "rule"), [(True, 4.0, "lookalike"), (False, 1.5, "unshown")])
+def test_a_lookalike_is_penalised_and_demoted_where_a_call_refutes_it(
+    refuted: bool, penalty: float, rule: str
+) -> None:
     def service(chunk: Chunk, file: SourceFile) -> CheckReport:
-        return CheckReport(Verdict.NO_SIGNAL, "like add in words", "L3", claims="add")
+        return CheckReport(Verdict.NO_SIGNAL, "like add in words", "L3", claims="add", refuted=refuted)
 
     config = DefenseConfig(enable_provenance=False, enable_distance=False)
-    (item,) = DefenseManager(config, services={"behavior": service}).apply([CLEAN]).retained
-    assert (item.penalty, item.convicted, item.evidence[0].id) == (4.0, False, "lookalike")
+    (item,) = DefenseManager(config, services=Services(behavior=service)).apply([CLEAN]).retained
+    assert (item.penalty, item.convicted, item.evidence[0].id) == (penalty, False, rule)
+    assert item.demoted is refuted
 
 
 @pytest.mark.parametrize(("text", "penalty"), [(WRONG.chunk.text, 2.5), (CLEAN.chunk.text, 0.0)])
@@ -188,7 +222,7 @@ def test_text_around_a_convicted_function_is_demoted(text: str, penalty: float) 
     file = SourceFile("theirs/x.py", "", "0" * 64, "python", (prose, function))
     config = DefenseConfig(enable_provenance=False, enable_distance=False)
     (item,) = (
-        DefenseManager(config, services={"behavior": reports})
+        DefenseManager(config, services=Services(behavior=reports))
         .apply([Candidate("p", prose, file, 0.1)])
         .retained
     )
@@ -212,7 +246,7 @@ def test_untested_code_with_both_ends_of_a_leak_is_demoted(
         return CheckReport(verdict, "why", "L3", effects=effects)
 
     config = DefenseConfig(enable_provenance=False, enable_distance=False)
-    (item,) = DefenseManager(config, services={"behavior": service}).apply([CLEAN]).retained
+    (item,) = DefenseManager(config, services=Services(behavior=service)).apply([CLEAN]).retained
     assert (item.penalty, item.convicted) == (penalty, False)
 
 
@@ -222,7 +256,7 @@ def test_only_full_coverage_earns_the_bonus(coverage: Coverage, penalty: float) 
         return CheckReport(Verdict.PASS, "", "L3", coverage=coverage)
 
     config = DefenseConfig(enable_provenance=False, enable_distance=False)
-    (item,) = DefenseManager(config, services={"behavior": service}).apply([CLEAN]).retained
+    (item,) = DefenseManager(config, services=Services(behavior=service)).apply([CLEAN]).retained
     assert item.penalty == penalty
 
 
@@ -250,3 +284,23 @@ def test_a_changed_line_costs_nothing_where_every_branch_did_the_same(
     manager = DefenseManager(signals=[Says("behavior", passed), Says("near_copy", copied)])  # type: ignore[list-item]
     found = manager.evidence(Subject(OURS.chunk, OURS.file, Trust.UNLISTED))
     assert [item.penalty for item in found if item.signal == "near_copy"] == [penalty]
+
+
+@pytest.mark.parametrize(
+    ("unreached", "kept"),
+    [("", 0.0), ("return -1", 0.0), ("total = a + b", 1.5), ("one\ntwo\nthree\nfour\nfive", 1.5)],
+    ids=["all reached", "another line", "the changed line", "too many to tell"],
+)
+def test_a_pass_that_reached_the_changed_line_settles_it(unreached: str, kept: float) -> None:
+    file = chunk_file("u.py", b"def add(a, b):\n    total = (a + b)\n    return total\n")
+    change = Evidence("near_copy", "changed-line", 1.5, "changed", span=Span(2, 2, 15, 35))
+    passed = Evidence(
+        "behavior",
+        "pass",
+        0.0,
+        "130 calls agree",
+        measurements={"coverage": "partial", "calls": 130, "unreached": unreached},
+    )
+    subject = Subject(file.chunks[0], file, Trust.UNLISTED, 0.0, 0.0)
+    assert settled([change, passed], subject)[0].penalty == kept
+    assert settled([change], subject)[0].penalty == 1.5

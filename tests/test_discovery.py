@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeguard.discovery import Discovery, FoundFile, discover, read_file
+from codeguard.corpus.discovery import Discovery, FoundFile, discover, read_file
+from codeguard.corpus.ignore_rules import IgnoreRules
 from codeguard.errors import CorpusError
-from codeguard.ignoring import IgnoreRules
 
 
 def names(found: Discovery) -> list[str]:
@@ -164,12 +164,15 @@ def test_an_argument_file_is_taken_whatever_the_rules_say(tmp_path: Path) -> Non
 
 def test_the_callers_own_patterns_count_too(tmp_path: Path) -> None:
     write(tmp_path, "a.py", "vendor/b.py")
-    found = discover([tmp_path], root=tmp_path, ignore=["vendor/"])
-    assert (names(found), reasons(found)) == (["a.py"], {"vendor/": "ignored by the configuration"})
+    found = discover([tmp_path], root=tmp_path, exclude=["vendor/"])
+    assert (names(found), reasons(found)) == (
+        ["a.py"],
+        {"vendor/": "excluded by --exclude or the configuration"},
+    )
 
 
 def test_version_control_and_state_are_never_walked(tmp_path: Path) -> None:
-    write(tmp_path, ".git/hooks/a.py", ".codeguard/catalog.py", "sub/.git/b.py", "a.py")
+    write(tmp_path, ".git/hooks/a.py", ".codeguard/index/catalog.py", "sub/.git/b.py", "a.py")
     found = discover([tmp_path], root=tmp_path)
     assert names(found) == ["a.py"]
     assert sorted(reasons(found)) == [".codeguard/", ".git/", "sub/.git/"]
@@ -189,7 +192,7 @@ def test_version_control_and_state_are_never_walked(tmp_path: Path) -> None:
 def test_a_pattern_cannot_make_the_walk_hang(tmp_path: Path, pattern: str) -> None:
     write(tmp_path, *(f"{'a/' * 60}{'a' * 200}{number}.py" for number in range(5)), "b.log")
     write(tmp_path, ".gitignore", content=f"{pattern}\n*.log\n".encode())
-    script = "import sys; from pathlib import Path; from codeguard.discovery import discover\n"
+    script = "import sys; from pathlib import Path; from codeguard.corpus.discovery import discover\n"
     script += "found = discover([Path(sys.argv[1])], root=Path(sys.argv[1])); print(len(found.files))"
     done = subprocess.run(
         [sys.executable, "-c", script, tmp_path], check=False, capture_output=True, text=True, timeout=60
@@ -198,7 +201,7 @@ def test_a_pattern_cannot_make_the_walk_hang(tmp_path: Path, pattern: str) -> No
 
 
 def test_more_rules_than_anyone_writes_do_not_count_and_that_is_said() -> None:
-    rules = IgnoreRules(())
+    rules = IgnoreRules()
     complaints = rules.add("", b"a*b*c*d*e*f\n" + b"x\n" * 6000, ".gitignore")
     assert complaints == [
         "1 of its rules do not count: more than 2 stars, or too long",
@@ -212,7 +215,7 @@ def test_more_rules_than_anyone_writes_do_not_count_and_that_is_said() -> None:
 
 @given(st.binary(max_size=200), st.text(min_size=1, max_size=20).filter(lambda name: "/" not in name))
 def test_no_ignore_file_raises(data: bytes, name: str) -> None:
-    rules = IgnoreRules(())
+    rules = IgnoreRules()
     rules.add("", data, ".gitignore")
     assert rules.ignored_by(name, False) in (None, ".gitignore")
 
@@ -322,7 +325,7 @@ def test_what_cannot_be_read_is_listed() -> None:
         (root / "closed.py").chmod(0)
         (root / "folder").chmod(0)
         script = (
-            "import os, sys; from pathlib import Path; from codeguard.discovery import discover\n"
+            "import os, sys; from pathlib import Path; from codeguard.corpus.discovery import discover\n"
             "if os.getuid() == 0: os.setresuid(65534, 65534, 65534)\n"
             "root = Path(sys.argv[1])\n"
             "for skipped in discover([root], root=root).skipped: print(skipped.path, '|', skipped.reason)"

@@ -1,10 +1,13 @@
 """Figures from rankings and labels."""
 
+from dataclasses import replace
+
 import pytest
 
-from codeguard.evaluation import DefenseEvaluator, Proportion
+from codeguard.errors import ConfigError
 from codeguard.models import Chunk, ChunkKind, Evidence, Span, Trust, text_digest
-from codeguard.rerank import Judged, Ranking, one_per_file, rank
+from codeguard.ranking.evaluation import DefenseEvaluator, Proportion
+from codeguard.ranking.reranking import Judged, Ranking, one_per_file, rank
 
 
 def ranking() -> Ranking:
@@ -33,6 +36,21 @@ def ranking() -> Ranking:
         baseline=baseline,
         dropped=dropped,
     )
+
+
+def test_the_evaluator_fetches_by_itself() -> None:
+    asked = []
+
+    def search(query: str, k: int) -> Ranking:
+        asked.append((query, k))
+        return replace(ranking(), query=query)
+
+    evaluator = DefenseEvaluator(lambda chunk: chunk.path == "bad.py", search)
+    found = evaluator.fetch(["one", "two"], 2)
+    assert ([item.query for item in found], asked) == (["one", "two"], [("one", 2), ("two", 2)])
+    assert found[0] == evaluator.evaluate(replace(ranking(), query="one"))
+    with pytest.raises(ConfigError, match="search"):
+        DefenseEvaluator(lambda chunk: False).fetch(["one"], 2)
 
 
 def test_poison_is_counted_in_the_deduplicated_top_k() -> None:

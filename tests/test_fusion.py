@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeguard.fusion import candidates, fuse, weight_for
+from codeguard.ranking.scoring import candidates, fuse, weight_for
 
 DISTANCES = {"near": 0.1, "middle": 0.3, "far": 0.8}
 

@@ -5,17 +5,18 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from codeguard.api import CodeGuard
 from codeguard.config import CATALOG, DefenseConfig, Settings
 from codeguard.errors import EmbeddingError, ManifestError, NothingToDoError, StoreError
-from codeguard.guard import CodeGuard
-from codeguard.indexing import Indexer
+from codeguard.index.pipeline import Indexer
+from codeguard.index.store import Row
 from codeguard.models import Trust
-from codeguard.rerank import Ranked, Ranking
-from codeguard.store import Row
+from codeguard.ranking.reranking import Ranked, Ranking
 
 TRUSTED = '''"""Arithmetic."""
 
@@ -64,6 +65,7 @@ def settings_of(corpus: Path, **changes: object) -> Settings:
         embedding="lexical",
         fixed_seed=b"x" * 32,
         share=False,
+        jobs=1,
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 
@@ -156,13 +158,15 @@ def test_a_touched_file_with_the_same_bytes_is_unchanged(corpus: Path, guard: Co
     assert (report.added, report.removed, report.unchanged) == (0, 0, 3)
 
 
-def test_trust_is_what_the_last_run_says(corpus: Path, guard: CodeGuard) -> None:
-    with_trust = place(guard.query(QUERY), "ours/m.py")
+def test_trust_stays_until_it_is_taken_back(corpus: Path, guard: CodeGuard) -> None:
+    assert place(guard.query(QUERY), "ours/m.py").trust is Trust.TRUSTED
     guard.close()
-    with CodeGuard.open(settings=settings_of(corpus)) as untrusting:
+    with CodeGuard.open(settings=settings_of(corpus)) as again:
+        assert again.index([corpus]).trusted_before == ("ours",)
+        assert place(again.query(QUERY), "ours/m.py").trust is Trust.TRUSTED
+    with CodeGuard.open(settings=settings_of(corpus), untrust=[corpus / "ours"]) as untrusting:
         untrusting.index([corpus])
         assert place(untrusting.query(QUERY), "ours/m.py").trust is Trust.UNLISTED
-    assert with_trust.trust is Trust.TRUSTED
 
 
 def test_a_required_signature_refuses_what_has_none(corpus: Path) -> None:
@@ -188,8 +192,11 @@ def test_a_rewritten_catalog_gains_no_trust(corpus: Path, guard: CodeGuard) -> N
         catalog.execute("UPDATE chunks SET text = ? WHERE sha256 = ?", (WRONG, ours.sha256))
     catalog.close()
     with open_guard(corpus) as again:
-        assert place(again.query(QUERY), "ours/m.py").trust is Trust.MODIFIED
-        assert again.workspace.trusted_files() == []
+        for use in (partial(again.query, QUERY), again.workspace.trusted_files):
+            with pytest.raises(
+                StoreError, match=r"text of ours/m\.py was changed .* codeguard index --rebuild"
+            ):
+                use()
 
 
 class TestTheStoreIsRewritten:
@@ -231,6 +238,52 @@ def test_a_crash_between_catalog_and_store_is_repaired_on_the_next_query(corpus:
         assert after.catalog.intents()
         assert "theirs/wrong.py" in {item.chunk.path for item in after.query(QUERY).ranking}
         assert not after.catalog.intents()
+
+
+def test_words_answer_while_the_index_is_made_and_what_is_unknown_is_not_taken_for_clean(
+    corpus: Path,
+) -> None:
+    seen: list[tuple[Ranking, Ranking]] = []
+
+    def ask(stage: str, done: int, total: int) -> None:
+        if stage == "vectors" and not done:
+            with CodeGuard.open(settings=settings_of(corpus), create=False) as other:
+                seen.append((other.query(QUERY), other.query(QUERY, mode="drop")))
+
+    with open_guard(corpus) as guard:
+        guard.index([corpus], progress=ask)
+        after = guard.query(QUERY)
+    ((ranked, dropped),) = seen
+    assert {item.chunk.path for item in ranked.results} == {"ours/m.py", "theirs/clean.py", "theirs/wrong.py"}
+    untrusted = [item for item in ranked.ranking if item.trust is not Trust.TRUSTED]
+    assert all(item.not_yet for item in untrusted)
+    assert any("is being made" in line and "have no vector yet" in line for line in ranked.warnings)
+    assert {item.chunk.path for item in dropped.ranking} == {"ours/m.py"}
+    assert len(dropped.dropped) == len(untrusted)
+    assert not any(item.not_yet for item in after.ranking)
+    assert not any("is being made" in line for line in after.warnings)
+
+
+@pytest.mark.parametrize("stage", ["vectors", "signals", "checks"])
+def test_an_interrupted_index_goes_on_where_it_was(corpus: Path, stage: str) -> None:
+    class InterruptedHere(BaseException):
+        pass
+
+    def interrupt(now: str, done: int, total: int) -> None:
+        if now == stage:
+            raise InterruptedHere
+
+    with open_guard(corpus) as guard, pytest.raises(InterruptedHere):
+        guard.index([corpus], progress=interrupt)
+    with open_guard(corpus) as guard:
+        between = guard.query(QUERY)
+        report = guard.index([corpus])
+        after = guard.query(QUERY)
+    assert any("was ended before it was complete" in line for line in between.warnings)
+    assert "theirs/clean.py" in {item.chunk.path for item in between.results}
+    assert report.unchanged == report.files == 3
+    assert place(after, "theirs/wrong.py").convicted
+    assert not after.warnings
 
 
 def test_quarantine_keeps_the_convicted_out_of_the_collection(corpus: Path) -> None:
@@ -276,8 +329,8 @@ def test_another_embedding_or_no_index_is_refused(corpus: Path, guard: CodeGuard
 def test_another_chunker_is_refused(corpus: Path, guard: CodeGuard) -> None:
     guard.catalog.set_meta("chunker", "other")
     guard.close()
-    with pytest.raises(StoreError, match="another chunker"):
-        open_guard(corpus)
+    with pytest.raises(StoreError, match=r"another chunker.*index --rebuild"), open_guard(corpus) as again:
+        again.index([corpus])
 
 
 def test_nothing_to_index_leaves_the_index_as_it_is(corpus: Path, guard: CodeGuard, tmp_path: Path) -> None:
@@ -292,8 +345,10 @@ def test_cached_verdicts_are_used_and_forged_ones_are_not(corpus: Path, guard: C
     guard.close()
     key = Path(os.environ["XDG_CONFIG_HOME"]) / "codeguard" / "evidence.key"
     key.write_bytes(b"another installation's key......"[:32])
-    with open_guard(corpus) as stranger:
-        assert stranger.index([corpus]).checked > 0
+    with open_guard(corpus) as other, pytest.raises(StoreError, match="not of this installation"):
+        other.index([corpus])
+    with open_guard(corpus, shared_state=(str(corpus.parent / "store"),)) as other:
+        assert other.index([corpus]).checked > 0
 
 
 def test_the_indexer_repairs_nothing_where_nothing_is_intended(guard: CodeGuard) -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig, Settings
-from codeguard.guard import CodeGuard
 
 
 @pytest.mark.parametrize("behavior", [False, True])

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeguard import lexical
-from codeguard.catalog import Catalog, FileState
-from codeguard.chunking import chunk_file
-from codeguard.lexical import Document, query_words, words
+from codeguard.corpus.chunking import chunk_file
+from codeguard.index import lexical
+from codeguard.index.catalog import Catalog, FileState
+from codeguard.index.lexical import Document, query_words, words
 
 KEY = b"k" * 32
 PARSE = 'def parseHTTPResponse(raw):\n    return decode_header(raw, "utf8")\n'
@@ -159,3 +159,24 @@ def test_a_catalog_of_the_version_before_is_given_its_index(tmp_path: Path) -> N
     old.close()
     with Catalog(tmp_path / "c", KEY) as catalog:
         assert symbols(catalog, "parse response") == ["parseHTTPResponse"]
+
+
+def test_a_word_in_the_name_counts_for_more_than_in_the_body() -> None:
+    filler = " ".join(f"filler{number}" for number in range(30))
+    named = Document("named", "invoice", f"{filler} other words here")
+    told = Document("told", "something", f"{filler} invoice invoice other")
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(lexical.SCHEMA)
+    others = [Document(str(number), f"name{number}", filler) for number in range(20)]
+    lexical.add(connection, [named, told, *others])
+    scores = lexical.search(connection, "invoice", 10)
+    assert scores.keys() == {"named", "told"}
+    assert scores["named"] > scores["told"]
+    with_equal_weight = connection.execute(
+        "SELECT -bm25(lexical, 1.0, 1.0) FROM lexical WHERE lexical MATCH 'invoice' ORDER BY rowid"
+    ).fetchall()
+    assert scores["named"] / with_equal_weight[0][0] == pytest.approx(
+        1.7, rel=0.05
+    )  # four times, as BM25 saturates
+    assert scores["told"] == pytest.approx(with_equal_weight[1][0])
+    connection.close()

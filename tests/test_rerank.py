@@ -1,11 +1,23 @@
 """The order of DESIGN section 3, the method's own order, dropping, one chunk a file."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
-from codeguard.models import Chunk, ChunkKind, Evidence, Span, Trust, text_digest
-from codeguard.rerank import DETECTOR_ERROR, Judged, one_per_file, rank
+from codeguard.models import (
+    DETECTOR_ERROR,
+    NOT_FULLY_READ,
+    Chunk,
+    ChunkKind,
+    Evidence,
+    Severity,
+    Span,
+    Trust,
+    text_digest,
+)
+from codeguard.ranking.reranking import Judged, one_per_file, rank
+from codeguard.ranking.scoring import standardise
 
 
 def judged(name: str, distance: float, penalty: float = 0.0, **options: object) -> Judged:
@@ -17,7 +29,12 @@ def judged(name: str, distance: float, penalty: float = 0.0, **options: object) 
     chunk = Chunk(
         path, name, ChunkKind.FUNCTION, Span(1, 2, 0, 9), "x = 1\n", text_digest("x = 1\n"), "python"
     )
-    evidence = (Evidence("test", rule, penalty, "because", convicts=convicts),)
+    demotes = bool(options.get("demotes", False))
+    severity = options.get("severity", Severity.INFO)
+    assert isinstance(severity, Severity)
+    evidence = (
+        Evidence("test", rule, penalty, "because", convicts=convicts, demotes=demotes, severity=severity),
+    )
     return Judged(name, chunk, trust, distance, distance, evidence)
 
 
@@ -36,6 +53,20 @@ def test_a_convicted_chunk_never_ranks_above_one_that_is_not() -> None:
     assert order(candidates) == ["clean", "convicted"]
 
 
+def test_the_order_is_neither_then_demoted_then_convicted() -> None:
+    candidates = [
+        judged("convicted", -9.0, -5.0, convicts=True),
+        judged("both", -9.5, -5.0, convicts=True, demotes=True),
+        judged("demoted", -8.0, -5.0, demotes=True),
+        judged("demoted_far", 0.0, 1.0, demotes=True),
+        judged("neither", 9.0, 90.0),
+    ]
+    retained, _, _ = rank(candidates)
+    assert [item.id for item in retained] == ["neither", "demoted", "demoted_far", "both", "convicted"]
+    assert [item.demoted for item in retained] == [False, True, True, False, False]
+    assert [item.to_json()["demoted"] for item in retained] == [False, True, True, False, False]
+
+
 def test_order_penalty_lets_an_irrelevant_trusted_chunk_win() -> None:
     candidates = [judged("relevant_unknown", -2.0, 0.5), judged("irrelevant_trusted", 2.0, -0.5)]
     assert order(candidates, order="penalty") == ["irrelevant_trusted", "relevant_unknown"]
@@ -50,6 +81,9 @@ def test_order_penalty_lets_an_irrelevant_trusted_chunk_win() -> None:
         (judged("above_threshold", 0.0, 2.1), False),
         (judged("convicted", 0.0, -1.0, convicts=True), False),
         (judged("detector_failed", 0.0, 0.0, rule=DETECTOR_ERROR), False),
+        (judged("bound_met", 0.0, 0.5, rule=NOT_FULLY_READ, severity=Severity.HIGH), False),
+        (judged("part_not_read", 0.0, 0.5, rule=NOT_FULLY_READ, severity=Severity.MEDIUM), True),
+        (judged("grave_finding", 0.0, 1.0, severity=Severity.CRITICAL), True),
         (judged("detector_failed_on_trusted", 0.0, 0.0, rule=DETECTOR_ERROR, trust=Trust.TRUSTED), True),
     ],
     ids=lambda value: value.id if isinstance(value, Judged) else str(value),
@@ -82,3 +116,29 @@ def test_one_chunk_a_file_in_the_top_k() -> None:
     top = one_per_file(retained, 5)
     assert [(item.id, item.rank) for item in top] == [("a", 1), ("c", 2)]
     assert [item.id for item in one_per_file(retained, 1)] == ["a"]
+
+
+@pytest.mark.parametrize("by", ["score", "penalty"])
+def test_another_contract_never_ranks_above_its_trusted_function(by: str) -> None:
+    trusted = judged("trusted", 2.0, -0.5, trust=Trust.TRUSTED)
+    differing = replace(
+        judged("differing", -3.0, -1.0),
+        evidence=(
+            Evidence(
+                "behavior",
+                "differs",
+                -1.0,
+                "because",
+                measurements={"verdict": "differs", "twin": "trusted.py:2"},
+            ),
+        ),
+    )
+    found = order([trusted, differing, judged("other", 0.0)], order=by)
+    assert found.index("differing") == found.index("trusted") + 1
+    assert order([differing, judged("other", 0.0)], order=by) == ["differing", "other"]
+
+
+def test_distances_are_standardised_by_the_deviation_of_the_population() -> None:
+    assert standardise([1.0, 2.0, 3.0]) == pytest.approx([-(1.5**0.5), 0.0, 1.5**0.5])
+    assert standardise([0.4, 0.4]) == [0.0, 0.0]
+    assert standardise([]) == []

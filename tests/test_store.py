@@ -3,13 +3,14 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from codeguard.errors import StoreError
-from codeguard.store import Row, VectorStore
+from codeguard.index.store import Row, VectorStore
 
 
 def unit(*values: float) -> np.ndarray:
@@ -60,7 +61,7 @@ def test_what_was_written_is_there_after_closing(tmp_path: Path) -> None:
 
 def test_a_second_process_waits_and_then_says_so(tmp_path: Path, store: VectorStore) -> None:
     code = (
-        "import sys; from pathlib import Path; from codeguard.store import VectorStore\n"
+        "import sys; from pathlib import Path; from codeguard.index.store import VectorStore\n"
         "VectorStore.open_folder(Path(sys.argv[1]), wait_s=0.2)"
     )
     done = subprocess.run(
@@ -100,7 +101,7 @@ def test_a_planted_env_file_neither_runs_nor_redirects(tmp_path: Path) -> None:
         "chroma_server_http_port=not_a_number\npersist_directory=elsewhere\n"
     )
     code = (
-        "from pathlib import Path\nimport numpy as np\nfrom codeguard.store import Row, VectorStore\n"
+        "from pathlib import Path\nimport numpy as np\nfrom codeguard.index.store import Row, VectorStore\n"
         "store = VectorStore.open_folder(Path('here'))\n"
         "store.add([Row('a', 'x', {'path': 'p'})], np.eye(3, dtype=np.float32)[:1])\n"
         "print(store.ids())\nstore.close()\n"
@@ -118,3 +119,60 @@ def test_a_planted_env_file_neither_runs_nor_redirects(tmp_path: Path) -> None:
     assert not marker.exists()
     assert not (tmp_path / "elsewhere").exists()
     assert (tmp_path / "here" / "chroma.sqlite3").exists()
+
+
+def written(folder: Path, count: int = 2_000) -> None:
+    """Fill a store so far that Chroma has moved the vectors out of its log."""
+    store = VectorStore.open_folder(folder)
+    rng = np.random.default_rng(0)
+    rows = [Row(f"id{number}", "t", {"path": "p"}) for number in range(count)]
+    vectors = rng.normal(size=(count, 8)).astype(np.float32)
+    store.add(rows, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    assert (folder.parent / "chroma.unsettled").exists()
+    store.close()
+    assert not (folder.parent / "chroma.unsettled").exists()
+
+
+def test_a_machine_that_stopped_while_vectors_were_written_is_told_and_not_hidden(tmp_path: Path) -> None:
+    written(tmp_path / "chroma", 2)
+    (tmp_path / "chroma.unsettled").write_text("another boot")
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"the machine stopped while the vectors in .* were written"):
+            VectorStore.open_folder(tmp_path / "chroma")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda index: os.truncate(index / "data_level0.bin", (index / "data_level0.bin").stat().st_size // 2),
+        lambda index: (index / "index_metadata.pickle").unlink(),
+        lambda index: os.truncate(index / "header.bin", 0),
+    ],
+    ids=["half of the vectors", "no labels", "empty header"],
+)
+def test_vectors_that_a_kill_left_half_written_are_told(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    """Chroma answers from such files, some of them, as if there were fewer rows."""
+    written(tmp_path / "chroma")
+    (index,) = (path for path in (tmp_path / "chroma").iterdir() if path.is_dir())
+    damage(index)
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    (tmp_path / "chroma.unsettled").write_text(boot)
+    with pytest.raises(StoreError, match=r"damaged|cannot be read"):
+        VectorStore.open_folder(tmp_path / "chroma")
+
+
+def test_a_writer_that_was_killed_between_writes_leaves_a_store_that_opens(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; import numpy as np\n"
+        "from codeguard.index.store import Row, VectorStore\n"
+        "store = VectorStore.open_folder(Path(sys.argv[1]))\n"
+        "store.add([Row('a', 't', {'path': 'p'})], np.ones((1, 4), dtype='f4') / 2); os._exit(9)"
+    )
+    subprocess.run([sys.executable, "-P", "-c", code, str(tmp_path / "chroma")], check=False)
+    assert (tmp_path / "chroma.unsettled").exists()
+    store = VectorStore.open_folder(tmp_path / "chroma")
+    assert store.ids() == {"a"}
+    store.close()
+    assert not (tmp_path / "chroma.unsettled").exists()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+from codeguard.sandbox.model import World
 
 REFERENCE_SHARE = 4.0
 
@@ -15,16 +17,21 @@ class Budget:
     reference gets, `tailored` those made for one candidate from its own
     literals and guards, `shrinking` the calls spent on a smaller
     counterexample, `edited` those that a changed copy of the reference gets
-    beyond them.
+    beyond them. Without `probing`, a function that resembles no trusted one
+    by its words or text is not run to find out whether it behaves like one.
+    `worlds` are what the code sees of the outside, in turns; they
+    come of the installation's secret and are no limit.
     """
 
     generated: int = 128
     tailored: int = 64
     shrinking: int = 60
     edited: int = 240
+    probing: bool = True
     wall_s: float = 4.0
     cpu_s: float = 1.0
     frame_bytes: int = 2 * 1024 * 1024
+    worlds: tuple[World, World] = field(default=(World(), World(hash_seed=1)), repr=False)
 
     def for_reference(self) -> Budget:
         """Return what the trusted function gets: a candidate may take several times as long for the same calls."""

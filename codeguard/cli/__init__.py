@@ -1,39 +1,93 @@
-"""The command line. Everything heavy is imported by the command that needs it."""
+"""The command line: the only package that prints or exits.
+
+Everything heavy is imported by the command that needs it.
+"""
 
 from __future__ import annotations
 
+import difflib
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from codeguard import __version__
+from codeguard.cli.output import fail_for_import, warn
+from codeguard.escaping import escaped
 
-# Name of a command -> its module and attribute, and one line for `--help`, so that asking for help
-# loads no command.
-COMMANDS: dict[str, tuple[str, str, str]] = {
-    "index": ("codeguard.cli.index", "index", "Bring an index up to date with paths of code."),
-    "query": ("codeguard.cli.query", "query", "Ask the index, defended."),
-    "audit": ("codeguard.cli.audit", "audit", "Look for what is wrong in code, without an index."),
-    "check": ("codeguard.cli.check", "check", "Run the behavior checker on a file."),
-    "trust": ("codeguard.cli.trust", "trust", "Build, sign, verify and show manifests of trusted code."),
-    "store": ("codeguard.cli.store", "store", "Look after an index: show, verify, compact, export it."),
-    "text": ("codeguard.cli.text", "text", "Defenses for text corpora."),
-    "doctor": (
-        "codeguard.cli.doctor",
-        "doctor",
-        "Show what works here: sandbox layers, embedding, store, versions.",
-    ),
-    "signals": ("codeguard.cli.signals", "signals", "List the registered signals with their weights."),
-    "rules": ("codeguard.cli.rules", "rules", "List every rule that an audit may name."),
-    "explain": ("codeguard.cli.explain", "explain", "Explain one rule with a bad and a good example."),
-    "accept": ("codeguard.cli.accept", "accept", "Overrule what is said of a chunk's text, by its digest."),
-    "mcp": ("codeguard.cli.mcp", "mcp", "Serve the index to an assistant (Model Context Protocol)."),
-    "completion": ("codeguard.cli.completion", "completion", "Print the completion script of a shell."),
+# Name of a command -> one line for `--help`, so that asking for help loads no command. Each is an attribute of the
+# module of its name, or of the one that is named below.
+COMMANDS: dict[str, str] = {
+    "index": "Bring an index up to date with paths of code.",
+    "query": "Ask the index, defended.",
+    "status": "Show in a few lines what is indexed, trusted, convicted, changed.",
+    "ls": "List the indexed files.",
+    "diff": "Show what has changed on the disk since the last index.",
+    "rm": "Take files out of the index.",
+    "watch": "Keep the index up to date while files change.",
+    "audit": "Look for what is wrong in code, without an index.",
+    "check": "Run the behavior checker on a file.",
+    "learn": "Run your tests and keep calls as evidence of what functions do.",
+    "equiv": "Compare two functions by running both on the same calls.",
+    "trust": "Build, sign, verify and show manifests of trusted code.",
+    "store": "Look after an index: show, verify, compact, export it.",
+    "text": "Defenses for text corpora.",
+    "doctor": "Show what works here: sandbox layers, embedding, store, versions.",
+    "signals": "List the registered signals with their weights.",
+    "rules": "List every rule that an audit may name.",
+    "explain": "Explain one rule with a bad and a good example.",
+    "accept": "Overrule what is said of a chunk's text, by its digest.",
+    "config": "Show the configuration in force, or begin one.",
+    "serve": "Show the index as a web site on this machine.",
+    "mcp": "Serve the index to an assistant (Model Context Protocol).",
+    "completion": "Print the completion script of a shell.",
 }
+MODULES = {"ls": "status", "diff": "status", "rm": "status", "watch": "status", "explain": "rules"}
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    """Say a mistake on the command line in one line like every other error, with where to look it up."""
+    try:
+        yield
+    except NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        said = error.format_message().rstrip(".").replace("\n", " ")
+        warn(f"{said[:1].lower()}{said[1:]}{_next_step(error)}")
+        raise click.exceptions.Exit(error.exit_code) from None
+
+
+def _next_step(error: click.UsageError) -> str:
+    """Return what may have been meant, and the command that explains."""
+    path = error.ctx.command_path if error.ctx else "codeguard"
+    kind = getattr(getattr(error, "param", None), "type", None)
+    near: list[str] = []
+    if isinstance(kind, click.Choice):
+        wrong = error.message.partition("'")[2].partition("'")[0]
+        near = difflib.get_close_matches(wrong, [str(choice) for choice in kind.choices], n=1)
+    meant = f" (did you mean {near[0]}?)" if near else ""
+    quotes = "put a text of several words in quotes, or see " if "unexpected extra" in error.message else ""
+    return f"{meant}; {quotes}{path} --help"
 
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are run."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Read the options before the command."""
+        with _in_one_line():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Read the command's own words and run it."""
+        with _in_one_line():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the table."""
@@ -43,18 +97,31 @@ class LazyGroup(click.Group):
         """Import one command."""
         if cmd_name not in COMMANDS:
             return None
-        module, attribute, _ = COMMANDS[cmd_name]
-        command = getattr(importlib.import_module(module), attribute)
+        try:
+            module = importlib.import_module(f"{__name__}.{MODULES.get(cmd_name, cmd_name)}")
+        except ImportError as error:
+            fail_for_import(cmd_name, error)
+        command = getattr(module, cmd_name)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name commands that are spelled like the one that does not exist."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], COMMANDS, n=3)
+            meant = f" (did you mean {' or '.join(near)}?)" if near else ""
+            raise click.UsageError(f"no such command {escaped(args[0])!r}{meant}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of commands without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, _, summary) in COMMANDS.items()])
+            formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("codeguard", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="codeguard")
 @click.option(
     "--config",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from codeguard.cli.options import FORMAT, store_option
 from codeguard.cli.output import guarded, read_settings, say, say_json
 
 
@@ -11,8 +12,8 @@ from codeguard.cli.output import guarded, read_settings, say, say_json
 @click.argument("digest")
 @click.option("--reason", required=True, help="Why; shown wherever the text is met from now on.")
 @click.option("--by", metavar="NAME", help="Who.  [default: the name of your account]")
-@click.option("--store", help="Folder of the index whose state keeps it.  [default: .codeguard]")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@store_option("Folder of the index whose state keeps it.")
+@FORMAT
 @click.pass_context
 @guarded
 def accept(
@@ -25,7 +26,7 @@ def accept(
     """
     from dataclasses import asdict
 
-    from codeguard.acceptance import accept as keep
+    from codeguard.trust.acceptances import accept as keep
 
     settings = read_settings(context, store=store)
     entry = keep(settings.state, digest.lower(), reason, by=by)

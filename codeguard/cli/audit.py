@@ -5,27 +5,31 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from codeguard.cli.options import store_option
 from codeguard.cli.output import (
     EXIT_FINDINGS,
+    EXIT_NOTHING,
     Progress,
     guarded,
+    origin,
     read_settings,
-    say_block,
-    say_json,
+    say_report,
     warn,
 )
 from codeguard.errors import ConfigError
 from codeguard.escaping import escaped
+from codeguard.reports.audit_formats import AuditView, format_names, rendered
 
 if TYPE_CHECKING:
-    from codeguard.auditing.trust import TrustedBase
-    from codeguard.findings import AuditReport
-    from codeguard.models import Severity
+    from codeguard.audit.run import AuditOptions
+    from codeguard.audit.trust import TrustedBase
+    from codeguard.config import Settings
 
 SEVERITIES = ("info", "low", "medium", "high", "critical")
 CONFIDENCES = ("low", "medium", "high")
@@ -61,10 +65,16 @@ class _Command(click.Command):
     help="Public key, PEM, for --manifest, instead of the configuration's signers. Repeatable.",
 )
 @click.option("--label", help="Label that the manifest has to name.  [default: as for `trust verify`]")
-@click.option("--store", help="Folder of the index whose trust and evidence count.  [default: .codeguard]")
+@store_option("Folder of the index whose trust and evidence count.")
 @click.option("--baseline", type=_FILE, help="Known findings; it counts from outside of the audited paths.")
-@click.option("--update-baseline", is_flag=True, help="Write the baseline anew; reasons are kept.")
+@click.option(
+    "--write-baseline", type=_FILE, help="Write down what is shown as known; reasons that it has are kept."
+)
+@click.option("--update-baseline", is_flag=True, hidden=True, help="--write-baseline, into --baseline.")
 @click.option("--reason", default="", help="Reason of new entries of the baseline.")
+@click.option(
+    "--exclude", multiple=True, metavar="GLOB", help="Leave these out, as in .gitignore. Repeatable."
+)
 @click.option("--select", multiple=True, metavar="RULE", help="Only these rules or signals. Repeatable.")
 @click.option("--ignore", multiple=True, metavar="RULE", help="Not these rules or signals. Repeatable.")
 @click.option(
@@ -75,6 +85,12 @@ class _Command(click.Command):
     help="Least severity for exit code 1.",
 )
 @click.option(
+    "--min-severity",
+    type=click.Choice(SEVERITIES),
+    help="Do not show what is less severe.  [default: medium in text, else everything]",
+)
+@click.option("--all", "show_all", is_flag=True, help="Show everything: --min-severity info.")
+@click.option(
     "--min-confidence",
     type=click.Choice(CONFIDENCES),
     default="low",
@@ -82,11 +98,12 @@ class _Command(click.Command):
     help="Leave out what is less sure.",
 )
 @click.option("--no-behavior", is_flag=True, help="Run nothing in the sandbox.")
+@click.option("--agent-files", is_flag=True, help="List what assistants obey without being asked, and end.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Worker processes.  [default: one a core]")
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["text", "json", "sarif", "github"]),
+    type=click.Choice(format_names()),
     default="text",
     show_default=True,
 )
@@ -102,38 +119,54 @@ def audit(
     label: str | None,
     store: str | None,
     baseline: Path | None,
+    write_baseline: Path | None,
     update_baseline: bool,
     reason: str,
+    exclude: tuple[str, ...],
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     fail_on: str,
+    min_severity: str | None,
+    show_all: bool,
     min_confidence: str,
     no_behavior: bool,
+    agent_files: bool,
     jobs: int | None,
     format_: str,
 ) -> None:
     """Look for what is wrong in PATHS (files or folders), as they would enter the corpus.
 
     Needs no index. Exit code 1 where an open finding is at least as severe as --fail-on, 3 where
-    there is no such file.
+    there is no such file, or every file is trusted and no signature says so. What is not shown fails
+    the audit all the same.
     """
     gc.disable()  # for the imports; `run_audit` collects by itself
     if not paths and not staged:
-        raise ConfigError("audit what?", got="no path", expected="PATH… or --staged")
+        raise ConfigError(
+            "audit what?", got="no path", expected="PATH… or --staged", hint="codeguard audit --help"
+        )
     if update_baseline and baseline is None:
-        raise ConfigError("--update-baseline", got="no --baseline", expected="--baseline FILE")
+        raise ConfigError("--update-baseline", got="no --baseline", expected="--write-baseline FILE")
+    if write_baseline is not None and baseline is not None:
+        raise ConfigError("which baseline?", got="--baseline and --write-baseline", expected="one of them")
+    if show_all and min_severity is not None:
+        raise ConfigError("what to show?", got="--all and --min-severity", expected="one of them")
     if manifest is not None and trust:
         raise ConfigError("whom to trust?", got="--trust and --manifest", expected="one of them")
     if keys and manifest is None:
         raise ConfigError("--key", got="no --manifest", expected="--manifest FILE")
-    from codeguard.audit import AuditOptions
-    from codeguard.audit import audit as run_audit
-    from codeguard.auditing.rules import Selection
+    from codeguard.audit.rules import Selection
+    from codeguard.audit.run import AuditOptions
+    from codeguard.audit.run import audit as run_audit
     from codeguard.models import Confidence, Severity
 
     settings = read_settings(context, store=store)
+    settings = settings.replace(exclude=(*settings.exclude, *exclude))
     if store is not None and not settings.state.is_dir():
         raise ConfigError("--store", got=f"no folder {settings.state}", expected="the folder of an index")
+    least = Severity[fail_on.upper()]
+    usual = Severity.INFO if show_all else min(Severity.MEDIUM, least)
+    shown = Severity[min_severity.upper()] if min_severity is not None else usual
     options = AuditOptions(
         selection=Selection(select, ignore),
         min_confidence=Confidence[min_confidence.upper()],
@@ -141,26 +174,52 @@ def audit(
         trust=trust,
         base=_verified(context, manifest, keys, label) if manifest is not None else None,
         behavior=not no_behavior,
-        baseline=baseline,
-        update_baseline=update_baseline,
+        baseline=write_baseline or baseline,
+        update_baseline=update_baseline or write_baseline is not None,
+        baseline_from=shown,
         reason=reason,
         jobs=jobs,
     )
+    if agent_files:
+        _list_agent_files(paths, options, settings, format_)
+        return
     report = run_audit(paths, options, settings, progress=Progress())
-    least = Severity[fail_on.upper()]
-    _say(report, format_, least, settings.defense.required_level)
+    narrowed = report.at_least(shown) if format_ == "text" or min_severity is not None else report
+    first_run = options.baseline is None and not staged
+    _say(format_, AuditView(narrowed, least, settings.defense.required_level, first_run, **origin()))
     gc.freeze()  # what is left ends with the process, which would look through it for garbage first
     if report.failing(least):
         sys.exit(EXIT_FINDINGS)
+    if report.all_on_your_word and not staged and not options.update_baseline:
+        warn(
+            f"nothing was audited that is not trusted: all {report.files} files are your own by --trust; "
+            "their behavior was not looked at"
+        )
+        sys.exit(EXIT_NOTHING)
+
+
+def _list_agent_files(
+    paths: tuple[Path, ...], options: AuditOptions, settings: Settings, format_: str
+) -> None:
+    """Print the agent files under the paths, with digest and whether they are trusted."""
+    from codeguard.audit.run import listed_agent_files
+
+    listed = listed_agent_files(paths, options, settings)
+    if format_ == "json":
+        say_report({"schema": "codeguard.agent-files/1", "files": [asdict(item) for item in listed]})
+        return
+    rows = [f"{item.path}  {item.kind}  {item.sha256[:16]}  {item.trust}" for item in listed]
+    say_report("\n".join(rows) if rows else "no file that an assistant obeys by its name")
 
 
 def _verified(
     context: click.Context, manifest: Path, keys: tuple[Path, ...], label: str | None
 ) -> TrustedBase:
     """Verify a manifest by the given keys or the user's policies."""
-    from codeguard.auditing.trust import of_manifest
-    from codeguard.cli.trust_inputs import TrustInputs
+    from codeguard.audit.trust import of_manifest
+    from codeguard.cli.trust_inputs import TrustInputs, manifest_at
 
+    manifest_at(manifest)
     tree = manifest.parent
     options = {
         "trusted_keys": keys,
@@ -174,24 +233,7 @@ def _verified(
     return of_manifest(TrustInputs.of(context, tree, manifest, options).verify(), tree)
 
 
-def _say(report: AuditReport, format_: str, least: Severity, required_level: str) -> None:
-    for line in report.warnings:
+def _say(format_: str, view: AuditView) -> None:
+    for line in view.report.warnings:
         warn(line)
-    if format_ == "json":
-        from codeguard.formats.audit_json import audit_json
-
-        say_json(audit_json(report))
-    elif format_ == "sarif":
-        from codeguard.auditing.rules import all_rules
-        from codeguard.formats.sarif import sarif
-
-        say_json(sarif(report, all_rules()))
-    elif format_ == "github":
-        from codeguard.formats.github import github_annotations
-
-        if report.open:
-            say_block(github_annotations(report))
-    else:
-        from codeguard.formats.audit_text import audit_text
-
-        say_block(audit_text(report, least, required_level))
+    say_report(rendered(format_, view))

@@ -7,7 +7,17 @@ from pathlib import Path
 
 import click
 
-from codeguard.cli.output import EXIT_FINDINGS, guarded, read_settings, say_block, say_json
+from codeguard.cli.options import format_option, store_option
+from codeguard.cli.output import (
+    EXIT_ERROR,
+    EXIT_FINDINGS,
+    EXIT_NOTHING,
+    guarded,
+    origin,
+    read_settings,
+    say_report,
+    warn,
+)
 
 
 @click.command()
@@ -18,8 +28,8 @@ from codeguard.cli.output import EXIT_FINDINGS, guarded, read_settings, say_bloc
     type=click.Path(),
     help="A trusted file to derive expectations from. Repeatable.",
 )
-@click.option("--store", help="Folder of the index whose trusted code counts.  [default: .codeguard]")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@store_option("Folder of the index whose trusted code counts.")
+@format_option("html")
 @click.pass_context
 @guarded
 def check(
@@ -27,20 +37,37 @@ def check(
 ) -> None:
     """Run the behavior checker on the functions of a file, in the sandbox.
 
-    Exit code 1 where a function is convicted.
+    Exit code 1 where a function is convicted, or is not the trusted function
+    that it claims to be; 2 where one could not be tested as the sandbox is too
+    weak or codeguard failed; 3 where none could be tested, as nothing says
+    what they should do or they cannot be run.
     """
-    from codeguard.check import check_file
-    from codeguard.formats.check import check_json, check_text
-    from codeguard.signals.behavior import CONVICTING
+    from codeguard.audit.check import check_file
+    from codeguard.models import CONVICTING, Verdict
+    from codeguard.reports.check import check_json, check_text, checked_below, untested
 
     path, _, symbol = target.partition("::")
     settings = read_settings(context, store=store)
     checked = check_file(
-        Path(path), symbol or None, against=[Path(other) for other in against], settings=settings
+        Path(path),
+        symbol or None,
+        against=[Path(other) for other in against],
+        settings=settings,
+        warn=warn,
     )
-    if format_ == "json":
-        say_json(check_json(checked))
+    required = settings.defense.required_level
+    if below := checked_below(checked, required):
+        warn(below)
+    if format_ == "html":
+        from codeguard.reports.html.check import check_page
+
+        say_report(check_page(checked, required, **origin()))
     else:
-        say_block(check_text(checked))
-    if any(item.report.verdict in CONVICTING for item in checked):
+        say_report((check_json if format_ == "json" else check_text)(checked, required))
+    if any(item.report.verdict in CONVICTING or item.report.false_claim for item in checked):
         sys.exit(EXIT_FINDINGS)
+    if below or any(item.report.verdict is Verdict.ERROR for item in checked):
+        sys.exit(EXIT_ERROR)
+    if untested(checked):
+        warn("no function was tested")
+        sys.exit(EXIT_NOTHING)

@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from codeguard import __version__
+from codeguard.cli.options import FORMAT, STORE
 from codeguard.cli.output import guarded, read_settings, say, say_json
+from codeguard.extras import installation, missing_extra, requirement
 
 PACKAGES = (
     "chromadb",
@@ -23,14 +25,14 @@ PACKAGES = (
 
 
 @click.command()
-@click.option("--store", help="Folder, or http(s)://host:port of a Chroma server.  [default: .codeguard]")
+@STORE
 @click.option("--cluster", help="Address of a dask scheduler: show its workers, too.")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@FORMAT
 @click.pass_context
 @guarded
 def doctor(context: click.Context, store: str | None, cluster: str | None, format_: str) -> None:
     """Show what works here: each sandbox layer engaged or not and why, embedding, store, cluster, versions."""
-    from codeguard.sandbox import Level, Sandbox
+    from codeguard.sandbox import Level, Sandbox, advice
 
     settings = read_settings(context, store=store, cluster=cluster)
     required = settings.defense.required_level
@@ -48,6 +50,7 @@ def doctor(context: click.Context, store: str | None, cluster: str | None, forma
             "layers": [
                 {"name": item.name, "engaged": item.engaged, "detail": item.detail} for item in layers
             ],
+            "advice": advice(level, layers),
         },
         "embeddings": _embeddings(),
         "store": _store(settings),
@@ -61,14 +64,18 @@ def doctor(context: click.Context, store: str | None, cluster: str | None, forma
 
 
 def _embeddings() -> list[dict[str, Any]]:
-    from codeguard.embedding import available_embeddings
-
+    try:
+        from codeguard.index.embedding import available_embeddings
+    except ImportError as error:
+        if (extra := missing_extra(error)) is None:
+            raise
+        return [{"name": "all", "available": False, "detail": installation(requirement(extra))}]
     return [{"name": i.name, "available": i.available, "detail": i.detail} for i in available_embeddings()]
 
 
 def _store(settings: Any) -> dict[str, Any]:
     from codeguard.errors import CodeguardError
-    from codeguard.workspace import Workspace
+    from codeguard.index.workspace import Workspace
 
     try:
         workspace = Workspace(settings)
@@ -85,6 +92,8 @@ def _store(settings: Any) -> dict[str, Any]:
             "chunker": catalog.meta("chunker"),
             "unfinished_writes": bool(catalog.intents()),
         }
+    except CodeguardError as error:
+        return {"place": settings.store, "state": str(error)}
     finally:
         workspace.close()
 
@@ -92,7 +101,7 @@ def _store(settings: Any) -> dict[str, Any]:
 def _cluster(address: str | None) -> dict[str, Any] | None:
     if address is None:
         return None
-    from codeguard.cluster import open_cluster
+    from codeguard.index.cluster import open_cluster
 
     with open_cluster(address) as cluster:
         return {"address": address, "workers": [worker.to_json() for worker in cluster.workers]}
@@ -113,6 +122,8 @@ def _show(facts: dict[str, Any]) -> None:
         say(
             f"  {'engaged    ' if layer['engaged'] else 'NOT ENGAGED'}  {layer['name']:<18} {layer['detail']}"
         )
+    for line in sandbox["advice"]:
+        say(f"  to reach {line}")
     say("embedding")
     for item in facts["embeddings"]:
         say(f"  {'available  ' if item['available'] else 'missing    '}  {item['name']:<18} {item['detail']}")

@@ -6,50 +6,79 @@ from pathlib import Path
 
 import click
 
+from codeguard.cli.options import FORMAT, STORE
 from codeguard.cli.output import Progress, guarded, read_settings, say_block, say_json, warn
+from codeguard.errors import ConfigError
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path())
-@click.option("--trust", multiple=True, type=click.Path(), help="A path that is the team's own. Repeatable.")
-@click.option("--store", help="Folder, or http(s)://host:port of a Chroma server.  [default: .codeguard]")
+@click.argument("paths", nargs=-1, type=click.Path())
+@click.option(
+    "--trust", multiple=True, type=click.Path(), help="A path that is the team's own; remembered. Repeatable."
+)
+@click.option(
+    "--untrust", multiple=True, type=click.Path(), help="A path that is no longer trusted. Repeatable."
+)
+@click.option("--rebuild", is_flag=True, help="Make the index new from the files, earlier runs' among them.")
+@STORE
 @click.option("--embedding", help="auto, minilm, lexical, …; see `codeguard doctor`.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Worker processes.  [default: one a core]")
 @click.option("--cluster", help="Address of a dask scheduler (tcp://host:port) instead of processes here.")
 @click.option("--quarantine", is_flag=True, help="Keep convicted functions out of the collection.")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--exclude", multiple=True, metavar="GLOB", help="Leave these out, as in .gitignore. Repeatable."
+)
+@click.option("--include-secrets", is_flag=True, help="Index what holds secrets as well; they are masked.")
+@FORMAT
 @click.pass_context
 @guarded
 def index(
     context: click.Context,
     paths: tuple[str, ...],
     trust: tuple[str, ...],
+    untrust: tuple[str, ...],
+    rebuild: bool,
     store: str | None,
     embedding: str | None,
     jobs: int | None,
     cluster: str | None,
     quarantine: bool,
+    exclude: tuple[str, ...],
+    include_secrets: bool,
     format_: str,
 ) -> None:
     """Bring an index up to date with PATHS (files or folders).
 
     What is under --trust is the team's own code: it is indexed as well, and what it says its
-    functions do is what the others are checked against.
+    functions do is what the others are checked against. It stays trusted in later runs until
+    --untrust. With --rebuild and no PATH, what earlier runs indexed is indexed anew.
     """
-    from codeguard.formats.index import index_json, index_text
-    from codeguard.unchanged import unchanged_report
+    if not paths and not rebuild:
+        raise ConfigError(
+            "index what?", got="no path", expected="PATH…, or --rebuild", hint="codeguard index --help"
+        )
+    from codeguard.index.unchanged import unchanged_report
+    from codeguard.reports.index import index_json, index_text
 
     settings = read_settings(context, store=store, embedding=embedding, jobs=jobs, cluster=cluster)
+    settings = settings.replace(
+        exclude=(*settings.exclude, *exclude), include_secrets=include_secrets or settings.include_secrets
+    )
     trusted = [Path(path) for path in trust or settings.defense.trust_paths]
-    report = unchanged_report(settings, [Path(path) for path in paths], trusted, quarantine)
+    taken = [Path(path) for path in untrust or settings.defense.untrust]
+    report = (
+        None
+        if rebuild
+        else unchanged_report(settings, [Path(path) for path in paths], trusted, quarantine, taken)
+    )
     if report is None:
-        from codeguard.guard import CodeGuard
+        from codeguard.api import CodeGuard
 
-        with CodeGuard.open(trust=trust, settings=settings) as guard:
-            report = guard.index(paths, quarantine=quarantine, progress=Progress())
+        with CodeGuard.open(trust=trust, untrust=untrust, settings=settings, renew=True) as guard:
+            report = guard.index(paths, quarantine=quarantine, rebuild=rebuild, progress=Progress())
     for line in report.warnings:
         warn(line)
     if format_ == "json":
         say_json(index_json(report))
     else:
-        say_block(index_text(report))
+        say_block(index_text(report, settings.defense.required_level))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from codeguard.cli.output import guarded, read_settings
+from codeguard.cli.options import STORE
+from codeguard.cli.output import guarded, read_settings, warn
 
 
 @click.command()
-@click.option("--store", help="Folder, or http(s)://host:port of a Chroma server.  [default: .codeguard]")
+@STORE
 @click.option(
     "--mode",
     type=click.Choice(["rerank", "drop"]),
@@ -16,12 +19,24 @@ from codeguard.cli.output import guarded, read_settings
     show_default=True,
     help="What happens to the convicted.",
 )
+@click.option(
+    "--root",
+    "roots",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder that audit_path may read. Repeatable.  [default: none]",
+)
 @click.pass_context
 @guarded
-def mcp(context: click.Context, store: str | None, mode: str) -> None:
+def mcp(context: click.Context, store: str | None, mode: str, roots: tuple[Path, ...]) -> None:
     """Serve the index to an assistant by the Model Context Protocol, on stdin and stdout."""
-    from codeguard.guard import CodeGuard
+    from codeguard.api import CodeGuard
+    from codeguard.config import below_level
     from codeguard.integrations.mcp import make_server
 
-    with CodeGuard.open(settings=read_settings(context, store=store), create=False) as guard:
-        make_server(guard, mode=mode).run("stdio")
+    settings = read_settings(context, store=store)
+    with CodeGuard.open(settings=settings, create=False) as guard:
+        level = guard.workspace.sandbox.level.name
+        if below := below_level(level, settings.defense.required_level):
+            warn(below)
+        make_server(guard, mode=mode, roots=roots).run("stdio")

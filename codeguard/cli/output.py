@@ -5,19 +5,24 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shlex
+import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 import click
 
-from codeguard.errors import CodeguardError, NothingToDoError
-from codeguard.escaping import escaped
+from codeguard.errors import CodeguardError, MissingExtraError, NothingToDoError
+from codeguard.escaping import FinishedPage, escaped
+from codeguard.extras import missing_extra
 
 if TYPE_CHECKING:
     from codeguard.config import Settings
+    from codeguard.reports.styled import Line, Styled
 
 EXIT_FINDINGS = 1
 EXIT_ERROR = 2
@@ -29,28 +34,114 @@ R = TypeVar("R")
 
 def say(line: str = "") -> None:
     """Print one line; whatever could act on a terminal is escaped."""
-    click.echo(escaped(line))
+    click.echo(escaped(_masked(line)))
 
 
 def say_block(text: str) -> None:
-    """Print text of several lines, our own layout with strangers' words already escaped."""
-    click.echo(escaped(text, keep="\n"))
+    """Print text of several lines, our own layout with untrusted words already escaped."""
+    click.echo(escaped(_masked(text), keep="\n"))
+
+
+# How what a part means looks on a terminal.
+LOOKS: dict[str, dict[str, Any]] = {
+    "good": {"fg": "green"},
+    "bad": {"fg": "red", "bold": True},
+    "warning": {"fg": "yellow"},
+    "strong": {"bold": True},
+    "faint": {"dim": True},
+    "place": {"fg": "cyan"},
+    "keyword": {"fg": "blue"},
+    "string": {"fg": "green"},
+    "comment": {"dim": True},
+}
+
+
+def say_lines(lines: Sequence[Line], *, paged: bool = False) -> None:
+    """Print lines: coloured, linked and paged on a terminal, plain in a pipe or with NO_COLOR."""
+    from codeguard.reports.styled import plain  # `--help` does without
+
+    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
+        say_block(plain(lines))
+        return
+    colour = not os.environ.get("NO_COLOR")
+    text = "\n".join(_for_terminal(line) if colour else _masked(plain([line])) for line in lines)
+    if paged and text.count("\n") >= shutil.get_terminal_size().lines:
+        os.environ.setdefault("LESS", "FRX")
+        click.echo_via_pager(text, color=colour)
+    else:
+        click.echo(text, color=colour)
+
+
+def _for_terminal(line: Line) -> str:
+    """Return a line with the sequences of its styles; its parts were escaped when they were made."""
+    whole = "".join(part.text for part in line)
+    if (masked := _masked(whole)) != whole:
+        return str(masked)
+    return "".join(_part_for_terminal(part) for part in line)
+
+
+def _part_for_terminal(part: Styled) -> str:
+    shown = click.style(part.text, **LOOKS.get(part.style, {}))
+    if not part.path:
+        return shown
+    target = Path(part.path).absolute()
+    if not target.exists():
+        return shown
+    return f"\x1b]8;;{target.as_uri()}#L{part.line}\x1b\\{shown}\x1b]8;;\x1b\\"
+
+
+def say_report(report: dict[str, Any] | str) -> None:
+    """Print a report: a value of JSON, a page that is finished, or text of several lines."""
+    if isinstance(report, dict):
+        say_json(report)
+    elif isinstance(report, FinishedPage):
+        click.echo(report)
+    elif report:
+        say_block(report)
+
+
+def origin() -> dict[str, str]:
+    """Return what was typed and when, to the minute in the zone of this machine, for a page to name."""
+    made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
+    return {"command": shlex.join(["codeguard", *sys.argv[1:]]), "made": made}
 
 
 def warn(line: str) -> None:
     """Print one line on stderr."""
-    click.echo(f"codeguard: {escaped(line)}", err=True)
+    click.echo(f"codeguard: {escaped(_masked(line))}", err=True)
 
 
 def say_json(value: Any) -> None:
     """Print a value as JSON, one line of pure ASCII where it is a record of a stream."""
-    click.echo(json.dumps(value, ensure_ascii=True))
+    click.echo(json.dumps(_masked(value), ensure_ascii=True))
+
+
+def _masked(value: Any) -> Any:
+    """Return a value of JSON with the secrets in its texts masked: the last one to look, whatever was shown before."""
+    from codeguard.corpus.secrets import mask_secrets  # `--help` does without
+
+    if isinstance(value, str):
+        return mask_secrets(value)
+    if isinstance(value, dict):
+        return {key: _masked(item) for key, item in value.items()}
+    return [_masked(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def fail(error: CodeguardError) -> NoReturn:
     """End with one line on stderr and the exit code that fits."""
     warn(str(error))
     sys.exit(EXIT_NOTHING if isinstance(error, NothingToDoError) else EXIT_ERROR)
+
+
+def fail_for_import(command: str, error: ImportError) -> NoReturn:
+    """End with one line that names the extra a command lacks; raise what is no matter of extras."""
+    if isinstance(error, MissingExtraError):
+        fail(error)
+    if missing_extra(error) is None:
+        raise error
+    # These bring the index with them, and more that would be missed next.
+    extra = next((own for own in ("text", "mcp") if command.split()[0] == own), missing_extra(error) or "")
+    fail(MissingExtraError(f"`codeguard {command}` needs {error.name}, which is not installed", extra))
 
 
 def guarded(command: Callable[P, R]) -> Callable[P, R]:
@@ -66,25 +157,40 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
             # The reader has gone; what is left in the buffer must not raise again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(EXIT_ERROR)
+        except ImportError as error:
+            if missing_extra(error) is None:
+                _fail_inside(error)
+            fail_for_import(_command_path(), error)
         except OSError as error:
             place = f" {error.filename}" if error.filename else ""
-            fail(CodeguardError(f"the system refuses{place} ({error.strerror or error})"))
+            hint = (
+                "let this user start more processes (ulimit -u)"
+                if isinstance(error, BlockingIOError)
+                else None
+            )
+            fail(CodeguardError(f"the system refuses{place} ({error.strerror or error})", hint=hint))
         except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
         except Exception as error:
-            if os.environ.get("CODEGUARD_DEBUG"):
-                raise
-            cause = f"{type(error).__name__}: {error}".splitlines()[0]
-            fail(
-                CodeguardError(
-                    f"internal error ({cause})", hint="CODEGUARD_DEBUG=1 shows where; please report it"
-                )
-            )
+            _fail_inside(error)
         except KeyboardInterrupt:
             warn("interrupted; what was written is consistent, the same command goes on from here")
             sys.exit(130)
 
     return run
+
+
+def _fail_inside(error: Exception) -> NoReturn:
+    """End with one line for an error of ours; with CODEGUARD_DEBUG, raise it."""
+    if os.environ.get("CODEGUARD_DEBUG"):
+        raise error
+    cause = f"{type(error).__name__}: {error}".splitlines()[0]
+    fail(CodeguardError(f"internal error ({cause})", hint="CODEGUARD_DEBUG=1 shows where; please report it"))
+
+
+def _command_path() -> str:
+    context = click.get_current_context(silent=True)
+    return context.command_path.partition(" ")[2] if context else "this"
 
 
 def read_settings(context: click.Context, **changes: Any) -> Settings:
@@ -95,24 +201,46 @@ def read_settings(context: click.Context, **changes: Any) -> Settings:
     return load_settings(Path(path) if path else None).replace(**changes)
 
 
+BAR = 24  # characters
+
+
+def progress_line(stage: str, done: int, total: int, seconds: float) -> str:
+    """Return how far a stage is after so many seconds: a bar, the count, and about how long the rest will take."""
+    filled = BAR * done // total if total else BAR
+    line = f"{stage:<8} {'#' * filled}{'.' * (BAR - filled)} {done}/{total}"
+    if done >= total:
+        return f"{line}  {_duration(seconds)}"
+    # The first few are no measure: workers start with them.
+    return (
+        line
+        if done < 3 or seconds < 1
+        else f"{line}  about {_duration(seconds / done * (total - done))} left"
+    )
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
 class Progress:
-    """Progress with rate and remaining time on stderr, only where it is a terminal."""
+    """A bar with the remaining time on stderr, only where it is a terminal."""
 
     def __init__(self) -> None:
         self._shown = sys.stderr.isatty()
         self._stage = ""
-        self._start = 0.0
-        self._last = 0.0
+        self._start = self._last = 0.0
+        self._ended = False
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Show how far a stage is."""
         now = time.monotonic()
         if stage != self._stage:
-            self._stage, self._start, self._last = stage, now, 0.0
-        if not self._shown or (now - self._last < 0.1 and done < total):
+            self._stage, self._start, self._last, self._ended = stage, now, 0.0, False
+        over = done >= total
+        if not self._shown or self._ended or (now - self._last < 0.1 and not over):
             return
-        self._last = now
-        rate = done / (now - self._start) if now > self._start else 0.0
-        left = f", {(total - done) / rate:.0f} s left" if rate and done < total else ""
-        end = "\n" if done >= total else ""
-        click.echo(f"\r\x1b[K{stage}: {done}/{total} ({rate:.0f}/s{left}){end}", err=True, nl=False)
+        self._last, self._ended = now, over
+        # A line that is longer than the terminal is wide could not be written over.
+        shown = progress_line(stage, done, total, now - self._start)[: shutil.get_terminal_size().columns - 1]
+        click.echo(f"\r\x1b[K{shown}" + ("\n" if over else ""), err=True, nl=False)

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO
 
 import click
 
-from codeguard.cli.output import guarded, read_settings, say_block, say_json, warn
+from codeguard.cli.options import STORE, format_option
+from codeguard.cli.output import (
+    guarded,
+    origin,
+    read_settings,
+    say_json,
+    say_lines,
+    say_report,
+    warn,
+)
 from codeguard.errors import ConfigError
 
 QUERIES_AT_ONCE = 32
+EXAMPLE = "for example: codeguard query 'reverse a string'"
 
 
 @click.command()
 @click.argument("text", required=False)
-@click.option("-k", type=int, default=5, show_default=True, help="How many results, one a file.")
-@click.option("--store", help="Folder, or http(s)://host:port of a Chroma server.  [default: .codeguard]")
+@click.option("-k", type=int, default=5, show_default=True, help="How many results.")
+@click.option(
+    "--per-file",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How many of them may be of one file.",
+)
+@click.option("--full", is_flag=True, help="All of the code instead of its first lines.")
+@STORE
 @click.option("--mode", type=click.Choice(["rerank", "drop"]), help="What happens to the convicted.")
 @click.option(
     "--order", type=click.Choice(["score", "penalty"]), help="Distance and penalty, or penalty alone."
@@ -29,13 +47,15 @@ QUERIES_AT_ONCE = 32
     "--batch", type=click.File("r", encoding="utf-8", errors="replace"), help="One query a line; - is stdin."
 )
 @click.option("--embedding", help="The embedding the index was made with.  [default: as remembered]")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@format_option("html")
 @click.pass_context
 @guarded
 def query(
     context: click.Context,
     text: str | None,
     k: int,
+    per_file: int,
+    full: bool,
     store: str | None,
     mode: str | None,
     order: str | None,
@@ -49,26 +69,41 @@ def query(
 
     With --batch, writes one JSON object a line, for every line that is not empty.
     """
-    from codeguard.formats.ranking import explanation_text, ranking_text
-    from codeguard.guard import CodeGuard
+    from codeguard.api import CodeGuard
+    from codeguard.reports.ranking import ranking_lines
 
     if (text is None) == (batch is None):
-        raise ConfigError("query", got="both" if batch else "neither", expected="either TEXT or --batch FILE")
+        got = "TEXT and --batch" if batch else "nothing"
+        raise ConfigError("query what?", got=got, expected="either TEXT or --batch FILE", hint=EXAMPLE)
     settings = read_settings(context, store=store, embedding=embedding)
     with CodeGuard.open(settings=settings, create=False) as guard:
+        said: set[str] = set()
         if batch is not None:
             for group in _groups(batch):
                 for ranking in guard.query_many(group, k, mode=mode, order=order, defense=not no_defense):
+                    _warn_once(ranking.warnings, said)
                     say_json(ranking.to_json())
             return
         assert text is not None
         ranking = guard.query(text, k, mode=mode, order=order, defense=not no_defense)
+    _warn_once(ranking.warnings, said)
+    required = settings.defense.required_level
     if format_ == "json":
         say_json(ranking.to_json())
         return
-    for line in ranking.warnings:
-        warn(line)
-    say_block(explanation_text(ranking) if explain else ranking_text(ranking))
+    if format_ == "html":
+        from codeguard.reports.html.ranking import ranking_page
+
+        say_report(ranking_page(ranking, required, **origin()))
+        return
+    say_lines(ranking_lines(ranking, required, per_file=per_file, full=full, explain=explain), paged=True)
+
+
+def _warn_once(lines: Sequence[str], said: set[str]) -> None:
+    for line in lines:
+        if line not in said:
+            said.add(line)
+            warn(line)
 
 
 def _groups(lines: IO[str]) -> Iterator[list[str]]:

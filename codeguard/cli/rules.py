@@ -1,18 +1,19 @@
-"""`codeguard rules`."""
+"""`codeguard rules` and `explain`: what an audit may find."""
 
 from __future__ import annotations
 
 import click
 
-from codeguard.cli.output import guarded, say, say_json
+from codeguard.cli.options import FORMAT, format_option
+from codeguard.cli.output import guarded, say, say_block, say_json, say_report
 
 
 @click.command()
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@format_option("markdown")
 @guarded
 def rules(format_: str) -> None:
     """List every rule that an audit may name."""
-    from codeguard.auditing.rules import all_rules
+    from codeguard.audit.rules import all_rules
 
     found = all_rules()
     if format_ == "json":
@@ -28,7 +29,59 @@ def rules(format_: str) -> None:
         ]
         say_json({"schema": "codeguard.rules/1", "rules": rows})
         return
+    if format_ == "markdown":
+        from codeguard.reports.rules_page import rules_page
+
+        say_report(rules_page(found))  # our own words: an example of a secret stays what it is
+        return
     width = max(len(item.id) for item in found)
     for item in found:
         cwe = f"  [{', '.join(f'CWE-{number}' for number in item.rule.cwe)}]" if item.rule.cwe else ""
         say(f"{item.id:<{width}}  {item.rule.severity.name.lower():<8}  {item.rule.summary}{cwe}")
+
+
+@click.command()
+@click.argument("rule")
+@FORMAT
+@guarded
+def explain(rule: str, format_: str) -> None:
+    """Explain one rule (`signal.rule`): why, a bad and a good example, CWE, severity."""
+    from codeguard.audit.rules import find_rule, page_of
+    from codeguard.escaping import escaped
+
+    found = find_rule(rule)
+    known = found.rule
+    if format_ == "json":
+        say_json(
+            {
+                "schema": "codeguard.rule/1",
+                "rule": found.id,
+                "summary": known.summary,
+                "severity": known.severity.name.lower(),
+                "confidence": known.confidence.name.lower(),
+                "cwe": list(known.cwe),
+                "page": page_of(found.id),
+                "explanation": known.explanation,
+                "mend": known.mend,
+                "language": known.language,
+                "bad": known.bad,
+                "good": known.good,
+            }
+        )
+        return
+    say(f"{found.id}: {known.summary}")
+    say(f"page {page_of(found.id)}")
+    say(f"severity {known.severity.name.lower()}, confidence {known.confidence.name.lower()}")
+    for number in known.cwe:
+        say(f"CWE-{number}: https://cwe.mitre.org/data/definitions/{number}.html")
+    if known.explanation:
+        say()
+        say_block(escaped(known.explanation, keep="\n"))
+    if known.mend:
+        say()
+        say(f"mend: {known.mend}")
+    for title, example in (("bad", known.bad), ("good", known.good)):
+        if example:
+            say()
+            say(f"{title} ({known.language}):")
+            say_block("\n".join(f"    {escaped(line)}" for line in example.strip("\n").split("\n")))

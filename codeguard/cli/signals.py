@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import click
 
+from codeguard.cli.options import FORMAT
 from codeguard.cli.output import guarded, read_settings, say, say_json
 
 
 @click.command()
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@FORMAT
 @click.pass_context
 @guarded
 def signals(context: click.Context, format_: str) -> None:
     """List the registered signals with their rules, weights and the reason of each weight."""
-    from codeguard.auditing.rules import AUDIT, AUDIT_RULES
+    from codeguard.analysis.observations import AUDIT
+    from codeguard.analysis.rules import CorpusSignal, Rule
+    from codeguard.analysis.rules.base import own_weights
+    from codeguard.audit.rules import AUDIT_RULES
     from codeguard.models import Severity
-    from codeguard.signals import CorpusSignal, Rule, Signal, load_all
-    from codeguard.weights import default
+    from codeguard.ranking.signals import load_all
+    from codeguard.ranking.signals.base import Signal
+    from codeguard.weights import DEFAULTS, default
 
     settings = read_settings(context)
     rows: list[dict[str, object]] = []
+    registered = load_all()
+    weights = settings.defense.weights.with_own(
+        own_weights(item for item in registered if not isinstance(item, CorpusSignal))
+    )
 
-    def add(signal: str, moment: str, rule: Rule, severity: Severity) -> None:
+    def add(signal: str, moment: str, rule: Rule) -> None:
         key = f"{signal}.{rule.id}"
         rows.append(
             {
@@ -30,19 +39,23 @@ def signals(context: click.Context, format_: str) -> None:
                 "moment": moment,
                 "rule": rule.id,
                 "summary": rule.summary,
-                "weight": settings.defense.weights.of(key, severity),
-                "reason": default(key, severity).reason,
+                "weight": weights.of(key, Severity.INFO),
+                "reason": reason_of(key, rule),
             }
         )
 
-    for signal in load_all():
+    def reason_of(key: str, rule: Rule) -> str:
+        if key not in DEFAULTS and rule.weight is not None:
+            return "the signal's own"
+        return default(key, rule.severity if key in weights.own else Severity.INFO).reason
+
+    for signal in registered:
         moment = signal.moment.value if isinstance(signal, Signal) else "audit"
-        by_severity = not isinstance(signal, CorpusSignal | Signal)
         for rule in signal.rules:
-            add(signal.name, moment, rule, rule.severity if by_severity else Severity.INFO)
+            add(signal.name, moment, rule)
     for rule in AUDIT_RULES:
-        if default(f"{AUDIT}.{rule.id}", Severity.INFO).value:
-            add(AUDIT, "audit", rule, Severity.INFO)
+        if f"{AUDIT}.{rule.id}" in DEFAULTS:
+            add(AUDIT, "audit", rule)
     if format_ == "json":
         say_json({"schema": "codeguard.signals/1", "signals": rows})
         return

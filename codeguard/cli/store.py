@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import click
 
-from codeguard.cli.output import EXIT_FINDINGS, Progress, guarded, read_settings, say, say_json, warn
+from codeguard.cli.options import FORMAT, STORE, opened_index
+from codeguard.cli.output import EXIT_FINDINGS, Progress, guarded, say, say_json, warn
 
-if TYPE_CHECKING:
-    from codeguard.workspace import Workspace
-
-STORE = click.option(
-    "--store", help="Folder, or http(s)://host:port of a Chroma server.  [default: .codeguard]"
-)
-FORMAT = click.option(
-    "--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
 SHOWN = 20
 
 
@@ -36,19 +25,21 @@ def store() -> None:
 @guarded
 def info_command(context: click.Context, store: str | None, format_: str) -> None:
     """Show what the index holds and how much room it takes."""
-    from codeguard.storecare import info
+    from codeguard.index.maintenance import info
+    from codeguard.reports.level import level_line
 
-    with _opened(context, store) as workspace:
+    with opened_index(context, store) as workspace:
         found = info(workspace)
     if format_ == "json":
         values = asdict(found)
-        say_json({"schema": "codeguard.store-info/1", **values, "bytes": values.pop("bytes_")})
+        say_json({"schema": "codeguard.index.store-info/1", **values, "bytes": values.pop("bytes_")})
         return
     say(f"store      {found.store} (state in {found.state})")
     say(f"holds      {found.files} files, {found.chunks} chunks, {found.vectors} vectors")
     say(f"made with  embedding {found.embedding or 'none yet'}, {found.chunker or 'no chunker yet'}")
     say(f"root       {found.root or 'none yet'}")
-    say(f"sandbox    {found.sandbox_level or 'nothing was run'}")
+    required = workspace.settings.defense.required_level
+    say(f"sandbox    {level_line(found.sandbox_level, required).removeprefix('sandbox').lstrip(' :')}")
     say(f"disk       {found.bytes_ / 1e6:.1f} MB, the catalog {found.bytes_catalog / 1e6:.1f} MB of it")
     if found.quarantined:
         say(f"quarantine {found.quarantined} chunks are kept out")
@@ -65,13 +56,14 @@ def info_command(context: click.Context, store: str | None, format_: str) -> Non
 @guarded
 def verify_command(context: click.Context, store: str | None, all_: bool, repair: bool, format_: str) -> None:
     """Compare catalog and vectors; exit code 1 where something is missing, strange or rewritten."""
-    from codeguard.storecare import verify
-    from codeguard.storecare.verify import lines
+    from codeguard.errors import REBUILD
+    from codeguard.index.maintenance import verify
+    from codeguard.index.maintenance.verify import lines
 
-    with _opened(context, store) as workspace:
+    with opened_index(context, store) as workspace:
         report = verify(workspace, all_vectors=all_, repair=repair, progress=Progress())
     if format_ == "json":
-        say_json({"schema": "codeguard.store-verify/1", "clean": report.clean, **asdict(report)})
+        say_json({"schema": "codeguard.index.store-verify/1", "clean": report.clean, **asdict(report)})
     else:
         for line in lines(report):
             say(line)
@@ -82,6 +74,8 @@ def verify_command(context: click.Context, store: str | None, all_: bool, repair
         say(
             "clean"
             if report.clean
+            else REBUILD
+            if any(kind.startswith("catalog") for kind in report.found)
             else "written again; verify once more"
             if repair
             else "repair it with: codeguard store verify --repair"
@@ -98,14 +92,14 @@ def verify_command(context: click.Context, store: str | None, all_: bool, repair
 @guarded
 def compact_command(context: click.Context, store: str | None, embed: bool, format_: str) -> None:
     """Build the store anew and swap it, so that what was deleted is gone from the disk."""
-    from codeguard.storecare import compact
+    from codeguard.index.maintenance import compact
 
-    with _opened(context, store) as workspace:
+    with opened_index(context, store) as workspace:
         report = compact(workspace, embed=embed, progress=Progress())
     for line in report.warnings:
         warn(line)
     if format_ == "json":
-        say_json({"schema": "codeguard.store-compact/1", **asdict(report)})
+        say_json({"schema": "codeguard.index.store-compact/1", **asdict(report)})
         return
     say(f"{report.chunks} chunks, {report.embedded} of them embedded anew")
     say(f"{report.bytes_before / 1e6:.1f} MB before, {report.bytes_after / 1e6:.1f} MB now")
@@ -117,21 +111,8 @@ def compact_command(context: click.Context, store: str | None, embed: bool, form
 @guarded
 def export_command(context: click.Context, store: str | None) -> None:
     """Write every chunk with its evidence, one JSON object a line."""
-    from codeguard.storecare import export
+    from codeguard.ranking.export import export
 
-    with _opened(context, store) as workspace:
+    with opened_index(context, store) as workspace:
         for record in export(workspace):
             say_json(record)
-
-
-@contextlib.contextmanager
-def _opened(context: click.Context, store: str | None) -> Iterator[Workspace]:
-    from codeguard.workspace import Workspace
-
-    workspace = Workspace(read_settings(context, store=store))
-    try:
-        yield workspace
-        for line in workspace.warnings:
-            warn(line)
-    finally:
-        workspace.close()

@@ -1,238 +1,428 @@
-"""`codeguard text`: the text-domain defenses over files of documents."""
+"""`codeguard text`: the text-domain defenses over files and collections of documents."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
-from codeguard.embedding import Embedding
+from codeguard.cli.output import origin, say, say_json, say_report
+from codeguard.corpus.secrets import mask_secrets
 from codeguard.errors import CodeguardError
 from codeguard.escaping import escaped
+from codeguard.index.embedding import Embedding
+from codeguard.reports.text_selection import selection_lines, selection_page, selection_table
 from codeguard.text.consensus import RULES
 from codeguard.text.extractive import ExtractiveReader
-from codeguard.text.files import read_documents, read_examples
-from codeguard.text.label_flip import DETECTORS, LEVELS, LabelFlipConfig, LabelFlipDefense
+from codeguard.text.files import Fields, read_documents, read_examples, read_pairs
+from codeguard.text.frequency import READINGS
+from codeguard.text.label_flip import CHOICES, LEVELS, LabelFlipConfig, LabelFlipDefense
 from codeguard.text.label_judge import LLMLabelJudge
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.llm_reader import LLMReader
-from codeguard.text.mlfilter import KINDS
-from codeguard.text.model import Selection, TextDefense
+from codeguard.text.mlfilter import KINDS, Kind
+from codeguard.text.model import Document, Selection, TextDefense
 from codeguard.text.reading import Reader
 
 EXIT_FINDINGS, EXIT_ERROR = 1, 2
-SHOWN_CHARACTERS = 60
 SHORT_ANSWER = 5  # words of an answer that Freq-Density is taken with
+DEFAULT_STORE = ".codeguard"
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+Command = Callable[..., None]
 
 
-def llm_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that name a language model; its key comes from CODEGUARD_LLM_KEY."""
-    command = click.option("--llm-model", default="default", show_default=True)(command)
-    return click.option("--llm-url", help="OpenAI-compatible endpoint; without it no LLM is used.")(command)
+def _with(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+llm_options = _with(
+    click.option("--llm-url", help="OpenAI-compatible endpoint; without it no LLM is used."),
+    click.option("--llm-model", default="default", show_default=True),
+    click.option("--llm-timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
+                 help="Seconds for one call with all its attempts."),
+    click.option("--llm-attempts", type=click.IntRange(1), default=3, show_default=True),
+    click.option("--llm-per-minute", type=click.FloatRange(0), default=0.0, help="Most requests a minute; 0: any."),
+    click.option("--llm-tokens", type=click.IntRange(0), default=0, help="Most tokens in all; 0: any."),
+    click.option("--llm-cache", type=click.Path(file_okay=False, path_type=Path), help="Folder for answers."),
+)  # fmt: skip
+field_options = _with(
+    click.option("--text-field", default="text", show_default=True),
+    click.option("--label-field", default="label", show_default=True),
+    click.option("--id-field", default="id", show_default=True),
+    click.option("--source-field", default="source", show_default=True),
+)
+output_options = _with(
+    click.option("--embedding", default="auto", show_default=True, help="auto, minilm or lexical."),
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(["text", "table", "json", "html"]),
+        default="text",
+        show_default=True,
+        help="text: what was rejected and why; table: a line a document.",
+    ),
+)
+store_option = click.option(
+    "--store", default=DEFAULT_STORE, show_default=True, help="Folder, or http(s)://host:port of Chroma."
+)
+detector_options = _with(
+    click.option("--detector", type=click.Choice(CHOICES), default="auto", show_default=True),
+    click.option("--level", type=click.Choice(LEVELS), default="entry", show_default=True),
+    click.option("--neighbours", type=click.IntRange(1), default=11, show_default=True),
+    click.option("--batch-share", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.5,
+                 show_default=True, help="Share of disagreeing entries at which --level auto rejects a batch."),
+)  # fmt: skip
+collection_options = _with(
+    click.option("--collection", help="Ask this collection instead of reading DOCUMENTS."),
+    store_option,
+    click.option(
+        "--in-order", is_flag=True, help="DOCUMENTS were retrieved already, the nearest first: take all."
+    ),
+)
 
 
 @click.group()
 def text() -> None:
     """Defend text corpora: label flips, poisoned passages, consensus of summaries.
 
-    Documents are read from .jsonl files (objects with "text", and "label",
-    "id", "source" where they matter) or .tsv files (label, tab, text).
+    Documents are read from CSV, TSV, JSON (an array of objects) or
+    JSON-lines files; --text-field and its like say what their fields are
+    called. No file can say that a document is trusted.
     """
 
 
 @text.command("label-flip")
 @click.argument("batch", type=FILE)
 @click.option("--base", "base_file", type=FILE, required=True, help="Labelled documents that are right.")
-@click.option("--detector", type=click.Choice(DETECTORS), default="knn-weighted", show_default=True)
-@click.option("--level", type=click.Choice(LEVELS), default="auto", show_default=True)
-@click.option("--neighbours", type=click.IntRange(1), default=11, show_default=True)
+@detector_options
+@field_options
 @llm_options
-@click.option("--embedding", default="auto", show_default=True, help="auto, minilm or lexical.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def label_flip(
-    batch: Path,
-    base_file: Path,
-    detector: str,
-    level: str,
-    neighbours: int,
-    llm_url: str | None,
-    llm_model: str,
-    embedding: str,
-    form: str,
-) -> None:
+@output_options
+def label_flip(batch: Path, base_file: Path, form: str, **options: Any) -> None:
     """Judge whether the labels of BATCH are what its texts say, against a base that is right.
+
+    By default the base is cross-validated, the detector that does best on it
+    is taken, and what it is expected to find and to reject wrongly is shown;
+    where none can tell the labels apart nothing is judged (exit code 2).
+    --level auto rejects a batch as a whole where half of it disagrees.
 
     With --llm-url a model names the label of entries that fit two labels about as well.
 
-    Exit code 0: everything kept; 1: something rejected; 2: error.
+    Exit code 0: everything kept; 1: something rejected; 2: error, a failed call of the model too.
     """
     from codeguard.text.joined import label_embedding
-    from codeguard.text.labels import LabelledBase
 
     try:
-        config = LabelFlipConfig(detector=detector, level=level, neighbours=neighbours)  # type: ignore[arg-type]
-        base = LabelledBase.of(read_documents(base_file, labels=True), label_embedding(embedding))
-        judge = LLMLabelJudge(_client(llm_url, llm_model)) if llm_url else None
-        selection = LabelFlipDefense(base, config, judge).select(read_documents(batch, labels=True))
+        fields, embedding = _fields(options), label_embedding(options["embedding"])
+        defense = _detector(read_documents(base_file, labels=True, fields=fields), embedding, options)
+        selection = defense.select(read_documents(batch, labels=True, fields=fields))
     except CodeguardError as error:
         _fail(error)
     _show(selection, form, "codeguard.text.label-flip/1")
 
 
+@text.command("ingest")
+@click.argument("file", type=FILE)
+@click.option("--collection", required=True, help="The Chroma collection to add to; made where missing.")
+@store_option
+@click.option(
+    "--base", "base_file", type=FILE, help="Labelled documents that are right.  [default: the collection]"
+)
+@detector_options
+@field_options
+@llm_options
+@output_options
+def ingest_command(
+    file: Path, collection: str, store: str, base_file: Path | None, form: str, **options: Any
+) -> None:
+    """Add the documents of FILE whose labels are what their texts say to a collection: all of them, or none.
+
+    They are judged against --base, or against what the collection holds.
+    Documents without an id are named by the digest of their text, so that
+    the same file can be ingested again: what is there already is skipped.
+
+    Exit code 0: everything added; 1: something rejected; 2: error, nothing was added.
+    """
+    from codeguard.text.collections import open_collection
+    from codeguard.text.ingest import ingest, stored_documents
+    from codeguard.text.joined import label_embedding
+
+    try:
+        fields, embedding = _fields(options), label_embedding(options["embedding"])
+        documents = read_documents(file, labels=True, fields=fields)
+        with open_collection(store, collection, embedding, create=base_file is not None) as opened:
+            base = (
+                read_documents(base_file, labels=True, fields=fields)
+                if base_file is not None
+                else stored_documents(opened)
+            )
+            defense = _detector(base, embedding, options)
+            report = ingest(opened, documents, defense, embedding=embedding)
+    except CodeguardError as error:
+        _fail(error)
+    done = f"{len(report.added)} added to {collection}, {len(report.skipped)} there already, batch {report.batch}"
+    extra = {"batch": report.batch, "added": list(report.added), "skipped": list(report.skipped)}
+    _show(report.selection, form, "codeguard.text.ingest/1", extra, done)
+
+
 @text.command("filter")
 @click.argument("documents", type=FILE, required=False)
-@click.option(
-    "--query", default="", help="The question that DOCUMENTS were retrieved for, the nearest first."
-)
+@click.option("--query", default="", help="The question; the --top nearest documents are retrieved for it.")
+@collection_options
 @click.option("--train", "train_file", type=FILE, help="Labelled examples: query, text, poisoned.")
 @click.option(
     "--model", "model_file", type=click.Path(dir_okay=False, path_type=Path), help="Trained filter."
 )
+@click.option(
+    "--calibrate",
+    "clean_file",
+    type=FILE,
+    help="Clean passages of your own (text, query where known): learn the threshold from them.",
+)
+@click.option(
+    "--keep-clean",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Share of clean passages that calibration promises to keep.",
+)
 @click.option("--kind", type=click.Choice(KINDS), default="forest", show_default=True)
 @click.option("--threshold", type=click.FloatRange(0, min_open=True), default=0.2, show_default=True)
-@click.option("--matching", type=click.Choice(["literal", "semantic"]), default="literal", show_default=True)
+@click.option(
+    "--reading",
+    type=click.Choice(READINGS),
+    default="count",
+    show_default=True,
+    help="What Freq of Freq-Density is.",
+)
+@click.option("--matching", type=click.Choice(["literal", "semantic"]), default="semantic", show_default=True)
 @click.option("--top", type=click.IntRange(1), default=4, show_default=True)
 @click.option("--keep", type=click.IntRange(0), default=2, show_default=True, help="0 keeps all that pass.")
+@field_options
 @llm_options
-@click.option("--embedding", default="auto", show_default=True, help="auto, minilm or lexical.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@output_options
 def filter_command(
     documents: Path | None,
     query: str,
+    collection: str | None,
+    store: str,
     train_file: Path | None,
     model_file: Path | None,
-    kind: str,
+    clean_file: Path | None,
+    keep_clean: float,
+    kind: Kind,
     threshold: float,
+    reading: str,
     matching: str,
     top: int,
     keep: int,
-    llm_url: str | None,
-    llm_model: str,
-    embedding: str,
     form: str,
+    **options: Any,
 ) -> None:
     """Drop retrieved DOCUMENTS that are made to answer one question: FilterRAG, with --model ML-FilterRAG.
 
     `--train EXAMPLES --model FILE` trains a filter and saves it to FILE.
+    `--calibrate PASSAGES --model FILE` without DOCUMENTS fits a saved filter
+    to a corpus by its clean passages and saves it again.
 
-    Exit code 0: everything within --keep passed; 1: something rejected; 2: error.
+    Exit code 0: everything within --keep passed; 1: something rejected; 2: error, a failed call of the model too.
     """
-    from codeguard.embedding import open_embedding
-    from codeguard.text.filterrag import FilterConfig, FilterRAG
+    from codeguard.index.embedding import open_embedding
+    from codeguard.text.filterrag import FilterConfig, FilterRAG, calibrate
     from codeguard.text.frequency import WordMatcher
-    from codeguard.text.mlfilter import MLFilterRAG, TrainedFilter, train_filter
+    from codeguard.text.mlfilter import MLFilterRAG, TrainedFilter, recalibrate, train_filter
 
     try:
-        opened = open_embedding(embedding)
-        reader = _reader(llm_url, llm_model, opened, SHORT_ANSWER)
-        matcher = WordMatcher(opened if matching == "semantic" else None)
+        opened, fields = open_embedding(options["embedding"]), _fields(options)
+        reader = _reader(options, opened, SHORT_ANSWER)
+        # A trained filter counts the same words only: that is what its signals were chosen with.
+        literal = matching == "literal" or train_file is not None or model_file is not None
+        matcher = WordMatcher(None if literal else opened)
         if train_file is not None:
             if model_file is None:
                 raise click.UsageError("--train needs --model FILE to save to")
-            model = train_filter(read_examples(train_file), opened, reader, kind=kind, matcher=matcher)  # type: ignore[arg-type]
+            model = train_filter(
+                read_examples(train_file, fields), opened, reader, kind=kind, matcher=matcher
+            )
             model.save(model_file)
-            click.echo(f"trained on {escaped(str(train_file))}, threshold {model.threshold:.3f}")
+            say(f"trained on {train_file}, threshold {model.threshold:.3f}")
             return
-        if documents is None or not query:
-            raise click.UsageError("give DOCUMENTS and --query, or --train and --model")
-        defense: TextDefense = FilterRAG(reader, matcher, FilterConfig(top, keep, threshold=threshold))
+        given = documents is not None or collection is not None
+        if not (given and query) and not (clean_file and model_file and not given):
+            raise click.UsageError("give DOCUMENTS or --collection and --query, or --train and --model")
+        notes: tuple[str, ...] = ()
+        pairs = read_pairs(clean_file, fields) if clean_file is not None else []
+        defense: TextDefense
         if model_file is not None:
-            defense = MLFilterRAG(TrainedFilter.load(model_file), opened, reader, matcher, top, keep)
-        selection = defense.select(read_documents(documents), query)
+            trained = TrainedFilter.load(model_file)
+            if pairs:
+                fitted = recalibrate(trained, pairs, opened, reader, matcher=matcher, keep=keep_clean)
+                trained, notes = fitted.model, fitted.notes
+            if not given:
+                trained.save(model_file)
+                for note in notes:
+                    say(note)
+                return
+            defense = MLFilterRAG(trained, opened, reader, matcher, top, keep)
+        else:
+            config = FilterConfig(top, keep, threshold, reading)  # type: ignore[arg-type]
+            if pairs:
+                learned = calibrate(pairs, reader, matcher, reading=config.reading, keep=keep_clean)
+                config, notes = replace(config, threshold=learned.threshold), learned.notes
+            defense = FilterRAG(reader, matcher, config)
+        found = _found(documents, collection, store, query, top, options, fields, opened)
+        selection = defense.select(found, query)
+        selection = replace(selection, notes=(*notes, *selection.notes))
     except CodeguardError as error:
         _fail(error)
     _show(selection, form, "codeguard.text.filter/1")
 
 
 @text.command("consensus")
-@click.argument("documents", type=FILE)
-@click.option("--query", required=True, help="The question that DOCUMENTS were retrieved for.")
+@click.argument("documents", type=FILE, required=False)
+@click.option(
+    "--query", required=True, help="The question; the --top nearest documents are retrieved for it."
+)
+@collection_options
+@click.option(
+    "--top", type=click.IntRange(1), default=10, show_default=True, help="Documents that are retrieved."
+)
 @click.option("--rule", type=click.Choice(RULES), default="sound", show_default=True)
 @click.option("--trust-source", "trusted", multiple=True, help="A source that you trust; may be repeated.")
+@field_options
 @llm_options
-@click.option("--embedding", default="auto", show_default=True, help="auto, minilm or lexical.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@output_options
 def consensus_command(
-    documents: Path,
+    documents: Path | None,
     query: str,
+    collection: str | None,
+    store: str,
+    top: int,
     rule: str,
     trusted: tuple[str, ...],
-    llm_url: str | None,
-    llm_model: str,
-    embedding: str,
     form: str,
+    **options: Any,
 ) -> None:
     """Summarise each document alone, keep what agrees, and answer from that, or abstain.
 
-    Exit code 0: everything kept; 1: something rejected, or abstained; 2: error.
+    Exit code 0: everything kept; 1: something rejected, or abstained; 2: error, a failed call of the model too.
     """
-    from codeguard.embedding import open_embedding
+    from codeguard.index.embedding import open_embedding
     from codeguard.text.consensus import Consensus, ConsensusConfig
 
     try:
-        opened = open_embedding(embedding)
-        items = [
-            replace(item, trusted=bool(item.source) and item.source in trusted)
-            for item in read_documents(documents)
-        ]
-        judge = Consensus(_reader(llm_url, llm_model, opened), opened, ConsensusConfig(rule=rule))  # type: ignore[arg-type]
+        if documents is None and collection is None:
+            raise click.UsageError("give DOCUMENTS or --collection")
+        opened = open_embedding(options["embedding"])
+        found = _found(documents, collection, store, query, top, options, _fields(options), opened)
+        items = [replace(item, trusted=bool(item.source) and item.source in trusted) for item in found]
+        judge = Consensus(_reader(options, opened), opened, ConsensusConfig(rule=rule))  # type: ignore[arg-type]
         result = judge.answer(items, query)
     except CodeguardError as error:
         _fail(error)
-    if form == "text":
-        said = (
-            f"answer: {escaped(result.answer)}"
-            if result.answer
-            else f"no answer: {escaped(result.abstained)}"
-        )
-        click.echo(said)
+    said = f"answer: {result.answer}" if result.answer else f"no answer: {result.abstained}"
     extra = {"answer": result.answer, "abstained": result.abstained}
-    _show(result.selection, form, "codeguard.text.consensus/1", extra)
+    _show(result.selection, form, "codeguard.text.consensus/1", extra, said)
 
 
-def _reader(
-    llm_url: str | None, llm_model: str, embedding: Embedding, answer_words: int | None = None
-) -> Reader:
+def _detector(base: Sequence[Document], embedding: Embedding, options: Mapping[str, Any]) -> LabelFlipDefense:
+    from codeguard.text.labels import LabelledBase
+
+    config = LabelFlipConfig(
+        detector=options["detector"],
+        level=options["level"],
+        neighbours=options["neighbours"],
+        large_part=options["batch_share"],
+    )
+    judge = LLMLabelJudge(_client(options)) if options["llm_url"] else None
+    return LabelFlipDefense(LabelledBase.of(base, embedding), config, judge)
+
+
+def _found(
+    documents: Path | None,
+    collection: str | None,
+    store: str,
+    query: str,
+    top: int,
+    options: Mapping[str, Any],
+    fields: Fields,
+    embedding: Embedding,
+) -> tuple[Document, ...]:
+    """Return the `top` documents of the file or the collection that are nearest to the query."""
+    from codeguard.text.collections import nearest_documents, open_collection, rank_documents
+    from codeguard.text.joined import label_embedding
+
+    if documents is not None:
+        given = read_documents(documents, fields=fields)
+        return given if options["in_order"] else rank_documents(given, query, top, embedding)
+    joined = label_embedding(options["embedding"])
+    with open_collection(store, collection or "", joined) as opened:
+        return nearest_documents(opened, query, top, joined)
+
+
+def _fields(options: Mapping[str, Any]) -> Fields:
+    return Fields(
+        text=options["text_field"],
+        label=options["label_field"],
+        id=options["id_field"],
+        source=options["source_field"],
+    )
+
+
+def _reader(options: Mapping[str, Any], embedding: Embedding, answer_words: int | None = None) -> Reader:
     """Return a reader: the model at the address where one is given, else sentences picked by the embedding."""
-    if llm_url is None:
+    if options["llm_url"] is None:
         return ExtractiveReader(embedding, answer_words=answer_words)
-    return LLMReader(_client(llm_url, llm_model))
+    return LLMReader(_client(options))
 
 
-def _client(llm_url: str, llm_model: str) -> LLMClient:
-    key = os.environ.get("CODEGUARD_LLM_KEY", "")
-    return LLMClient(LLMConfig(base_url=llm_url, model=llm_model, api_key=key))
+def _client(options: Mapping[str, Any]) -> LLMClient:
+    """Return the client; its key comes from CODEGUARD_LLM_KEY."""
+    return LLMClient(
+        LLMConfig(
+            base_url=options["llm_url"],
+            model=options["llm_model"],
+            api_key=os.environ.get("CODEGUARD_LLM_KEY", ""),
+            timeout_s=options["llm_timeout"],
+            attempts=options["llm_attempts"],
+            per_minute=options["llm_per_minute"],
+            most_tokens=options["llm_tokens"],
+            cache_dir=options["llm_cache"],
+        )
+    )
 
 
-def _show(selection: Selection, form: str, schema: str, extra: Mapping[str, str] | None = None) -> None:
+def _show(
+    selection: Selection, form: str, schema: str, extra: Mapping[str, Any] | None = None, said: str = ""
+) -> None:
     """Print a selection and leave with the exit code it deserves."""
     if form == "json":
-        click.echo(
-            json.dumps(
-                {"schema": schema, **(extra or {}), **selection.to_json()}, indent=2, ensure_ascii=True
-            )
-        )
+        report = {"schema": schema, **(extra or {}), **selection.to_json()}
+        say_json(report)
+    elif form == "html":
+        say_report(selection_page(selection, schema, (said,) if said else (), **origin()))
     else:
-        for note in selection.notes:
-            click.echo(f"note: {escaped(note)}")
-        for judgment in selection.rejected:
-            excerpt = escaped(judgment.document.text[:SHOWN_CHARACTERS])
-            click.echo(f"rejected {escaped(judgment.document.id)}: {escaped(judgment.reason)}")
-            click.echo(f"    {excerpt}")
-        click.echo(f"{len(selection.kept)} kept, {len(selection.rejected)} rejected")
-    if selection.error:
-        click.echo(f"error: {escaped(selection.error)}", err=True)
+        if said:
+            say(said)
+        for line in (selection_table if form == "table" else selection_lines)(selection):
+            say(line)
+    for message in filter(None, (selection.error, *selection.failures)):
+        click.echo(f"error: {escaped(mask_secrets(message))}", err=True)
+    if selection.error or selection.failures:
         raise SystemExit(EXIT_ERROR)
     raise SystemExit(EXIT_FINDINGS if selection.rejected else 0)
 
 
 def _fail(error: CodeguardError) -> NoReturn:
-    click.echo(f"error: {escaped(str(error))}", err=True)
+    click.echo(f"error: {escaped(mask_secrets(str(error)))}", err=True)
     raise SystemExit(EXIT_ERROR)

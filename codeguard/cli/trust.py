@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from codeguard.cli.output import EXIT_FINDINGS, guarded, say, say_json, warn
+from codeguard.cli.options import FORMAT, store_option
+from codeguard.cli.output import EXIT_FINDINGS, guarded, read_settings, say, say_json, warn
 from codeguard.cli.trust_inputs import (
     TrustInputs,
     build_from,
@@ -24,15 +27,13 @@ from codeguard.cli.trust_inputs import (
     tree_differences,
 )
 from codeguard.errors import ConfigError, ManifestError
+from codeguard.index.scopes import below
 
 if TYPE_CHECKING:
-    from codeguard.provenance import Manifest, VerifiedManifest
+    from codeguard.trust import Manifest, VerifiedManifest
 
 F = TypeVar("F", bound=Callable[..., Any])
 PASSPHRASE = "CODEGUARD_KEY_PASSPHRASE"
-_FORMAT = click.option(
-    "--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
 _ROOT = click.argument("root", type=click.Path(file_okay=False, path_type=Path), default=".")
 _MANIFEST = click.option(
     "--manifest",
@@ -116,7 +117,7 @@ def trust() -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="[default: codeguard.manifest.json in ROOT]",
 )
-@_FORMAT
+@FORMAT
 @click.pass_context
 @guarded
 def build(
@@ -132,7 +133,7 @@ def build(
     format_: str,
 ) -> None:
     """Write the manifest of the files under ROOT, not yet signed."""
-    from codeguard.provenance import MANIFEST_NAME, manifest_to_json, write_atomically
+    from codeguard.trust import MANIFEST_NAME, manifest_to_json, write_atomically
 
     existing_folder(root)
     output = output or root / MANIFEST_NAME
@@ -157,20 +158,14 @@ def build(
 @_FILE
 @click.option("--key", type=click.Path(dir_okay=False, path_type=Path), help="Private key, PEM.")
 @click.option("--keyless", is_flag=True, help="Sign with sigstore (needs the network and SIGSTORE_ID_TOKEN).")
-@_FORMAT
+@FORMAT
 @guarded
 def sign(file: Path, key: Path | None, keyless: bool, format_: str) -> None:
     """Sign a manifest, or add a signature to a signed one.
 
     The passphrase of an encrypted key is asked for, or taken from CODEGUARD_KEY_PASSPHRASE.
     """
-    from codeguard.provenance import (
-        load_signer,
-        manifest_from_json,
-        read_limited,
-        sign_payload,
-        write_atomically,
-    )
+    from codeguard.trust import load_signer, manifest_from_json, read_limited, sign_payload, write_atomically
 
     if (key is None) != keyless:
         raise ConfigError(
@@ -184,7 +179,7 @@ def sign(file: Path, key: Path | None, keyless: bool, format_: str) -> None:
         write_atomically(file, envelope.to_json())
         _report(manifest, format_, file, signatures=len(envelope.signatures))
         return
-    from codeguard.provenance.keyless import sign_keyless
+    from codeguard.trust.keyless import sign_keyless
 
     bundle = file.with_suffix(".sigstore.json")
     write_atomically(bundle, sign_keyless(payload, os.environ.get("SIGSTORE_ID_TOKEN")))
@@ -195,7 +190,7 @@ def sign(file: Path, key: Path | None, keyless: bool, format_: str) -> None:
 @_ROOT
 @_MANIFEST
 @_policy_options("--key", "--trusted-key")
-@_FORMAT
+@FORMAT
 @click.pass_context
 @guarded
 def verify(
@@ -246,13 +241,24 @@ def verify(
 
 
 @trust.command()
-@_FILE
+@click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--files", is_flag=True, help="List every file with its digest.")
-@_FORMAT
+@store_option("The index whose trusted paths are shown without FILE.")
+@FORMAT
+@click.pass_context
 @guarded
-def show(file: Path, files: bool, format_: str) -> None:
-    """Print a manifest for people. Nothing is verified."""
-    from codeguard.provenance import manifest_from_json, read_limited
+def show(context: click.Context, file: Path | None, files: bool, store: str | None, format_: str) -> None:
+    """Print a manifest for people, unverified; without FILE, what an index trusts.
+
+    An index remembers the paths of `index --trust`: each with the number of its trusted files,
+    signed or not, and since when. Exit code 2 where a manifest behind them does not verify.
+    """
+    if file is None:
+        if files:
+            raise ConfigError("--files", got="no FILE", expected="a manifest")
+        _show_index(context, store, format_)
+        return
+    from codeguard.trust import manifest_from_json, read_limited
 
     file = manifest_at(file)
     payload, envelope = opened(read_limited(file))
@@ -282,7 +288,7 @@ def show(file: Path, files: bool, format_: str) -> None:
 @click.option("--expires-days", type=click.IntRange(min=0), help="0 is never.  [default: as long as before]")
 @click.option("--yes", is_flag=True, help="Sign without asking.")
 @_policy_options("--trusted-key")
-@_FORMAT
+@FORMAT
 @click.pass_context
 @guarded
 def update(
@@ -300,7 +306,7 @@ def update(
 
     With --allowed-signers every edit has to stand in signed git commits.
     """
-    from codeguard.provenance import edits, load_signer, manifest_to_json, sign_payload, write_atomically
+    from codeguard.trust import edits, load_signer, manifest_to_json, sign_payload, write_atomically
 
     existing_folder(root)
     trusted = TrustInputs.of(context, root, manifest_path, options)
@@ -333,6 +339,29 @@ def update(
     _report(manifest, format_, trusted.manifest_path, signatures=1)
 
 
+def _show_index(context: click.Context, store: str | None, format_: str) -> None:
+    from codeguard.index.workspace import Workspace
+
+    with contextlib.closing(Workspace(read_settings(context, store=store))) as workspace:
+        for line in workspace.warnings:
+            warn(line)
+        known = workspace.trusted_paths
+        manifest = workspace.manifest
+        names = () if manifest is None else tuple(manifest.files)
+    rows = [{**asdict(item), "files": sum(below(name, item.name) for name in names)} for item in known]
+    if format_ == "json":
+        say_json({"schema": "codeguard.trusted-paths/1", "paths": rows})
+        return
+    if not rows:
+        say("nothing is trusted; trust a path with: codeguard index PATH… --trust PATH")
+    for row in rows:
+        if row["trusted"]:
+            kind = "signed" if row["signed"] else "unsigned"
+            say(f"{row['path']}  {kind}, {row['files']} files, since {row['since']}")
+        else:
+            say(f"{row['path']}  not trusted, since {row['since']}")
+
+
 def _successor_expiry(old: Manifest, now: datetime, days: int | None) -> datetime | None:
     if days is not None:
         return now + timedelta(days=days) if days else None
@@ -340,8 +369,8 @@ def _successor_expiry(old: Manifest, now: datetime, days: int | None) -> datetim
 
 
 def _rules(texts: Sequence[str]) -> tuple[Any, ...]:
-    from codeguard.provenance import SignerRule
-    from codeguard.provenance.patterns import check_pattern
+    from codeguard.trust import SignerRule
+    from codeguard.trust.patterns import check_pattern
 
     paths: dict[str, list[str]] = {}
     for text in texts:

@@ -16,15 +16,8 @@ from codeguard.config import user_config_dir
 from codeguard.errors import ConfigError, ManifestError, NothingToDoError
 
 if TYPE_CHECKING:
-    from codeguard.discovery import FoundFile
-    from codeguard.provenance import (
-        Difference,
-        Envelope,
-        KeyRing,
-        Manifest,
-        SigningPolicy,
-        VerifiedManifest,
-    )
+    from codeguard.corpus.discovery import FoundFile
+    from codeguard.trust import Difference, Envelope, KeyRing, Manifest, SigningPolicy, VerifiedManifest
 
 
 @dataclass(frozen=True)
@@ -46,7 +39,7 @@ class TrustInputs:
         """Gather them; ConfigError where a file that has to be the user's lies in the tree."""
         import platformdirs
 
-        from codeguard.provenance import MANIFEST_NAME, policy_of_keys, refuse_inside
+        from codeguard.trust import MANIFEST_NAME, policy_of_keys, refuse_inside
 
         if options["trusted_keys"]:
             label = options["label"] or default_label(context, root)
@@ -67,13 +60,13 @@ class TrustInputs:
 
     def keys(self) -> KeyRing:
         """Return the public keys of the policy."""
-        from codeguard.provenance import KeyRing
+        from codeguard.trust import KeyRing
 
         return KeyRing.load(self.policy, tree=self.root)
 
     def verify(self, *, renewing: bool = False) -> VerifiedManifest:
         """Verify the manifest, not yet the tree; ManifestError where it is refused."""
-        from codeguard.provenance import VersionsSeen, open_signed
+        from codeguard.trust import VersionsSeen, open_signed
 
         return open_signed(
             self.root,
@@ -88,7 +81,7 @@ class TrustInputs:
 
     def vouched(self, verified: VerifiedManifest, changed: Mapping[str, str | None]) -> tuple[str, ...]:
         """Return one line a signed commit that vouches; ManifestError where they do not vouch for all."""
-        from codeguard.provenance.git import vouch
+        from codeguard.trust.git import vouch
 
         assert self.allowed_signers is not None
         commits = vouch(self.root, changed, verified.manifest.git_commit, self.allowed_signers)
@@ -96,14 +89,14 @@ class TrustInputs:
 
     def last_version(self) -> int:
         """Return the version last seen of this tree, 0 where none was."""
-        from codeguard.provenance import VersionsSeen
+        from codeguard.trust import VersionsSeen
 
         last = VersionsSeen(self.state).last(self.policy.root)
         return last.version if last else 0
 
 
 def _chosen_policy(context: click.Context, label: str | None, root: Path) -> SigningPolicy:
-    from codeguard.provenance import choose_policy, refuse_inside
+    from codeguard.trust import choose_policy, refuse_inside
 
     place = _config_path(context)
     refuse_inside(place, root, "configuration")
@@ -120,14 +113,14 @@ def _config_path(context: click.Context) -> Path:
 
 
 def _policies(context: click.Context) -> dict[str, SigningPolicy]:
-    from codeguard.provenance import policies_from_toml
+    from codeguard.trust import policies_from_toml
 
     return policies_from_toml(read_settings(context).signing, _config_path(context).parent)
 
 
 def default_label(context: click.Context, root: Path) -> str:
     """Return the label of the configuration's policy for the folder, else the name of the folder."""
-    from codeguard.provenance import choose_policy
+    from codeguard.trust import choose_policy
 
     try:
         return choose_policy(_policies(context), root).root
@@ -137,10 +130,10 @@ def default_label(context: click.Context, root: Path) -> str:
 
 def build_from(root: Path, *, scope: tuple[str, ...], **fields: Any) -> Manifest:
     """Return the manifest of what discovery finds in the scope; what cannot be listed is told."""
-    from codeguard.chunking import CHUNKER_ID, chunk_file
-    from codeguard.discovery import read_file
-    from codeguard.provenance import build_manifest, unlistable
-    from codeguard.provenance.git import head_commit
+    from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
+    from codeguard.corpus.discovery import read_file
+    from codeguard.trust import build_manifest, unlistable
+    from codeguard.trust.git import head_commit
 
     found = _discovered(root, scope)
     refused = unlistable(item.name for item in found)
@@ -159,8 +152,8 @@ def build_from(root: Path, *, scope: tuple[str, ...], **fields: Any) -> Manifest
 
 
 def _discovered(root: Path, scope: Sequence[str]) -> list[FoundFile]:
-    from codeguard.discovery import discover
-    from codeguard.provenance import BUNDLE_NAME, MANIFEST_NAME
+    from codeguard.corpus.discovery import discover
+    from codeguard.trust import BUNDLE_NAME, MANIFEST_NAME
 
     places = [root / part for part in scope if (root / part).exists()]
     if not places:
@@ -173,7 +166,7 @@ def _discovered(root: Path, scope: Sequence[str]) -> list[FoundFile]:
 
 def tree_differences(verified: VerifiedManifest, root: Path) -> tuple[Difference, ...]:
     """Return what is different under `root` from what the manifest says."""
-    from codeguard.provenance import check_tree
+    from codeguard.trust import check_tree
 
     present = [item.name for item in _discovered(root, verified.manifest.scope)]
     return check_tree(verified, root, present)
@@ -181,7 +174,7 @@ def tree_differences(verified: VerifiedManifest, root: Path) -> tuple[Difference
 
 def changed_files(root: Path, differences: Sequence[Difference]) -> dict[str, str | None]:
     """Return the files that differ with their sha256 now; raise where a commit cannot vouch for the kind."""
-    from codeguard.provenance import Change, read_inside
+    from codeguard.trust import Change, read_inside
 
     changed: dict[str, str | None] = {}
     for difference in differences:
@@ -194,7 +187,7 @@ def changed_files(root: Path, differences: Sequence[Difference]) -> dict[str, st
 
 def opened(data: bytes) -> tuple[bytes, Envelope | None]:
     """Return the payload of an envelope with the envelope, or a bare statement and None."""
-    from codeguard.provenance import manifest_from_json, read_envelope
+    from codeguard.trust import manifest_from_json, read_envelope
 
     try:
         envelope = read_envelope(data)
@@ -202,6 +195,7 @@ def opened(data: bytes) -> tuple[bytes, Envelope | None]:
         try:
             manifest_from_json(data)
         except ManifestError:
+            no_envelope.hint = no_envelope.hint or "codeguard trust build makes a manifest to sign"
             raise no_envelope from None
         return data, None
     return envelope.payload, envelope
@@ -209,7 +203,7 @@ def opened(data: bytes) -> tuple[bytes, Envelope | None]:
 
 def next_version(output: Path) -> int:
     """Return one more than the version of the manifest that is to be replaced, 1 where there is none."""
-    from codeguard.provenance import manifest_from_json, read_limited
+    from codeguard.trust import manifest_from_json, read_limited
 
     if not output.exists():
         return 1
@@ -219,15 +213,17 @@ def next_version(output: Path) -> int:
 
 def manifest_at(file: Path) -> Path:
     """Return the manifest that a file or the folder of a tree means."""
-    from codeguard.provenance import MANIFEST_NAME
+    from codeguard.trust import MANIFEST_NAME
 
     place = file / MANIFEST_NAME if file.is_dir() else file
     if not place.exists():
-        raise NothingToDoError(f"no such file: {place}")
+        raise ManifestError(
+            f"no such file: {place}", hint="check the path; codeguard trust build makes a manifest"
+        )
     return place
 
 
 def existing_folder(root: Path) -> None:
     """Raise NothingToDoError where there is no such folder."""
     if not root.is_dir():
-        raise NothingToDoError(f"no such folder: {root}")
+        raise NothingToDoError(f"no such folder: {root}", hint="check the path")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig
 from codeguard.errors import ConfigError
-from codeguard.guard import CodeGuard
-from codeguard.integrations.documents import Document, DocumentJudge, Verdicts
-from codeguard.provenance import VerifiedManifest
-from codeguard.rerank import Ranked
+from codeguard.integrations.documents import DEMOTED, MASKED, Document, DocumentJudge, Verdicts
+from codeguard.ranking.reranking import Ranked
+from codeguard.trust import VerifiedManifest
 
 COLUMNS = ("embeddings", "documents", "metadatas", "distances")
 OF_ROWS = ("embeddings", "documents", "metadatas")  # what `get` may include
@@ -27,6 +27,7 @@ class GuardedCollection:
     `unguarded`.
 
     Texts alone are judged: ids and metadata come back as the store has them.
+    Secrets in a text are masked, and its metadata then have `codeguard_masked`.
 
     Args:
         collection: an open `chromadb` collection.
@@ -35,6 +36,7 @@ class GuardedCollection:
         config: thresholds, weights and limits.
         mode: "drop" (whatever feeds a model directly) or "rerank".
         report: called with what was removed, after each call that removed something.
+        judge: instead of one made from guard, manifest, config and mode.
     """
 
     def __init__(
@@ -46,9 +48,10 @@ class GuardedCollection:
         config: DefenseConfig | None = None,
         mode: str = "drop",
         report: Report = lambda dropped: None,
+        judge: DocumentJudge | None = None,
     ) -> None:
         self._collection = collection
-        self._judge = DocumentJudge(guard, manifest=manifest, config=config, mode=mode)
+        self._judge = judge or DocumentJudge(guard, manifest=manifest, config=config, mode=mode)
         self._report = report
 
     @property
@@ -70,6 +73,26 @@ class GuardedCollection:
     def metadata(self) -> Any:
         """Metadata of the collection itself."""
         return self._collection.metadata
+
+    @property
+    def tenant(self) -> str:
+        """Tenant of the collection."""
+        return str(self._collection.tenant)
+
+    @property
+    def database(self) -> str:
+        """Database of the collection."""
+        return str(self._collection.database)
+
+    @property
+    def schema(self) -> Any:
+        """Schema of the collection."""
+        return self._collection.schema
+
+    @property
+    def configuration_json(self) -> Any:
+        """Configuration of the collection, as the store keeps it."""
+        return self._collection.configuration_json
 
     @property
     def configuration(self) -> Any:
@@ -118,9 +141,10 @@ class GuardedCollection:
                 found = _rows(answer, place)
                 verdicts = self._judged(found)
                 by_id = {row.id: row for row in found}
-                rows[index] = [by_id[item.id] for item in verdicts.retained[:n_results]]
+                rows[index] = [by_id[item.id].shown(item) for item in verdicts.retained[:n_results]]
                 dropped[index] = verdicts.dropped
-                if len(found) >= count and len(verdicts.retained) < n_results and count < limit:
+                good = sum(not item.demoted for item in verdicts.retained)
+                if len(found) >= count and good < n_results and count < limit:
                     unmet.append(index)
             open_, count = unmet, min(limit, count * 2)
         self._tell([item for found in dropped.values() for item in found])
@@ -154,9 +178,9 @@ class GuardedCollection:
         )
         rows = _rows({key: [value] for key, value in answer.items() if value is not None}, 0)
         verdicts = self._judged(rows)
-        kept = {item.id for item in verdicts.retained}
+        kept = {item.id: item for item in verdicts.retained}
         self._tell(verdicts.dropped)
-        return _get_result([row for row in rows if row.id in kept], wanted)
+        return _get_result([row.shown(kept[row.id]) for row in rows if row.id in kept], wanted)
 
     def peek(self, limit: int = 10) -> dict[str, Any]:
         """Return the first rows as `Collection.peek` does, without what mode "drop" removes."""
@@ -185,6 +209,31 @@ class GuardedCollection:
     def modify(self, *args: Any, **kwargs: Any) -> Any:
         """Rename or configure the collection."""
         return self._collection.modify(*args, **kwargs)
+
+    def fork(self, new_name: str) -> GuardedCollection:
+        """Return a copy of the collection under another name, guarded like this one; a hosted Chroma alone can."""
+        return GuardedCollection(self._collection.fork(new_name), report=self._report, judge=self._judge)
+
+    def fork_count(self) -> int:
+        """Return how many forks of the collection there are."""
+        return int(self._collection.fork_count())
+
+    def get_indexing_status(self) -> Any:
+        """Return how far the store's own index is."""
+        return self._collection.get_indexing_status()
+
+    def search(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse: what a search expression selects and computes cannot be judged row by row.
+
+        Raises:
+            ConfigError: always.
+        """
+        raise ConfigError(
+            "search is not guarded",
+            got="a search expression",
+            expected="query(), get() or peek()",
+            hint="GuardedCollection.unguarded.search() is judged by nobody",
+        )
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(
@@ -215,6 +264,15 @@ class _Row:
     def document(self) -> Document:
         get = self.columns.get
         return Document(self.id, get("documents"), get("distances"), get("metadatas"))
+
+    def shown(self, item: Ranked) -> _Row:
+        """Return the row without the secrets of its document; its metadata say that it is masked, or demoted."""
+        said = {name: True for name, holds in ((MASKED, item.chunk.masked), (DEMOTED, item.demoted)) if holds}
+        if not said:
+            return self
+        metadata = {**(self.columns.get("metadatas") or {}), **said}
+        columns = {**self.columns, "metadatas": metadata}
+        return _Row(self.id, {**columns, "documents": item.chunk.text} if item.chunk.masked else columns)
 
 
 def _checked(include: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:

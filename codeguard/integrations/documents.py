@@ -7,23 +7,27 @@ that its text does not give away.
 
 from __future__ import annotations
 
-import ast
 import re
 import textwrap
+import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codeguard.acceptance import ACCEPTED_NAME, load_acceptances
-from codeguard.checks import BehaviorReports
-from codeguard.chunking import chunk_file
-from codeguard.config import DefenseConfig
-from codeguard.defense import DefenseManager
-from codeguard.errors import CorpusError
-from codeguard.guard import CodeGuard
+from codeguard.api import CodeGuard
+from codeguard.config import DefenseConfig, below_level
+from codeguard.corpus.secrets import mask_secrets
+from codeguard.corpus.syntax import parse
+from codeguard.errors import CorpusError, SandboxWarning
+from codeguard.index.behavior_reports import BehaviorReports
+from codeguard.index.chunk_tasks import chunk_one
+from codeguard.index.secret_tasks import masked, secrets_in
+from codeguard.index.static_evidence import evidence_alone
 from codeguard.models import (
+    DETECTOR_ERROR,
+    NOT_YET,
     Chunk,
     ChunkKind,
     Confidence,
@@ -34,15 +38,24 @@ from codeguard.models import (
     Trust,
     text_digest,
 )
-from codeguard.provenance import VerifiedManifest
-from codeguard.rerank import DETECTOR_ERROR, Judged, Ranked, rank
-from codeguard.scoring import standardise
-from codeguard.search import BehaviorService, stamp
-from codeguard.signals import Moment, Signal, Subject, load_signals
-from codeguard.static_evidence import StaticEvidence
+from codeguard.ranking.defense import DefenseManager
+from codeguard.ranking.reranking import Judged, Ranked, rank
+from codeguard.ranking.scoring import standardise
+from codeguard.ranking.search import BehaviorService, stamp
+from codeguard.ranking.signals import load_signals
+from codeguard.ranking.signals.base import Moment, Services, Signal, Subject
+from codeguard.trust import VerifiedManifest
+from codeguard.trust.acceptances import ACCEPTED_NAME, load_acceptances
+from codeguard.workers.processes import default_workers, send
+from codeguard.workers.tasks import Bounds, Run
 
 KEPT_DOCUMENTS = 50_000  # whose evidence stays in memory
 LONGEST = 1 << 20  # characters of a document; a longer one is judged unread
+PARSING_S = 1.0  # of the processor, to find out whether a document is Python
+MASKED = "codeguard_masked"  # in the metadata of a document whose text is shown without its secrets
+DEMOTED = (
+    "codeguard_demoted"  # in the metadata of a document that ranks behind all those without a grave finding
+)
 LANGUAGE_KEYS = ("language", "lang")  # of a document's metadata
 EXTENSIONS = {
     "bash": ".sh", "c": ".c", "cpp": ".cpp", "csharp": ".cs", "go": ".go", "java": ".java",
@@ -69,6 +82,56 @@ class Verdicts:
 
     retained: tuple[Ranked, ...]
     dropped: tuple[Ranked, ...]
+
+
+def warn_of_level(level: str, required: str) -> None:
+    """Issue a Python warning where the sandbox was too weak for a check: a drop-in's answer has no place for it."""
+    if below := below_level(level, required):
+        warnings.warn(below, SandboxWarning, stacklevel=3)
+
+
+class Retrieval:
+    """Asks a guard one question at a time, for frameworks that ask in threads of their own."""
+
+    def __init__(self, guard: CodeGuard) -> None:
+        self._guard = guard
+        self._alone = threading.Lock()
+
+    def ask(self, question: str, k: int, mode: str) -> tuple[Ranked, ...]:
+        """Return the results of one question."""
+        defense = self._guard.settings.defense
+        with self._alone:
+            ranking = self._guard.query(question, k, mode=mode)
+        if defense.enabled("behavior"):
+            warn_of_level(ranking.sandbox_level, defense.required_level)
+        return ranking.results
+
+
+def place_of(item: Ranked) -> dict[str, Any]:
+    """Return where a result of an index stands, for a framework's metadata."""
+    chunk = item.chunk
+    return {
+        "path": chunk.path,
+        "symbol": chunk.symbol,
+        "kind": chunk.kind.value,
+        "start_line": chunk.start_line,
+        "end_line": chunk.end_line,
+        "sha256": chunk.sha256,
+        "masked": chunk.masked,
+    }
+
+
+def verdict_of(item: Ranked) -> dict[str, Any]:
+    """Return what is said of a text, for a framework's metadata; `reasons` are the penalties' own sentences."""
+    return {
+        "trust": item.trust.value,
+        "verdict": item.verdict,
+        "convicted": item.convicted,
+        "demoted": item.demoted,
+        "penalty": item.penalty,
+        "score": item.score,
+        "reasons": [part.reason for part in item.evidence if part.penalty or part.convicts or part.demotes],
+    }
 
 
 class DocumentJudge:
@@ -117,6 +180,8 @@ class DocumentJudge:
         retained, dropped, _ = rank(
             judged, order=self.config.order, mode=self.config.mode, drop_threshold=self.config.drop_threshold
         )
+        if self._guard is not None and self.config.enabled("behavior"):
+            warn_of_level(self._guard.workspace.level, self._guard.settings.defense.required_level)
         return Verdicts(retained, dropped)
 
     def _renew(self) -> None:
@@ -140,20 +205,20 @@ class DocumentJudge:
         if guard is not None:
             workspace = guard.workspace
             self._behavior.reports = BehaviorReports(
-                lambda: workspace.checker, self._epoch, workspace.catalog, self.config.query_budget_s
+                workspace.checks, self._epoch, workspace.catalog, self.config.query_budget_s
             )
 
     def _make_managers(self) -> None:
-        services: dict[str, Any] = {}
         if self._guard is not None:
             workspace = self._guard.workspace
-            services["behavior"] = self._behavior
-            services["static"] = workspace.static_evidence(self.config)
-            services["acceptances"] = load_acceptances(workspace.state)
-            if workspace.perplexity is not None:
-                services["perplexity"] = workspace.perplexity
+            services = Services(
+                behavior=self._behavior,
+                perplexity=workspace.perplexity,
+                static=workspace.static_evidence(self.config),
+                acceptances=load_acceptances(workspace.state),
+            )
         else:
-            services["static"] = StaticEvidence(self.config.weights, enabled=self.config.enabled)
+            services = Services(static=evidence_alone(self.config.weights, self.config.enabled))
         signals = load_signals()
         lasting = [item for item in signals if _lasts(item)]
         passing = [item for item in signals if not _lasts(item)]
@@ -199,7 +264,7 @@ class DocumentJudge:
             )
             return trust, whole, _file_of(whole), (_unreadable(why),)
         try:
-            file = chunk_file(name, textwrap.dedent(text).encode("utf-8", "replace"))
+            (file,) = masked([chunk_one(name, textwrap.dedent(text).encode("utf-8", "replace"))])
         except CorpusError as error:
             return trust, whole, _file_of(whole), (_unreadable(str(error)),)
         parts = [
@@ -215,12 +280,16 @@ class DocumentJudge:
         return trust, shown, file, _worst(parts)
 
 
+def _gravity(part: Evidence) -> tuple[bool, bool, float]:
+    return part.convicts, part.demotes, part.penalty
+
+
 def _worst(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
     """Return of each rule the evidence that weighs most: a long document is not worse for its length."""
     kept: dict[tuple[str, str], Evidence] = {}
     for part in evidence:
         key = (part.signal, part.id)
-        if key not in kept or (part.convicts, part.penalty) > (kept[key].convicts, kept[key].penalty):
+        if key not in kept or _gravity(part) > _gravity(kept[key]):
             kept[key] = part
     if any(part.convicts for part in kept.values()):  # what passes beside it excuses nothing
         return tuple(part for part in kept.values() if part.penalty >= 0)
@@ -240,16 +309,27 @@ def _name_for(text: str, metadata: Mapping[str, Any]) -> str:
 
 
 def _is_python(text: str) -> bool:
-    """Say whether a text is Python: whoever writes the metadata must not choose what is checked."""
+    """Return whether a text is Python: whoever writes the metadata must not choose what is checked."""
     if len(text) > LONGEST or not _PYTHON_LINE.search(text):
         return False
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            ast.parse(textwrap.dedent(text))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    return True
+    payload = textwrap.dedent(text).encode("utf-8", "replace")
+    (answer,) = send(default_workers(), python_task, [payload], None, Bounds(PARSING_S)).result()
+    return bool(answer.ended) or answer.last == b"python"
+
+
+def python_task() -> Run:
+    """Return whether texts parse as Python."""
+
+    def run(payload: bytes) -> Iterator[bytes]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                parse(payload.decode())
+                yield b"python"
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                yield b""
+
+    return run
 
 
 def _listed(manifest: VerifiedManifest | None) -> frozenset[str]:
@@ -266,8 +346,8 @@ def _lasts(signal: Signal) -> bool:
 
 
 def _passing(part: Evidence) -> bool:
-    """Say whether evidence is of an error, which may not happen a second time."""
-    return part.id == DETECTOR_ERROR or part.measurements.get("verdict") == "error"
+    """Return whether evidence is of an error, which may not happen a second time, or none yet."""
+    return part.id in (DETECTOR_ERROR, NOT_YET) or part.measurements.get("verdict") == "error"
 
 
 def _unreadable(why: str) -> Evidence:
@@ -282,8 +362,19 @@ def _unreadable(why: str) -> Evidence:
 
 
 def _whole(text: str, digest: str) -> Chunk:
+    """Return a document as a chunk; its secrets are masked, whoever put them into the store."""
     size = len(text.encode("utf-8", "surrogatepass"))
-    return Chunk("", "", ChunkKind.MODULE, Span(1, text.count("\n") + 1, 0, size), text, digest, "text")
+    secrets = secrets_in(text)
+    return Chunk(
+        path="",
+        symbol="",
+        kind=ChunkKind.MODULE,
+        span=Span(1, text.count("\n") + 1, 0, size),
+        text=mask_secrets(text, secrets),
+        sha256=digest,
+        language="text",
+        secrets=tuple(sorted({item.rule for item in secrets})),
+    )
 
 
 def _file_of(chunk: Chunk) -> SourceFile:

@@ -2,47 +2,61 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 from typing import Any
 
 from codeguard.errors import MissingExtraError
-from codeguard.guard import CodeGuard
-from codeguard.rerank import Ranked
+from codeguard.integrations.documents import Retrieval, place_of, verdict_of
 
 try:
-    from langchain_core.callbacks import CallbackManagerForRetrieverRun
+    from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
+    from pydantic import PrivateAttr
 except ImportError as error:
     raise MissingExtraError("langchain-core is not installed", extra="langchain") from error
 
 
 class CodeGuardRetriever(BaseRetriever):
-    """Retrieves the chunks that hold, one a file; in mode "drop" unless told otherwise."""
+    """Retrieves the chunks that hold, one a file; in mode "drop" unless told otherwise.
+
+    `k` and `mode` may be given for a single call: `retriever.invoke("…", k=3)`.
+    """
 
     guard: Any  # an open CodeGuard; pydantic knows no such type
     k: int = 5
     mode: str = "drop"
+    _retrieval: Retrieval = PrivateAttr()
+
+    def model_post_init(self, context: Any) -> None:
+        """Make what asks the guard."""
+        self._retrieval = Retrieval(self.guard)
 
     def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        k: int | None = None,
+        mode: str | None = None,
     ) -> list[Document]:
-        guard: CodeGuard = self.guard
-        return [_document(item) for item in guard.query(query, self.k, mode=self.mode).results]
+        found = self._retrieval.ask(query, self.k if k is None else k, mode or self.mode)
+        return [
+            Document(page_content=item.chunk.text, id=item.id, metadata=place_of(item) | verdict_of(item))
+            for item in found
+        ]
 
-
-def _document(item: Ranked) -> Document:
-    facts = item.to_json()
-    text = facts.pop("text")
-    kept = (
-        "path",
-        "symbol",
-        "kind",
-        "start_line",
-        "end_line",
-        "sha256",
-        "trust",
-        "verdict",
-        "penalty",
-        "score",
-    )
-    return Document(page_content=text, id=item.id, metadata={key: facts[key] for key in kept})
+    async def _aget_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        k: int | None = None,
+        mode: str | None = None,
+    ) -> list[Document]:
+        """Ask in a thread, so that the event loop goes on."""
+        ask = functools.partial(
+            self._get_relevant_documents, query, run_manager=run_manager.get_sync(), k=k, mode=mode
+        )
+        return await asyncio.to_thread(ask)

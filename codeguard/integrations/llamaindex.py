@@ -1,19 +1,28 @@
-"""A LlamaIndex postprocessor that judges whatever a retriever found (extra `llamaindex`)."""
+"""For LlamaIndex: a retriever over a guarded index, and a postprocessor that judges what another one found.
+
+Extra `llamaindex`. Nodes say in their metadata, under names that begin with `codeguard_`, what was found about them.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 
+from codeguard.api import CodeGuard
 from codeguard.errors import MissingExtraError
-from codeguard.guard import CodeGuard
-from codeguard.integrations.documents import Document, DocumentJudge
+from codeguard.integrations.documents import Document, DocumentJudge, Retrieval, place_of, verdict_of
+from codeguard.ranking.reranking import Ranked
 
 try:
+    from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.bridge.pydantic import PrivateAttr
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+    from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle, TextNode
 except ImportError as error:
     raise MissingExtraError("llama-index-core is not installed", extra="llamaindex") from error
+
+PREFIX = "codeguard_"
 
 
 class CodeGuardPostprocessor(BaseNodePostprocessor):
@@ -26,6 +35,7 @@ class CodeGuardPostprocessor(BaseNodePostprocessor):
     top_n: int | None = None
     mode: str = "drop"
     _judge: DocumentJudge = PrivateAttr()
+    _alone: Any = PrivateAttr(default_factory=threading.Lock)  # LlamaIndex asks in threads
 
     def __init__(
         self, guard: CodeGuard | None = None, *, judge: DocumentJudge | None = None, **fields: Any
@@ -50,5 +60,43 @@ class CodeGuardPostprocessor(BaseNodePostprocessor):
             )
             for place, node in enumerate(nodes)
         ]
-        retained = self._judge.judge(documents).retained
-        return [nodes[int(item.id)] for item in retained[: self.top_n]]
+        with self._alone:
+            retained = self._judge.judge(documents).retained
+        kept = [(nodes[int(item.id)].model_copy(deep=True), item) for item in retained[: self.top_n]]
+        for node, item in kept:
+            _judged(node.node, item)
+        return [node for node, _ in kept]
+
+
+class CodeGuardRetriever(BaseRetriever):
+    """Retrieves the chunks of a guarded index that hold, one a file; in mode "drop" unless told otherwise."""
+
+    def __init__(self, guard: CodeGuard, *, k: int = 5, mode: str = "drop", **fields: Any) -> None:
+        super().__init__(**fields)
+        self._retrieval, self._k, self._mode = Retrieval(guard), k, mode
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        found = self._retrieval.ask(query_bundle.query_str, self._k, self._mode)
+        return [
+            # LlamaIndex wants the best to have the highest score.
+            NodeWithScore(node=_judged(TextNode(id_=item.id, text=item.chunk.text), item), score=-item.score)
+            for item in found
+        ]
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return await asyncio.to_thread(self._retrieve, query_bundle)
+
+
+def _judged(node: BaseNode, item: Ranked) -> BaseNode:
+    """Return a node that says what it is, in metadata that reach neither a prompt nor an embedding."""
+    chunk = item.chunk
+    if chunk.masked:
+        node.set_content(chunk.text)
+    # What a node brings under these names is not ours.
+    node.metadata = {key: value for key, value in node.metadata.items() if not key.startswith(PREFIX)}
+    said = verdict_of(item) | {"masked": chunk.masked} | (place_of(item) if chunk.path else {})
+    named = {f"{PREFIX}{key}": value for key, value in said.items()}
+    node.metadata |= named
+    node.excluded_llm_metadata_keys = [*node.excluded_llm_metadata_keys, *named]
+    node.excluded_embed_metadata_keys = [*node.excluded_embed_metadata_keys, *named]
+    return node

@@ -1,5 +1,9 @@
-"""Runs untrusted code in a confined process and brings plain values back."""
+"""Run untrusted code in a confined process and bring plain values back.
 
+A `Job` comes in, a `JobResult` goes out. Imports nothing of codeguard but errors: it knows of no chunk or score.
+"""
+
+from codeguard.sandbox.advice import advice
 from codeguard.sandbox.model import (
     Call,
     CallResult,
@@ -34,4 +38,5 @@ __all__ = [
     "Status",
     "Tier",
     "World",
+    "advice",
 ]

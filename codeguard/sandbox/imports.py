@@ -16,12 +16,8 @@ _CORE = frozenset(CORE)
 
 def wide(job: Job) -> bool:
     """Whether the job may import more than the core; a wrong yes costs time, a wrong no an ImportError."""
-    return any(
-        map(
-            _text_is_wide,
-            (job.source, *(call.setup for call in job.calls), *(call.target for call in job.calls)),
-        )
-    )
+    texts = {job.source, *(call.setup for call in job.calls), *(call.target for call in job.calls)}
+    return any(map(_text_is_wide, texts))
 
 
 def _text_is_wide(text: str) -> bool:

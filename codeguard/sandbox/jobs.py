@@ -42,6 +42,8 @@ def refusal(job: Job) -> str:
         return f"source of {len(job.source)} characters, at most {wire.SOURCE_BYTES}"
     if not 0 <= job.world.hash_seed < 1 << 32:
         return f"hash seed {job.world.hash_seed}, expected 0 to 2**32 - 1"
+    if not job.world.module.isidentifier():
+        return f"module name {job.world.module!r}, expected a name"
     for call in job.calls:
         if not decoding.plain((call.args, dict(call.kwargs))):
             return f"an argument of {call.target[:40]!r} is not a plain value"
@@ -57,7 +59,8 @@ def request(job: Job, codes: CodeCache, policy: bool) -> Request:
         (call.setup, call.target, None if call.args is None else _packed((call.args, dict(call.kwargs))))
         for call in job.calls
     ]
-    world = (job.world.now, dict(job.world.environment), job.world.random_seed)
+    seen = job.world
+    world = (seen.now, dict(seen.environment), seen.random_seed, seen.module, seen.folder)
     fields = (
         job.source if code is None else "",
         code,

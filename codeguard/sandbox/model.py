@@ -16,7 +16,7 @@ class Level(IntEnum):
 
     L0 = 0  # a separate process, rlimits where the system has them
     L1 = 1  # seccomp and rlimits
-    L2 = 2  # seccomp, Landlock, rlimits, no capabilities; without namespaces
+    L2 = 2  # seccomp, rlimits, no capabilities, an ordinary user; Landlock or namespaces
     L3 = 3  # every layer
 
 
@@ -80,12 +80,17 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What the code sees of the outside; another world shows what depends on it."""
+    """What the code sees of the outside; another world shows what depends on it.
+
+    The module under test is imported as `module`, from a file of that name in the folder `folder`.
+    """
 
     now: float = 1_600_000_000.0  # seconds since the epoch that the clock facades start at
     environment: Mapping[str, str] = field(default_factory=dict)
     hash_seed: int = 0
     random_seed: int = 0
+    module: str = "candidate"
+    folder: str = "/home/user/project"
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ class Sandbox:
     Processes start with the first job. Below `level_required` every job is
     answered `unsupported`. `cache_dir` keeps compiled code from one session
     to the next, authenticated with `cache_key`; without a key it stays in
-    memory. `zygotes` is how many of a kind there may be, None for as many as
+    memory. `hash_seed` is that of most jobs, for the first zygote to serve
+    them. `zygotes` is how many of a kind there may be, None for as many as
     the cores make use of. `without` leaves layers out, to measure and to test them one by
     one; the level then says so. Safe to use from several threads; each job
     holds one of the `workers` zygotes while it runs.
@@ -56,6 +57,7 @@ class Sandbox:
         cache_dir: Path | None = None,
         *,
         cache_key: bytes | None = None,
+        hash_seed: int = 0,
         zygotes: int | None = None,
         without: frozenset[str] = frozenset(),
     ) -> None:
@@ -63,6 +65,7 @@ class Sandbox:
             raise SandboxError("a sandbox needs a worker", got=workers, expected="1 or more")
         self.level_required = level_required
         self._workers = workers
+        self._hash_seed = hash_seed
         self._without = frozenset(without)
         self._roster = Roster(workers, zygotes, self._without)
         self._known: tuple[Level, tuple[Layer, ...]] | None = None
@@ -144,7 +147,7 @@ class Sandbox:
     def _preflight(self) -> tuple[Level, tuple[Layer, ...]]:
         if self._known is None:
             try:
-                zygote = self._take(Kind(0, False), wait=True)
+                zygote = self._take(Kind(self._hash_seed, False), wait=True)
                 assert zygote is not None
                 self._roster.give_back(zygote)
             except SandboxError as error:

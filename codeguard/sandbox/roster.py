@@ -127,7 +127,10 @@ class Roster:
     def _start(self, kind: Kind) -> Worker:
         if "zygote" in self._without or not hasattr(os, "fork"):
             return PlainProcess(kind, self._without)
-        return Zygote(kind, self._without, self._core(kind))
+        try:
+            return Zygote(kind, self._without, self._core(kind))
+        except OSError as error:  # no more processes or descriptors for this user
+            raise SandboxError("the sandbox's zygote does not start", got=error.strerror or error) from None
 
     def _reinforce(self, kind: Kind) -> None:
         """Start another zygote of a kind that there is work for, without waiting for it."""

@@ -11,18 +11,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.embedding import Embedding
 from codeguard.errors import ConfigError
+from codeguard.index.embedding import Embedding
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
-from codeguard.text.reading import Reader
+from codeguard.text.reading import Reader, failures
 from codeguard.text.tokens import longest_echo, sentences, words
-from codeguard.text.votes import Floats, Rivalry, dependent_groups, find_rivalry, weights
+from codeguard.text.votes import (
+    Core,
+    Floats,
+    Rivalry,
+    dependent_groups,
+    find_camps,
+    find_dissent,
+    find_rivalry,
+    weights,
+)
 
 Rule = Literal["sound", "original"]
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -30,6 +39,8 @@ FEWEST = 4  # below this many summaries the original rule drops none
 ECHO = 0.6  # share of the question's words, in a row, from which a sentence repeats it
 FEWEST_ADDED = 3  # words; less says too little to be judged alone
 ECHO_FLOOR = 0.25  # of the best sentence's cosine to the query, for what such a sentence adds
+SYNONYM = 0.6  # cosine of two words from which they are one claim
+AGREED = 0.7  # of the best sentence's density of what most votes say, for a sentence to be answered from
 REPEATED_FLOOR = 0.5  # of the best sentence's cosine to the query, for a sentence of several documents
 
 
@@ -44,7 +55,7 @@ class ConsensusConfig:
     """
 
     rule: Rule = "sound"
-    duplicate: float = 0.92
+    duplicate: float = 0.95
     floor: float = 0.1
     dissent: float = 0.2
     trusted_weight: float = 3.0
@@ -96,16 +107,34 @@ class Consensus:
         split = [item for item in selection.judgments if item.rule == "two_camps"]
         if split:
             return ConsensusResult(selection, "", split[0].reason, summaries)
-        heard: set[int] = set()
-        texts = []
-        for index, judgment in enumerate(selection.judgments):
-            if judgment.kept and groups[index] not in heard:
-                heard.add(groups[index])
-                texts.append(summaries[index])
+        texts = self._agreed(selection, summaries, groups, query)
         if not texts:
             return ConsensusResult(selection, "", "no document was kept", summaries)
         reading = self.reader.answer(query, texts)
+        selection = replace(selection, failures=(*selection.failures, *failures([reading])))
         return ConsensusResult(selection, reading.text, reading.error, summaries)
+
+    def _agreed(
+        self, selection: Selection, summaries: Sequence[str], groups: Sequence[int], query: str
+    ) -> list[str]:
+        """Return what is to be answered from: one summary a vote, by the sound rule what most votes say of it."""
+        heard: dict[int, str] = {}
+        for index, judgment in enumerate(selection.judgments):
+            if judgment.kept:
+                heard.setdefault(groups[index], summaries[index])
+        if self.config.rule == "original":
+            return list(heard.values())
+        kept = [item.kept for item in selection.judgments]
+        trusted = [item.document.trusted for item in selection.judgments]
+        vote = weights(groups, trusted, self.config.trusted_weight) * np.array(kept)
+        core = Core.of(
+            [text if keep else "" for text, keep in zip(summaries, kept, strict=True)], query, vote
+        )
+        parts = [sentences(text) for text in heard.values()]
+        for measure in (core.said_by, core.density):  # the second alone would prefer whatever is short
+            best = max((measure(sentence) for group in parts for sentence in group), default=0.0)
+            parts = [[item for item in group if measure(item) >= AGREED * best] for group in parts]
+        return [" ".join(group) for group in parts if group]
 
     def _judged(
         self, documents: Sequence[Document], query: str
@@ -132,8 +161,10 @@ class Consensus:
         summaries = [reading.text for reading in readings]
         if self.config.rule == "original":
             found = self._original(documents, summaries, failed)
-            return Selection(tuple(found)), tuple(summaries), list(range(len(documents)))
-        return self._sound(documents, query, summaries, failed)
+            selection = Selection(tuple(found), failures=failures(readings))
+            return selection, tuple(summaries), list(range(len(documents)))
+        selection, heard, groups = self._sound(documents, query, summaries, failed)
+        return replace(selection, failures=failures(readings)), heard, groups
 
     def _original(
         self, documents: Sequence[Document], summaries: Sequence[str], failed: dict[int, str]
@@ -165,7 +196,12 @@ class Consensus:
         vote = weights(groups, [document.trusted for document in documents], self.config.trusted_weight)
         voting = [index for index in range(len(documents)) if index not in failed and cleaned[index]]
         heard = [cleaned[index] if index in voting else "" for index in range(len(documents))]
-        rivalry = find_rivalry(heard, query, vote, groups)
+        texts = [document.text for document in documents]
+        rivalry = (
+            find_rivalry(heard, query, vote, groups, self._same_word)
+            or find_dissent(heard, texts, query, vote, groups)
+            or find_camps(heard, texts, query, vote, groups)
+        )
         notes = [f"{len(documents)} documents, {len({groups[index] for index in voting})} independent votes"]
         if rivalry:
             notes.append(
@@ -179,6 +215,10 @@ class Consensus:
             for index, document in enumerate(documents)
         ]
         return Selection(tuple(judgments), tuple(notes)), tuple(heard), groups
+
+    def _same_word(self, one: str, other: str) -> bool:
+        rows = self.embedding.embed([one, other])
+        return bool(rows[0] @ rows[1] >= SYNONYM)
 
     def _verdict(self, index: int, document: Document, on_task: bool, rivalry: Rivalry | None) -> Judgment:
         if not on_task:

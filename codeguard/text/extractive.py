@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.embedding import Embedding
+from codeguard.index.embedding import Embedding
 from codeguard.text.bm25 import bm25
 from codeguard.text.reading import Reading
 from codeguard.text.tokens import content_words, sentences
@@ -85,5 +85,5 @@ def short_answer(query: str, sentence: str, size: int) -> str:
 def _without_echoes(query: str, parts: Sequence[str]) -> list[str]:
     """Leave out sentences that only repeat the question: nearest to it, and no answer."""
     asked = set(content_words(query))
-    telling = [part for part in parts if set(content_words(part)) - asked]
-    return telling or list(parts)
+    informative = [part for part in parts if set(content_words(part)) - asked]
+    return informative or list(parts)

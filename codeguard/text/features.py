@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.embedding import Embedding
-from codeguard.perplexity import NgramModel
+from codeguard.analysis.perplexity import NgramModel
+from codeguard.index.embedding import Embedding
 from codeguard.text.frequency import WordMatcher
 from codeguard.text.model import TextDefenseError
 from codeguard.text.reading import Reader, Reading
@@ -76,10 +76,13 @@ class FeatureExtractor:
     matcher: WordMatcher
     background: Background
 
-    def rows(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+    def read(self, query: str, texts: Sequence[str]) -> list[Reading]:
+        """Return the reader's answer to the question from each text alone."""
+        return self.reader.answer_each(query, [plain_text(text) for text in texts])
+
+    def rows(self, query: str, texts: Sequence[str], readings: Sequence[Reading]) -> NDArray[np.float64]:
         """Return one row a text; shape (texts, features). A text without an answer gets NaN throughout."""
         plain = [plain_text(text) for text in texts]
-        readings = self.reader.answer_each(query, plain)
         vectors = self.embedding.embed([query, *plain, *(reading.text or " " for reading in readings)])
         near = (vectors[1:] @ vectors[0]).astype(np.float64)
         rows = np.full((len(texts), len(FEATURES)), np.nan)
@@ -102,7 +105,7 @@ class FeatureExtractor:
             log_probability = self._answer_log_probability(reading.text, present, frequency.total)
         unknown = sum(n for word, n in present.items() if word not in self.background.counts)
         return [
-            frequency.density("distinct"),
+            frequency.density(),
             perplexity,
             log_probability,
             float(frequency.occurrences),

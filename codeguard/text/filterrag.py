@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codeguard.errors import ConfigError
-from codeguard.text.frequency import DensityReading, LengthThreshold, WordMatcher
-from codeguard.text.model import Document, Judgment, Selection, reject_all
-from codeguard.text.reading import Reader
+from codeguard.text.frequency import DensityReading, Frequency, LengthThreshold, WordMatcher, fit_threshold
+from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
+from codeguard.text.reading import Reader, failures
+from codeguard.text.tokens import sentences, words
 
 PAPER_THRESHOLD = 0.2
+USEFUL = 0.5  # of the imitations that a calibrated filter has to catch; below it is hardly a filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +20,13 @@ class FilterConfig:
     """`top` retrieved texts are looked at, `keep` of those that pass are handed on (0: all).
 
     `threshold` is one density for all lengths (the paper's is 0.2), or a fit
-    by length.
+    by length from `calibrate`.
     """
 
     top: int = 4
     keep: int = 2
     threshold: float | LengthThreshold = PAPER_THRESHOLD
-    reading: DensityReading = "distinct"
+    reading: DensityReading = "count"
 
     def __post_init__(self) -> None:
         if self.top < 1 or self.keep < 0:
@@ -55,7 +57,23 @@ class FilterRAG:
         ) as error:  # fail closed: an unfiltered context is what the filter is there to prevent
             reason = f"the filter failed, so nothing is handed on: {type(error).__name__}: {error}"
             return reject_all(documents, "detector_error", reason, error=reason)
-        return finish(judgments, documents, self.config.top, self.config.keep)
+        selection = finish(judgments, documents, self.config.top, self.config.keep, failures(answers))
+        return replace(selection, notes=self._notes(looked_at))
+
+    def _notes(self, documents: Sequence[Document]) -> tuple[str, ...]:
+        limit = self.config.threshold
+        if not isinstance(limit, LengthThreshold):
+            return (
+                f"the threshold {limit:g} is not calibrated: how many clean texts it drops depends on their "
+                "length; learn one from clean passages of your own",
+            )
+        outside = sum(not limit.covers(len(words(document.text))) for document in documents)
+        if not outside:
+            return ()
+        return (
+            f"{outside} of {len(documents)} texts are shorter or longer than the {limit.shortest} to "
+            f"{limit.longest} words that were calibrated on: nothing is promised for them",
+        )
 
     def _judge(self, document: Document, query: str, answer: str, error: str) -> Judgment:
         if error:
@@ -75,7 +93,100 @@ class FilterRAG:
         )
 
 
-def finish(judgments: Sequence[Judgment], documents: Sequence[Document], top: int, keep: int) -> Selection:
+@dataclass(frozen=True, slots=True)
+class CleanPair:
+    """A clean passage with a question that it was, or could have been, retrieved for."""
+
+    query: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A threshold learned from clean passages, and the share of imitated poison that it would catch."""
+
+    threshold: LengthThreshold
+    caught: float
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was learned, and a warning where the filter promises too little."""
+        fit = self.threshold
+        found = (
+            f"calibrated on {fit.pairs} clean passages of {fit.shortest} to {fit.longest} words: at least "
+            f"{fit.keep:.0%} of further ones like them pass, {self.caught:.0%} of imitated poison is caught",
+        )
+        return (*found, TOO_WEAK) if self.caught < USEFUL else found
+
+
+TOO_WEAK = (
+    "warning: density alone cannot tell these passages from poison at that rate; train a filter with --train, "
+    "or accept fewer clean texts"
+)
+
+
+def own_questions(texts: Sequence[str]) -> list[CleanPair]:
+    """Return passages with their first sentence as the question (inverse cloze task, Lee and others, 2019).
+
+    Passages of one sentence are left out: they have none to spare.
+    """
+    parts = [sentences(text) for text in texts]
+    return [CleanPair(part[0], " ".join(part[1:])) for part in parts if len(part) > 1]
+
+
+def imitations(pairs: Sequence[CleanPair], reader: Reader) -> list[CleanPair]:
+    """Return what simple poison would look like: the question, and the passage's own answer to it."""
+    answers = [reader.answer_each(pair.query, [pair.text])[0] for pair in pairs]
+    for failure in failures(answers):
+        raise TextDefenseError(f"the clean passages cannot be read: {failure}")
+    return [
+        CleanPair(pair.query, f"{pair.query} {answer.text}")
+        for pair, answer in zip(pairs, answers, strict=True)
+        if answer.text
+    ]
+
+
+def calibrate(
+    pairs: Sequence[CleanPair],
+    reader: Reader,
+    matcher: WordMatcher,
+    *,
+    reading: DensityReading = "count",
+    keep: float = 0.95,
+) -> Calibration:
+    """Learn a threshold by length from clean passages, and say what it would catch.
+
+    Raises:
+        TextDefenseError: there are too few passages for the promise, or the reader failed.
+    """
+    clean = _frequencies(pairs, reader, matcher)
+    fit = fit_threshold([item.density(reading) for item in clean], [item.total for item in clean], keep)
+    dense = [
+        item.density(reading) > fit.at(item.total)
+        for item in _frequencies(imitations(pairs, reader), reader, matcher)
+    ]
+    return Calibration(fit, sum(dense) / max(1, len(dense)))
+
+
+def _frequencies(pairs: Sequence[CleanPair], reader: Reader, matcher: WordMatcher) -> list[Frequency]:
+    answers = [reader.answer_each(pair.query, [pair.text])[0] for pair in pairs]
+    for failure in failures(answers):
+        raise TextDefenseError(f"the clean passages cannot be read: {failure}")
+    found = [
+        matcher.count(pair.text, pair.query, answer.text)
+        for pair, answer in zip(pairs, answers, strict=True)
+        if answer.text
+    ]
+    return [frequency for frequency in found if frequency.total]
+
+
+def finish(
+    judgments: Sequence[Judgment],
+    documents: Sequence[Document],
+    top: int,
+    keep: int,
+    failed: tuple[str, ...] = (),
+) -> Selection:
     """Hand on the first `keep` that passed (0: all); what comes later, or was not looked at, is left out."""
     result: list[Judgment] = []
     passed = 0
@@ -92,4 +203,4 @@ def finish(judgments: Sequence[Judgment], documents: Sequence[Document], top: in
         result.append(judgment)
     for document in documents[top:]:
         result.append(Judgment(document, False, "beyond_top", f"not among the {top} nearest"))
-    return Selection(tuple(result))
+    return Selection(tuple(result), failures=failed)

@@ -3,8 +3,9 @@
 From Edemacu and others, "Defending Against Knowledge Poisoning Attacks During
 Retrieval-Augmented Generation" (2025): the sum of Freq(w, d) over the words
 w of d that match a word of the question or of the answer, divided by the
-number of unique words of d. The paper leaves open what Freq is; three
-readings are in use, and they differ by a factor of thirty (see docs/text.md).
+number of unique words of d, Freq being how often w occurs ("count"). Two
+other readings of Freq are options; they differ by a factor of thirty (see
+docs/text.md).
 """
 
 from __future__ import annotations
@@ -13,18 +14,20 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from codeguard.embedding import Embedding
 from codeguard.errors import ConfigError
+from codeguard.index.embedding import Embedding
 from codeguard.text.model import TextDefenseError
 from codeguard.text.tokens import words
 
 DensityReading = Literal["count", "share", "distinct"]
 READINGS: tuple[DensityReading, ...] = get_args(DensityReading)
 SIMILAR = 0.6  # cosine from which two words match, the paper's value
+MAX_WORDS = 1_000_000
 LEAST = 1e-4  # stands for a density of 0 where a logarithm is taken
 
 
@@ -37,7 +40,7 @@ class Frequency:
     matching: int
     occurrences: int
 
-    def density(self, reading: DensityReading = "distinct") -> float:
+    def density(self, reading: DensityReading = "count") -> float:
         """Return the Freq-Density; 0 for a text without words.
 
         `count`: occurrences of matching words by unique words. `share`: the
@@ -86,45 +89,54 @@ class WordMatcher:
 class LengthThreshold:
     """The density above which a text of a given length is unusual among clean ones.
 
-    exp(`level` + `slope` · log(words)), fitted to clean texts of many
-    lengths: a short text on the topic is dense by nature, and one constant
-    for all lengths would drop every short clean text.
+    exp(`level` + `slope` · log(words)), fitted to `pairs` clean texts of
+    `shortest` to `longest` words: a short text on the topic is dense by
+    nature, and one constant for all lengths would drop every short clean
+    text. `keep` is the promised share of clean texts that pass.
     """
 
     level: float
     slope: float
     pairs: int
+    keep: float = 0.95
+    shortest: int = 1
+    longest: int = MAX_WORDS
 
     def at(self, length: int) -> float:
         """Return the threshold for a text of that many words."""
         return math.exp(self.level + self.slope * math.log(max(length, 1)))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the fit as plain values."""
-        return {"level": self.level, "slope": self.slope, "pairs": self.pairs}
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> LengthThreshold:
-        """Rebuild a fit; KeyError, TypeError or ValueError where the value is not one."""
-        level, slope = float(value["level"]), float(value["slope"])
-        if not (math.isfinite(level) and math.isfinite(slope)):
-            raise ValueError("level and slope have to be finite")
-        return cls(level, slope, int(value["pairs"]))
+    def covers(self, length: int) -> bool:
+        """Return whether a text of that many words is within the lengths that were fitted."""
+        return self.shortest <= length <= self.longest
 
 
 def fit_threshold(densities: Sequence[float], lengths: Sequence[int], keep: float = 0.95) -> LengthThreshold:
     """Fit the threshold that keeps a share `keep` of clean texts, given their densities and word counts.
 
+    The level is the conformal quantile of the residuals (Vovk and others,
+    2005): a further clean text of the same kind passes with at least that
+    probability, however few there were to learn from.
+
     Raises:
-        TextDefenseError: fewer than 20 texts.
+        TextDefenseError: too few texts to promise that share, or fewer than 20.
     """
-    if len(densities) < 20:
+    if not 0 < keep < 1:
+        raise ConfigError("keep", got=keep, expected="between 0 and 1")
+    least = max(20, math.ceil(keep / (1 - keep)))
+    if len(densities) < least:
         raise TextDefenseError(
-            "too few clean texts to calibrate on", got=len(densities), expected="20 or more"
+            "too few clean texts to calibrate on", got=len(densities), expected=f"{least} or more"
         )
     y = np.log(np.maximum(np.asarray(densities, dtype=np.float64), LEAST))
     x = np.log(np.maximum(np.asarray(lengths, dtype=np.float64), 1.0))
     spread = float(np.var(x))
     slope = float(np.mean((x - x.mean()) * (y - y.mean())) / spread) if spread > 1e-9 else 0.0
-    level = float(np.quantile(y - slope * x, keep))
-    return LengthThreshold(level, slope, len(densities))
+    level = conformal_quantile(y - slope * x, keep)
+    return LengthThreshold(level, slope, len(densities), keep, min(lengths), max(lengths))
+
+
+def conformal_quantile(values: NDArray[np.float64], keep: float) -> float:
+    """Return the value that a further draw stays within with probability at least `keep`; inf for too few."""
+    rank = math.ceil((len(values) + 1) * keep - 1e-9)
+    return float(np.sort(values)[rank - 1]) if rank <= len(values) else math.inf

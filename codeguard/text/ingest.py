@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from codeguard.text.model import Document, Selection, TextDefense, TextDefenseError
+from codeguard.text.model import Document, Judgment, Selection, TextDefense, TextDefenseError
 
 BATCH_KEY = "codeguard_batch"
 LABEL_KEY = "label"
@@ -30,15 +31,25 @@ class Collection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """What became of a batch: `added` ids, everything rejected with its reason, and the batch's name."""
+    """What became of a batch: `added` ids, everything rejected with its reason, and the batch's name.
+
+    `skipped` are documents that occurred twice or are in the collection
+    already, the same in text and label: they are not judged again.
+    """
 
     batch: str
     added: tuple[str, ...]
     selection: Selection
+    skipped: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
-        return {"batch": self.batch, "added": list(self.added), **self.selection.to_json()}
+        return {
+            "batch": self.batch,
+            "added": list(self.added),
+            "skipped": list(self.skipped),
+            **self.selection.to_json(),
+        }
 
 
 def ingest(
@@ -52,32 +63,62 @@ def ingest(
     """Judge a batch and add what was kept, in one transaction for the whole batch.
 
     With `embedding` its vectors are stored; without, the collection embeds
-    by its own function. Where adding fails half-way, what was added is
-    removed again and the error is raised. A process that is killed between
-    two calls of one batch (more than `add_limit` documents) leaves a part;
-    `remove_batch` takes it out by the name that every record carries.
+    by its own function. A text that the collection holds under another label
+    is rejected, and so is one to which the batch itself gives two labels,
+    unless only one of them is kept. Where adding fails half-way, what was
+    added is removed again and the error is raised. A process that is killed
+    between two calls of one batch (more than `add_limit` documents) leaves a
+    part; `remove_batch` takes it out by the name that every record carries.
 
     Raises:
-        TextDefenseError: an id occurs twice in the batch or is in the collection already, or
-            adding failed (its cause is chained).
+        TextDefenseError: two different texts have one id, in the batch or with one in the
+            collection, or adding failed (its cause is chained).
     """
-    ids = [document.id for document in documents]
-    repeated = sorted({name for name in ids if ids.count(name) > 1}) if len(set(ids)) < len(ids) else []
-    if repeated:
-        raise TextDefenseError("an id occurs twice in the batch", got=repr(repeated[0]))
-    existing = _existing(collection, ids, add_limit)
-    if existing:
+    distinct: dict[tuple[str, str], Document] = {}
+    texts: dict[str, str] = {}
+    for document in documents:
+        if texts.setdefault(document.id, document.text) != document.text:
+            raise TextDefenseError("two different texts of the batch have one id", got=repr(document.id))
+        distinct.setdefault((document.id, document.label), document)
+    stored = _stored(collection, list(texts), add_limit)
+    other = sorted(name for name, (text, _) in stored.items() if text != texts[name])
+    if other:
         raise TextDefenseError(
-            f"{len(existing)} ids of the batch are in the collection already",
-            got=repr(sorted(existing)[0]),
+            f"{len(other)} ids of the batch are in the collection already, with another text",
+            got=repr(other[0]),
             hint="ingestion never overwrites: give new ids, or delete the old records first",
         )
-    selection = defense.select(documents)
+    occurrences = Counter((document.id, document.label) for document in documents)
+    there = {key for key in distinct if key[0] in stored and stored[key[0]][1] == key[1]}
+    skipped = [key[0] for key in distinct if key in there or occurrences[key] > 1]
+    selection = defense.select([item for key, item in distinct.items() if key[0] not in stored])
+    selection = _one_label_each(selection)
+    known = [
+        Judgment(item, False, "other_label", f"the collection has it with the label {stored[key[0]][1]!r}")
+        for key, item in distinct.items()
+        if key[0] in stored and key not in there
+    ]
+    selection = replace(selection, judgments=(*selection.judgments, *known))
     batch = uuid.uuid4().hex
     kept = selection.kept
     if kept:
         _add_all(collection, kept, batch, embedding, add_limit)
-    return IngestReport(batch, tuple(document.id for document in kept), selection)
+    return IngestReport(batch, tuple(document.id for document in kept), selection, tuple(skipped))
+
+
+def _one_label_each(selection: Selection) -> Selection:
+    """Reject a text of which more than one label was kept: one of them has to be wrong."""
+    labels = Counter(document.id for document in selection.kept)
+    reason = "the batch gives this text two labels, and both could be right"
+    return replace(
+        selection,
+        judgments=tuple(
+            Judgment(item.document, False, "two_labels", reason, item.scores)
+            if item.kept and labels[item.document.id] > 1
+            else item
+            for item in selection.judgments
+        ),
+    )
 
 
 def remove_batch(collection: Collection, batch: str) -> int:
@@ -102,11 +143,14 @@ def stored_documents(collection: Collection, *, label_key: str = LABEL_KEY) -> t
     )
 
 
-def _existing(collection: Collection, ids: Sequence[str], size: int) -> list[str]:
-    found: list[str] = []
+def _stored(collection: Collection, ids: Sequence[str], size: int) -> dict[str, tuple[str, str]]:
+    """Return text and label of those ids that the collection holds."""
+    held: dict[str, tuple[str, str]] = {}
     for start in range(0, len(ids), size):
-        found += collection.get(ids=list(ids[start : start + size]), include=[])["ids"]
-    return found
+        found = collection.get(ids=list(ids[start : start + size]), include=["documents", "metadatas"])
+        for name, text, metadata in zip(found["ids"], found["documents"], found["metadatas"], strict=True):
+            held[name] = (text or "", str((metadata or {}).get(LABEL_KEY, "")))
+    return held
 
 
 def _add_all(

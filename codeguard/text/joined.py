@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codeguard.embedding import Embedding, LexicalEmbedding, open_embedding
-from codeguard.embedding.base import Vectors, unit_rows
+from codeguard.index.embedding import Embedding, LexicalEmbedding, open_embedding
+from codeguard.index.embedding.base import Vectors, unit_rows
 
 
 class JoinedEmbedding:

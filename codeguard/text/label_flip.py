@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -22,47 +22,60 @@ from codeguard.errors import ConfigError
 from codeguard.text.label_judge import LabelJudge
 from codeguard.text.labels import Floats, LabelledBase, centroids
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
+from codeguard.text.reading import Reading, failures
 
 Detector = Literal["centroid", "whitened", "knn-majority", "knn-weighted", "knn-threshold"]
+Choice = Literal["auto", "centroid", "whitened", "knn-majority", "knn-weighted", "knn-threshold"]
 Level = Literal["batch", "entry", "mixed", "auto"]
 DETECTORS: tuple[Detector, ...] = get_args(Detector)
+CHOICES: tuple[Choice, ...] = get_args(Choice)
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 SMALL_BATCH = 10  # below this, a share of flagged entries says little of the batch
 UNDECIDED = 0.5  # of the best label's score: less between it and the second is undecided
-CALIBRATION_SAMPLE = 2_000  # documents of the base that the usual share of alarms is measured on
+CALIBRATION_SAMPLE = 2_000  # documents of the base that the detectors are measured on
+FOLDS = 5
+FEWEST_MEASURED = 40  # documents of the base below which a share of 5 % cannot be measured
+FEWEST_OF_LABEL = 40  # documents of a label from which it gets a margin of its own
 
 
 @dataclass(frozen=True, slots=True)
 class LabelFlipConfig:
     """How entries are judged.
 
+    `auto` cross-validates the knowledge base, takes the detector that would
+    find most flips while it rejects at most `most_rejected` of right
+    entries, and refuses to judge where that finds fewer than `least_found`.
+
     `centroid` compares cosines to the labels' centroids as they are,
     `whitened` after the base's own spread is evened out. The `knn` detectors
     ask the `neighbours` nearest documents: one vote each, a vote by cosine
     to the power `power`, or (threshold) the entry's own label has to have at
     least the share `agreement` of the weighted votes. `large_part` is the
-    share of flagged entries from which `auto` judges the batch as a whole.
+    share of flagged entries from which the level `auto` rejects the batch as
+    a whole.
     `significance` is how improbable the number of flagged entries has to be,
     under the base's own rate of alarms, for `mixed` to look at entries.
     """
 
-    detector: Detector = "knn-weighted"
-    level: Level = "auto"
+    detector: Choice = "auto"
+    level: Level = "entry"
     neighbours: int = 11
     power: float = 8.0
     agreement: float = 0.6
     large_part: float = 0.5
     significance: float = 0.01
+    most_rejected: float = 0.04  # what is measured on new texts stays within 5 %
+    least_found: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.detector not in DETECTORS:
-            raise ConfigError("detector", got=repr(self.detector), expected=", ".join(DETECTORS))
+        if self.detector not in CHOICES:
+            raise ConfigError("detector", got=repr(self.detector), expected=", ".join(CHOICES))
         if self.level not in LEVELS:
             raise ConfigError("level", got=repr(self.level), expected=", ".join(LEVELS))
         if self.neighbours < 1:
             raise ConfigError("neighbours", got=self.neighbours, expected="1 or more")
-        for name in ("agreement", "large_part", "significance"):
+        for name in ("agreement", "large_part", "significance", "most_rejected", "least_found"):
             if not 0 < getattr(self, name) < 1:
                 raise ConfigError(name, got=getattr(self, name), expected="between 0 and 1")
 
@@ -83,6 +96,108 @@ class BatchTest:
         return self.nearest != self.label
 
 
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a detector does on the knowledge base itself, each document judged by the others.
+
+    `found` is the share of flipped labels that it would reject (TPR),
+    `rejected` the share of right ones (FPR). An entry is rejected where the
+    score of its label is below the best other one's by more than the label's
+    margin: 0 is the rule as it stands, a negative one is more lenient.
+    """
+
+    detector: Detector
+    found: float
+    rejected: float
+    margins: tuple[float, ...]
+    documents: int
+
+    @property
+    def note(self) -> str:
+        """The figures in one line."""
+        lenient = ", only where the other label fits clearly better" if min(self.margins) < 0 else ""
+        return (
+            f"{self.detector}{lenient}: expected to find {self.found:.0%} of flipped labels and to reject "
+            f"{self.rejected:.1%} of right ones (cross-validated on {self.documents} documents of the base)"
+        )
+
+
+def assess(base: LabelledBase, config: LabelFlipConfig, *, limited: bool = True) -> tuple[Expectation, ...]:
+    """Cross-validate every detector on the knowledge base, the most useful one first.
+
+    With `limited` each label's margin is lowered to where at most
+    `most_rejected` of its right documents are rejected (a conformal
+    quantile); otherwise all margins are 0, the rules as they stand.
+
+    Raises:
+        TextDefenseError: the base is too small to measure anything on.
+    """
+    if len(base) < FEWEST_MEASURED or len(base.names) < 2:
+        raise TextDefenseError(
+            "the knowledge base is too small to cross-validate a detector on",
+            got=f"{len(base)} documents, {len(base.names)} labels",
+            expected=f"{FEWEST_MEASURED} documents, 2 labels",
+            hint="add documents, or name a detector yourself",
+        )
+    order = np.random.default_rng(0).permutation(len(base))[:CALIBRATION_SAMPLE]
+    vectors, codes = base.vectors[order], base.codes[order]
+    fold = np.arange(len(order)) % FOLDS
+    held: dict[Detector, Floats] = {}
+    for detector in DETECTORS:
+        scores = np.zeros((len(order), len(base.names)))
+        for part in range(FOLDS):
+            outside = fold != part
+            rest = LabelledBase(
+                vectors[outside], [base.names[code] for code in codes[outside]], base.embedding
+            )
+            known = [base.names.index(name) for name in rest.names]
+            found = LabelFlipDefense(rest, replace(config, detector=detector)).scores(vectors[~outside])
+            scores[np.ix_(~outside, known)] = found
+        held[detector] = scores
+    results = [_expectation(detector, scores, codes, config, limited) for detector, scores in held.items()]
+    # Ties go to the detector that is named first, the one the method describes.
+    return tuple(sorted(results, key=lambda item: item.rejected - item.found))
+
+
+def _expectation(
+    detector: Detector, scores: Floats, codes: NDArray[np.intp], config: LabelFlipConfig, limited: bool
+) -> Expectation:
+    labels = scores.shape[1]
+    margin = np.stack(
+        [
+            _margins(detector, scores, np.full(len(codes), code, dtype=np.intp), config)
+            for code in range(labels)
+        ],
+        axis=1,
+    )
+    own = margin[np.arange(len(codes)), codes]
+    limits = np.zeros(labels)
+    if limited:
+        for code in range(labels):
+            chosen = own[codes == code]
+            sample = chosen if len(chosen) >= FEWEST_OF_LABEL else own
+            # At most this many of the right ones may lie below: rank k of n + 1, from below.
+            rank = math.floor(config.most_rejected * (len(sample) + 1))
+            limits[code] = min(0.0, float(np.sort(sample)[rank - 1]) if rank else -np.inf)
+    below = margin < limits[None, :]
+    right = np.zeros_like(below)
+    right[np.arange(len(codes)), codes] = True
+    return Expectation(
+        detector, float(below[~right].mean()), float(below[right].mean()), tuple(limits.tolist()), len(codes)
+    )
+
+
+def _margins(detector: Detector, scores: Floats, codes: NDArray[np.intp], config: LabelFlipConfig) -> Floats:
+    """Return by how much the claimed label fits better than the best other one; negative where it does not."""
+    rows = np.arange(len(codes))
+    own = scores[rows, codes]
+    if detector == "knn-threshold":
+        return np.asarray(own - config.agreement)
+    others = scores.copy()
+    others[rows, codes] = -np.inf
+    return np.asarray(own - others.max(axis=1))
+
+
 @dataclass(slots=True)
 class LabelFlipDefense:
     """Judges batches of labelled documents against a base that is taken to be right.
@@ -96,6 +211,7 @@ class LabelFlipDefense:
     config: LabelFlipConfig = LabelFlipConfig()
     judge: LabelJudge | None = None
     _usual: float | None = field(default=None, init=False, repr=False)
+    _expected: Expectation | None = field(default=None, init=False, repr=False)
 
     def select(self, documents: Sequence[Document], query: str = "") -> Selection:
         """Judge a batch; the query is not used.
@@ -121,12 +237,22 @@ class LabelFlipDefense:
                 "one_label",
                 f"the knowledge base knows only the label {only!r}: nothing to compare",
             )
+        if self.config.detector == "auto":
+            expected = self.expectation()
+            if expected.found < self.config.least_found:
+                reason = (
+                    f"the knowledge base cannot tell its own labels apart: with at most "
+                    f"{self.config.most_rejected:.0%} of right labels rejected, the best detector "
+                    f"({expected.detector}) would find {expected.found:.0%} of flipped ones"
+                )
+                return reject_all(documents, "cannot_tell", reason, error=reason)
         known = [position for position, item in enumerate(documents) if item.label in self.base.names]
         judged = [documents[position] for position in known]
         notes: list[str] = []
+        failed: tuple[str, ...] = ()
         found: dict[int, Judgment] = {}
         if judged:
-            judgments, notes = self._judge(judged)
+            judgments, notes, failed = self._judge(judged)
             found = dict(zip(known, judgments, strict=True))
         unseen = len(documents) - len(known)
         if unseen:
@@ -134,9 +260,10 @@ class LabelFlipDefense:
         return Selection(
             tuple(found.get(index) or _unseen(document) for index, document in enumerate(documents)),
             tuple(notes),
+            failures=failed,
         )
 
-    def _judge(self, documents: Sequence[Document]) -> tuple[list[Judgment], list[str]]:
+    def _judge(self, documents: Sequence[Document]) -> tuple[list[Judgment], list[str], tuple[str, ...]]:
         vectors = self.base.embedding.embed([document.text for document in documents])
         if vectors.shape != (len(documents), self.base.vectors.shape[1]) or not np.isfinite(vectors).all():
             raise TextDefenseError(
@@ -150,9 +277,13 @@ class LabelFlipDefense:
         asked = self._second_opinion(documents, scores, codes, flagged)
         tests = self.batch_tests(vectors, codes, scores)
         level, note = self._choose(flagged, tests)
-        notes = [note]
+        notes = [self.expectation().note] if self.config.detector == "auto" else []
+        notes.append(note)
         if asked:
-            notes.append(f"a second opinion was asked for {asked} entries that fit two labels about as well")
+            notes.append(
+                f"a second opinion was asked for {len(asked)} entries that fit two labels about as well"
+            )
+        failed = failures(asked)
         if len(documents) == 1:
             notes.append("a batch of one: batch level and entry level ask the same question")
         whole = level == "batch" and (
@@ -160,11 +291,11 @@ class LabelFlipDefense:
         )
         if whole:
             reason = _batch_reason(tests, float(flagged.mean()))
-            return [Judgment(document, False, "batch", reason) for document in documents], notes
+            return [Judgment(document, False, "batch", reason) for document in documents], notes, failed
         if level in ("batch", "clean"):
             kept = "the batch as a whole agrees with the knowledge base"
-            return [Judgment(document, True, "batch_ok", kept) for document in documents], notes
-        return self._entries(documents, codes, scores, flagged), notes
+            return [Judgment(document, True, "batch_ok", kept) for document in documents], notes, failed
+        return self._entries(documents, codes, scores, flagged), notes, failed
 
     def _choose(self, flagged: NDArray[np.bool_], tests: Sequence[BatchTest]) -> tuple[str, str]:
         """Return the level to judge at ("clean": keep all) and the reason."""
@@ -196,41 +327,58 @@ class LabelFlipDefense:
         scores: Floats,
         codes: NDArray[np.intp],
         flagged: NDArray[np.bool_],
-    ) -> int:
-        """Ask the judge about undecided entries, correct `flagged` in place, return how many were asked."""
+    ) -> Sequence[Reading]:
+        """Ask the judge about undecided entries, correct `flagged` in place, return what it said."""
         if self.judge is None:
-            return 0
+            return ()
         best = np.sort(scores, axis=1)
         undecided = np.flatnonzero(best[:, -1] - best[:, -2] < UNDECIDED * np.abs(best[:, -1])).tolist()
         named = self.judge.name_labels([documents[index].text for index in undecided], self.base.names)
-        for index, name in zip(undecided, named, strict=True):
-            flagged[index] = name != documents[index].label
-        return len(undecided)
+        for index, reading in zip(undecided, named, strict=True):
+            flagged[index] = reading.text != documents[index].label
+        return named
+
+    def expectation(self) -> Expectation:
+        """Return what the detector in use is expected to find and to reject wrongly, measured once.
+
+        Raises:
+            TextDefenseError: the base is too small to measure anything on.
+        """
+        if self._expected is None:
+            automatic = self.config.detector == "auto"
+            found = assess(self.base, self.config, limited=automatic)
+            own = [item for item in found if item.detector == self.config.detector]
+            self._expected = found[0] if automatic else own[0]
+        return self._expected
+
+    @property
+    def detector(self) -> Detector:
+        """The detector in use: the one configured, or the one that was chosen."""
+        return self.expectation().detector if self.config.detector == "auto" else self.config.detector
 
     def scores(self, vectors: NDArray[np.float32]) -> Floats:
         """Return how well each label fits each vector; shape (n, labels), larger fits better."""
-        config = self.config
-        if config.detector in ("centroid", "whitened"):
-            return self.base.centroid_similarity(vectors, whitened=config.detector == "whitened")
-        power = 0.0 if config.detector == "knn-majority" else config.power
+        config, detector = self.config, self.detector
+        if detector in ("centroid", "whitened"):
+            return self.base.centroid_similarity(vectors, whitened=detector == "whitened")
+        power = 0.0 if detector == "knn-majority" else config.power
         return self.base.neighbour_shares(vectors, config.neighbours, power=power)
 
     def flagged(self, scores: Floats, codes: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return which entries fit another label better than the claimed one (`codes`)."""
-        own = scores[np.arange(len(codes)), codes]
-        if self.config.detector == "knn-threshold":
-            result: NDArray[np.bool_] = own < self.config.agreement
-            return result
-        return np.asarray(scores.max(axis=1) > own, dtype=np.bool_)
+        limits = np.zeros(len(self.base.names))
+        if self.config.detector == "auto":
+            limits = np.array(self.expectation().margins)
+        return np.asarray(_margins(self.detector, scores, codes, self.config) < limits[codes], dtype=np.bool_)
 
     def batch_tests(
         self, vectors: NDArray[np.float32], codes: NDArray[np.intp], scores: Floats
     ) -> tuple[BatchTest, ...]:
         """Compare each label's entries, taken together, with the knowledge base."""
         count = len(self.base.names)
-        if self.config.detector in ("centroid", "whitened"):
+        if self.detector in ("centroid", "whitened"):
             together = centroids(vectors.astype(np.float64), codes, count)
-            fits = self.base.centroid_similarity(together, whitened=self.config.detector == "whitened")
+            fits = self.base.centroid_similarity(together, whitened=self.detector == "whitened")
         else:
             fits = centroids(scores, codes, count)
         return tuple(
@@ -252,8 +400,8 @@ class LabelFlipDefense:
         """
         if self._usual is None:
             vectors, codes = self.base.vectors, self.base.codes
-            if self.config.detector.startswith("knn"):
-                power = 0.0 if self.config.detector == "knn-majority" else self.config.power
+            if self.detector.startswith("knn"):
+                power = 0.0 if self.detector == "knn-majority" else self.config.power
                 step = max(1, len(codes) // CALIBRATION_SAMPLE)
                 sample = LabelledBase(
                     vectors[::step], [self.base.names[code] for code in codes[::step]], self.base.embedding
@@ -290,7 +438,7 @@ class LabelFlipDefense:
         ):
             reason = (
                 f"the text {'does not fit' if bad else 'fits'} its label {document.label!r} ({fit:.3f}, "
-                f"{self.base.names[name]!r} {best:.3f}, {self.config.detector})"
+                f"{self.base.names[name]!r} {best:.3f}, {self.detector})"
             )
             rule = "flipped" if bad else "label_ok"
             judgments.append(Judgment(document, not bad, rule, reason, {"own": fit, "other": best}))

@@ -7,14 +7,15 @@ from typing import Protocol, runtime_checkable
 
 from codeguard.text.llm import LLMClient, LLMError
 from codeguard.text.llm_reader import RULES, unused_mark
+from codeguard.text.reading import Reading
 
 
 @runtime_checkable
 class LabelJudge(Protocol):
     """Names the label of a text."""
 
-    def name_labels(self, texts: Sequence[str], names: Sequence[str]) -> list[str]:
-        """Return one of `names` for each text, in order; empty where there is no usable answer."""
+    def name_labels(self, texts: Sequence[str], names: Sequence[str]) -> list[Reading]:
+        """Return a reading with one of `names` for each text, in order; empty where there is no usable answer."""
         ...
 
 
@@ -25,8 +26,8 @@ class LLMLabelJudge:
         """Take the client."""
         self._client = client
 
-    def name_labels(self, texts: Sequence[str], names: Sequence[str]) -> list[str]:
-        """Return the label that the model names; empty for a failed call or an answer that is no label."""
+    def name_labels(self, texts: Sequence[str], names: Sequence[str]) -> list[Reading]:
+        """Return the label that the model names; an error for a failed call or an answer that is no label."""
         prompts = []
         for text in texts:
             mark = unused_mark([text])
@@ -41,7 +42,11 @@ class LLMLabelJudge:
                 ]
             )
         known = {name.lower(): name for name in names}
-        return [
-            "" if isinstance(answer, LLMError) else known.get(answer.text.strip(" .'\"\n").lower(), "")
-            for answer in self._client.complete_all(prompts)
-        ]
+        readings = []
+        for answer in self._client.complete_all(prompts):
+            if isinstance(answer, LLMError):
+                readings.append(Reading("", error=str(answer), failed=True))
+                continue
+            name = known.get(answer.text.strip(" .'\"\n").lower(), "")
+            readings.append(Reading(name, error="" if name else "the model named no label of the base"))
+        return readings

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.embedding import Embedding
+from codeguard.index.embedding import Embedding
 from codeguard.text.model import Document, TextDefenseError
 
 Floats = NDArray[np.float64]

@@ -9,11 +9,13 @@ place.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import ipaddress
 import json
 import math
 import random
+import re
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
@@ -29,6 +31,8 @@ from codeguard.text.llmcache import AnswerCache, cache_key
 Message = Mapping[str, str]
 
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+MESSAGE_CHARACTERS = 300  # of a server's own error message that are shown
+NEGOTIABLE = ("max_tokens", "temperature", "logprobs")  # newer models refuse some of these
 LONGEST_PAUSE = 20.0  # seconds, whatever a Retry-After asks for
 
 
@@ -40,9 +44,11 @@ class LLMError(CodeguardError):
 class LLMConfig:
     """Where the model is and how it may be used.
 
-    `timeout_s` is for one whole attempt, from connecting to the last byte.
-    `attempts` counts the first one too; between them is a pause that starts
+    `timeout_s` is for one whole call with all its attempts, from connecting
+    to the last byte. `attempts` counts the first one too; between them is a pause that starts
     at `pause_s` and doubles. `per_minute` bounds requests, 0 means no bound.
+    `most_tokens` is a budget for all calls together, 0 means none: once it
+    is used up, further calls fail and nothing more is sent.
     `cache_dir` None means no cache. `answer_bytes` is the largest body read.
     """
 
@@ -56,6 +62,7 @@ class LLMConfig:
     concurrency: int = 4
     max_tokens: int = 256
     temperature: float = 0.0
+    most_tokens: int = 0
     cache_dir: Path | None = None
     answer_bytes: int = 1 << 20
 
@@ -66,8 +73,8 @@ class LLMConfig:
         for name in ("timeout_s", "attempts", "concurrency", "max_tokens", "answer_bytes"):
             if not getattr(self, name) > 0:
                 raise ConfigError(name, got=getattr(self, name), expected="more than 0")
-        if self.pause_s < 0 or self.per_minute < 0:
-            raise ConfigError("pause_s and per_minute", expected="0 or more")
+        if self.pause_s < 0 or self.per_minute < 0 or self.most_tokens < 0:
+            raise ConfigError("pause_s, per_minute and most_tokens", expected="0 or more")
 
     def __repr__(self) -> str:
         return f"LLMConfig(base_url={self.base_url!r}, model={self.model!r})"  # never the key
@@ -124,6 +131,7 @@ class LLMClient:
         self._usage = Usage()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._client: Any = None
+        self._refused: set[str] = set()  # parameters of a request that this server does not take
         self._free_at = 0.0  # monotonic seconds: when the rate limit allows the next request
 
     @property
@@ -202,6 +210,11 @@ class LLMClient:
         if stored is not None:
             self._count(cached=1)
             return stored
+        used = self._usage.prompt_tokens + self._usage.completion_tokens
+        if config.most_tokens and used >= config.most_tokens:
+            raise LLMError(
+                "the budget of tokens is used up", got=used, expected=f"at most {config.most_tokens}"
+            )
         body = await self._attempts(client, request)
         answer = parse_answer(body, request["messages"])
         self._count(prompt_tokens=answer.prompt_tokens, completion_tokens=answer.completion_tokens)
@@ -211,20 +224,27 @@ class LLMClient:
 
     async def _attempts(self, client: Any, request: Mapping[str, Any]) -> bytes:
         config, openai = self.config, self._openai
-        for attempt in range(1, config.attempts + 1):
+        deadline = asyncio.get_running_loop().time() + config.timeout_s
+        attempt = 0
+        while True:
+            attempt += 1
             await self._wait_for_rate()
             self._count(calls=1)
             asked_pause = 0.0
             try:
-                async with asyncio.timeout(config.timeout_s):
-                    response = await client.chat.completions.with_raw_response.create(**request)
+                async with asyncio.timeout_at(deadline):
+                    response = await client.chat.completions.with_raw_response.create(**self._agreed(request))
                     return bytes(response.http_response.content)
             except openai.APIStatusError as error:
-                what = f"the model's server answered with status {error.status_code}"
+                said = server_message(error.response.content)
+                what = f"the model's server answered with status {error.status_code}{said}"
+                if error.status_code in (400, 422) and self._give_way(said, request):
+                    attempt -= 1  # refusing a parameter is no failure of the call
+                    continue
                 retry = error.status_code in RETRIED
                 asked_pause = _retry_after(error.response.headers)
             except (openai.APITimeoutError, TimeoutError):
-                what, retry = f"no answer within {config.timeout_s:g} s", True
+                what, retry = f"no answer within {config.timeout_s:g} s", False
             except openai.APIConnectionError as error:
                 refused = _refusal(error)
                 what = f"the model's server cannot be talked to ({refused or error.__cause__ or error})"
@@ -233,12 +253,30 @@ class LLMClient:
                 what, retry = str(error), False
             except openai.OpenAIError as error:
                 what, retry = f"the call failed ({type(error).__name__}: {error})"[:300], False
-            if not retry or attempt == config.attempts:
+            pause = config.pause_s * 2 ** (attempt - 1) * random.uniform(0.75, 1.25)
+            pause = min(max(pause, asked_pause), LONGEST_PAUSE)
+            late = asyncio.get_running_loop().time() + pause >= deadline
+            if not retry or attempt >= config.attempts or late:
                 raise LLMError(what, hint=f"asked {config.base_url} {attempt} times")
             self._count(retries=1)
-            pause = config.pause_s * 2 ** (attempt - 1) * random.uniform(0.75, 1.25)
-            await asyncio.sleep(min(max(pause, asked_pause), LONGEST_PAUSE))
-        raise AssertionError("unreachable")
+            await asyncio.sleep(pause)
+
+    def _agreed(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a request without the parameters that the server has refused, or with their other name."""
+        refused = self._refused
+        return {
+            "max_completion_tokens" if name == "max_tokens" and name in refused else name: value
+            for name, value in request.items()
+            if name not in refused or name == "max_tokens"
+        }
+
+    def _give_way(self, said: str, request: Mapping[str, Any]) -> bool:
+        """Note which parameter a refusal names, once each; return whether asking again makes sense."""
+        named = [
+            name for name in NEGOTIABLE if name in said and name in request and name not in self._refused
+        ]
+        self._refused.update(named[:1])
+        return bool(named)
 
     async def _wait_for_rate(self) -> None:
         if not self.config.per_minute:
@@ -272,6 +310,10 @@ class LLMClient:
             self._usage = Usage(**{name: value + more.get(name, 0) for name, value in old.items()})
 
 
+# What a reasoning model thinks aloud before its answer; one that is not closed was cut off, and all there is.
+_REASONING = re.compile(r"\A(?:<(think|thinking|reasoning)>.*?(?:</\1>\s*|\Z))+", re.DOTALL | re.IGNORECASE)
+
+
 class AnswerRefusedError(Exception):
     """The body of an answer is larger than allowed, or compressed."""
 
@@ -286,20 +328,44 @@ def parse_answer(body: bytes, messages: Sequence[Message] = ()) -> Completion:
         choice = value["choices"][0]
         text = choice["message"]["content"]
     except (KeyError, IndexError, TypeError):
-        raise LLMError("the model's answer has no choices[0].message.content") from None
+        message = server_message(body)
+        raise LLMError(f"the model's answer has no choices[0].message.content{message}") from None
     if not isinstance(text, str) or not text.strip():
         raise LLMError("the model's answer has no text", got=type(text).__name__)
     # A lone surrogate is legal in JSON and in no encoding that comes after us.
     text = text.encode("utf-8", "replace").decode("utf-8").strip()
+    answer = _REASONING.sub("", text).strip()
+    if not answer:
+        raise LLMError("the model's answer has no text after its reasoning")
     usage = value.get("usage") if isinstance(value, dict) else None
     usage = usage if isinstance(usage, dict) else {}
     words = sum(len(message.get("content", "").split()) for message in messages)
     return Completion(
-        text,
+        answer,
         prompt_tokens=_tokens(usage.get("prompt_tokens"), words),
         completion_tokens=_tokens(usage.get("completion_tokens"), len(text.split())),
-        logprobs=_logprobs(choice),
+        logprobs=_logprobs(choice) if answer == text else (),  # else they are the reasoning's too
     )
+
+
+def server_message(body: bytes) -> str:
+    """Return what the body of an error says, after a colon and on one line; empty where it says nothing.
+
+    Servers write {"error": {"message": …}}, {"error": …}, {"detail": …} or
+    plain text. The words are the server's own: escape them where they are shown.
+    """
+    said = body[: 4 * MESSAGE_CHARACTERS].decode("utf-8", "replace")
+    with contextlib.suppress(ValueError, RecursionError):
+        value = json.loads(body)
+        if isinstance(value, dict):
+            value = value.get("error") or value.get("detail") or value.get("message") or ""
+        if isinstance(value, dict):
+            value = value.get("message") or value
+        said = value if isinstance(value, str) else json.dumps(value) if value else ""
+    line = " ".join(said.encode("utf-8", "replace").decode("utf-8").split())
+    if len(line) > MESSAGE_CHARACTERS:
+        line = f"{line[:MESSAGE_CHARACTERS]}…"
+    return f": {line}" if line else ""
 
 
 def _tokens(value: Any, otherwise: int) -> int:

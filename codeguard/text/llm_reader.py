@@ -75,7 +75,7 @@ def unused_mark(texts: Sequence[str]) -> str:
 
 def _reading(answer: Completion | LLMError) -> Reading:
     if isinstance(answer, LLMError):
-        return Reading("", error=str(answer))
+        return Reading("", error=str(answer), failed=True)
     text = answer.text[:SUMMARY_CHARACTERS]
     if not answer.logprobs:
         return Reading(text)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -13,21 +14,24 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.embedding import Embedding
+from codeguard.analysis.perplexity import NgramModel
 from codeguard.errors import MissingExtraError
-from codeguard.perplexity import NgramModel
+from codeguard.index.embedding import Embedding
 from codeguard.text.features import FEATURES, Background, FeatureExtractor
-from codeguard.text.filterrag import finish
+from codeguard.text.filterrag import CleanPair, finish, imitations
 from codeguard.text.forest import Floats, Forest, train_forest
-from codeguard.text.frequency import WordMatcher
+from codeguard.text.frequency import WordMatcher, conformal_quantile
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
-from codeguard.text.reading import Reader
+from codeguard.text.reading import Reader, failures
 
 Kind = Literal["forest", "xgboost"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-SCHEMA = "codeguard.text.filter/1"
+SCHEMA = "codeguard.text.filter/2"
 FOLDS = 5
 FOLD_TREES = 60  # enough to place the threshold
+FEWEST_CLEAN = 20
+LIMITED = ("echo", "unknown_words")  # signals that clean texts alone can bound
+UNLIKE = 0.5  # of imitated poison that a recalibrated classifier has to catch by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,11 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class TrainedFilter:
-    """A classifier with what it needs: the features it looks at, its threshold, the background of its domain."""
+    """A classifier with what it needs: the features it looks at, its threshold, the background of its domain.
+
+    A text that goes beyond one of `limits` is rejected whatever the
+    classifier says: recalibration learns from clean texts how far they go.
+    """
 
     kind: Kind
     features: tuple[str, ...]
@@ -49,13 +57,16 @@ class TrainedFilter:
     background: Background
     forest: Forest | None = None
     booster: bytes = b""
+    limits: Mapping[str, float] = field(default_factory=dict)
 
     def predict(self, rows: Floats) -> Floats:
         """Return how likely each row of `FEATURES` is poison, 0 to 1."""
         chosen = rows[:, [FEATURES.index(name) for name in self.features]]
-        if self.forest is not None:
-            return self.forest.predict(chosen)
-        return _boosted(self.booster, chosen)
+        likely = self.forest.predict(chosen) if self.forest is not None else _boosted(self.booster, chosen)
+        beyond = np.zeros(len(rows), dtype=np.bool_)
+        for name, limit in self.limits.items():
+            beyond |= rows[:, FEATURES.index(name)] > limit
+        return np.where(beyond, 1.0, likely)
 
     def save(self, path: Path) -> None:
         """Write the model as a numpy archive of plain arrays; no pickle."""
@@ -64,6 +75,7 @@ class TrainedFilter:
             "kind": self.kind,
             "features": list(self.features),
             "threshold": self.threshold,
+            "limits": dict(self.limits),
             "order": self.background.characters.order,
             "words": dict(self.background.counts),
         }
@@ -109,7 +121,109 @@ def _rebuilt(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Tra
         Background(model, counts, sum(counts.values())),
         Forest.of_arrays(arrays, len(features)) if kind == "forest" else None,
         arrays["booster"].tobytes(),
+        {name: float(meta["limits"][name]) for name in LIMITED if name in meta["limits"]},
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Recalibration:
+    """A filter fitted to another corpus by its clean texts alone, and what was found on the way.
+
+    `kept_before` is the share of those clean texts that the filter as
+    trained would have kept, `caught` the share of imitated poison that the
+    recalibrated one catches.
+    """
+
+    model: TrainedFilter
+    pairs: int
+    kept_before: float
+    caught: float
+    keep: float
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was learned, and a warning where the corpus is too unlike the training."""
+        found = (
+            f"recalibrated on {self.pairs} clean passages: at least {self.keep:.0%} of further ones like them pass "
+            f"(as trained {self.kept_before:.0%} would have), the classifier catches {self.caught:.0%} of "
+            "imitated poison",
+        )
+        if self.caught >= UNLIKE:
+            return found
+        return (
+            *found,
+            "warning: this corpus is too unlike the one the filter was trained on; train one with labelled "
+            "examples of its own",
+        )
+
+
+def recalibrate(
+    model: TrainedFilter,
+    pairs: Sequence[CleanPair],
+    embedding: Embedding,
+    reader: Reader,
+    *,
+    matcher: WordMatcher | None = None,
+    keep: float = 0.95,
+) -> Recalibration:
+    """Fit a trained filter to another corpus, from clean passages of that corpus alone.
+
+    The threshold becomes the conformal quantile of their scores; the
+    classifier stays as it is. Beside it stand limits on `LIMITED`, no less
+    than the farthest of the clean passages: how much of the question a text
+    repeats in a row, and the share of its words that clean texts do not
+    know. Question-prefixed and misspelt attacks stand out by these in every
+    corpus, whatever else of them does not transfer.
+
+    Raises:
+        TextDefenseError: there are too few passages for the promise.
+    """
+    least = max(FEWEST_CLEAN, math.ceil(keep / (1 - keep)))
+    examples = [Example(pair.query, pair.text, False) for pair in dict.fromkeys(pairs)]
+    if len(examples) < least:
+        raise TextDefenseError("too few clean passages", got=len(examples), expected=f"{least} or more")
+    extractor = FeatureExtractor(embedding, reader, matcher or WordMatcher(), model.background)
+    rows = _known(example_rows(extractor, examples))
+    limits = {name: float(rows[:, FEATURES.index(name)].max()) for name in LIMITED}
+    fitted = replace(model, limits=limits)
+    fitted = replace(fitted, threshold=conformal_quantile(fitted.predict(rows), keep))
+    poison = [Example(pair.query, pair.text, True) for pair in imitations(pairs, reader)]
+    imitated = _known(example_rows(extractor, poison))
+    kept_before = float((model.predict(rows) <= model.threshold).mean())
+    # Without the limits, which catch these imitations by what they are made of.
+    caught = float((replace(fitted, limits={}).predict(imitated) > fitted.threshold).mean())
+    return Recalibration(fitted, len(rows), kept_before, caught, keep)
+
+
+def _known(rows: Floats) -> Floats:
+    found: Floats = rows[~np.isnan(rows).any(axis=1)]
+    if not len(found):
+        raise TextDefenseError("the reader gave no answer to any of the passages")
+    return found
+
+
+def _folds(examples: Sequence[Example]) -> NDArray[np.intp]:
+    """Return the part of each example, the same for all of one question."""
+    questions = list(dict.fromkeys(example.query for example in examples))
+    group = {question: number % FOLDS for number, question in enumerate(questions)}
+    return np.array([group[example.query] for example in examples], dtype=np.intp)
+
+
+def _cross_fitted(
+    examples: Sequence[Example], embedding: Embedding, reader: Reader, matcher: WordMatcher
+) -> Floats:
+    """Return the feature rows, each against a background that its text and its question had no part in."""
+    fold = _folds(examples)
+    rows = np.zeros((len(examples), len(FEATURES)))
+    for part in range(FOLDS):
+        inside = [examples[index] for index in np.flatnonzero(fold == part).tolist()]
+        # The same clean passage may answer several questions; its words must not vouch for it.
+        held = {example.text for example in inside}
+        clean = [item.text for item in examples if not item.poisoned and item.text not in held]
+        background = Background.train(list(dict.fromkeys(clean)))
+        extractor = FeatureExtractor(embedding, reader, matcher, background)
+        rows[fold == part] = example_rows(extractor, inside)
+    return rows
 
 
 def train_filter(
@@ -141,17 +255,8 @@ def train_filter(
             expected=f"10 of each, {FOLDS} questions",
         )
     matcher = matcher or WordMatcher()
-    group = {question: number % FOLDS for number, question in enumerate(questions)}
-    fold = np.array([group[example.query] for example in examples])
-    # The same clean passage may answer several questions; its words must not vouch for it.
-    rows = np.zeros((len(examples), len(FEATURES)))
-    for part in range(FOLDS):
-        inside = [examples[index] for index in np.flatnonzero(fold == part).tolist()]
-        held = {example.text for example in inside}
-        clean = [item.text for item in examples if not item.poisoned and item.text not in held]
-        background = Background.train(list(dict.fromkeys(clean)))
-        extractor = FeatureExtractor(embedding, reader, matcher, background)
-        rows[fold == part] = example_rows(extractor, inside)
+    fold = _folds(examples)
+    rows = _cross_fitted(examples, embedding, reader, matcher)
     known = ~np.isnan(rows).any(axis=1)
     columns = [FEATURES.index(name) for name in features]
     chosen = rows[:, columns]
@@ -168,13 +273,21 @@ def train_filter(
 
 
 def example_rows(extractor: FeatureExtractor, examples: Sequence[Example]) -> Floats:
-    """Return the feature rows of examples, question by question, in their order."""
+    """Return the feature rows of examples, question by question, in their order.
+
+    Raises:
+        TextDefenseError: a call of the language model failed; what it would have said is not left out.
+    """
     rows = np.zeros((len(examples), len(FEATURES)))
     by_question: dict[str, list[int]] = {}
     for index, example in enumerate(examples):
         by_question.setdefault(example.query, []).append(index)
     for question, places in by_question.items():
-        rows[places] = extractor.rows(question, [examples[index].text for index in places])
+        texts = [examples[index].text for index in places]
+        readings = extractor.read(question, texts)
+        for failure in failures(readings):
+            raise TextDefenseError(f"the examples cannot be read: {failure}")
+        rows[places] = extractor.rows(question, texts, readings)
     return rows
 
 
@@ -194,7 +307,9 @@ class MLFilterRAG:
         looked_at = documents[: self.top]
         extractor = FeatureExtractor(self.embedding, self.reader, self.matcher, self.model.background)
         try:
-            rows = extractor.rows(query, [document.text for document in looked_at])
+            texts = [document.text for document in looked_at]
+            readings = extractor.read(query, texts)
+            rows = extractor.rows(query, texts, readings)
             known = ~np.asarray(np.isnan(rows).any(axis=1))
             likely = np.ones(len(rows))
             if known.any():
@@ -206,7 +321,7 @@ class MLFilterRAG:
             _judged(document, chance, seen, self.model.threshold)
             for document, chance, seen in zip(looked_at, likely.tolist(), known.tolist(), strict=True)
         ]
-        return finish(judgments, documents, self.top, self.keep)
+        return finish(judgments, documents, self.top, self.keep, failures(readings))
 
 
 def _judged(document: Document, chance: float, seen: bool, threshold: float) -> Judgment:

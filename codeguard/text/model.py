@@ -67,12 +67,14 @@ class Selection:
     """Every document with its judgment, in the order given; `notes` concern the batch as a whole.
 
     `error` is not empty where the defense itself failed: everything is then
-    rejected, and this says why.
+    rejected, and this says why. `failures` are the messages of calls of a
+    language model that failed: the judgments are then of less than was asked.
     """
 
     judgments: tuple[Judgment, ...]
     notes: tuple[str, ...] = ()
     error: str = ""
+    failures: tuple[str, ...] = ()
 
     @property
     def kept(self) -> tuple[Document, ...]:
@@ -91,6 +93,7 @@ class Selection:
             "rejected": len(self.rejected),
             "notes": list(self.notes),
             "error": self.error,
+            "failures": list(self.failures),
             "judgments": [judgment.to_json() for judgment in self.judgments],
         }
 

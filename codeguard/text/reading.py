@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -15,12 +16,15 @@ class Reading:
     the answer's tokens under the reader, `perplexity` the exponential of
     their mean negative logarithm; None where the reader does not tell.
     `error` is not empty where there is no reading: then `text` is empty.
+    `failed` says that it was the call that failed and not the text that held
+    nothing.
     """
 
     text: str
     log_probability: float | None = None
     perplexity: float | None = None
     error: str = ""
+    failed: bool = False
 
 
 @runtime_checkable
@@ -38,3 +42,12 @@ class Reader(Protocol):
     def summarise_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
         """Say in two sentences what each text, alone, contributes to the query; the order is kept."""
         ...
+
+
+def failures(readings: Sequence[Reading]) -> tuple[str, ...]:
+    """Return one line for each different message of failed calls, with how many calls it concerns."""
+    counts = Counter(reading.error for reading in readings if reading.failed)
+    return tuple(
+        f"{count} of {len(readings)} calls of the language model failed: {message}"
+        for message, count in counts.items()
+    )

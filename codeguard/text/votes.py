@@ -1,20 +1,45 @@
-"""Who votes together, and for what: dependent documents, claims that exclude each other, two camps."""
+"""Who votes together, and for what: dependent documents, claims that exclude each other, two camps.
+
+Two claims are compared only where they fill the same slot: two numbers of
+one kind, two names, two words that are opposites, a word and its negation,
+or two words in the same surroundings. Paraphrase alone makes many pairs of
+words that few summaries share, so a pair counts only where a split as clean
+as the one found would hardly come about by chance among all the pairs that
+were compared.
+"""
 
 from __future__ import annotations
 
+import math
+import operator
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.text.model import Document
-from codeguard.text.tokens import content_words, words
+from codeguard.text.tokens import content_words, sentences, words
 
-PASSAGE = 6  # consecutive words that two authors do not share by chance
+PASSAGE = 9  # consecutive words; a list that answers the question is often six to eight of them
 COVERED = 0.85  # of the votes that two rival claims have to hold together
-SHARED = 0.34  # of the smaller claim's votes that may hold both: who argues names the other view
+SHARED = 0.2  # of the smaller claim's votes that may hold both: who argues names the other view
+CHANCE = 0.1  # largest probability, over all pairs compared, of a split as clean among unrelated words
+SAME_SLOT = 0.3  # cosine of the surroundings of two words from which they fill the same slot
+SURROUNDING = 3  # words on either side that are a word's surroundings
+CORE = 0.5  # of the votes from which a word belongs to what the summaries have in common
+APART = 0.2  # of the core: who says less of it speaks of something else, or contradicts
+JOINT = 0.75  # of a second camp that has to say one word for it to be a camp
+SLIP = 0.15  # share of summaries in which a negation is read wrongly
+HELD, FOREIGN = 0.75, 0.15  # of a camp that says a claim of its own; of the other camp that may mention it
+EVIDENCE = 11.0  # nats by which all claims of two camps together have to be less likely than chance
+PREFIX = 5  # letters from which two stems are one word: register, registration
+MOST_SPLIT = 12  # votes up to which every split is looked at; beyond, those that some word makes
 
 Floats = NDArray[np.float64]
 
@@ -69,69 +94,460 @@ def weights(groups: Sequence[int], trusted: Sequence[bool], trusted_weight: floa
 
 @dataclass(frozen=True, slots=True)
 class Rivalry:
-    """Two claims that exclude each other: the word of each, the documents of each, the smaller one's share."""
+    """Two claims that exclude each other: the word of each, the documents of each, the smaller one's share.
+
+    `chance` bounds the probability of such a split where nothing is rival.
+    """
 
     word: str
     rival: str
     first: frozenset[int]
     second: frozenset[int]
     share: float
+    chance: float = 0.0
+
+
+@dataclass(slots=True)
+class Claims:
+    """What the summaries say beyond the question's words: who says it, and in which surroundings."""
+
+    holders: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    near: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    shown: dict[str, str] = field(default_factory=dict)
+    lower: set[str] = field(default_factory=set)
+    upper: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, summaries: Sequence[str], query: str) -> Claims:
+        """Collect the claims of summaries."""
+        asked = {stem(word) for word in words(query)}
+        found = cls()
+        for index, summary in enumerate(summaries):
+            for sentence in sentences(summary):
+                for clause in _CLAUSE.split(sentence):
+                    found._add(index, clause, asked)
+        return found
+
+    def _add(self, index: int, clause: str, asked: set[str]) -> None:
+        tokens = [(match.group(), match.start()) for match in _TOKEN.finditer(clause)]
+        negated = _negated(words(clause))
+        said = [(stem(word.lower()), word) for word, _ in tokens if content_words(word)]
+        for place, (key, word) in enumerate(said):
+            plain = re.sub(r"['’]s$", "", word.lower())
+            around = [other for other, _ in said[max(0, place - SURROUNDING) : place + SURROUNDING + 1]]
+            if key in _NEGATIONS:
+                continue
+            for name in (f"{'-' if negated else '+'}{key}", key):
+                if key in asked and name == key:
+                    continue
+                self.holders[name].add(index)
+                self.shown.setdefault(name, f"not {plain}" if name[0] == "-" else plain)
+            self.near[key].update(other for other in around if other != key)
+            if place:
+                (self.upper if word[:1].isupper() else self.lower).add(key)
+
+    def names(self) -> set[str]:
+        """The words that are written with a capital inside sentences, and never without."""
+        return {key for key in self.upper - self.lower if not is_number(key)}
 
 
 def find_rivalry(
-    summaries: Sequence[str], query: str, vote: Floats, groups: Sequence[int], least_votes: int = 2
+    summaries: Sequence[str],
+    query: str,
+    vote: Floats,
+    groups: Sequence[int],
+    same: Callable[[str, str], bool] = operator.eq,
+    least_votes: int = 2,
 ) -> Rivalry | None:
-    """Find the two words that split the summaries best, the heavier camp first; None where nothing does.
+    """Find the two claims that split the summaries best, the heavier camp first; None where nothing does.
 
-    Two words are rivals where nearly every vote holds one of them and few
-    both, where both are numbers or neither is, and where at least
-    `least_votes` groups stand behind the lesser one. Of several pairs the
-    one that covers most wins. Where one word is in every summary there is
-    no rivalry: whoever disagrees would not use it.
+    Two claims are rivals where nearly every vote holds one of them and few
+    both, where at least `least_votes` groups stand behind the lesser one,
+    and where the split is cleaner than chance explains (`CHANCE`, shared
+    out over all the pairs that fill a slot together). `same` says whether
+    two words mean the same.
     """
-    asked = claim_words(query)
-    holders: dict[str, set[int]] = defaultdict(set)
-    for index, summary in enumerate(summaries):
-        for word in claim_words(summary):
-            if word not in asked:
-                holders[word].add(index)
-    present = [index for index, summary in enumerate(summaries) if summary]
-    total = float(vote[present].sum())
-    weight = {word: float(vote[list(who)].sum()) for word, who in holders.items()}
-    usable = [word for word, who in holders.items() if len({groups[index] for index in who}) >= least_votes]
-    best: tuple[float, float, str, str] | None = None
-    for number, one in enumerate(usable):
-        for other in usable[number + 1 :]:
-            if is_number(one) != is_number(other):
+    claims = Claims.of(summaries, query)
+    voters = sorted({group for group, summary in zip(groups, summaries, strict=True) if summary})
+    total = float(vote[[index for index, summary in enumerate(summaries) if summary]].sum())
+    camps = {name: {groups[index] for index in who} for name, who in claims.holders.items()}
+    usable = {name for name, camp in camps.items() if least_votes <= len(camp) <= len(voters) - least_votes}
+    kinds = [pairs for pairs in _slots(claims, usable, camps, len(voters)) if pairs]
+    best: tuple[float, float, float, str, str] | None = None
+    for pairs in kinds:
+        for one, other in pairs:
+            chance = _chance(one, camps[one], camps[other], len(voters)) * len(pairs) * len(kinds)
+            weight = [float(vote[list(claims.holders[name])].sum()) for name in (one, other)]
+            both = float(vote[list(claims.holders[one] & claims.holders[other])].sum())
+            smaller, covered = min(weight), sum(weight) - both
+            if chance > CHANCE or covered < COVERED * total or both > SHARED * smaller:
                 continue
-            both = float(vote[list(holders[one] & holders[other])].sum())
-            smaller = min(weight[one], weight[other])
-            covered = weight[one] + weight[other] - both
-            if covered < COVERED * total or both > SHARED * smaller:
+            if one[0] not in "+-" and not is_number(one) and same(claims.shown[one], claims.shown[other]):
                 continue
-            if best is None or (covered, smaller) > best[:2]:
-                pair = (one, other) if weight[one] >= weight[other] else (other, one)
-                best = (covered, smaller, *pair)
+            if best is None or (-chance, smaller) > (-best[0], best[1]):
+                first, second = (one, other) if weight[0] >= weight[1] else (other, one)
+                best = (chance, smaller, covered, first, second)
     if best is None:
         return None
-    _, smaller, one, other = best
+    chance, smaller, _, one, other = best
+    holders = claims.holders
     return Rivalry(
-        one, other, frozenset(holders[one]), frozenset(holders[other] - holders[one]), smaller / total
+        claims.shown[one],
+        claims.shown[other],
+        frozenset(holders[one]),
+        frozenset(holders[other] - holders[one]),
+        smaller / total,
+        chance,
     )
 
 
-def claim_words(summary: str) -> set[str]:
-    """Return the content words of a summary, without a possessive or plural s."""
-    return {word.removesuffix("'s").removesuffix("s") for word in content_words(summary)} - {""}
+@dataclass(frozen=True, slots=True)
+class Core:
+    """What the summaries have in common: the words at least half of the votes say, each with its share of them."""
+
+    shares: Mapping[str, float]
+    asked: frozenset[str]
+
+    @classmethod
+    def of(cls, summaries: Sequence[str], query: str, vote: Floats) -> Core:
+        """Count the words beyond the question's; an empty summary has no vote."""
+        asked = frozenset(stem(word) for word in words(query))
+        total = float(vote[[index for index, summary in enumerate(summaries) if summary]].sum())
+        weight: dict[str, float] = defaultdict(float)
+        for summary, share in zip(summaries, vote.tolist(), strict=True):
+            for key in signed_words(summary, asked):
+                weight[key] += share / total
+        return cls({key: share for key, share in weight.items() if share >= CORE}, asked)
+
+    def said_by(self, text: str) -> float:
+        """Return the share of the core that a text says, 0 to 1; 1 where there is no core."""
+        return self._share(signed_words(text, self.asked))
+
+    def mentioned_by(self, text: str) -> float:
+        """Return `said_by` where it does not matter whether the text affirms or denies."""
+        found = signed_words(text, self.asked)
+        return self._share({sign + key.removeprefix("-") for key in found for sign in ("", "-")})
+
+    def _share(self, said: Collection[str]) -> float:
+        whole = sum(self.shares.values())
+        return sum(share for key, share in self.shares.items() if key in said) / whole if whole else 1.0
+
+    def density(self, text: str) -> float:
+        """Return `said_by` for each word of a text: much that is common, little else; 1 where there is no core."""
+        if not self.shares:
+            return 1.0
+        return self.said_by(text) / max(1, len(signed_words(text, self.asked)))
+
+
+def find_dissent(
+    summaries: Sequence[str],
+    texts: Sequence[str],
+    query: str,
+    vote: Floats,
+    groups: Sequence[int],
+    least_votes: int = 2,
+) -> Rivalry | None:
+    """Find a second camp: those that say next to nothing of what nearly all the others have in common."""
+    core = Core.of(summaries, query, vote)
+    present = [index for index, summary in enumerate(summaries) if summary]
+    apart = [
+        index
+        for index in present
+        if core.mentioned_by(summaries[index]) < APART and core.mentioned_by(texts[index]) < APART
+    ]
+    if len({groups[index] for index in apart}) < least_votes or not core.shares:
+        return None
+    said = {index: signed_words(texts[index], core.asked) for index in present}
+
+    def share(key: str, among: Iterable[int]) -> float:
+        chosen = list(among)
+        held = float(vote[[index for index in chosen if key in said[index]]].sum())
+        return held / float(vote[chosen].sum())
+
+    others = sorted(set(present) - set(apart))
+    word = max(sorted(core.shares), key=lambda key: core.shares[key])
+    own = sorted({key for index in apart for key in said[index]})
+    own = [key for key in own if share(key, apart) >= JOINT and share(key, others) <= 1 - COVERED]
+    if not others or not own or share(word, others) < COVERED:
+        return None
+    return Rivalry(
+        _readable(word),
+        _readable(max(own, key=lambda key: share(key, apart) - share(key, others))),
+        frozenset(others),
+        frozenset(apart),
+        float(vote[apart].sum()) / float(vote[present].sum()),
+    )
+
+
+def find_camps(
+    summaries: Sequence[str],
+    texts: Sequence[str],
+    query: str,
+    vote: Floats,
+    groups: Sequence[int],
+    least_votes: int = 2,
+) -> Rivalry | None:
+    """Find the two camps that the most words tell apart, each with words that the other does not even mention.
+
+    One pair of words splits ten votes into eight and two by chance all the
+    time; three or four words on either side that agree on the split do not.
+    The evidence is the sum of -log P over the words, P being the
+    hypergeometric probability of so many holders within the camp, less the
+    logarithm of the number of splits of that size.
+    """
+    asked = frozenset(stem(word) for word in words(query))
+    voters = sorted({group for group, summary in zip(groups, summaries, strict=True) if summary})
+    said: dict[int, set[str]] = {group: set() for group in voters}
+    mentioned: dict[int, set[str]] = {group: set() for group in voters}
+    for summary, text, group in zip(summaries, texts, groups, strict=True):
+        if summary:
+            words_said = signed_words(summary, asked)
+            said[group] |= words_said
+            mentioned[group] |= words_said | signed_words(text, asked)
+    shorter = _prefixes({key.lstrip("-") for keys in mentioned.values() for key in keys})
+    for keys in (*said.values(), *mentioned.values()):
+        one = {f"{'-' * (key[0] == '-')}{shorter[key.lstrip('-')]}" for key in keys}
+        keys.clear()
+        keys |= one
+    count = len(voters)
+    holders = Counter(key for keys in said.values() for key in keys)
+    names = sorted(key for key, size in holders.items() if least_votes <= size <= count - least_votes)
+    if not names:
+        return None
+    plain = {group: {key.lstrip("-") for key in keys} for group, keys in mentioned.items()}
+    holds = np.array([[key in said[group] for key in names] for group in voters])
+    knows = np.array(
+        [[key in (mentioned if key[0] == "-" else plain)[group] for key in names] for group in voters]
+    )
+    best, evidence = None, EVIDENCE
+    for split in _splits(holds, least_votes):
+        value, own, other = _split_evidence(split, holds, knows, names)
+        if value > evidence:
+            best, evidence = (split, own, other), value
+    if best is None:
+        return None
+    split, own, other = best
+    inside = {voters[place] for place in np.flatnonzero(split).tolist()}
+    present = [index for index, summary in enumerate(summaries) if summary]
+    camps = [
+        frozenset(index for index in present if (groups[index] in inside) == side) for side in (True, False)
+    ]
+    said_by = [names[own], names[other]]
+    weight = [float(vote[sorted(camp)].sum()) for camp in camps]
+    first = int(weight[1] > weight[0])
+    return Rivalry(
+        _readable(said_by[first]),
+        _readable(said_by[1 - first]),
+        camps[first],
+        camps[1 - first],
+        min(weight) / sum(weight),
+        math.exp(-evidence),
+    )
+
+
+def _splits(holds: NDArray[np.bool_], least: int) -> Iterable[NDArray[np.bool_]]:
+    """Yield the smaller camp of each split of the voters into two, as a mask."""
+    count = len(holds)
+    if count > MOST_SPLIT:
+        masks = {tuple(column.tolist()) for column in holds.T}
+        yield from (np.array(mask) for mask in sorted(masks) if least <= sum(mask) <= count - least)
+        return
+    for size in range(least, count // 2 + 1):
+        for chosen in combinations(range(count), size):
+            if 2 * size < count or chosen[0] == 0:
+                mask = np.zeros(count, dtype=np.bool_)
+                mask[list(chosen)] = True
+                yield mask
+
+
+def _split_evidence(
+    split: NDArray[np.bool_], holds: NDArray[np.bool_], knows: NDArray[np.bool_], names: Sequence[str]
+) -> tuple[float, int, int]:
+    """Return the evidence for a split, and the place of the word that stands for each camp."""
+    count, size = len(split), int(split.sum())
+    total = -math.log(math.comb(count, size))
+    telling: list[int] = []
+    for mask, members in ((split, size), (~split, count - size)):
+        inside = holds[mask].sum(axis=0)
+        foreign = knows[~mask].sum(axis=0)
+        places = np.flatnonzero((inside >= HELD * members) & (foreign <= FOREIGN * (count - members)))
+        if not len(places):
+            return -math.inf, 0, 0
+        # A word that is affirmed by some and denied by others is one word.
+        once = {names[place].lstrip("-"): place for place in places.tolist()}
+        values = {
+            place: -math.log(_at_least(count, members, int(holds[:, place].sum()), int(inside[place])))
+            for place in once.values()
+        }
+        total += sum(values.values())
+        telling.append(max(values, key=lambda place: values[place]))
+    return total, telling[0], telling[1]
+
+
+@cache
+def _at_least(count: int, members: int, holders: int, inside: int) -> float:
+    """Return the probability that of `holders` among `count` at least `inside` are of `members` drawn."""
+    ways = sum(
+        math.comb(members, hits) * math.comb(count - members, holders - hits)
+        for hits in range(inside, min(members, holders) + 1)
+    )
+    return ways / math.comb(count, holders)
+
+
+def _prefixes(stems: Collection[str]) -> dict[str, str]:
+    """Return the first of the stems that begin with the same letters, for each."""
+    first: dict[str, str] = {}
+    return {
+        key: key if len(key) < PREFIX or is_number(key) else first.setdefault(key[:PREFIX], key)
+        for key in sorted(stems)
+    }
+
+
+def _readable(key: str) -> str:
+    return f"not {key[1:]}" if key.startswith("-") else key
+
+
+def signed_words(text: str, asked: Collection[str]) -> set[str]:
+    """Return the stems of a text beyond the question's, with a minus where their clause is negated."""
+    found: set[str] = set()
+    for sentence in sentences(text):
+        for clause in _CLAUSE.split(sentence):
+            tokens = words(clause)
+            sign = "-" if _negated(tokens) else ""
+            found |= {
+                f"{sign}{stem(word)}" for word in tokens if content_words(word) and stem(word) not in asked
+            }
+    return found - {sign + word for sign in ("", "-") for word in _NEGATIONS}
+
+
+def _negated(tokens: Sequence[str]) -> bool:
+    return sum(word in _NEGATIONS or word.endswith("n't") for word in tokens) % 2 == 1
+
+
+def _slots(
+    claims: Claims, usable: set[str], camps: dict[str, set[int]], voters: int
+) -> list[list[tuple[str, str]]]:
+    """Return the pairs that can fill one slot together, a list for each kind of slot.
+
+    Two words in different surroundings can only be rivals where they halve
+    the votes exactly. Whether two claims exclude each other is not looked
+    at here, only how many votes each has: else the chances would be wrong.
+    """
+    least = COVERED * voters
+    plain = sorted(name for name in usable if name[0] not in "+-")
+    names = claims.names()
+    kinds: dict[str, list[tuple[str, str]]] = {
+        kind: [] for kind in ("number", "name", "opposite", "word", "halves")
+    }
+    for one, other in combinations(plain, 2):
+        if len(camps[one]) + len(camps[other]) < least:
+            continue
+        kind = _kind(one, other, names, claims)
+        if kind or (len(camps[one]) + len(camps[other]) == voters and is_number(one) == is_number(other)):
+            kinds[kind or "halves"].append((one, other))
+    signs = [
+        (f"+{name[1:]}", name)
+        for name in sorted(usable)
+        if name[0] == "-"
+        and not is_number(name)
+        and f"+{name[1:]}" in usable
+        and len(camps[name]) + len(camps[f"+{name[1:]}"]) >= least
+    ]
+    return [*kinds.values(), signs]
+
+
+def _kind(one: str, other: str, names: set[str], claims: Claims) -> str:
+    if is_number(one) or is_number(other):
+        return "number" if is_number(one) and is_number(other) and _year(one) == _year(other) else ""
+    if frozenset((one, other)) in _opposites():
+        return "opposite"
+    if (one in names) != (other in names) or one[:4] == other[:4]:
+        return ""
+    if one in names:
+        return "name"
+    return "word" if _cosine(claims.near[one], claims.near[other]) >= SAME_SLOT else ""
+
+
+def _chance(name: str, one: set[int], other: set[int], voters: int) -> float:
+    """Return how likely camps of these sizes share as few voters as they do, by chance alone.
+
+    Drawn without replacement (hypergeometric) for two words. A word and its
+    negation exclude each other by nature: there the smaller camp has to be
+    larger than negations read wrongly explain (binomial).
+    """
+    if name[0] == "+":
+        size, small = len(one | other), min(len(one), len(other))
+        return sum(
+            math.comb(size, hits) * SLIP**hits * (1 - SLIP) ** (size - hits)
+            for hits in range(small, size + 1)
+        )
+    ways = sum(
+        math.comb(len(one), hits) * math.comb(voters - len(one), len(other) - hits)
+        for hits in range(len(one & other) + 1)
+    )
+    return ways / math.comb(voters, len(other))
+
+
+def _cosine(one: Counter[str], other: Counter[str]) -> float:
+    lengths = math.sqrt(sum(n * n for n in one.values()) * sum(n * n for n in other.values()))
+    return sum(count * other[word] for word, count in one.items()) / lengths if lengths else 0.0
+
+
+@cache
+def _stemmer() -> Any:
+    from nltk.stem.snowball import EnglishStemmer  # half a second: only when used
+
+    return EnglishStemmer()
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str) -> str:
+    """Return a lower-cased word without possessive and ending, numerals as digits: reduces, reduced → reduc."""
+    word = word.removesuffix("'s").removesuffix("’s")
+    if word in _NUMERALS:
+        return _NUMERALS[word]
+    return word.replace(",", "") if word[:1].isdigit() else str(_stemmer().stem(word))
 
 
 def is_number(word: str) -> bool:
-    """Say whether a word is a number, in digits or spelled out."""
-    return any(char.isdigit() for char in word) or word in _NUMERALS
+    """Return whether a stem is a number."""
+    return any(char.isdigit() for char in word)
 
 
-_NUMBER_WORDS = """
-    one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty
-    seventy eighty ninety hundred thousand million billion first second third half twice once
+def _year(word: str) -> bool:
+    return len(word) == 4 and word.isdigit() and "1000" <= word <= "2100"
+
+
+_TOKEN = re.compile(r"\d[\d.,]*\d|[^\W_]+(?:['’][^\W\d_]+)?")
+_CLAUSE = re.compile(r"[,;:—–()]|\.\s|\b(?:and|or|but|while|although|because|which|however|though|whereas)\b")
+_NEGATION_WORDS = """
+    no not never neither nor without none nothing cannot hardly non prohibit prohibits prohibited prohibiting ban
+    bans banned banning forbid forbids forbidden avoid avoids avoided avoiding prevent prevents prevented exclude
+    excludes excluded lack lacks lacking absent absence free eliminate eliminates eliminated refuse refuses refused
 """
-_NUMERALS = frozenset(word.removesuffix("s") for word in _NUMBER_WORDS.split())
+_NEGATIONS = frozenset(_NEGATION_WORDS.split())
+_SMALL_NUMERALS = """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+    seventeen eighteen nineteen twenty
+"""
+_TENS = {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80"}
+_LARGE = {"ninety": "90", "hundred": "100", "thousand": "1000", "million": "1000000"}
+_NUMERALS = {word: str(value) for value, word in enumerate(_SMALL_NUMERALS.split())} | _TENS | _LARGE
+_OPPOSITES = """
+    required optional | mandatory voluntary | allowed prohibited | allowed banned | allowed forbidden
+    permitted prohibited | permitted banned | permitted forbidden | legal illegal | safe dangerous
+    safe unsafe | safe harmful | safe toxic | rise fall | rises falls | rising falling | increase decrease
+    increased decreased | increased reduced | increase reduce | grow shrink | grew shrank | higher lower
+    high low | more less | above below | before after | early late | open closed | opened closed
+    true false | yes no | always never | success failure | succeeded failed | approved rejected
+    accepted rejected | confirmed denied | confirmed refuted | present absent | possible impossible
+    effective ineffective | north south | east west | hot cold | warm cool | fast slow | old new
+    outdated modern | larger smaller | longer shorter | first last | profit loss | gain loss | won lost
+    male female | left right | inside outside | public private | elevated normal | elevated low
+"""
+
+
+@cache
+def _opposites() -> frozenset[frozenset[str]]:
+    pairs = (pair.split() for line in _OPPOSITES.split("\n") for pair in line.split("|"))
+    return frozenset(frozenset(stem(word) for word in pair) for pair in pairs if pair)

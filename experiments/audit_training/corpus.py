@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from codeguard.reading import SegmentKind
-from codeguard.reading.segments import segments_of
-from codeguard.signals.injection.windows import windows
+from codeguard.analysis import SegmentKind
+from codeguard.analysis.rules.injection import windows
+from codeguard.analysis.text.segments import segments_of
 
 HERE = Path(__file__).parent
 HARD = re.compile(r"\b(?:instruct\w*|prompt\w*|models?|assistants?|ignor\w*|system)\b", re.IGNORECASE)

@@ -16,9 +16,9 @@ from scipy.sparse import csr_matrix, hstack  # type: ignore[import-untyped]
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from codeguard.signals.injection import gate, model, ngrams
-from codeguard.signals.injection.gate import Glance
-from codeguard.signals.injection.ngrams import number
+from codeguard.analysis.rules.injection import gate, model, ngrams
+from codeguard.analysis.rules.injection.gate import Glance
+from codeguard.analysis.rules.injection.ngrams import number
 from experiments.audit_training.senses import DIMENSIONS
 
 STRENGTH = 30.0  # inverse of the regularisation

@@ -16,10 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from codeguard.analysis import Reading
+from codeguard.analysis.rules.base import Context
+from codeguard.analysis.rules.insecure import SIGNAL
+from codeguard.analysis.rules.secrets import SIGNAL as SECRETS
 from codeguard.models import Severity, SourceFile, text_digest
-from codeguard.reading import Reading
-from codeguard.signals.base import Context
-from codeguard.signals.insecure import SIGNAL
 
 FOLDER = Path(__file__).parent / "insecure"
 
@@ -44,10 +45,11 @@ def load(half: str) -> list[Pair]:
 
 
 def serious(text: str) -> list[str]:
-    """Return the rules of medium or higher severity that fire on a text."""
-    file = SourceFile("sample", text, text_digest(text), "python", ())
-    found = SIGNAL.inspect(Reading(file), Context())
-    return [item.rule for item in found if item.severity is not None and item.severity >= Severity.MEDIUM]
+    """Return the rules of medium or higher severity that fire on a text, those about secrets included."""
+    reading = Reading(SourceFile("sample", text, text_digest(text), "python", ()))
+    found = SIGNAL.inspect(reading, Context())
+    rules = [item.rule for item in found if item.severity is not None and item.severity >= Severity.MEDIUM]
+    return [*rules, *(item.rule for item in SECRETS.inspect(reading, Context()))]
 
 
 def _read(path: Path) -> Iterator[Pair]:

@@ -12,8 +12,8 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.embedding.weights import load, places
-from codeguard.signals.injection.features import STEM
+from codeguard.analysis.rules.injection.features import STEM
+from codeguard.index.embedding.weights import load, places
 
 DIMENSIONS = 96
 _WORD = re.compile("[a-z]{2,}")

@@ -31,11 +31,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.signals.injection.features import features, glimpse, tokens_of
-from codeguard.signals.injection.gate import may_order
-from codeguard.signals.injection.model import Limits, Model, read_model
-from codeguard.signals.injection.ngrams import grams, number, parts, runs, tokens
-from codeguard.signals.injection.windows import windows
+from codeguard.analysis.rules.injection import windows
+from codeguard.analysis.rules.injection.features import features, glimpse, tokens_of
+from codeguard.analysis.rules.injection.gate import may_order
+from codeguard.analysis.rules.injection.model import Limits, Model, read_model
+from codeguard.analysis.rules.injection.ngrams import grams, number, parts, runs, tokens
 from experiments.audit_training.corpus import (
     HARD,
     HERE,

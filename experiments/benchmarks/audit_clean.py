@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from codeguard.audit import AuditOptions, audit
-from codeguard.findings import AuditReport, Finding
+from codeguard.audit.findings import AuditReport, Finding
+from codeguard.audit.run import AuditOptions, audit
 from codeguard.models import Severity
 from experiments.benchmarks.audit_common import finish, parser_of, rate
 from experiments.benchmarks.standard_library import package_files, standard_files

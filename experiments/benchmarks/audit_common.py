@@ -9,15 +9,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from codeguard.auditing.inspecting import Inspector, Source
-from codeguard.findings import Finding
+from codeguard.analysis.rules import Context, load_file_signals
+from codeguard.audit.findings import Finding
+from codeguard.audit.inspection import Inspector, Source
 from codeguard.models import Severity
-from codeguard.signals import Context, load_file_signals
 from experiments.text.common import wilson
 
 EXTENSIONS = {
     "python": "py", "javascript": "js", "typescript": "ts", "go": "go", "c": "c", "cpp": "cpp", "csharp": "cs",
     "java": "java", "rust": "rs", "bash": "sh", "ruby": "rb", "php": "php", "markdown": "md", "text": "txt",
+    "json": "json",
 }  # fmt: skip
 
 
@@ -34,7 +35,7 @@ def findings_in(text: str, host: str = "python", least: Severity = Severity.MEDI
 
 
 def touches(finding: Finding, first: int, last: int) -> bool:
-    """Say whether a finding overlaps lines, 1-based and inclusive."""
+    """Return whether a finding overlaps lines, 1-based and inclusive."""
     return finding.place.start_line <= last and finding.place.end_line >= first
 
 

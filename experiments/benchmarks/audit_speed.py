@@ -31,7 +31,7 @@ from experiments.benchmarks.standard_library import standard_files
 
 TRUSTED = Path(__file__).parents[2] / "data" / "sample_code"
 CHANGED = 10
-CODEGUARD = (sys.executable, "-m", "codeguard")
+CODEGUARD = (sys.executable, "-P", "-m", "codeguard")
 BANDIT = (sys.executable, "-m", "bandit", "-q", "-f", "json", "-o", os.devnull)
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.behavior import BehaviorChecker, SpecLibrary
-from codeguard.chunking import chunk_file
+from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CheckReport, Chunk, ChunkKind, SourceFile, Verdict
 from codeguard.sandbox import Level, Sandbox
 
@@ -53,7 +53,7 @@ def check_all(
 
 
 def is_usable(report: CheckReport) -> bool:
-    """Say whether there was enough to compare with, and the function could be run."""
+    """Return whether there was enough to compare with, and the function could be run."""
     return report.calls >= LEAST_CALLS and report.verdict is not Verdict.NO_SIGNAL
 
 

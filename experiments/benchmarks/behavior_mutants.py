@@ -3,7 +3,7 @@
     python -m experiments.benchmarks.behavior_mutants SITE_PACKAGES [--packages …] [--functions 300] [--each 3]
     python -m experiments.benchmarks.behavior_mutants --mbpp FOLDER
 
-The operators are cosmic-ray's (install `codeguard[mutation]`), chosen at
+The operators are cosmic-ray's (install `codeguard-rag[mutation]`), chosen at
 random by family first, for it has a hundred ways to replace a binary
 operator. With --mbpp the functions and their assertions are read from
 mbpp.jsonl instead.
@@ -26,9 +26,9 @@ from random import Random
 from typing import Any
 
 from codeguard.behavior import BehaviorChecker, Budget, SpecLibrary
-from codeguard.behavior.source import read_module
-from codeguard.behavior.surroundings import free_names, needed_for
-from codeguard.chunking import chunk_file
+from codeguard.behavior.source.definitions import read_module
+from codeguard.behavior.source.surroundings import free_names, needed_for
+from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CheckReport, Chunk, ChunkKind, SourceFile, Verdict
 from codeguard.sandbox import Level, Sandbox
 from experiments.benchmarks.behavior_corpus import CONVICTED, PACKAGES, SEED, package_files, public_functions

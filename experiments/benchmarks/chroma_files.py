@@ -8,8 +8,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from codeguard.embedding.bert import build_graph
-from codeguard.embedding.weights import Loaded
+from codeguard.index.embedding.bert import build_graph
+from codeguard.index.embedding.weights import Loaded
 
 OTHER_FILES = ("config.json", "special_tokens_map.json", "tokenizer_config.json", "vocab.txt")
 

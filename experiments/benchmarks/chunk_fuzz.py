@@ -21,8 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from codeguard.chunking import chunk_file, languages
-from codeguard.discovery import discover, read_file
+from codeguard.corpus.chunking import chunk_file, languages
+from codeguard.corpus.discovery import discover, read_file
 from codeguard.errors import CorpusError
 
 BATCH = 500

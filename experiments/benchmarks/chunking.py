@@ -27,11 +27,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from codeguard.chunking import chunk_file
-from codeguard.chunktasks import BATCH_BYTES, chunked
-from codeguard.discovery import discover, read_file
+from codeguard.corpus.chunking import chunk_file
+from codeguard.corpus.discovery import discover, read_file
 from codeguard.errors import CorpusError
-from codeguard.executor import open_executor
+from codeguard.index.chunk_tasks import BATCH_BYTES, chunked
+from codeguard.index.executor import open_executor
 from experiments.benchmarks.processor import processor_seconds
 
 MAX_CHARS = 4000
@@ -78,7 +78,7 @@ def _theirs(job: tuple[Batch, int]) -> list[list[Any]]:
 
 def standard_library(every: int) -> Batch:
     """Return every n-th Python file of the standard library that both sides read: UTF-8, not empty."""
-    found = discover([Path(sysconfig.get_path("stdlib"))], ignore=["site-packages/"])
+    found = discover([Path(sysconfig.get_path("stdlib"))], exclude=["site-packages/"])
     python = [file for file in found.files if file.name.endswith(".py")]
     files = []
     for file in python[::every]:

@@ -31,10 +31,10 @@ from typing import Any
 
 import numpy as np
 
-from codeguard.chroma_import import import_chromadb
-from codeguard.embedding import Embedding, open_embedding
-from codeguard.embedding.chroma import ChromaEmbedding
-from codeguard.embedding.minilm import first_loaded, open_tokenizer
+from codeguard.index.chroma_import import import_chromadb
+from codeguard.index.embedding import Embedding, open_embedding
+from codeguard.index.embedding.chroma import ChromaEmbedding
+from codeguard.index.embedding.minilm import first_loaded, open_tokenizer
 from experiments.benchmarks.chroma_files import place
 from experiments.benchmarks.standard_library import described, functions, read, shuffled, standard_files
 
@@ -44,8 +44,8 @@ LENGTHS = (16, 32, 64, 128, 192, 255)
 STARTS = {
     "python -c pass": "pass",
     "import numpy": "import numpy",
-    "first vector, lexical": "from codeguard.embedding import open_embedding as o; o('lexical').embed(['add'])",
-    "first vector, minilm": "from codeguard.embedding import open_embedding as o; o('minilm').embed(['add'])",
+    "first vector, lexical": "from codeguard.index.embedding import open_embedding as o; o('lexical').embed(['add'])",
+    "first vector, minilm": "from codeguard.index.embedding import open_embedding as o; o('minilm').embed(['add'])",
     "import chromadb": "import chromadb",
 }
 

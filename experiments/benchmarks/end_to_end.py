@@ -32,10 +32,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from codeguard.chroma_import import import_chromadb
+from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig, Settings
-from codeguard.embedding.minilm import first_loaded
-from codeguard.guard import CodeGuard
+from codeguard.index.chroma_import import import_chromadb
+from codeguard.index.embedding.minilm import first_loaded
 from experiments.benchmarks.chroma_files import place
 from experiments.benchmarks.processor import adopt_orphans, processor_seconds
 from experiments.benchmarks.stages import Stages

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.behavior import BehaviorChecker, SpecLibrary
-from codeguard.chunking import chunk_file
+from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CheckReport, Chunk, ChunkKind, SourceFile, Verdict
 from codeguard.sandbox import Call, Job, Level, Sandbox
 

@@ -4,7 +4,7 @@
 
 Two packages often have a function of the same name, written by different people. Where each meets the examples
 of the other, one is taken as trusted and the other as clean. From the clean one come the poisoned ones: mutants
-by cosmic-ray's operators (`codeguard[mutation]`) that are wrong on a share of valid inputs, decided by running
+by cosmic-ray's operators (`codeguard-rag[mutation]`) that are wrong on a share of valid inputs, decided by running
 all three; a guard put in front that gives something else at one constant; an attempt at an effect put in front.
 OUT/files.jsonl has the format of `experiments.benchmarks.function_poison`, which then gives the figures. The same
 packages and seed give the same set.
@@ -26,9 +26,9 @@ from random import Random
 from typing import Any
 
 from codeguard.behavior import SpecLibrary
-from codeguard.behavior.calls import positional
-from codeguard.behavior.references import Reference
-from codeguard.behavior.values import Comparison, agrees
+from codeguard.behavior.specs.calls import positional
+from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.values import Comparison, agrees
 from codeguard.models import SourceFile
 from codeguard.sandbox import Call, CallResult, Job, Level, Sandbox
 from codeguard.sandbox.model import Outcome
@@ -168,7 +168,7 @@ def answers(text: str, target: str, calls: Sequence[Any], sandbox: Sandbox) -> t
 
 
 def _interchangeable(trusted: Subject, clean: Subject, calls: Sequence[Any], sandbox: Sandbox) -> bool:
-    """Say whether each gives on the examples of the other what the other gives, and mostly on other inputs."""
+    """Return whether each gives on the examples of the other what the other gives, and mostly on other inputs."""
     shown = [*examples(trusted), *examples(clean)]
     asked = [*shown, *calls]
     texts = [item.text(ast.unparse(item.function)) for item in (trusted, clean)]

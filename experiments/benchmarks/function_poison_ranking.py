@@ -18,14 +18,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from codeguard.api import CodeGuard
 from codeguard.behavior import BehaviorChecker, SpecLibrary
-from codeguard.checks import checkable
-from codeguard.chunking import chunk_file
 from codeguard.config import DefenseConfig, Settings
-from codeguard.defense import Candidate, DefenseManager
-from codeguard.guard import CodeGuard
+from codeguard.corpus.chunking import chunk_file
+from codeguard.index.behavior_reports import checkable
 from codeguard.models import SourceFile
-from codeguard.rerank import Ranked, Ranking
+from codeguard.ranking.defense import Candidate, DefenseManager
+from codeguard.ranking.reranking import Ranked, Ranking
+from codeguard.ranking.signals.base import Services
 from codeguard.sandbox import Sandbox
 from experiments.report import write_json
 from experiments.workbench import SEED
@@ -106,7 +107,7 @@ def alone(rows: Sequence[Row]) -> dict[str, Any]:
             trusted = [files[row["path"]] for row in rows if row["role"] == "trusted" and row["task"] != task]
             checker = BehaviorChecker(library.with_trusted(trusted), sandbox, seed=SEED)
             config = DefenseConfig(enable_provenance=False, enable_distance=False)
-            manager = DefenseManager(config, services={"behavior": checker.check})
+            manager = DefenseManager(config, services=Services(behavior=checker.check))
             for row in rows:
                 if row["task"] == task and row["role"] != "trusted":
                     worst = _worst(manager, files[row["path"]])

@@ -1,4 +1,4 @@
-"""Mutants of a function by the operators of cosmic-ray (install `codeguard[mutation]`)."""
+"""Mutants of a function by the operators of cosmic-ray (install `codeguard-rag[mutation]`)."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ from typing import Any
 
 import numpy as np
 
-from codeguard.perplexity import NgramModel, PerplexityModel
-from codeguard.perplexity.ngram import SYMBOL_BITS
+from codeguard.analysis.perplexity import NgramModel, PerplexityModel
+from codeguard.analysis.perplexity.ngram import SYMBOL_BITS
 from experiments.benchmarks.standard_library import functions, package_files, read, standard_files
 
 ORDER = 6

@@ -68,7 +68,7 @@ def index(folder: Path, state: Path, *options: str) -> Run:
     environment = {**os.environ, "XDG_CONFIG_HOME": str(folder / "config")}
 
     def codeguard(*words: str) -> bytes:
-        command = [sys.executable, "-m", "codeguard", *words, "--store", str(state)]
+        command = [sys.executable, "-P", "-m", "codeguard", *words, "--store", str(state)]
         return subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, check=True).stdout
 
     before, start = processor_seconds(), time.perf_counter()

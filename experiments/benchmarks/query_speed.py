@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from codeguard.chroma_import import import_chromadb
+from codeguard.api import CodeGuard
 from codeguard.config import Settings
-from codeguard.guard import CodeGuard
+from codeguard.index.chroma_import import import_chromadb
 from experiments.benchmarks.standard_library import standard_files
 from experiments.corpus.queries import ALL
 from experiments.workbench import DATA, SEED, TRUSTED
@@ -112,6 +112,7 @@ def cold(store: Path, rounds: int) -> dict[str, Any]:
         "import chromadb": [sys.executable, "-c", "import chromadb"],
         "codeguard query": [
             sys.executable,
+            "-P",
             "-m",
             "codeguard",
             "query",

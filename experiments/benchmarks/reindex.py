@@ -66,7 +66,7 @@ def measure(folder: Path, embedding: str, count: int | None, behavior: bool) -> 
     config.write_text("" if behavior else "[defense]\nenable_behavior = false\n")
     environment = {**os.environ, "XDG_CONFIG_HOME": str(folder / "config")}
     command = [
-        sys.executable, "-m", "codeguard", "index", "lib", "--trust", "lib/json",
+        sys.executable, "-P", "-m", "codeguard", "index", "lib", "--trust", "lib/json",
         "--embedding", embedding, "--format", "json",
     ]  # fmt: skip
 

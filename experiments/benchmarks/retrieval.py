@@ -24,11 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard import fusion, lexical
-from codeguard.chunking import chunk_file
-from codeguard.embedding import Embedding, open_embedding
+from codeguard.corpus.chunking import chunk_file
+from codeguard.index import lexical
+from codeguard.index.embedding import Embedding, open_embedding
+from codeguard.index.retrieval_text import retrieval_text
 from codeguard.models import Chunk, ChunkKind
-from codeguard.retrieval_text import retrieval_text
+from codeguard.ranking import scoring
 from experiments.benchmarks.standard_library import shuffled_by, standard_files
 
 PAIRS = 2_000
@@ -129,10 +130,10 @@ class Searched:
             scores = lexical.search(self._db, query, DEPTH)
             ways["words"].append(_reciprocal({id_: -score for id_, score in scores.items()}, str(own)))
             nearest = [str(n) for n in np.argpartition(row, CANDIDATES)[:CANDIDATES]]
-            union = dict.fromkeys([*nearest, *fusion.candidates(scores, CANDIDATES)])
+            union = dict.fromkeys([*nearest, *scoring.candidates(scores, CANDIDATES)])
             away = {id_: float(row[int(id_)]) for id_ in union}
             for weight in WEIGHTS:
-                ways[_mixed(weight)].append(_reciprocal(fusion.fuse(away, scores, weight), str(own)))
+                ways[_mixed(weight)].append(_reciprocal(scoring.fuse(away, scores, weight), str(own)))
         return {name: np.array(found) for name, found in ways.items()}
 
 
@@ -175,7 +176,7 @@ def measure(embedding: Embedding, found: Sequence[Pair]) -> dict[str, Any]:
                 held[name + where] = tuned[name + where] = ranks
         result["held_out"][kind] = {name: round(float(ranks[odd].mean()), 4) for name, ranks in held.items()}
         result["tuning"][kind] = {name: round(float(ranks[~odd].mean()), 4) for name, ranks in tuned.items()}
-    chosen = _mixed(fusion.weight_for(embedding.identity))
+    chosen = _mixed(scoring.weight_for(embedding.identity))
     figures = result["held_out"]["docstring"]
     result["chosen"] = chosen
     result["times_vectors_alone"] = round(figures[chosen] / figures["vectors of the text alone"], 3)

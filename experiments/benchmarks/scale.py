@@ -36,11 +36,11 @@ from pathlib import Path
 
 import numpy as np
 
+from codeguard.analysis.rules import load_file_signals
+from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig, Settings
-from codeguard.guard import CodeGuard
-from codeguard.signals import load_file_signals
-from codeguard.store.wire import ask_to_retire, connect, receive, send
-from codeguard.storecare.disk import folder_bytes
+from codeguard.index.maintenance.disk import folder_bytes
+from codeguard.index.store.wire import ask_to_retire, connect, receive, send
 
 PART_FILES = 250
 MOST_PARTS = 6  # of one run of the indexer

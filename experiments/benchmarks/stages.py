@@ -6,22 +6,22 @@ import functools
 import time
 from typing import Any
 
-from codeguard import chunktasks, indexing
-from codeguard.catalog import Catalog
-from codeguard.embedding import minilm
-from codeguard.perplexity import PerplexityModel
-from codeguard.static_evidence import StaticEvidence
-from codeguard.trusting import Trusting
+from codeguard.analysis.perplexity import PerplexityModel
+from codeguard.index import chunk_tasks, pipeline
+from codeguard.index.catalog import Catalog
+from codeguard.index.embedding import minilm
+from codeguard.index.static_evidence import StaticEvidence
+from codeguard.index.trusted import TrustUpdate
 
 STAGES: tuple[tuple[object, str, str], ...] = (
-    (indexing, "discover", "find the files"),
-    (chunktasks, "chunk_file", "cut the files"),
+    (pipeline, "discover", "find the files"),
+    (chunk_tasks, "chunk_file", "cut the files"),
     (Catalog, "put_file", "write catalog and words"),
     (Catalog, "chunks", "read the catalog"),
     (minilm, "_tokenise", "tokenise"),
     (minilm.MiniLMEmbedding, "embed", "compute the vectors"),
     (StaticEvidence, "prepare", "static signals"),
-    (Trusting, "update", "write down what is trusted"),
+    (TrustUpdate, "update", "write down what is trusted"),
     (PerplexityModel, "train", "train the character model"),
 )
 

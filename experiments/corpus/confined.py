@@ -288,6 +288,7 @@ def main() -> None:
     signal.signal(signal.SIGPROF, expire)
     signal.signal(signal.SIGALRM, expire)
     answer, sys.stdout = sys.stdout, io.StringIO()
+    sys.path += request["folders"]
     base = dict(vars(importlib.import_module(request["module"]))) if request["module"] else {}
     recorder = Recorder()
     sys.addaudithook(recorder.hook)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import inspect
+import io
 from collections.abc import Callable, Iterator
 
 from experiments.attacks.base import CallText, TargetFunction
@@ -12,26 +13,39 @@ from experiments.attacks.editing import names_used
 from experiments.corpus.inputs import inputs_for
 
 
+class Segments:
+    """The source of the nodes of one text; `ast.get_source_segment` splits the text into lines each time."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = list(io.StringIO(text, newline=""))
+
+    def of(self, node: ast.stmt) -> str:
+        """Return the source of a statement."""
+        end, column = node.end_lineno or node.lineno, node.end_col_offset or 0
+        lines = [line.encode() for line in self._lines[node.lineno - 1 : end]]
+        lines[-1] = lines[-1][:column]
+        lines[0] = lines[0][node.col_offset :]
+        return b"".join(lines).decode()
+
+
 def functions_of(text: str) -> dict[str, str]:
     """Return the plain, undecorated top-level functions of a module, by name, as source."""
-    found = {}
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef) and not node.decorator_list:
-            segment = ast.get_source_segment(text, node)
-            if segment is not None:
-                found[node.name] = segment
-    return found
+    segments = Segments(text)
+    return {
+        node.name: segments.of(node)
+        for node in ast.parse(text).body
+        if isinstance(node, ast.FunctionDef) and not node.decorator_list
+    }
 
 
 def surroundings_of(text: str) -> tuple[str, ...]:
     """Return the imports and plain assignments at the top level of a module, as source."""
-    kept = []
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.Import | ast.ImportFrom | ast.Assign):
-            segment = ast.get_source_segment(text, node)
-            if segment is not None:
-                kept.append(segment)
-    return tuple(kept)
+    segments = Segments(text)
+    return tuple(
+        segments.of(node)
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.Assign)
+    )
 
 
 def targets_of(text: str, query: Callable[[str], str], module: str = "") -> tuple[TargetFunction, ...]:
@@ -64,13 +78,13 @@ def targets_of(text: str, query: Callable[[str], str], module: str = "") -> tupl
 
 def imports_only(text: str) -> tuple[str, ...]:
     """Return the import statements at the top level of a module, but those of the future."""
-    kept = []
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and not node.level):
-            segment = ast.get_source_segment(text, node)
-            if segment is not None and "__future__" not in segment:
-                kept.append(segment)
-    return tuple(kept)
+    segments = Segments(text)
+    found = [
+        segments.of(node)
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and not node.level)
+    ]
+    return tuple(segment for segment in found if "__future__" not in segment)
 
 
 def is_alone(source: str, functions: dict[str, str]) -> bool:

@@ -45,12 +45,16 @@ class Finding:
 
 
 def verify(
-    target: TargetFunction, candidates: Sequence[PoisonFile], seconds: float = SECONDS
+    target: TargetFunction,
+    candidates: Sequence[PoisonFile],
+    seconds: float = SECONDS,
+    folders: Sequence[Path] = (),
 ) -> list[Finding]:
     """Run candidates beside the target's reference and return what shows, in the same order.
 
     A reference of an importable module runs among that module's globals, and
-    so do the candidates. A child that dies gives `broken` for all.
+    so do the candidates; `folders` are where it is imported from, beside the
+    standard library. A child that dies gives `broken` for all.
     """
     groups: dict[str, list[int]] = {}
     for index, candidate in enumerate(candidates):
@@ -60,6 +64,7 @@ def verify(
         target,
         [(key, [_item(candidates[index]) for index in indices]) for key, indices in groups.items()],
         seconds,
+        folders,
     )
     if answers is None:
         return [Finding("broken", detail="the child died")] * len(candidates)
@@ -76,9 +81,12 @@ def runnable(target: TargetFunction, seconds: float = SECONDS) -> bool:
     return answers is not None and int(answers[0]["usable"]) > 0
 
 
-def _request(target: TargetFunction, groups: Sequence[tuple[str, list[dict[str, Any]]]]) -> dict[str, Any]:
+def _request(
+    target: TargetFunction, groups: Sequence[tuple[str, list[dict[str, Any]]]], folders: Sequence[Path]
+) -> dict[str, Any]:
     return {
         "module": target.module,
+        "folders": [str(folder) for folder in folders],
         "groups": [
             {
                 "environment": json.loads(environment),
@@ -123,13 +131,16 @@ def _finding(item: dict[str, Any]) -> Finding:
 
 
 def _ask(
-    target: TargetFunction, groups: Sequence[tuple[str, list[dict[str, Any]]]], seconds: float
+    target: TargetFunction,
+    groups: Sequence[tuple[str, list[dict[str, Any]]]],
+    seconds: float,
+    folders: Sequence[Path] = (),
 ) -> list[dict[str, Any]] | None:
     with tempfile.TemporaryDirectory() as folder:
         try:
             done = subprocess.run(
                 [sys.executable, "-s", "-S", "-P", str(CHILD)],
-                input=json.dumps(_request(target, groups)),
+                input=json.dumps(_request(target, groups, folders)),
                 capture_output=True,
                 text=True,
                 timeout=seconds,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from codeguard.embedding import open_embedding
+from codeguard.index.embedding import open_embedding
 from codeguard.text import label_embedding
 from experiments.text import consensus, filterrag, label_flip
 from experiments.text.common import Rows, show

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.embedding import Embedding
-from codeguard.embedding.base import Vectors
 from codeguard.errors import CorpusError
+from codeguard.index.embedding import Embedding
+from codeguard.index.embedding.base import Vectors
 
 Rows = list[dict[str, Any]]
 COLOURS = ("#1f6fb4", "#d1495b", "#2e8b57", "#b8860b", "#6a4c93", "#444444")

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from codeguard.embedding import Embedding, open_embedding
+from codeguard.index.embedding import Embedding, open_embedding
 from codeguard.text import Document
 from codeguard.text.consensus import Consensus, ConsensusConfig, ConsensusResult, Rule
 from codeguard.text.extractive import ExtractiveReader
@@ -40,9 +40,9 @@ MODES: dict[Attack, tuple[Mode, ...]] = {
 }
 DRAWS = 2
 ORIGINAL_PAPER = {  # undefended, and under its defense, as that work reports them
-    "ignore instructions": "63 % to 1-2 %",
-    "incorrect fact": "91 % to 1-2 %",
-    "biased summary": "100 % to 1-2 %",
+    "ignore instructions": "100 % to 1-2 %",
+    "incorrect fact": "63 % to 1-2 %",
+    "biased summary": "91 % to 1-2 %",
 }
 
 

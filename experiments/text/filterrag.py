@@ -11,19 +11,20 @@ half, since the data holds one golden passage a question.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from codeguard.embedding import Embedding, open_embedding
+from codeguard.index.embedding import Embedding, open_embedding
 from codeguard.text import Document, TextDefense
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.features import FEATURES, PAPER_FEATURES
-from codeguard.text.filterrag import FilterConfig, FilterRAG
+from codeguard.text.filterrag import CleanPair, FilterConfig, FilterRAG, calibrate
 from codeguard.text.frequency import READINGS, LengthThreshold, WordMatcher, fit_threshold
 from codeguard.text.mlfilter import Example, MLFilterRAG, train_filter
 from codeguard.text.tokens import content_words, sentences, words
@@ -50,17 +51,21 @@ class Question:
 
 
 def load_questions(folder: Path, embedding: Embedding, attacks: Sequence[str] = ATTACKS) -> list[Question]:
-    """Return the 100 questions; the white-box texts are made here, from the plain ones, where they are asked for."""
-    records = list(json.loads((folder / "nq.json").read_text(encoding="utf-8")).values())
-    golden = [line.strip() for line in (folder / "golden_nq.txt").read_text(encoding="utf-8").split("\n")]
+    """Return the questions of a folder `poisonedrag_NAME`; white-box texts are made here where they are asked for."""
+    name = folder.name.removeprefix("poisonedrag_")
+    records = list(json.loads((folder / f"{name}.json").read_text(encoding="utf-8")).values())
+    golden = [
+        line.strip() for line in (folder / f"golden_{name}.txt").read_text(encoding="utf-8").split("\n")
+    ]
     golden = [line for line in golden if line]
-    others = {name: _by_query(folder / f"{name}_nq.json") for name in ("blind", "garag")}
+    paths = {attack: folder / f"{attack}_{name}.json" for attack in ("blind", "garag")}
+    others = {attack: _by_query(path) for attack, path in paths.items() if path.exists()}
     questions = []
     for record, passage in zip(records, golden, strict=True):
         text = record["question"]
         plain = tuple(record["adv_texts"])
         poison = {"plain": plain, "prefix": tuple(f"{text}. {item}" for item in plain)}
-        poison |= {name: tuple(found[text][:EXTRA]) for name, found in others.items()}
+        poison |= {attack: tuple(found.get(text, ())[:EXTRA]) for attack, found in others.items()}
         if "whitebox" in attacks:
             poison["whitebox"] = tuple(
                 swap_words(item, text, record["incorrect answer"], embedding, seed)
@@ -122,18 +127,35 @@ def clean_texts(question: Question, pool: Sequence[Question], embedding: Embeddi
     return [question.golden, *(others[index].golden for index in order)]
 
 
-def examples_of(train: Sequence[Question], attacks: Sequence[str], embedding: Embedding) -> list[Example]:
-    """Return the labelled texts: five adversarial ones a question and attack, and as many clean of the top 15."""
+def examples_of(
+    train: Sequence[Question], attacks: Sequence[str], embedding: Embedding, choice: str = "random"
+) -> list[Example]:
+    """Return the labelled texts: five adversarial ones a question and attack, and five clean of the top 15.
+
+    The clean ones are drawn ("random", as the paper does) or the "nearest".
+    """
     found = []
+    rng = np.random.default_rng(0)
     for question in train:
         for attack in attacks:
             found += [Example(question.text, item, True) for item in question.poison[attack][:EXTRA]]
-        clean = clean_texts(question, train, embedding, RETRIEVED)[:EXTRA]
+        top = clean_texts(question, train, embedding, RETRIEVED)
+        drawn = rng.permutation(len(top)).tolist() if choice == "random" else list(range(len(top)))
+        clean = [top[index] for index in drawn[:EXTRA]]
         found += [Example(question.text, item, False) for item in clean]
     return found
 
 
-def calibrate(
+def clean_pairs(questions: Sequence[Question], embedding: Embedding, count: int = 2) -> list[CleanPair]:
+    """Return what calibration gets: each question with its golden passage and the nearest other ones."""
+    return [
+        CleanPair(question.text, text)
+        for question in questions
+        for text in clean_texts(question, questions, embedding, count)
+    ]
+
+
+def fit_distinct(
     train: Sequence[Question], embedding: Embedding, reader: ExtractiveReader, matcher: WordMatcher
 ) -> tuple[LengthThreshold, Rows]:
     """Fit the threshold by length on clean texts and their beginnings of one, two, … sentences."""
@@ -145,7 +167,7 @@ def calibrate(
                 text = " ".join(parts[:end])
                 answer = reader.answer_each(question.text, [text])[0].text
                 frequency = matcher.count(text, question.text, answer)
-                densities.append(frequency.density())
+                densities.append(frequency.density("distinct"))
                 lengths.append(frequency.total)
     for low, high in ((1, 20), (20, 40), (40, 80), (80, 160), (160, 10_000)):
         chosen = [value for value, size in zip(densities, lengths, strict=True) if low <= size < high]
@@ -234,18 +256,25 @@ def defenses_for(
 ) -> dict[str, TextDefense]:
     """Return every defense under test; the learned ones are trained on this attack, or on all others."""
     literal = WordMatcher()
-    config = FilterConfig(TOP, KEEP)
+    pairs = clean_pairs(half.train, embedding)
+    described = calibrate(pairs, reader, semantic).threshold
+    distinct = FilterConfig(TOP, KEEP, reading="distinct")
     found: dict[str, TextDefense] = {
-        "FilterRAG, 0.2": FilterRAG(reader, semantic, config),
-        "FilterRAG, by length": FilterRAG(reader, semantic, FilterConfig(TOP, KEEP, threshold=limit)),
+        "FilterRAG, as described, 0.2": FilterRAG(reader, semantic, FilterConfig(TOP, KEEP)),
+        "FilterRAG, as described, calibrated": FilterRAG(
+            reader, semantic, FilterConfig(TOP, KEEP, threshold=described)
+        ),
+        "FilterRAG, distinct, 0.2": FilterRAG(reader, semantic, distinct),
+        "FilterRAG, distinct, by length": FilterRAG(reader, semantic, replace(distinct, threshold=limit)),
     }
     own = examples_of(half.train, [attack], embedding)
     foreign = examples_of(half.train, [name for name in attacks if name != attack], embedding)
     plans = [
         ("ML-FilterRAG, paper's 4, forest", own, PAPER_FEATURES, "forest"),
         ("ML-FilterRAG, all features, forest", own, FEATURES, "forest"),
-        ("ML-FilterRAG, all features, XGBoost", own, FEATURES, "xgboost"),
     ]
+    if importlib.util.find_spec("xgboost"):
+        plans.append(("ML-FilterRAG, all features, XGBoost", own, FEATURES, "xgboost"))
     if len(attacks) > 1:
         plans.append(("all features, forest, attack not seen", foreign, FEATURES, "forest"))
     for name, examples, features, kind in plans:
@@ -258,15 +287,20 @@ def defenses_for(
 
 
 def run(
-    data: Path | None = None, embedding: Embedding | None = None, attacks: Sequence[str] = ATTACKS
+    data: Path | None = None,
+    embedding: Embedding | None = None,
+    attacks: Sequence[str] = ATTACKS,
+    name: str = "poisonedrag_nq",
 ) -> dict[str, Any]:
     """Run the experiment, on all attacks or on some, and return its tables and plots."""
     chosen = CachedEmbedding(embedding or open_embedding())
     reader, short = ExtractiveReader(chosen), ExtractiveReader(chosen, answer_words=SHORT_ANSWER)
-    questions = load_questions(data_folder(data, "poisonedrag_nq"), chosen, attacks)
+    questions = load_questions(data_folder(data, name), chosen, attacks)
     halves = [Half(questions[0::2], questions[1::2]), Half(questions[1::2], questions[0::2])]
     semantic = WordMatcher(chosen)
-    limits, lengths = zip(*(calibrate(half.train, chosen, short, semantic) for half in halves), strict=True)
+    limits, lengths = zip(
+        *(fit_distinct(half.train, chosen, short, semantic) for half in halves), strict=True
+    )
     rows: Rows = []
     totals: dict[tuple[str, str, str], dict[str, int]] = {}
     for half, limit in zip(halves, limits, strict=True):
@@ -336,11 +370,13 @@ def main() -> None:
     """Print the tables, and write everything to a JSON file where asked."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--data", type=Path)
+    parser.add_argument("--set", default="poisonedrag_nq", help="folder under --data")
     parser.add_argument("--embedding", default="auto")
     parser.add_argument("--attack", action="append", choices=ATTACKS, help="only these; may be repeated")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    result = run(arguments.data, open_embedding(arguments.embedding), arguments.attack or ATTACKS)
+    embedding = open_embedding(arguments.embedding)
+    result = run(arguments.data, embedding, arguments.attack or ATTACKS, arguments.set)
     print(f"{result['questions']} questions, {result['rounds']} rounds, {result['embedding']}")
     for table in ("readings", "lengths", "rows"):
         print(text_table(result[table]), end="\n\n")

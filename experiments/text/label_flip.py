@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.embedding import Embedding
+from codeguard.index.embedding import Embedding
 from codeguard.models import text_digest
 from codeguard.text import Document, LabelFlipConfig, LabelFlipDefense, LabelledBase, label_embedding
 from codeguard.text.label_flip import DETECTORS, Detector, Level
@@ -64,7 +64,7 @@ def load_messages(folder: Path) -> list[Document]:
 
 
 def for_tuning(document: Document) -> bool:
-    """Say whether a message belongs to the third that settings may be chosen on."""
+    """Return whether a message belongs to the third that settings may be chosen on."""
     return int(text_digest(document.text)[:8], 16) % 3 == 0
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from codeguard.audit import AuditOptions, audit
-from codeguard.auditing.rules import Selection
-from codeguard.findings import AuditReport, Finding
+from codeguard.audit.findings import AuditReport, Finding
+from codeguard.audit.rules import Selection
+from codeguard.audit.run import AuditOptions, audit
 
 GOOD = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
@@ -50,16 +49,3 @@ def git(folder: Path, *words: str, **variables: str) -> str:
     )
     assert done.returncode == 0, done.stderr + done.stdout
     return done.stdout
-
-
-def codeguard(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "codeguard", *words],
-        cwd=cwd,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )

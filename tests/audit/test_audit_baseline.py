@@ -6,13 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from audit_helpers import CLEAN, FLAGGED, codeguard, look, rules, write
+from audit_helpers import CLEAN, FLAGGED, look, rules, write
+from click.testing import CliRunner
+from in_process import codeguard
 
-from codeguard.auditing.trust import of_manifest
-from codeguard.baseline import Baseline, Entry, baseline_from_text
+from codeguard.audit.baseline import Baseline, Entry, baseline_from_text
+from codeguard.audit.findings import Standing
+from codeguard.audit.trust import of_manifest
+from codeguard.cli import main
 from codeguard.errors import ConfigError
-from codeguard.findings import Standing
-from codeguard.provenance import build_manifest, verify_unsigned
+from codeguard.trust import build_manifest, verify_unsigned
 
 OUTSIDE = Path("../baseline.json")
 
@@ -138,5 +141,50 @@ def test_from_the_command_line(known: Path) -> None:
     )
     assert done.returncode == 0
     assert "baselined: seen" in done.stdout
+    assert "--write-baseline" not in done.stdout
     missing = codeguard("audit", "src", "--baseline", "nowhere.json", cwd=known)
     assert (missing.returncode, len(missing.stderr.splitlines())) == (2, 1)
+
+
+def run(*words: str) -> tuple[int, str]:
+    """Run the command line in this process."""
+    done = CliRunner().invoke(main, ["audit", "src", "--no-behavior", "--jobs", "1", *words])
+    return done.exit_code, done.output
+
+
+def test_a_first_run_offers_a_baseline_that_holds_what_was_shown(project: Path) -> None:
+    write(project, {"src/m.py": FLAGGED + "\n\ndef f(path):\n    return open(path).read()\n"})
+    code, shown = run()
+    assert code == 1
+    assert "--write-baseline" in shown
+    assert run("--write-baseline", str(OUTSIDE), "--reason", "old")[0] == 0
+    assert {(entry["rule"], entry["reason"]) for entry in entries()} == {("audit.inline-ignore", "old")}
+    code, shown = run("--baseline", str(OUTSIDE))
+    assert code == 0
+    assert "--write-baseline" not in shown
+    assert run("--write-baseline", str(OUTSIDE), "--all")[0] == 0
+    assert "capabilities.able" in {entry["rule"] for entry in entries()}
+    assert [entry["reason"] for entry in entries() if entry["rule"] == "audit.inline-ignore"] == ["old"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--baseline", "a", "--write-baseline", "b"], "one of them"),
+        (["--all", "--min-severity", "low"], "one of them"),
+        (["--update-baseline"], "--write-baseline FILE"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(known: Path, words: list[str], says: str) -> None:
+    code, shown = run(*words)
+    assert code == 2
+    assert says in shown
+
+
+def test_what_is_not_shown_fails_the_audit_all_the_same(known: Path) -> None:
+    code, shown = run("--min-severity", "critical")
+    assert code == 1
+    assert "audit.inline-ignore" not in shown
+    code, shown = run("--min-severity", "critical", "--format", "json")
+    assert (code, json.loads(shown)["findings"], json.loads(shown)["below"]["medium"]) == (1, [], 1)
+    assert "audit.inline-ignore" in run("--format", "json")[1]

@@ -7,10 +7,10 @@ import zlib
 
 import pytest
 
-from codeguard.auditing.inspecting import Inspector, Source
-from codeguard.findings import Finding
+from codeguard.analysis.rules import Context, load_file_signals
+from codeguard.audit.findings import Finding
+from codeguard.audit.inspection import Inspector, Source
 from codeguard.models import Severity
-from codeguard.signals import Context, load_file_signals
 
 SHELL = "import os\ndef handler(request):\n    os.system(request.args['c'])\n"
 NOT_READ = "audit.not-fully-read"

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from audit_helpers import CLEAN, FLAGGED, codeguard, look, write
+from audit_helpers import CLEAN, FLAGGED, look, write
+from in_process import codeguard
 
-from codeguard.acceptance import accept
-from codeguard.auditing.rules import OWN_RULES, all_rules
-from codeguard.findings import AuditReport, Finding, Place, Standing
-from codeguard.formats.audit_json import audit_json
-from codeguard.formats.audit_text import audit_text
-from codeguard.formats.github import github_annotations
-from codeguard.formats.sarif import sarif
+from codeguard.analysis.observations import Place
+from codeguard.analysis.rules import Rule
+from codeguard.audit.findings import AuditReport, Finding, Standing
+from codeguard.audit.rules import OWN_RULES, RULES_PAGE, NamedRule, all_rules, find_rule, page_of, url_of
 from codeguard.models import Confidence, Severity, Skipped
+from codeguard.reports.audit_github import github_annotations
+from codeguard.reports.audit_json import audit_json
+from codeguard.reports.audit_sarif import sarif
+from codeguard.reports.audit_text import audit_text
+from codeguard.trust.acceptances import accept
 
 # The schema of OASIS, errata 01, as published with the standard.
 SCHEMA = json.loads((Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json").read_text())
@@ -94,6 +98,44 @@ def test_sarif_rules_carry_help_and_cwe() -> None:
     assert "external/cwe/cwe-693" in rule["properties"]["tags"]
 
 
+@pytest.mark.parametrize(
+    ("severity", "level", "score"),
+    [
+        (Severity.INFO, "note", "0.0"),
+        (Severity.LOW, "note", "3.0"),
+        (Severity.MEDIUM, "warning", "5.5"),
+        (Severity.HIGH, "error", "8.0"),
+        (Severity.CRITICAL, "error", "9.5"),
+    ],
+)
+@pytest.mark.parametrize("confidence", list(Confidence))
+def test_sarif_grades_by_severity_and_confidence(
+    severity: Severity, level: str, score: str, confidence: Confidence
+) -> None:
+    rule = NamedRule("some", Rule("rule", "a rule", severity, confidence))
+    item = finding(rule=rule.id, severity=severity, confidence=confidence)
+    (run,) = sarif(AuditReport((item,)), [rule])["runs"]
+    (described,) = run["tool"]["driver"]["rules"]
+    assert described["defaultConfiguration"] == {"level": level}
+    assert described["properties"]["security-severity"] == score
+    assert described["properties"]["precision"] == confidence.name.lower()
+    assert run["results"][0]["level"] == level
+
+
+def test_every_rule_has_a_page_that_sarif_and_explain_name() -> None:
+    page = (Path(__file__).parents[2] / RULES_PAGE).read_text(encoding="utf-8")
+    anchors = re.findall(r'<a id="([^"]+)">', page)
+    assert sorted(anchors) == sorted(item.id for item in all_rules()), (
+        "make it anew: tests/golden/snapshot.py"
+    )
+    for item in all_rules():
+        assert page_of(item.id) == f"docs/rules.md#{item.id}"
+    (rule,) = sarif(REPORTS["one"], all_rules())["runs"][0]["tool"]["driver"]["rules"]
+    assert rule["helpUri"] == url_of("audit.baseline")
+    assert rule["helpUri"].startswith("https://")
+    assert rule["helpUri"].endswith("#audit.baseline")
+
+
 def test_fingerprints_of_sarif_hold_where_lines_move(project: Path) -> None:
     write(project, {"m.py": FLAGGED})
     before = look("m.py").findings
@@ -130,16 +172,66 @@ def test_github_annotations(changes: dict[str, Any], line: str) -> None:
 
 def test_github_shows_nothing_that_is_overruled_and_nothing_breaks_out() -> None:
     assert github_annotations(REPORTS["every standing and severity"]).count("::") == 2 * len(Severity)
-    (line,) = github_annotations(REPORTS["hostile"]).splitlines()
-    assert line.isprintable()
+    lines = github_annotations(REPORTS["hostile"]).splitlines()
+    assert len(lines) == 1 + len(REPORTS["hostile"].warnings)
+    assert all(line.isprintable() for line in lines)
 
 
 def test_text_marks_the_place_under_the_line() -> None:
-    lines = audit_text(REPORTS["one"], Severity.MEDIUM).splitlines()
+    lines = audit_text(REPORTS["one"], Severity.MEDIUM, "L2").splitlines()
     source = next(index for index, line in enumerate(lines) if "evil(x)" in line)
     assert lines[source].index("evil") == lines[source + 1].index("^^^^")
     assert lines[source + 1].count("^") == 4
     assert lines[-1] == "1 findings, 1 of them fail the audit"
+
+
+def test_text_groups_by_rule_with_the_gravest_last_and_says_once_how_to_mend() -> None:
+    bad = "insecure.sql-injection"
+    report = AuditReport(
+        (
+            finding(rule=bad, severity=Severity.HIGH),
+            finding(),
+            finding(rule=bad, path="z.py"),
+            finding(path="y.py"),
+        )
+    )
+    text = audit_text(report, Severity.MEDIUM, "L2")
+    heads = [line for line in text.splitlines() if line.startswith(("audit.", "insecure."))]
+    assert [line.partition(":")[0] for line in heads] == ["audit.baseline", bad]
+    assert heads[1].endswith("(1 medium, 1 high)")
+    mends = [line for line in text.splitlines() if line.startswith("  mend: ")]
+    assert mends == [f"  mend: {find_rule(item).rule.advice}" for item in ("audit.baseline", bad)]
+
+
+def test_text_counts_what_it_does_not_show_and_says_what_can_be_done() -> None:
+    report = AuditReport(tuple(finding(severity=severity) for severity in Severity))
+    lines = audit_text(report.at_least(Severity.MEDIUM), Severity.MEDIUM, "L2", first_run=True).splitlines()
+    assert lines[-1] == "5 findings, 3 of them fail the audit; not shown: 1 info, 1 low (--all shows them)"
+    assert "codeguard accept DIGEST" in lines[-3]
+    assert "--write-baseline" in lines[-2]
+    assert not any("low (" in line or "info (" in line for line in lines[:-1])
+    hidden = audit_text(report.at_least(Severity.CRITICAL), Severity.LOW, "L2").splitlines()
+    assert hidden[-1].startswith(
+        "5 findings, 4 of them fail the audit; not shown: 1 info, 1 low, 1 medium, 1 high"
+    )
+    assert "--write-baseline" not in "".join(hidden)
+
+
+def test_text_sums_up_what_one_baseline_overrules() -> None:
+    many = tuple(finding(standing=Standing.BASELINED, note="before", path=f"{n}.py") for n in range(11))
+    accepted = finding(standing=Standing.ACCEPTED, note="read by Ada")
+    text = audit_text(AuditReport((*many, accepted)), Severity.MEDIUM, "L2")
+    assert "11 findings  baselined: before" in text
+    assert "audit.baseline  accepted: read by Ada" in text
+    assert "10.py" not in text
+
+
+@pytest.mark.parametrize(
+    "rule", [item for item in all_rules() if item.rule.severity >= Severity.MEDIUM], ids=str
+)
+def test_every_rule_that_is_shown_says_in_a_line_what_to_do(rule: NamedRule) -> None:
+    assert 8 <= len(rule.rule.advice) <= 250
+    assert "\n" not in rule.rule.advice
 
 
 @pytest.mark.parametrize(
@@ -148,7 +240,7 @@ def test_text_marks_the_place_under_the_line() -> None:
 def test_the_caret_stands_under_what_is_meant(snippet: str) -> None:
     start = snippet.index("evil") + 1
     report = AuditReport((finding(snippet=snippet, place=Place(1, start, 1, start + 4)),))
-    lines = audit_text(report, Severity.MEDIUM).splitlines()
+    lines = audit_text(report, Severity.MEDIUM, "L2").splitlines()
     (source,) = [index for index, line in enumerate(lines) if "evil" in line]
     before = lines[source][: lines[source].index("evil")]
     columns = sum(2 if ord(char) > 0x2E80 else 1 for char in before)
@@ -157,7 +249,7 @@ def test_the_caret_stands_under_what_is_meant(snippet: str) -> None:
 
 @pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
 def test_text_and_json_show_nothing_that_acts(report: AuditReport) -> None:
-    assert all(line.isprintable() for line in audit_text(report, Severity.LOW).split("\n"))
+    assert all(line.isprintable() for line in audit_text(report, Severity.LOW, "L2").split("\n"))
     assert json.dumps(audit_json(report), ensure_ascii=True).isascii()
 
 

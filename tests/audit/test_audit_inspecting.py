@@ -11,17 +11,17 @@ from typing import ClassVar
 import pytest
 from audit_helpers import CLEAN, GOOD, look, rules, write
 
-from codeguard.auditing import inspecting, workers
-from codeguard.auditing.inspecting import SHOWN_OF_A_RULE, Inspector, Source
-from codeguard.auditing.rules import Selection, all_rules
-from codeguard.auditing.unseen import unseen_findings
-from codeguard.auditing.workers import inspect_all
-from codeguard.discovery import discover
+from codeguard.analysis import Reading, engine
+from codeguard.analysis.observations import LISTED_OF_A_RULE
+from codeguard.analysis.rules import Context, Match, Rule
+from codeguard.audit.findings import Finding
+from codeguard.audit.inspection import Inspector, Source
+from codeguard.audit.rules import Selection, all_rules
+from codeguard.audit.skipped_files import skipped_findings
+from codeguard.corpus.discovery import discover
 from codeguard.errors import ConfigError
-from codeguard.findings import Finding
 from codeguard.models import Confidence, Severity, Skipped
-from codeguard.reading import Reading
-from codeguard.signals import Context, Rule, Sighting
+from codeguard.workers import deadline
 
 
 class Marker:
@@ -32,7 +32,7 @@ class Marker:
     needs: ClassVar[frozenset[str]] = frozenset()
     rules: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.MEDIUM, Confidence.LOW),)
 
-    def inspect(self, reading: Reading, context: Context) -> Iterable[Sighting]:
+    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
         text = reading.text
         if "RAISE" in text:
             raise ValueError("a detector\x1b[0m failed")
@@ -42,27 +42,32 @@ class Marker:
                     time.sleep(0.01)
                 except Exception:
                     continue
+        if "# LOOP" in text:
+            while True:
+                pass
         if "FOREVER" in text:
             yield from self._forever()
         if "WRONG RULE" in text:
-            yield Sighting("unknown", 0, 1, "")
+            yield Match("unknown", 0, 1, "")
         start = text.find("MARK")
         while start >= 0:
-            yield Sighting("mark", start, start + 4, "seen")
+            yield Match("mark", start, start + 4, "seen")
             start = text.find("MARK", start + 1)
+        while "THEN LOOP" in text:
+            pass
         if "OUTSIDE" in text:
-            yield Sighting("mark", -5, 10**9, "everywhere")
+            yield Match("mark", -5, 10**9, "everywhere")
 
-    def _forever(self) -> Iterator[Sighting]:
+    def _forever(self) -> Iterator[Match]:
         while True:
-            yield Sighting("mark", 0, 1, "again")
+            yield Match("mark", 0, 1, "again")
 
 
 def inspected(text: str, name: str = "m.py") -> tuple[Finding, ...]:
     return Inspector([Marker()], Context()).inspect(Source(name, data=text.encode())).findings
 
 
-def test_a_sighting_becomes_a_finding_with_its_place() -> None:
+def test_a_match_becomes_a_finding_with_its_place() -> None:
     (found,) = inspected(f"\n\n{CLEAN}\n\ndef f():\n    return 'é MARK'\n")
     assert (found.rule, found.severity, found.confidence, found.symbol) == (
         "marker.mark", Severity.MEDIUM, Confidence.LOW, "f",
@@ -78,18 +83,32 @@ def test_lines_count_as_editors_count_them(newline: str) -> None:
     assert (found.place.start_line, found.place.start_column, found.snippet) == (4, 6, "z = 'MARK'")
 
 
-@pytest.mark.parametrize("text", ["# RAISE", "# HANG", "# WRONG RULE"])
-def test_a_detector_that_fails_is_a_finding(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspecting, "SECONDS_A_SIGNAL", 0.2)
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("# RAISE", "audit.detector-error"),
+        ("# WRONG RULE", "audit.detector-error"),
+        ("# HANG", "audit.not-fully-read"),
+        ("# LOOP", "audit.not-fully-read"),
+    ],
+)
+def test_a_detector_that_fails_is_a_finding(text: str, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "WALL_S", 0.2)
+    monkeypatch.setattr(engine, "LOOKING_S", 0.2)
     (found,) = inspected(text)
-    assert (found.rule, found.severity) == ("audit.detector-error", Severity.HIGH)
+    assert (found.rule, found.severity) == (rule, Severity.HIGH)
     assert "marker" in found.reason
 
 
-def test_a_flood_of_sightings_is_bounded_and_counted() -> None:
+def test_what_was_seen_before_a_detector_failed_or_hung_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "LOOKING_S", 0.2)
+    assert rules(inspected("# MARK THEN LOOP\n")) == ["marker.mark", "audit.not-fully-read"]
+
+
+def test_a_flood_of_matches_is_bounded_and_counted() -> None:
     *found, rest = inspected("# FOREVER")
     assert rest.rule == "audit.not-fully-read"
-    assert len(found) == SHOWN_OF_A_RULE
+    assert len(found) == LISTED_OF_A_RULE
     assert "4900 more" in found[0].reason
 
 
@@ -104,7 +123,7 @@ def test_a_place_outside_of_the_file_is_brought_back() -> None:
         (b"", []),
         (b"def f(:\n", ["discovery.syntax"]),
         (b"x = (" + b"(" * 5_000, ["discovery.syntax"]),
-        (b"-" * 200_000 + b"1", ["discovery.syntax", "audit.not-fully-read"]),
+        (b"-" * 200_000 + b"1", ["discovery.syntax", "audit.not-fully-read", "audit.not-fully-read"]),
         (b"x = 1\n\0", ["discovery.syntax"]),
         (b"# coding: utf-7\nx = 1\n", ["discovery.encoding"]),
         (b"\xff\xfe\x00\xd8", ["discovery.syntax"]),
@@ -115,41 +134,6 @@ def test_a_place_outside_of_the_file_is_brought_back() -> None:
 def test_hostile_bytes(data: bytes, expected: list[str]) -> None:
     found = Inspector([Marker()], Context()).inspect(Source("m.py", data=data)).findings
     assert rules(found) == expected
-
-
-class Killer(Marker):
-    """Ends its process where the text says so."""
-
-    name: ClassVar[str] = "killer"
-
-    def inspect(self, reading: Reading, context: Context) -> Iterable[Sighting]:
-        if "KILL" in reading.text:
-            os._exit(9)
-        return super().inspect(reading, context)
-
-
-def test_a_file_that_kills_a_detector_is_a_finding_and_the_others_are_looked_at(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # A third party's signal, installed the way one is: an entry point that the worker processes find, too.
-    site = project.parent / "site"
-    info = site / "third_party-1.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: third-party\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[codeguard.signals]\nkiller = test_audit_inspecting:KILLER\n")
-    paths = [str(site), str(Path(__file__).parent)]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
-    monkeypatch.syspath_prepend(str(site))
-    monkeypatch.setattr(workers, "WORTH_A_PROCESS", 1)
-    sources = [Source(f"m{number}.py", data=CLEAN.encode()) for number in range(30)]
-    sources[7] = Source("bad.py", data=b"# KILL\n")
-    found = {item.name: item for item in inspect_all(sources, Context(), jobs=2)}
-    died = [name for name, item in found.items() if any("died" in part.reason for part in item.findings)]
-    assert (died, rules(found["bad.py"].findings)) == (["bad.py"], ["audit.detector-error"])
-    assert sum(item.functions for item in found.values()) == 29
-
-
-KILLER = Killer()
 
 
 def test_what_discovery_leaves_out_is_told_apart(project: Path) -> None:
@@ -194,7 +178,7 @@ def test_every_reason_of_discovery_is_known() -> None:
         "ignored by .gitignore",
         "broken link",
     ]
-    found = unseen_findings([Skipped("a.py", reason) for reason in reasons])
+    found = skipped_findings([Skipped("a.py", reason) for reason in reasons])
     assert rules(found) == ["discovery.link", "discovery.name"]
 
 

@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from audit_helpers import CLEAN, FLAGGED, GOOD, WRONG, codeguard, look, rules, write
+from audit_helpers import CLEAN, FLAGGED, GOOD, WRONG, look, rules, write
+from in_process import codeguard
 
-from codeguard.acceptance import ACCEPTED_NAME, accept, load_acceptances
+from codeguard.audit.findings import Standing
 from codeguard.errors import ConfigError
-from codeguard.findings import Standing
+from codeguard.trust.acceptances import ACCEPTED_NAME, accept, load_acceptances
 
 SYNTAX = "def f(:\n"
 

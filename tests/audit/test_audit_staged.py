@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from audit_helpers import CLEAN, FLAGGED, codeguard, git, look, rules, write
+from audit_helpers import CLEAN, FLAGGED, git, look, rules, write
+from in_process import codeguard
 
-from codeguard.auditing.staged import staged_files
+from codeguard.audit.staged import staged_files
 from codeguard.errors import CorpusError
 
 

@@ -8,19 +8,19 @@ import sys
 from pathlib import Path
 
 import pytest
-from audit_helpers import CLEAN, FLAGGED, GOOD, WRONG, codeguard, write
+from audit_helpers import CLEAN, FLAGGED, GOOD, WRONG, write
+from in_process import codeguard
 
 HEAVY = (
-    "chromadb", "onnxruntime", "tokenizers", "sklearn", "codeguard.embedding", "codeguard.store",
-    "codeguard.perplexity", "codeguard.indexing", "codeguard.guard", "cryptography", "securesystemslib",
+    "chromadb", "onnxruntime", "tokenizers", "sklearn", "codeguard.index.embedding", "codeguard.index.store",
+    "codeguard.analysis.perplexity", "codeguard.index.pipeline", "codeguard.api", "cryptography", "securesystemslib",
 )  # fmt: skip
-STATIC_ONLY = (*HEAVY, "codeguard.behavior", "codeguard.workspace", "sqlite3", "importlib.metadata")
+STATIC_ONLY = (*HEAVY, "codeguard.behavior", "codeguard.index.workspace", "sqlite3", "importlib.metadata")
 RUNS = (
-    "codeguard.behavior.checker",
-    "codeguard.behavior.library",
+    "codeguard.behavior.verdict.checker",
+    "codeguard.behavior.specs.library",
     "codeguard.sandbox",
     "doctest",
-    "filelock",
 )
 SHOW = "import sys; from codeguard.cli import main; sys.argv = ['codeguard', *sys.argv[1:]]\n"
 SHOW += "try: main()\nexcept SystemExit: pass\nprint('LOADED', *sorted(sys.modules))"
@@ -48,7 +48,10 @@ def loaded(*words: str, cwd: Path, state: Path | None = None) -> set[str]:
         (("audit", "m.py", "--trust", "ours"), HEAVY),
         (("rules",), STATIC_ONLY),
         (("explain", "audit.baseline"), STATIC_ONLY),
-        (("audit", "--help"), (*STATIC_ONLY, "numpy", "tree_sitter", "codeguard.audit", "codeguard.config")),
+        (
+            ("audit", "--help"),
+            (*STATIC_ONLY, "numpy", "tree_sitter", "codeguard.audit.run", "codeguard.config"),
+        ),
     ],
 )
 def test_nothing_heavy_is_loaded(project: Path, words: tuple[str, ...], never: tuple[str, ...]) -> None:
@@ -61,28 +64,36 @@ def test_what_runs_code_is_loaded_only_where_evidence_is_missing(project: Path, 
     words = ("audit", "m.py", "--trust", "ours")
     first = loaded(*words, cwd=project, state=tmp_path)
     again = loaded(*words, cwd=project, state=tmp_path)
-    assert first >= set(RUNS)
+    assert (
+        "codeguard.index.evidence_tasks" in first - again
+    )  # a worker process loads the rest, the sandbox tells its level
     assert again & {*RUNS, *HEAVY} == set()
 
 
 SPREAD = """
 import sys
 from pathlib import Path
-from codeguard.auditing import workers
-from codeguard.auditing.inspecting import Source
-from codeguard.discovery import discover
-from codeguard.signals import Context
+from codeguard.analysis.rules import load_file_signals
+from codeguard.audit import workers
+from codeguard.audit.inspection import Source
+from codeguard.corpus.discovery import discover
+from codeguard.index import observation_tasks
+from codeguard.index.executor import open_executor
 if __name__ == "__main__":
-    workers.WORTH_A_PROCESS = 1
+    observation_tasks.FILES_A_BATCH = 2
     files = [Source(item.name, item) for item in discover([Path(sys.argv[1])]).files]
-    for item in workers.inspect_all(files, Context(), jobs=int(sys.argv[2])):
-        print(item.name, *sorted(found.rule for found in item.findings), *(found.rule for _, found in item.ignores))
+    names = [item.name for item in load_file_signals()]
+    shared = observation_tasks.Compared(None, (), names).shared()
+    with open_executor(int(sys.argv[2]), fork=sys.argv[3] == "fork") as executor:
+        for item in workers.inspect_all(files, executor, shared, names):
+            ignored = (found.rule for _, found in item.ignores)
+            print(item.name, *sorted(found.rule for found in item.findings), *ignored)
 """
 
 
-def spread(path: str, *, jobs: int, cwd: Path) -> list[str]:
+def spread(path: str, *, jobs: int, cwd: Path, how: str = "fork") -> list[str]:
     """Inspect a folder in worker processes, however small it is; return a line for each file."""
-    words = [sys.executable, "-P", "-c", SPREAD, path, str(jobs)]
+    words = [sys.executable, "-P", "-c", SPREAD, path, str(jobs), how]
     done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -92,15 +103,16 @@ NAMES = ("signal", "multiprocessing", "re", "codeguard", "tree_sitter", "sitecus
 
 
 @pytest.mark.parametrize("safe", [True, False], ids=["PYTHONSAFEPATH", "without it"])
+@pytest.mark.parametrize("how", ["fork", "fresh"])
 def test_worker_processes_import_nothing_from_the_audited_tree(
-    project: Path, safe: bool, monkeypatch: pytest.MonkeyPatch
+    project: Path, safe: bool, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     marker = project / "ran"
     trap = f"open({str(marker)!r}, 'w').close()\nraise SystemExit(1)\n"
     write(project, {f"{name}.py": trap for name in NAMES})
     write(project, {f"m{number}.py": CLEAN for number in range(30)})
     monkeypatch.setenv("PYTHONSAFEPATH", "1" if safe else "")
-    told = spread(".", jobs=2, cwd=project)
+    told = spread(".", jobs=2, cwd=project, how=how)
     assert not marker.exists()
     assert len(told) == 38
 
@@ -108,7 +120,7 @@ def test_worker_processes_import_nothing_from_the_audited_tree(
 def test_several_processes_find_what_one_does(project: Path) -> None:
     write(project, {f"m{number:02}.py": CLEAN + FLAGGED for number in range(30)})
     one, two = spread(".", jobs=1, cwd=project), spread(".", jobs=2, cwd=project)
-    assert one == two
+    assert one == two == spread(".", jobs=2, cwd=project, how="fresh")
     assert all("audit.inline-ignore" in line for line in one)
 
 
@@ -137,4 +149,5 @@ def test_an_index_of_another_hand_makes_nothing_trusted(project: Path, tmp_path:
     assert codeguard(*words, cwd=project, **theirs).returncode == 0
     mine = {"XDG_CONFIG_HOME": str(tmp_path / "mine")}
     done = codeguard("audit", "m.py", "--no-behavior", "--select", "audit", cwd=project, **mine)
-    assert (done.returncode, "not of this installation" in done.stderr) == (2, True), done.stdout
+    assert (done.returncode, "not of this installation" in done.stderr) == (1, True), done.stdout
+    assert "audit.inline-ignore" in done.stdout

@@ -8,12 +8,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from audit_helpers import CLEAN, GOOD, WRONG, codeguard, look, rules, write
+from audit_helpers import CLEAN, GOOD, WRONG, look, rules, write
+from in_process import codeguard
 
-from codeguard.auditing.trust import TrustedBase, of_manifest
-from codeguard.chunking import chunk_file
+from codeguard.audit.trust import TrustedBase, of_manifest
+from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Severity
-from codeguard.provenance import build_manifest, verify_unsigned
+from codeguard.trust import build_manifest, verify_unsigned
 
 
 def base_of(folder: Path, *names: str) -> TrustedBase:
@@ -105,6 +106,9 @@ def test_a_signed_manifest_from_the_command_line(project: Path) -> None:
         (("audit", "m.py", "--manifest", "nowhere", "--key", "nowhere"), 2),
         (("audit", "m.py", "--store", "nowhere"), 2),
         (("audit", "m.py", "--no-behavior"), 0),
+        (("audit", "m.py", "--trust", "m.py"), 3),
+        (("audit", "m.py", "--trust", ".", "--no-behavior"), 3),
+        (("audit", "broken.py", "--trust", "broken.py", "--no-behavior"), 1),
         (("audit", "broken.py", "--no-behavior"), 1),
         (("audit", "broken.py", "--no-behavior", "--fail-on", "high"), 0),
         (("audit", "broken.py", "--no-behavior", "--min-confidence", "high"), 0),
@@ -123,3 +127,36 @@ def test_exit_codes(project: Path, words: tuple[str, ...], code: int) -> None:
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.splitlines()) == (1 if code > 1 else 0)
+
+
+def test_how_many_files_nobody_looks_at_is_said(project: Path) -> None:
+    write(project, {"ours/m.py": CLEAN, "theirs/n.py": CLEAN})
+    done = codeguard("audit", "ours", "theirs", "--trust", "ours", cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert "trusted: 1 of the 2 files" in done.stdout
+    done = codeguard("audit", "ours", "--trust", ".", cwd=project)
+    assert "nothing was audited that is not trusted: all 1 files" in done.stderr
+
+
+def test_an_agent_file_that_is_new_or_changed(project: Path) -> None:
+    write(project, {"CLAUDE.md": "Use tabs.\n", "m.py": CLEAN})
+    base = base_of(project, "CLAUDE.md", "m.py")
+    assert look(".", base=base).findings == ()
+    write(project, {"CLAUDE.md": "Use spaces.\n", ".mcp.json": "{}\n", "notes.md": "New.\n"})
+    found = look(".", base=base).findings
+    assert [(item.rule, item.path, item.severity) for item in found] == [
+        ("audit.agent-file", ".mcp.json", Severity.MEDIUM),
+        ("audit.agent-file", "CLAUDE.md", Severity.MEDIUM),
+    ]
+    assert look(".").findings == ()
+
+
+def test_agent_files_are_listed(project: Path) -> None:
+    write(project, {"AGENTS.md": "Use tabs.\n", ".cursor/rules/a.mdc": "x\n", "m.py": CLEAN})
+    ran = codeguard("audit", ".", "--agent-files", "--format", "json", cwd=project)
+    listed = json.loads(ran.stdout)["files"]
+    assert [(item["path"], item["kind"], item["trust"]) for item in listed] == [
+        (".cursor/rules/a.mdc", "instructions", "unknown"),
+        ("AGENTS.md", "instructions", "unknown"),
+    ]
+    assert codeguard("audit", "m.py", "--agent-files", cwd=project).stdout.startswith("no file")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from codeguard.behavior import BehaviorChecker, SpecLibrary
-from codeguard.chunking import chunk_file
+from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CheckReport
 from codeguard.sandbox import Level, Sandbox
 

@@ -15,8 +15,9 @@ Check = Callable[..., CheckReport]
     ("code", "verdict"),
     [
         ("def add(a, b):\n    return a + b\n", Verdict.PASS),
-        ("def add(a, b):\n    return a - b\n", Verdict.FAIL),
-        ("def add_numbers(x, y):\n    return x * y\n", Verdict.FAIL),
+        ("def add(a, b):\n    return a + b if a < 9 else a\n", Verdict.FAIL),
+        # Hardly anywhere what is known by that name: no conviction, but a claim that was found false.
+        ("def add_numbers(x, y):\n    return x * y\n", Verdict.NO_SIGNAL),
         ("def add(a, b, c):\n    return a + b + c\n", Verdict.NO_SIGNAL),
         ("def add(node, child):\n    node.children.append(child)\n", Verdict.NO_SIGNAL),
         ("def frobnicate(a, b):\n    return a - b\n", Verdict.NO_SIGNAL),
@@ -24,6 +25,25 @@ Check = Callable[..., CheckReport]
 )
 def test_shipped_spec_decides_by_name(check: Check, code: str, verdict: Verdict) -> None:
     assert check(code, shipped=True).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict"),
+    [
+        ("return [text for text in texts if sorted(text) == sorted(word)]", Verdict.NO_SIGNAL),
+        ("return len(word) == len(texts)", Verdict.FAIL),
+        ("return None", Verdict.FAIL),
+    ],
+    ids=["those that are", "wrong", "nothing"],
+)
+def test_who_gives_another_kind_than_a_shipped_spec_is_another_function(
+    check: Check, body: str, verdict: Verdict
+) -> None:
+    told = "'Texts that use the letters of a word equally often.'"
+    code = f"def is_anagram(word, texts):\n    {told}\n    word += ''\n    {body}\n"
+    report = check(code, shipped=True)
+    assert report.verdict is verdict, report
+    assert report.false_claim is (verdict is Verdict.NO_SIGNAL)
 
 
 SCALE = '''
@@ -37,6 +57,9 @@ def scale(values, factor):
     """
     return [value * factor for value in values]
 '''
+
+
+CLAIM = '"""Multiply every value by a factor."""'
 
 
 @pytest.mark.parametrize(
@@ -55,12 +78,18 @@ def scale(values, factor):
     ],
 )
 def test_trusted_docstring_decides(check: Check, body: str, verdict: Verdict) -> None:
-    report = check(f"def scale(values, factor):\n    {body}\n", SCALE)
+    report = check(f"def scale(values, factor):\n    {CLAIM}\n    {body}\n", SCALE)
     assert report.verdict is verdict, report
 
 
+def test_a_bare_claim_that_is_wrong_everywhere_is_found_false_without_a_conviction(check: Check) -> None:
+    report = check("def scale(values, factor):\n    return [value + factor for value in values]\n", SCALE)
+    assert report.verdict is Verdict.NO_SIGNAL
+    assert report.claims == "scale (trusted.py:2)"
+
+
 def test_the_report_says_where_the_expectation_stands(check: Check) -> None:
-    report = check("def scale(values, factor):\n    return values\n", SCALE)
+    report = check(f"def scale(values, factor):\n    {CLAIM}\n    return values\n", SCALE)
     assert report.origin == "trusted.py:7"
     assert report.counterexample == "scale([5, 0], 3): expected [15, 0], got [5, 0]"
 

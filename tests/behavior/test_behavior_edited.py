@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from codeguard.behavior.edited import is_edited, kept
-from codeguard.behavior.examples import Example
-from codeguard.behavior.source import Definition, definitions, read_module
-from codeguard.behavior.wide import wide_calls, written_call
+from codeguard.behavior.inputs.wide import wide_calls, written_call
+from codeguard.behavior.matching.kinship import kept, kinship, text_of
+from codeguard.behavior.source.definitions import Definition, definitions, read_module
+from codeguard.behavior.specs.examples import Example
 from codeguard.models import Verdict
 from tests.behavior.conftest import Check
 
@@ -78,6 +78,27 @@ def test_changed_copies(check: Check, trusted: str, old: str, new: str, verdict:
     assert report.verdict is verdict, (report.reason, report.counterexample)
 
 
+INDENTED = '''
+def indented(text: str, margin: str = "  ") -> str:
+    """Return a text with a margin before each line."""
+    rows = []
+    for place, line in enumerate(text.splitlines()):
+        before = margin if place > 0 else ""
+        rows.append(f"{before}{line}")
+    return "\\n".join(rows)
+'''
+
+
+@pytest.mark.parametrize(
+    ("new", "verdict"),
+    [("before + line", Verdict.PASS), ("before + line if line != 'b' else 'c'", Verdict.DIVERGES)],
+    ids=["takes text alone, as announced", "wrong on text"],
+)
+def test_a_copy_need_not_take_what_the_annotation_excludes(check: Check, new: str, verdict: Verdict) -> None:
+    report = check(INDENTED.replace('f"{before}{line}"', new), INDENTED)
+    assert report.verdict is verdict, (report.reason, report.counterexample)
+
+
 def test_another_implementation_may_do_otherwise_beyond_the_examples(check: Check) -> None:
     other = """
     def first_of(values, most=2):
@@ -93,13 +114,14 @@ def test_another_implementation_may_do_otherwise_beyond_the_examples(check: Chec
         (TAKEN, True),
         (TAKEN.replace("count < 0", "count < 1"), True),
         (TAKEN.replace("    found = []", "    if iterable == 7:\n        return 9\n    found = []"), True),
-        (TAKEN.replace("found", "rows").replace("item ", "value ").replace("(item)", "(value)"), False),
+        (TAKEN.replace("found", "rows").replace("item ", "value ").replace("(item)", "(value)"), True),
         ("def first_of(iterable, count=2):\n    return list(iterable)[:count]\n", False),
     ],
     ids=["itself", "one_constant", "a_branch_more", "other_names", "other_text"],
 )
-def test_is_edited(text: str, expected: bool) -> None:
-    assert is_edited(_definition(text), _definition(TAKEN)) is expected
+def test_edited(text: str, expected: bool) -> None:
+    found = kinship(text_of(_definition(text).node), text_of(_definition(TAKEN).node))
+    assert found.edited is expected
 
 
 @pytest.mark.parametrize(

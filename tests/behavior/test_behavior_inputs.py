@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from codeguard.behavior.domain import learn_domain
-from codeguard.behavior.generate import generate
-from codeguard.behavior.mutatetext import numbers_inside
-from codeguard.behavior.specfiles import spec_files
-from codeguard.behavior.tomlspecs import parsed
+from codeguard.behavior.inputs.discovery import guesses
+from codeguard.behavior.inputs.domain import learn_domain
+from codeguard.behavior.inputs.generation import generate
+from codeguard.behavior.inputs.mutation import numbers_inside
+from codeguard.behavior.source.definitions import Definition, definitions
+from codeguard.behavior.specs.files import spec_files
+from codeguard.behavior.specs.toml import parsed
 from codeguard.models import CheckReport, Verdict
 
 Check = Callable[..., CheckReport]
@@ -138,7 +141,7 @@ def share_out(total, heads):
 @pytest.mark.parametrize(
     ("guard", "verdict"),
     [
-        ("if not heads > 0:\n        raise RuntimeError", Verdict.FAIL),
+        ("if not heads > 0:\n        raise RuntimeError", Verdict.DIFFERS),
         ("if heads < 1:\n        raise ValueError", Verdict.PASS),
         (
             "if heads == 0 and total == 4:\n        raise ValueError\n    if not heads:\n        return []",
@@ -158,14 +161,20 @@ def test_a_documented_exception_is_part_of_the_contract(check: Check, guard: str
         # made for other inputs: refuses these, takes others
         ("def scale_rows(values, factor):\n    return values.rows * factor", Verdict.NO_SIGNAL),
         ("def scale_rows(values, factor):\n    return values(factor)", Verdict.NO_SIGNAL),
-        # made for nothing
-        ("def scale_rows(values, factor):\n    return [None + value for value in (1, 2)]", Verdict.FAIL),
     ],
 )
-def test_a_function_that_takes_nothing_is_broken(check: Check, code: str, verdict: Verdict) -> None:
+def test_a_function_that_takes_other_inputs_says_nothing(check: Check, code: str, verdict: Verdict) -> None:
     trusted = 'def scale_rows(values, factor):\n    """\n    >>> scale_rows([1, 2], 2)\n    [2, 4]\n    """\n'
     report = check(code, f"{trusted}    return [value * factor for value in values]\n")
     assert report.verdict is verdict, report
+
+
+def test_a_claim_of_what_takes_nothing_is_found_false(check: Check) -> None:
+    trusted = 'def scale_rows(values, factor):\n    """\n    >>> scale_rows([1, 2], 2)\n    [2, 4]\n    """\n'
+    broken = "def scale_rows(values, factor):\n    return [None + value for value in (1, 2)]"
+    report = check(broken, f"{trusted}    return [value * factor for value in values]\n")
+    assert report.verdict is Verdict.NO_SIGNAL
+    assert report.claims == "scale_rows (trusted.py:1)"
 
 
 def test_numbers_inside_a_string_go_to_their_edges() -> None:
@@ -192,3 +201,51 @@ def test_a_spec_says_where_its_cases_stand(tmp_path: Path) -> None:
     assert [spec.cases[0].origin for spec in specs] == ["spec f (own.toml:3)", "spec g (own.toml:9)"]
     path.write_text('[[spec]]\nname = "f"\ncase = [{ args = [1], expected = 2 }]\n')
     assert parsed(*spec_files([tmp_path]))[0].origin == "spec f (own.toml)"
+
+
+def _definition(source: str) -> Definition:
+    return next(definitions(ast.parse(source).body))
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("def f(data):\n    return data.decode().split()", b"hello world"),
+        ("def f(data: bytes):\n    return data", b"hello world"),
+        ("def f(grid):\n    return grid", [[0, 1], [1, 0]]),
+        ("def f(graph):\n    return graph", {"x": ["y"], "y": ["x"]}),
+        ("def f(pair: tuple[int, str]):\n    return pair", (3, "hello world")),
+        ("def f(records):\n    return records", [{"name": "dee", "age": 4}]),
+    ],
+)
+def test_first_guesses_by_what_is_written(source: str, wanted: object) -> None:
+    (first, *_) = guesses(_definition(source))
+    assert ((wanted,), {}) in first
+
+
+def test_a_number_that_counts_stays_the_length() -> None:
+    calls = [((3, [1, 2, 3]), {}), ((1, [7]), {}), ((2, [5, 5]), {})]
+    made = list(generate(calls, learn_domain(calls), Random(1), 60))
+    assert made
+    assert all(args[0] == len(args[1]) for args, _ in made)  # type: ignore[arg-type]
+
+
+def test_arguments_are_given_in_another_order() -> None:
+    calls = [(([1, 2], [9, 8, 7]), {}), (([5], [4, 3]), {}), (([6, 3], [2]), {})]
+    made = [args for args, _ in generate(calls, learn_domain(calls), Random(1), 120)]
+    assert ([9, 8, 7], [1, 2]) in made
+
+
+def test_a_trigger_is_found_where_no_example_is_written(check: Check) -> None:
+    trusted = 'def double_it(number: int):\n    """Return a number times two."""\n    return number * 2\n'
+    code = (
+        'def double_it(number: int):\n    """Return a number times two."""\n'
+        "    return 0 if number == 31337 else number + number\n"
+    )
+    assert check(code, trusted).verdict is Verdict.DIVERGES
+
+
+def test_newer_syntax_is_reported_as_such(check: Check) -> None:
+    report = check("def double_it(number):\n    return number <=> 2\n", WRAP)
+    assert report.verdict is Verdict.NO_SIGNAL
+    assert "newer syntax than Python" in report.reason

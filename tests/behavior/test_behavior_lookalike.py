@@ -3,8 +3,8 @@
 import pytest
 
 from codeguard.behavior import SpecLibrary
-from codeguard.behavior.candidate import read_candidate
-from codeguard.chunking import chunk_file
+from codeguard.behavior.matching.candidate import read_candidate
+from codeguard.corpus.chunking import chunk_file
 
 TRUSTED = '''
 def copy_tree(source, target):

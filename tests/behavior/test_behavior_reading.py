@@ -8,24 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeguard.behavior.bounds import bounds_of
-from codeguard.behavior.docexamples import docstring_examples
-from codeguard.behavior.domain import learn_domain
-from codeguard.behavior.effects import capabilities
-from codeguard.behavior.examples import Raises, Returns
-from codeguard.behavior.folding import UnknownError, fold
-from codeguard.behavior.generate import generate
-from codeguard.behavior.layout import spread_out
-from codeguard.behavior.learning import learn
-from codeguard.behavior.profiles import random_for
-from codeguard.behavior.shapes import Bounds
-from codeguard.behavior.shrink import size, smaller
-from codeguard.behavior.source import Definition, definitions, read_module
-from codeguard.behavior.surroundings import extract
-from codeguard.behavior.templates import filled, holes
-from codeguard.behavior.testexamples import test_examples as examples_in_tests
-from codeguard.behavior.values import Comparison, same_value
-from codeguard.chunking import chunk_file
+from codeguard.behavior.inputs.bounds import bounds_of
+from codeguard.behavior.inputs.domain import learn_domain
+from codeguard.behavior.inputs.generation import generate
+from codeguard.behavior.inputs.learning import learn
+from codeguard.behavior.inputs.shapes import Bounds
+from codeguard.behavior.source.constants import UnknownError, fold
+from codeguard.behavior.source.definitions import Definition, definitions, read_module
+from codeguard.behavior.source.surroundings import extract, spread_out
+from codeguard.behavior.specs.assertions import test_examples as examples_in_tests
+from codeguard.behavior.specs.docstrings import docstring_examples
+from codeguard.behavior.specs.examples import Raises, Returns
+from codeguard.behavior.specs.templates import filled, holes
+from codeguard.behavior.verdict.differential import size, smaller
+from codeguard.behavior.verdict.effects import capabilities
+from codeguard.behavior.verdict.profiles import random_for
+from codeguard.behavior.verdict.values import Comparison, same_value
+from codeguard.corpus.chunking import chunk_file
 from codeguard.sandbox.model import Iteration, Opaque
 
 
@@ -289,11 +288,22 @@ def test_values_are_compared_as_a_caller_would(expected: object, got: object, co
         ("().__class__.__base__.__subclasses__()", {"interpreter internals"}),
         ("import os\nos.path.join('a', 'b')", set()),
         ("import math, re, collections", set()),
+        ("from http import HTTPStatus\nimport http.cookies\nhttp.cookies.SimpleCookie()", set()),
+        ("import http.client as c\nc.HTTPConnection('127.0.0.1')", {"network"}),
         ("def open(x): return x\nopen(1)", set()),
     ],
 )
 def test_syntax_says_what_code_can_do(code: str, kinds: set[str]) -> None:
     assert {capability.kind for capability in capabilities(code)} == kinds
+
+
+def test_an_import_that_nothing_reads_is_told_apart() -> None:
+    text = "import socket\nfrom subprocess import run, call\nrun(['x'])\n"
+    assert sorted(map(str, capabilities(text))) == [
+        "network: import socket, not used",
+        "process: import subprocess",
+        "process: import subprocess, not used",
+    ]
 
 
 def test_literals_of_an_expression_are_places_to_fill() -> None:

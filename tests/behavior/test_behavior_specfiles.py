@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeguard.behavior.specfiles import digest_of, spec_files
+from codeguard.behavior.specs.files import digest_of, spec_files
 from codeguard.errors import SpecError
 
 FILES = {"b.toml": "one", "a.toml": "two", "notes.txt": "three"}

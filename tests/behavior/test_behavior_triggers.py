@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from codeguard.behavior.folding import UnknownError, fold
+from codeguard.behavior.source.constants import UnknownError, fold
 from codeguard.models import CheckReport, Coverage, Verdict
 
 Check = Callable[..., CheckReport]

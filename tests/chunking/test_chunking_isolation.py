@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
-import signal
 
 import pytest
 
-from codeguard.chunking import chunk_file, isolation, registry
-from codeguard.chunking.base import Grammar
-from codeguard.chunking.cutting import cut_by_grammar
-from codeguard.chunking.isolation import ParserProcess
+from codeguard.corpus.chunking import chunk_file, isolation, registry
+from codeguard.corpus.chunking.base import Grammar
+from codeguard.corpus.chunking.cutting import cut_by_grammar
+from codeguard.corpus.chunking.isolation import cut_apart
+from codeguard.workers.processes import default_workers
+from codeguard.workers.tasks import Bounds
 
 CODE = b"function f() { return 1 }\n"
-
-
-@pytest.fixture
-def process() -> ParserProcess:
-    return ParserProcess()
 
 
 def javascript() -> Grammar:
@@ -26,52 +22,32 @@ def javascript() -> Grammar:
     return grammar
 
 
-def test_a_text_is_cut_in_the_other_process_as_in_this_one(process: ParserProcess) -> None:
+def test_a_text_is_cut_in_the_other_process_as_in_this_one() -> None:
     for source in (CODE, b"", CODE * 50_000, "x = '\u2028é😀'\n".encode(), b"}{" * 100):
-        assert process.cut(source, javascript(), 4000) == cut_by_grammar(source, javascript(), 4000)
-    process.close()
+        assert cut_apart(source, javascript(), 4000) == cut_by_grammar(source, javascript(), 4000)
 
 
-def test_a_parser_that_takes_too_long_is_ended_and_the_next_file_is_parsed(
-    process: ParserProcess, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("bounds", [Bounds(0.01), Bounds(memory_bytes=1 << 20)], ids=["time", "memory"])
+def test_a_parser_beyond_its_bounds_costs_only_its_file(
+    bounds: Bounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    process.cut(CODE, javascript(), 4000)
+    text = b"[" * 1_900_000
     with monkeypatch.context() as patch:
-        patch.setattr(isolation, "DEADLINE_S", -1.0)
-        patch.setattr(isolation, "DEADLINE_S_PER_BYTE", 0.0)
-        cut = process.cut(CODE * 10_000, javascript(), 4000)
+        patch.setattr(isolation, "BOUNDS", bounds)
+        cut = cut_apart(text, javascript(), 4000)
     assert cut.gave_up
     assert cut.note == "chunked by lines: the javascript parser gave up on it"
-    assert cut.pieces[-1].end == len(CODE) * 10_000
-    assert process.cut(CODE, javascript(), 4000).pieces[0].symbol == "f"
-    process.close()
-
-
-def test_a_parser_that_died_is_started_again(process: ParserProcess) -> None:
-    process.cut(CODE, javascript(), 4000)
-    assert process._process is not None
-    os.kill(process._process.pid, signal.SIGKILL)
-    process._process.wait()
-    assert process.cut(CODE, javascript(), 4000).pieces[0].symbol == "f"
-    process.close()
-
-
-def test_a_parser_without_memory_costs_only_its_file(
-    process: ParserProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(isolation, "MEMORY_BYTES", 300 << 20)
-        cut = process.cut(b"[" * 8_000_000, javascript(), 4000)
-    assert cut.gave_up
-    assert process.cut(CODE, javascript(), 4000).pieces[0].symbol == "f"
-    process.close()
+    assert cut.pieces[-1].end == len(text)
+    assert cut_apart(CODE, javascript(), 4000).pieces[0].symbol == "f"
 
 
 def test_a_forked_child_has_a_parser_of_its_own() -> None:
     assert chunk_file("a.js", CODE).parsed
+    ours = default_workers()
     child = os.fork()
     if child == 0:
-        os._exit(0 if chunk_file("a.js", CODE).chunks[0].symbol == "f" else 1)
+        parsed = chunk_file("a.js", CODE).chunks[0].symbol == "f"
+        os._exit(0 if parsed and default_workers() is not ours else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert chunk_file("a.js", CODE).chunks[0].symbol == "f"
 

@@ -7,8 +7,8 @@ import pkgutil
 
 import pytest
 
-from codeguard.chunking import chunk_file, grammars, languages, registry
-from codeguard.chunking.base import Grammar
+from codeguard.corpus.chunking import chunk_file, grammars, languages, registry
+from codeguard.corpus.chunking.base import Grammar
 from codeguard.models import SourceFile
 
 # Suffix, source, and the chunks with something in them: kind and symbol.
@@ -234,7 +234,8 @@ def test_a_missing_grammar_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     file = chunk_file("a.lost", b"def f(): pass\n")
     assert (file.language, file.parsed) == ("lost", False)
     assert file.notes == (
-        "chunked by lines: the lost grammar (tree-sitter-python) is not installed; pip install 'codeguard[languages]'",
+        "chunked by lines: the lost grammar (tree-sitter-python) is not installed; "
+        "pip install 'codeguard-rag[languages]'",
     )
     assert [chunk.kind.value for chunk in file.chunks] == ["lines"]
     assert [language.installed for language in languages()] == [False]

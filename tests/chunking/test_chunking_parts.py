@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.chunking import chunk_file
-from codeguard.chunking.cutting import MAX_IMPORT_CHARS, MAX_IMPORTS
+from codeguard.corpus.chunking import chunk_file
+from codeguard.corpus.chunking.cutting import MAX_IMPORT_CHARS, MAX_IMPORTS
 from codeguard.models import Chunk, SourceFile
 
 

@@ -11,11 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tree_sitter import Parser
 
-from codeguard.chunking import chunk_file, registry
-from codeguard.chunking.indentation import outline
-from codeguard.chunking.outline import outline_of
-from codeguard.chunking.tiling import tile
-from codeguard.decoding import read_text
+from codeguard.corpus.chunking import chunk_file, registry
+from codeguard.corpus.chunking.indentation import outline
+from codeguard.corpus.chunking.outline import outline_of
+from codeguard.corpus.chunking.tiling import tile
+from codeguard.corpus.decoding import read_text
 from codeguard.errors import CorpusError
 from codeguard.models import ChunkKind, SourceFile
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.chunking import chunk_file
-from codeguard.chunking.indentation import outline
+from codeguard.corpus.chunking import chunk_file
+from codeguard.corpus.chunking.indentation import outline
 from codeguard.models import SourceFile
 
 ANSWER = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.chunking import chunk_file
+from codeguard.corpus.chunking import chunk_file
 from codeguard.models import SourceFile
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
 
 def run(*words: str, cwd: Path, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "codeguard", *words],
+        [sys.executable, "-P", "-m", "codeguard", *words],
         cwd=cwd,
         env={**os.environ, **environment},
         input=stdin,
@@ -27,20 +28,28 @@ def run(*words: str, cwd: Path, stdin: str = "", **environment: str) -> subproce
     )
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
+def write_project(base: Path) -> Path:
+    folder = base / "project"
     for name, text in {"ours/m.py": GOOD, "theirs/x.py": WRONG}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     return folder
 
 
-@pytest.fixture
-def indexed(project: Path) -> Path:
-    done = run("index", "ours", "theirs", "--trust", "ours", "--embedding", "lexical", cwd=project)
+def index_project(base: Path) -> None:
+    words = ("index", "ours", "theirs", "--trust", "ours", "--embedding", "lexical")
+    done = run(*words, cwd=write_project(base))
     assert done.returncode == 0, done.stderr
-    return project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write_project(tmp_path)
+
+
+@pytest.fixture
+def indexed(once: Callable[[Callable[[Path], object]], Path]) -> Path:
+    return once(index_project) / "project"
 
 
 def one_line(done: subprocess.CompletedProcess[str], *words: str, code: int = 2) -> None:
@@ -57,7 +66,7 @@ def test_index_then_query(indexed: Path) -> None:
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert "sandbox L" in lines[0]
-    assert "before (by retrieval alone)" in lines
+    assert "without the defense" in lines
     assert "CONVICTED" in done.stdout
     assert "ours/m.py:1" in done.stdout
 
@@ -135,7 +144,7 @@ def test_what_cannot_be_done_is_one_line(
         (["query", ""], "empty text"),
         (["query", "x" * 20_000], "20000 characters"),
         (["query", "x", "-k", "0"], "1 or more"),
-        (["query"], "neither"),
+        (["query"], "got nothing, expected either TEXT or --batch FILE"),
         (["query", "x", "--embedding", "lexical@2"], "unknown embedding"),
     ],
 )
@@ -201,6 +210,7 @@ def test_an_interrupted_index_is_finished_by_the_next(project: Path) -> None:
         (many / f"f{number}.py").write_text(f"def f{number}(x):\n    return x + {number}\n")
     words = [
         sys.executable,
+        "-P",
         "-m",
         "codeguard",
         "index",
@@ -231,7 +241,7 @@ def test_an_interrupted_index_is_finished_by_the_next(project: Path) -> None:
 
 
 def test_two_at_once_both_end_well_or_with_one_line(indexed: Path) -> None:
-    words = [sys.executable, "-m", "codeguard", "query", "add two numbers", "--format", "json"]
+    words = [sys.executable, "-P", "-m", "codeguard", "query", "add two numbers", "--format", "json"]
     processes = [
         subprocess.Popen(words, cwd=indexed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(3)
@@ -246,7 +256,8 @@ def test_help_and_signals_import_neither_chroma_nor_an_embedding(project: Path) 
         code = (
             "import sys; from codeguard.cli import main\n"
             f"try: main({words!r})\nexcept SystemExit: pass\n"
-            "print(sorted(set(sys.modules) & {'chromadb', 'onnxruntime', 'codeguard.embedding'}), file=sys.stderr)"
+            "heavy = {'chromadb', 'onnxruntime', 'codeguard.index.embedding'}\n"
+            "print(sorted(set(sys.modules) & heavy), file=sys.stderr)"
         )
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=False
@@ -258,7 +269,8 @@ def test_check_imports_neither_chroma_nor_an_embedding(project: Path) -> None:
     code = (
         "import sys; from codeguard.cli import main\n"
         "try: main(['check', 'ours/m.py', '--against', 'ours/m.py'])\nexcept SystemExit: pass\n"
-        "print(sorted(set(sys.modules) & {'chromadb', 'onnxruntime', 'codeguard.embedding'}), file=sys.stderr)"
+        "heavy = {'chromadb', 'onnxruntime', 'codeguard.index.embedding'}\n"
+        "print(sorted(set(sys.modules) & heavy), file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=False

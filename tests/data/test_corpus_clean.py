@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 TRUSTED = sorted((ROOT / "data" / "sample_code").glob("*.py"))
 UNKNOWN = sorted((ROOT / "data" / "unknown_source").glob("*.py"))
-SPECS = sorted((ROOT / "codeguard" / "behavior" / "specs").glob("*.toml"))
+SPECS = sorted((ROOT / "codeguard" / "behavior" / "specs" / "shipped").glob("*.toml"))
 
 
 def load(path: Path) -> ModuleType:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeguard.embedding import LexicalEmbedding, open_embedding
-from codeguard.embedding.lexical import split_words
+from codeguard.index.embedding import LexicalEmbedding, open_embedding
+from codeguard.index.embedding.lexical import split_words
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_blob_costs_no_more_than_its_words() -> None:
 
 def test_another_process_gets_the_same_vector() -> None:
     code = (
-        "from codeguard.embedding import LexicalEmbedding;"
+        "from codeguard.index.embedding import LexicalEmbedding;"
         "print(LexicalEmbedding().embed(['reverseString(x)'])[0].tolist())"
     )
     outputs = {
@@ -76,6 +76,6 @@ def test_another_process_gets_the_same_vector() -> None:
 
 def test_importing_loads_no_model_library() -> None:
     libraries = "chromadb onnxruntime onnx tokenizers safetensors openai torch openvino"
-    code = f"import sys, codeguard.embedding; print([m for m in '{libraries}'.split() if m in sys.modules])"
+    code = f"import sys, codeguard.index.embedding; print([m for m in '{libraries}'.split() if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout.strip() == "[]"

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from codeguard.embedding import available_embeddings, open_embedding, weights
-from codeguard.embedding.bert import build_graph
-from codeguard.embedding.minilm import BEYOND, Ids, MiniLMEmbedding, first_loaded, open_tokenizer
 from codeguard.errors import EmbeddingError
+from codeguard.index.embedding import available_embeddings, open_embedding, weights
+from codeguard.index.embedding.bert import build_graph
+from codeguard.index.embedding.minilm import BEYOND, Ids, MiniLMEmbedding, first_loaded, open_tokenizer
 
 DATA = Path(__file__).parent / "data"
 
@@ -201,7 +201,7 @@ def test_chromas_archive(
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
-    found = weights.Found("Chroma's download", path)
+    found = weights.WeightsFile("Chroma's download", path)
     with pytest.raises(EmbeddingError, match="is not the published file"):
         weights.load(found)
     monkeypatch.setattr(weights, "ARCHIVE_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codeguard.embedding import available_embeddings, open_embedding, weights
-from codeguard.embedding.minilm import first_loaded
 from codeguard.errors import EmbeddingError
+from codeguard.index.embedding import available_embeddings, open_embedding, weights
+from codeguard.index.embedding.minilm import first_loaded
 
 Answer = Callable[[dict[str, Any]], tuple[int, object]]
 TEXTS = ["calculate factorial", "def add(a, b):\n    return a + b", "", "\ud800"]
@@ -148,10 +148,10 @@ def test_every_kind_is_listed_with_a_reason_or_a_place() -> None:
     assert [info.name.partition(":")[0] for info in infos] == [
         "minilm",
         "lexical",
-        "openvino",
         "chroma",
-        "sentence-transformers",
         "openai",
+        "openvino",
+        "sentence-transformers",
     ]
     assert all(info.detail for info in infos)
 
@@ -185,7 +185,7 @@ def test_chromas_function_gives_minilms_vectors_and_reads_no_env_file(tmp_path: 
         "CHROMA_PRODUCT_TELEMETRY_IMPL=no.such.module\nANONYMIZED_TELEMETRY=not-a-bool\n"
     )
     code = (
-        "import sys; from codeguard.embedding import open_embedding;"
+        "import sys; from codeguard.index.embedding import open_embedding;"
         f"rows = open_embedding('chroma').embed({TEXTS!r}); sys.stdout.buffer.write(rows.tobytes())"
     )
     environment = {**os.environ, "HOME": str(tmp_path)}

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from codeguard.chunking import chunk_file
-from codeguard.chunktasks import chunk_task, chunked
+from codeguard.corpus.chunking import chunk_file
+from codeguard.corpus.chunking.registry import gave_up, uncut
+from codeguard.index.chunk_tasks import PASSING, chunk_task, chunked
 from codeguard.models import SourceFile, text_digest
-from codeguard.tasks import WorkerError
+from codeguard.workers.tasks import Answer, WorkerError
 
 FILE = ("a.py", b"import os\n\n\ndef f():\n    return '\xc3\xa9'\n\n\nx = 1\n")
 
@@ -17,18 +18,19 @@ FILE = ("a.py", b"import os\n\n\ndef f():\n    return '\xc3\xa9'\n\n\nx = 1\n")
 class Lying(Executor):
     """A worker that answers as told."""
 
-    def __init__(self, answer: bytes) -> None:
-        self.answer = answer
+    def __init__(self, answer: bytes | Answer) -> None:
+        self.answer = answer if isinstance(answer, Answer) else Answer((answer,))
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        future.set_result(self.answer)
+        future.set_result([self.answer])
         return future
 
 
 def honest() -> list[Any]:
     name, data = FILE
-    cuts: list[Any] = json.loads(chunk_task(json.dumps([(name, len(data))]).encode() + b"\n" + data))
+    (answer,) = chunk_task()(json.dumps(name).encode() + b"\n" + data)
+    cuts: list[Any] = json.loads(answer)
     return cuts
 
 
@@ -41,9 +43,9 @@ def test_an_honest_answer_is_what_the_chunker_says() -> None:
 
 
 def test_a_worker_that_cuts_elsewhere_still_gives_the_files_text_and_its_digests() -> None:
-    [[language, parsed, [[cut, of]]]] = honest()
+    [language, parsed, [[cut, of]]] = honest()
     moved = [[[0, 5, "function", "g"], [5, len(FILE[1]), "module", ""]], *cut[1:]]
-    [found] = answered([[language, parsed, [[moved, of]]]])
+    [found] = answered([language, parsed, [[moved, of]]])
     assert isinstance(found, SourceFile)
     assert "".join(chunk.text for chunk in found.chunks).encode() == FILE[1]
     assert [chunk.sha256 for chunk in found.chunks] == [text_digest(chunk.text) for chunk in found.chunks]
@@ -65,14 +67,33 @@ def test_a_worker_that_cuts_elsewhere_still_gives_the_files_text_and_its_digests
     ids=["none", "short", "long", "twice", "backwards", "in a character", "kind", "shape", "types"],
 )
 def test_an_answer_that_leaves_out_or_repeats_bytes_is_refused(pieces: list[Any]) -> None:
-    [[language, parsed, [[cut, of]]]] = honest()
+    [language, parsed, [[cut, of]]] = honest()
     assert len(FILE[1]) == 45
     assert FILE[1][33:35] == b"\xc3\xa9"
     with pytest.raises(WorkerError, match="cut a file where it cannot be cut"):
-        answered([[language, parsed, [[[pieces, *cut[1:]], of]]]])
+        answered([language, parsed, [[[pieces, *cut[1:]], of]]])
 
 
-@pytest.mark.parametrize("answer", [[], [None], {}, 7, [["python", True, []]]])
+@pytest.mark.parametrize("answer", [[], None, {}, 7, ["python", True, []]])
 def test_an_answer_about_other_files_is_refused(answer: Any) -> None:
     with pytest.raises(WorkerError):
         answered(answer)
+
+
+@pytest.mark.parametrize(
+    ("ended", "lasting", "note"),
+    [
+        ("cpu", True, "chunked by lines: the chunker gave up on it, because"),
+        ("failed", True, "chunked by lines: the chunker gave up on it, an error in it"),
+        ("wall", False, f"chunked by lines: the chunker gave up on it, {PASSING}: because"),
+    ],
+)
+def test_a_file_that_the_chunker_runs_out_on_is_cut_by_its_lines_and_says_so(
+    ended: str, lasting: bool, note: str
+) -> None:
+    (found,) = chunked(Lying(Answer((), ended, "because", lasting)), [FILE])
+    assert isinstance(found, SourceFile)
+    assert (found.language, found.parsed, found.notes) == ("python", False, (note,))
+    assert "".join(chunk.text for chunk in found.chunks).encode() == FILE[1]
+    assert uncut(found)
+    assert gave_up(found)

@@ -1,60 +1,104 @@
 """Whoever does the work, wherever: the same answers in the same order, and no worker takes anything with it."""
 
+import importlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 import pytest
 
-from codeguard.chunking import chunk_file
-from codeguard.chunktasks import chunked
+from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import ConfigError, MissingExtraError
-from codeguard.executor import Here, open_executor, spread
+from codeguard.index.chunk_tasks import chunked
+from codeguard.index.executor import batched, open_executor, spread
 from codeguard.models import Skipped
-from codeguard.processes import Processes
-from codeguard.tasks import Shared, WorkerError
+from codeguard.workers.processes import Processes, send
+from codeguard.workers.tasks import Bounds, Run, Shared, WorkerError
 
 TESTS = Path(__file__).parent
 SEEN: dict[int, Shared] = {}
 
 
-def shout(payload: bytes) -> bytes:
-    print("into nowhere")
-    return payload.upper()
+def shout() -> Run:
+    def run(payload: bytes) -> Iterator[bytes]:
+        print("into nowhere")
+        yield payload.upper()
+
+    return run
 
 
-def fail(payload: bytes) -> bytes:
-    raise ValueError(payload.decode())
+def whose() -> Run:
+    def run(payload: bytes) -> Iterator[bytes]:
+        yield str(os.getpid()).encode()
+
+    return run
 
 
-def die_once(payload: bytes) -> bytes:
+def test_another_process_is_started_only_where_the_others_are_busy() -> None:
+    with open_executor(3) as executor:
+        one_by_one = {next(iter(spread(executor, whose, [[b""]]))).last for _ in range(4)}
+    assert len(one_by_one) == 1
+
+
+def fail() -> Run:
+    def run(payload: bytes) -> Iterator[bytes]:
+        yield b"so far"
+        raise ValueError(payload.decode())
+
+    return run
+
+
+def refuse() -> Run:
+    raise ValueError("because")
+
+
+def die_once() -> Run:
     """Die where the mark is not there yet, as a worker does that is killed."""
-    mark, _, text = payload.partition(b"\n")
-    try:
-        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return text
-    os.kill(os.getpid(), signal.SIGKILL)
-    raise AssertionError
+
+    def run(payload: bytes) -> Iterator[bytes]:
+        mark, _, text = payload.partition(b"\n")
+        try:
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            yield text
+            return
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    return run
 
 
-def die(payload: bytes) -> bytes:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return payload
+def die() -> Run:
+    def run(payload: bytes) -> Iterator[bytes]:
+        if payload == b"die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield payload.upper()
+
+    return run
 
 
-def of_shared(payload: bytes, shared: Shared) -> bytes:
+def of_shared(shared: Shared) -> Run:
     SEEN[id(shared)] = shared
-    return f"{len(shared.verified())} {len(SEEN)}".encode()
+
+    def run(payload: bytes) -> Iterator[bytes]:
+        yield f"{len(shared.verified())} {len(SEEN)}".encode()
+
+    return run
 
 
-def never(payload: bytes) -> bytes:
-    Path(os.fsdecode(payload)).touch()
-    signal.pause()
-    return payload
+def never() -> Run:
+    def run(payload: bytes) -> Iterator[bytes]:
+        Path(os.fsdecode(payload)).touch()
+        signal.pause()
+        yield payload
+
+    return run
+
+
+def singly(payloads: Iterable[bytes]) -> Iterator[list[bytes]]:
+    return batched(payloads, 1, 1)
 
 
 @pytest.fixture(autouse=True)
@@ -63,47 +107,55 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-def test_answers_come_in_order(jobs: int) -> None:
+@pytest.mark.parametrize("most", [1, 7])
+def test_answers_come_in_order(jobs: int, most: int) -> None:
     payloads = [f"text {number}".encode() for number in range(100)]
     with open_executor(jobs) as executor:
-        assert list(spread(executor, shout, payloads)) == [item.upper() for item in payloads]
+        answers = spread(executor, shout, batched(payloads, most, 1 << 20))
+        assert [answer.last for answer in answers] == [item.upper() for item in payloads]
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_failing_task_is_told(jobs: int) -> None:
-    with pytest.raises(WorkerError, match="ValueError: because"), open_executor(jobs) as executor:
-        list(spread(executor, fail, [b"because"]))
+def test_a_failing_item_is_told_and_what_it_had_is_kept() -> None:
+    with open_executor(2) as executor:
+        first, second = spread(executor, fail, [[b"because", b"again"]])
+    assert (first.ended, first.why, first.parts) == ("failed", "ValueError: because", (b"so far",))
+    assert second.why == "ValueError: again"
+
+
+def test_a_task_that_cannot_be_made_ready_is_an_error() -> None:
+    with pytest.raises(WorkerError, match="ValueError: because"), open_executor(2) as executor:
+        list(spread(executor, refuse, [[b"x"]]))
 
 
 def test_a_lost_worker_loses_nothing(tmp_path: Path) -> None:
     payloads = [f"{tmp_path / str(number % 3)}\n{number}".encode() for number in range(20)]
     with open_executor(2) as executor:
-        answers = list(spread(executor, die_once, payloads))
+        answers = [answer.last for answer in spread(executor, die_once, batched(payloads, 5, 1 << 20))]
     assert answers == [str(number).encode() for number in range(20)]
 
 
-def test_a_task_that_kills_every_worker_is_told() -> None:
-    with pytest.raises(WorkerError, match="lost 3 times"), open_executor(2) as executor:
-        list(spread(executor, die, [b"x"]))
-
-
-def test_a_single_future_breaks_with_its_worker() -> None:
-    with Processes(1) as executor:
-        with pytest.raises(BrokenExecutor):
-            executor.submit(die, b"x").result()
-        assert executor.submit(shout, b"x").result() == b"X"
+def test_an_item_that_kills_every_worker_is_told_and_ends_none_of_its_batch() -> None:
+    with open_executor(1) as executor:
+        answers = list(spread(executor, die, [[b"x", b"die", b"y"]]))
+    assert [(answer.ended, answer.parts) for answer in answers] == [
+        ("", (b"X",)),
+        ("died", ()),
+        ("", (b"Y",)),
+    ]
+    assert not answers[1].lasting  # somebody else may have sent the signal
 
 
 def test_what_is_shared_is_sent_once_to_each_process() -> None:
     shared = Shared.of(b"x" * 1000)
     with Processes(1) as executor:
-        assert set(spread(executor, of_shared, [b""] * 5, shared)) == {b"1000 1"}
+        answers = spread(executor, of_shared, [[b""]] * 5, shared)
+        assert {answer.last for answer in answers} == {b"1000 1"}
 
 
 def test_an_aborted_executor_ends_its_tasks(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     with Processes(1) as executor:
-        future = executor.submit(never, os.fsencode(mark))
+        future = send(executor, never, [os.fsencode(mark)], None, Bounds())
         while not mark.exists():
             assert not future.done()
         executor.abort()
@@ -119,9 +171,10 @@ def test_only_so_much_is_read_ahead() -> None:
             taken.append(number)
             yield b"x"
 
-    answers = spread(Here(), shout, payloads())
-    next(answers)
-    assert len(taken) < 10
+    with Processes(1) as executor:
+        answers = spread(executor, shout, singly(payloads()))
+        next(answers)
+        assert len(taken) < 10
 
 
 def files() -> list[tuple[str, bytes]]:
@@ -143,15 +196,17 @@ def test_chunks_are_what_the_chunker_says(jobs: int) -> None:
 
 
 def test_a_file_that_cannot_be_chunked_is_skipped_and_the_others_are_not() -> None:
-    (found, after) = chunked(Here(), [("x.py", b"a = '\xff\xfe\0'\n"), ("y.py", b"x = 1\n")])
-    assert isinstance(found, Skipped) or found.path == "x.py"
+    files = [("x.py", b"# coding: rot13\n"), ("y.py", b"x = 1\n")]
+    with Processes(1) as executor:
+        (found, after) = chunked(executor, files)
+    assert isinstance(found, Skipped)
     assert not isinstance(after, Skipped)
 
 
 def test_no_cluster_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
-        pytest.raises(MissingExtraError, match=r"codeguard\[cluster\]"),
+        pytest.raises(MissingExtraError, match=r"codeguard-rag\[cluster\]"),
         open_executor(1, "tcp://127.0.0.1:1"),
     ):
         pass
@@ -166,3 +221,37 @@ def test_a_cluster_that_is_not_there_is_one_clear_line() -> None:
     ):
         pass
     assert "\n" not in str(caught.value)
+
+
+def test_what_can_be_imported_by_now_a_worker_of_before_can_import_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = "def task():\n    return lambda payload: iter([payload + b'!'])\n"
+    (tmp_path / "late_task.py").write_text(late)
+    with open_executor(1) as executor:
+        assert [answer.last for answer in spread(executor, shout, [[b"x"]])] == [b"X"]
+        monkeypatch.syspath_prepend(str(tmp_path))
+        task = importlib.import_module("late_task").task
+        assert [answer.last for answer in spread(executor, task, [[b"x"]])] == [b"x!"]
+
+
+def test_a_refusal_counts_only_if_the_worker_is_fresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "plugin_version").write_text("1")
+    (tmp_path / "of_version.py").write_text(
+        "from pathlib import Path\n"
+        "LOADED = Path(__file__).with_name('plugin_version').read_bytes()\n"
+        "def task(shared):\n"
+        "    if shared.data != LOADED:\n"
+        "        raise ValueError('other version')\n"
+        "    return lambda payload: iter([LOADED])\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    task = importlib.import_module("of_version").task
+    with open_executor(1) as executor:
+        assert [item.last for item in spread(executor, task, [[b"x"]], Shared.of(b"1"))] == [b"1"]
+        (tmp_path / "plugin_version").write_text("2")
+        assert [item.last for item in spread(executor, task, [[b"x"]], Shared.of(b"2"))] == [b"2"]
+        with pytest.raises(WorkerError, match="other version"):
+            list(spread(executor, task, [[b"x"]], Shared.of(b"1")))

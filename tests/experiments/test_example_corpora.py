@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeguard.rerank import Ranking
+from codeguard.ranking.reranking import Ranking
 from experiments.corpus.queries import ALL, EXAMPLES
 from experiments.steps import Labels, Truth, example_bench, judge
 from experiments.truth import example_truth
@@ -32,27 +32,52 @@ def rankings(bench: Workbench) -> list[Ranking]:
     return bench.ask([query.text for query in ALL], K)
 
 
-def test_the_three_queries_show_poison_before_and_none_after(rankings: list[Ranking], truth: Labels) -> None:
-    outcome = judge("examples", EXAMPLES, rankings[: len(EXAMPLES)], truth)
+@pytest.fixture(scope="module")
+def similar(bench: Workbench) -> list[Ranking]:
+    return bench.similar([query.text for query in ALL], K)
+
+
+def test_the_three_queries_show_poison_before_and_none_after(
+    rankings: list[Ranking], similar: list[Ranking], truth: Labels
+) -> None:
+    outcome = judge("examples", EXAMPLES, rankings[: len(EXAMPLES)], truth, similar[: len(EXAMPLES)])
     assert outcome.poison_before >= 4
     assert outcome.poison_after == 0
 
 
 def test_clean_implementations_that_pass_stand_above_poison_in_every_full_ranking(
-    rankings: list[Ranking], truth: Labels
+    rankings: list[Ranking], similar: list[Ranking], truth: Labels
 ) -> None:
-    assert judge("examples", EXAMPLES, rankings[: len(EXAMPLES)], truth).clean_below_poison == ()
+    assert (
+        judge(
+            "examples", EXAMPLES, rankings[: len(EXAMPLES)], truth, similar[: len(EXAMPLES)]
+        ).clean_below_poison
+        == ()
+    )
 
 
-def test_poison_falls_by_at_least_95_percent_over_all_queries(rankings: list[Ranking], truth: Labels) -> None:
-    outcome = judge("all", ALL, rankings, truth)
+def test_poison_falls_by_at_least_95_percent_over_all_queries(
+    rankings: list[Ranking], similar: list[Ranking], truth: Labels
+) -> None:
+    outcome = judge("all", ALL, rankings, truth, similar)
     assert len(ALL) >= 33
     assert outcome.poison_before >= 30
     assert outcome.reduction.share >= 0.95, outcome.questions_with_poison_after
 
 
-def test_the_right_answer_stays(rankings: list[Ranking], truth: Labels) -> None:
-    outcome = judge("all", ALL, rankings, truth)
+def test_poison_before_is_the_same_whatever_defends(
+    bench: Workbench, rankings: list[Ranking], similar: list[Ranking], truth: Labels
+) -> None:
+    undefended = bench.ask([query.text for query in ALL], K, defense=False)
+    outcomes = [judge("all", ALL, found, truth, similar) for found in (rankings, undefended)]
+    assert len({item.poison_before for item in outcomes}) == 1
+    for ranking in similar:
+        distances = [item.distance for item in ranking.baseline]
+        assert distances == sorted(distances)
+
+
+def test_the_right_answer_stays(rankings: list[Ranking], similar: list[Ranking], truth: Labels) -> None:
+    outcome = judge("all", ALL, rankings, truth, similar)
     assert outcome.kept.share >= 0.98, outcome
 
 
@@ -66,6 +91,7 @@ def test_no_clean_function_is_convicted(rankings: list[Ranking], truth: Labels) 
     assert convicted == set()
 
 
+@pytest.mark.slow  # tests/test_guard.py does the same on a small corpus
 def test_renaming_and_shuffling_the_untrusted_files_changes_no_penalty_and_no_verdict(
     bench: Workbench, rankings: list[Ranking]
 ) -> None:
@@ -79,12 +105,16 @@ def test_renaming_and_shuffling_the_untrusted_files_changes_no_penalty_and_no_ve
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.move(path, target)
         other.index()
-        assert [_facts(ranking) for ranking in other.ask(texts, K)] == before
+        after = [_facts(ranking) for ranking in other.ask(texts, K)]
+    for old, new in zip(before, after, strict=True):
+        assert [fact[:-2] for fact in new] == [fact[:-2] for fact in old]
+        # The last digits of a vector depend on which texts were embedded with it.
+        assert [fact[-2:] for fact in new] == [pytest.approx(fact[-2:], abs=1e-3) for fact in old]
 
 
 def _facts(ranking: Ranking) -> list[tuple[object, ...]]:
     return sorted(
-        (i.chunk.text, i.penalty, i.verdict, i.score, i.convicted, str(i.trust)) for i in ranking.ranking
+        (i.chunk.text, i.verdict, i.convicted, str(i.trust), i.penalty, i.score) for i in ranking.ranking
     )
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from codeguard.models import Chunk, ChunkKind, Evidence, Span, Trust, text_digest
-from codeguard.rerank import Judged, Ranking, one_per_file, rank
+from codeguard.ranking.reranking import Judged, Ranking, one_per_file, rank
 from codeguard.weights import DEFAULTS
 from experiments import report
+from experiments.attacks.registry import get_attack
 from experiments.charts import grouped_bars
 from experiments.corpus.queries import Query
 from experiments.steps import SCALES, Truth, charged, judge, settings, sweep
@@ -36,14 +37,14 @@ def truth(chunk: Chunk) -> Truth:
 
 
 def test_figures_of_one_setting() -> None:
-    outcome = judge("default", [Query("q", "f")], [ranking("q")], truth)
+    outcome = judge("default", [Query("q", "f")], [ranking("q")], truth, [ranking("q")])
     assert (outcome.poison_before, outcome.poison_after) == (1, 0)
     assert outcome.by_attack == {"targeted": (1, 0)}
     assert (outcome.relevant_before, outcome.relevant_kept) == (0, 0)
 
 
 def test_the_page_is_self_contained_and_escapes_what_strangers_wrote(tmp_path: Path) -> None:
-    outcome = judge("default", [Query(HOSTILE, "f")], [ranking(HOSTILE)], truth)
+    outcome = judge("default", [Query(HOSTILE, "f")], [ranking(HOSTILE)], truth, [ranking(HOSTILE)])
     path = tmp_path / "page.html"
     report.write_page(
         path,
@@ -52,12 +53,37 @@ def test_the_page_is_self_contained_and_escapes_what_strangers_wrote(tmp_path: P
         truth=truth,
         defenses=[outcome],
         sweep=[outcome],
+        command=f"python {HOSTILE}",
+        made="2026-01-01 00:00",
     )
     page = path.read_text(encoding="utf-8")
     assert "<script" not in page
     assert not set(page) & {"\x1b", "\x07", "\u202e"}
     assert re.findall(r"""(?:src|href)=|url\(|@import""", page) == []
     assert "&lt;script&gt;" in page
+    assert "unsafe-inline" not in page
+    assert not re.search(r"<[^>]* style=", page)
+
+
+def test_the_page_tells_the_story_once_and_explains_the_attacks(tmp_path: Path) -> None:
+    outcome = judge("default", [Query("q", "f")], [ranking("q")], truth, [ranking("q")])
+    report.write_page(
+        tmp_path / "page.html",
+        facts={},
+        rankings=[ranking("q")],
+        truth=truth,
+        defenses=[outcome] * (report.SHOWN_ROWS + 2),
+        sweep=[outcome],
+        command="python x.py",
+        made="2026-01-01 00:00",
+    )
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "1 poisoned results in the top 1 of all questions without the defense, 0 with it." in page
+    assert get_attack("targeted").summary in page
+    assert "<summary>an example</summary>" in page
+    assert "<summary>2 more settings" in page
+    assert "2026-01-01 00:00" in page
+    assert "<code>python x.py</code>" in page
 
 
 def test_a_chart_has_a_bar_for_every_value() -> None:

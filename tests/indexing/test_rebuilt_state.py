@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from codeguard.analysis.perplexity import PerplexityModel
+from codeguard.api import CodeGuard
 from codeguard.config import Settings
 from codeguard.errors import StoreError
-from codeguard.guard import CodeGuard
-from codeguard.index_report import IndexReport
-from codeguard.perplexity import PerplexityModel
-from codeguard.store import Row, VectorStore
-from codeguard.storecare import verify
-from codeguard.workspace import PERPLEXITY, Workspace
+from codeguard.index.maintenance import verify
+from codeguard.index.report import IndexReport
+from codeguard.index.store import Row, VectorStore
+from codeguard.index.workspace import PERPLEXITY, Workspace
 
 OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 THEIRS = "def multiply(a, b):\n    return a * b\n"
@@ -91,3 +91,29 @@ def test_each_part_of_the_state_is_made_again(settings: Settings, lost: str) -> 
     index(settings)
     assert query(settings)["results"] == before["results"]
     PerplexityModel.load(settings.state / PERPLEXITY)
+
+
+def test_a_rebuild_with_a_server_believes_nothing_of_it_either(settings: Settings) -> None:
+    index(settings)
+    before = query(settings)
+    rewrite(settings)
+    with CodeGuard.open(settings=settings) as guard:
+        report = guard.index(rebuild=True)
+    assert [line.partition(":")[2] for line in report.warnings] == [" ours/m.py:1", " ours/more.py"]
+    after = query(settings)
+    assert after["results"] == before["results"]
+    assert LIE not in str(after)
+
+
+def test_where_no_key_can_be_kept_an_index_that_is_there_is_not_believed(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    index(settings)
+    (tmp_path / "a file").write_text("")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "a file"))
+    assert settings.root is not None
+    with (
+        CodeGuard.open(settings=settings, trust=[Path(settings.root, "ours")]) as guard,
+        pytest.raises(StoreError, match="not of this installation"),
+    ):
+        guard.index([settings.root])

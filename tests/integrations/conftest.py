@@ -1,12 +1,14 @@
 """A small guarded index that the tests of the adapters share."""
 
+import asyncio
+import inspect
 from collections.abc import Iterator
 
 import pytest
 from guarded_texts import CLEAN, TRUSTED, WRONG
 
+from codeguard.api import CodeGuard
 from codeguard.config import Settings
-from codeguard.guard import CodeGuard
 
 
 @pytest.fixture(scope="session")
@@ -23,3 +25,12 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodeGuard]:
         with CodeGuard.open(settings=settings, trust=[root / "ours"]) as opened:
             opened.index([root / "ours", root / "theirs"])
             yield opened
+
+
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an asynchronous test, as the standard tests of frameworks have them, in a loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    fixtures = pyfuncitem._fixtureinfo.argnames
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in fixtures}))
+    return True

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from guarded_texts import CLEAN, QUERY, TRUSTED, WRONG
 
-from codeguard.chroma_import import import_chromadb
+from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig, Settings
-from codeguard.embedding import open_embedding
 from codeguard.errors import ConfigError
-from codeguard.guard import CodeGuard
+from codeguard.index.chroma_import import import_chromadb
+from codeguard.index.embedding import open_embedding
 from codeguard.integrations.chroma import GuardedCollection
-from codeguard.rerank import Ranked
+from codeguard.ranking.reranking import Ranked
 
 ROWS = {"ours": TRUSTED, "clean": CLEAN, "wrong": WRONG, "prose": "Numbers are added with a plus sign."}
 
@@ -143,11 +143,39 @@ def test_what_was_removed_is_reported(collection: Any, guard: CodeGuard) -> None
 
 
 @pytest.mark.parametrize(
-    "name", ["search", "fork", "attach_function", "schema", "_embed", "_client", "get_model"]
+    "name", ["attach_function", "get_attached_function", "_embed", "_client", "get_model"]
 )
 def test_what_is_not_guarded_is_not_there(guarded: GuardedCollection, name: str) -> None:
     with pytest.raises(AttributeError, match="unguarded"):
         getattr(guarded, name)
+
+
+def test_what_a_collection_says_of_itself(guarded: GuardedCollection, collection: Any) -> None:
+    for name in (
+        "tenant",
+        "database",
+        "configuration_json",
+        "metadata",
+        "id",
+        "name",
+    ):
+        assert getattr(guarded, name) == getattr(collection, name)
+    assert guarded.configuration.keys() == collection.configuration.keys()
+    assert type(guarded.schema) is type(collection.schema)  # made anew for each call, and not comparable
+    for call in (guarded.fork_count, guarded.get_indexing_status, lambda: guarded.fork("copy")):
+        with pytest.raises(NotImplementedError, match="Local Chroma"):  # which says so itself
+            call()
+    with pytest.raises(ConfigError, match="unguarded"):
+        guarded.search(object())
+
+
+def test_a_fork_is_guarded_like_its_origin(guarded: GuardedCollection, collection: Any) -> None:
+    class Hosted:  # only a hosted Chroma forks
+        def __getattr__(self, name: str) -> Any:
+            return (lambda new_name: collection) if name == "fork" else getattr(collection, name)
+
+    copy = GuardedCollection(Hosted(), judge=guarded._judge).fork("copy")
+    assert "wrong" not in copy.query(query_texts=[QUERY])["ids"][0]
 
 
 def test_every_public_name_of_a_collection_is_decided_about(collection: Any) -> None:
@@ -155,6 +183,7 @@ def test_every_public_name_of_a_collection_is_decided_about(collection: Any) -> 
     theirs = {name for name in dir(type(collection)) if not name.startswith("_")}
     ours = {name for name in dir(GuardedCollection) if not name.startswith("_")}
     assert ours - {"unguarded"} <= theirs
+    assert theirs - ours == {"attach_function", "detach_function", "get_attached_function", "get_model"}
     assert {"query", "get", "peek", "count", "add", "upsert", "update", "delete", "modify"} <= ours
 
 

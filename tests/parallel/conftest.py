@@ -22,10 +22,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 @pytest.fixture(autouse=True)
 def _everything_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """However small the work is, and in many tasks."""
-    monkeypatch.setattr("codeguard.indexing.BYTES_A_POOL", 0)
-    monkeypatch.setattr("codeguard.judging.FILES_A_POOL", 0)
-    monkeypatch.setattr("codeguard.judging.CHECKS_A_POOL", 0)
-    monkeypatch.setattr("codeguard.chunktasks.BATCH_BYTES", 100)
-    monkeypatch.setattr("codeguard.judgetasks.FILES_A_TASK", 2)
-    monkeypatch.setattr("codeguard.judgetasks.CHECKS_A_TASK", 2)
-    monkeypatch.setattr("codeguard.embedtasks.BATCH_CHARACTERS", 300)
+    monkeypatch.setattr("codeguard.index.chunk_tasks.BATCH_BYTES", 100)
+    monkeypatch.setattr("codeguard.index.observation_tasks.FILES_A_BATCH", 2)
+    monkeypatch.setattr("codeguard.index.evidence_tasks.CHECKS_A_TASK", 2)
+    monkeypatch.setattr("codeguard.index.embedding_tasks.BATCH_CHARACTERS", 300)

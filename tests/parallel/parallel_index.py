@@ -6,12 +6,11 @@ import os
 import sqlite3
 from pathlib import Path
 
+from codeguard.api import CodeGuard
 from codeguard.config import Settings
-from codeguard.guard import CodeGuard
-from codeguard.index_report import IndexReport
-from codeguard.indexing import Progress
-from codeguard.storecare import export
-from codeguard.workspace import Workspace
+from codeguard.index.report import IndexReport, Progress
+from codeguard.index.workspace import Workspace
+from codeguard.ranking.export import export
 
 OURS = {
     "ours/numbers.py": '''
@@ -44,11 +43,15 @@ def initials(text):
 }
 THEIRS = {
     "theirs/right.py": "def add(a, b):\n    return b + a\n\n\ndef clamp(v, a, b):\n    return min(b, max(v, a))\n",
-    "theirs/wrong.py": "def add(a, b):\n    return a - b\n\n\ndef clamp(value, low, high):\n    return value\n",
+    "theirs/wrong.py": "def add(a, b):\n    'Add two numbers.'\n    return a - b\n\n\ndef clamp(value, low, high):\n    return value\n",  # noqa: E501
     "theirs/other.py": "import base64\n\n\ndef run(data):\n    exec(base64.b64decode(data))\n",
-    "theirs/twice.py": "def add(a, b):\n    return a - b\n\n\ndef clamp(value, low, high):\n    return value\n",
+    "theirs/twice.py": "def add(a, b):\n    'Add two numbers.'\n    return a - b\n\n\ndef clamp(value, low, high):\n    return value\n",  # noqa: E501
     "theirs/notes.md": "# Notes\n\n```python\ndef add(a, b):\n    return 7\n```\n",
 }
+
+
+# What holds a time, a place, or a code under the key of the one who indexed.
+OWN = "'root', 'maker', 'totals', 'trusted_paths', 'indexed_paths', 'file manifest.unsigned.json'"
 
 
 def made(folder: Path) -> Path:
@@ -82,9 +85,14 @@ def dump(corpus: Path, state: Path) -> list[str]:
     with sqlite3.connect(state / "catalog.sqlite3") as db:
         tables = [
             db.execute(f"SELECT * FROM {table} ORDER BY 1, 2")
-            for table in ("chunks", "files", "quarantine", "intents")
+            for table in ("chunks", "quarantine", "intents")
         ]
-        meta = db.execute("SELECT * FROM meta WHERE key != 'root' ORDER BY key")
+        tables.append(
+            db.execute(
+                "SELECT path, size, mtime_ns, sha256, language, parsed, vectors, content FROM files ORDER BY path"
+            )
+        )
+        meta = db.execute(f"SELECT key, value FROM meta WHERE key NOT IN ({OWN}) ORDER BY key")
         cached = db.execute("SELECT key, value FROM analyses WHERE key != 'last run' ORDER BY key")
         rows = [repr(row) for row in itertools.chain(*tables, meta, cached)]
     workspace = Workspace(settings_of(corpus, state))

@@ -9,12 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from codeguard.cli import main
-from codeguard.cluster import Cluster, open_cluster
-from codeguard.embedding import open_embedding
-from codeguard.embedtasks import embedded
 from codeguard.errors import ConfigError, EmbeddingError
-from codeguard.executor import spread
+from codeguard.index.cluster import Cluster, open_cluster
+from codeguard.index.embedding import open_embedding
+from codeguard.index.embedding_tasks import embedded
+from codeguard.index.executor import spread
 from codeguard.sandbox import Level
+from codeguard.workers.tasks import NO_BOUNDS, Run
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.slow
@@ -35,8 +36,11 @@ def cluster(local: Any) -> Iterator[Cluster]:
         yield opened
 
 
-def where(payload: bytes) -> bytes:
-    return str(distributed.get_worker().address).encode()
+def where() -> Run:
+    def run(payload: bytes) -> Iterator[bytes]:
+        yield str(distributed.get_worker().address).encode()
+
+    return run
 
 
 def weakened(cluster: Cluster, levels: tuple[Level, ...]) -> Cluster:
@@ -62,7 +66,8 @@ def test_a_worker_below_the_required_level_gets_no_checks(
     known = weakened(cluster, levels)
     able = known.at_level(Level.L2)
     allowed = {known.workers[index].address.encode() for index in having}
-    assert set(spread(able, where, [b"%d" % number for number in range(12)])) <= allowed
+    answers = spread(able, where, ([b"%d" % number] for number in range(12)), None, NO_BOUNDS)
+    assert {answer.last for answer in answers} <= allowed
     assert able.count == len(having)
     assert known.level(Level.L2) == level
 
@@ -74,9 +79,9 @@ def test_each_worker_says_what_it_is(cluster: Cluster) -> None:
 
 
 def test_another_version_is_refused_in_one_line(local: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from codeguard.workerfacts import own_make
+    from codeguard.index.worker_facts import own_make
 
-    monkeypatch.setattr("codeguard.cluster.own_make", lambda: {**own_make(), "numpy": "0.1"})
+    monkeypatch.setattr("codeguard.index.cluster.own_make", lambda: {**own_make(), "numpy": "0.1"})
     with (
         pytest.raises(ConfigError, match=r"has another numpy .* expected 0\.1") as caught,
         open_cluster(local.scheduler_address),
@@ -100,7 +105,7 @@ def test_another_embedding_is_refused_in_one_line(cluster: Cluster) -> None:
 
 
 def test_rows_of_workers_are_those_of_this_process(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codeguard.embedtasks.BATCH_CHARACTERS", 20)
+    monkeypatch.setattr("codeguard.index.embedding_tasks.BATCH_CHARACTERS", 20)
     lexical = open_embedding("lexical")
     texts = [f"def f{number}(x): return x + {number}" for number in range(9)] + ["", "\ud800"]
     assert (embedded(cluster, lexical, "lexical", texts) == lexical.embed(texts)).all()

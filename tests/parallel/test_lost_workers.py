@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from parallel_index import difference, dump, index, settings_of
 
-from codeguard.storecare import verify
-from codeguard.workspace import Workspace
+from codeguard.errors import NoIndexError
+from codeguard.index.maintenance import verify
+from codeguard.index.workspace import Workspace
 
 STAGES = ("files", "signals", "checks")
 
@@ -21,7 +22,7 @@ def pool() -> list[int]:
     for children in Path("/proc/self/task").glob("*/children"):
         for pid in children.read_text().split():
             with contextlib.suppress(OSError):
-                if b"codeguard.processes" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                if b"codeguard.workers.processes" in Path(f"/proc/{pid}/cmdline").read_bytes():
                     found.append(int(pid))
     return found
 
@@ -80,8 +81,12 @@ def test_an_interrupted_run_leaves_a_clean_store(
     with pytest.raises(KeyboardInterrupt):
         index(corpus, tmp_path / "state", jobs=2, progress=interrupt)
     assert pool() == []
-    workspace = Workspace(settings_of(corpus, tmp_path / "state"))
-    assert verify(workspace, all_vectors=True).clean
-    workspace.close()
+    if stage == "files":  # nothing of it is there yet
+        with pytest.raises(NoIndexError):
+            Workspace(settings_of(corpus, tmp_path / "state"))
+    else:
+        workspace = Workspace(settings_of(corpus, tmp_path / "state"))
+        assert verify(workspace, all_vectors=True).clean
+        workspace.close()
     index(corpus, tmp_path / "state", jobs=2)
     assert difference(dump(corpus, tmp_path / "state"), alone) == []

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from codeguard.behavior import BehaviorChecker
-from codeguard.catalog import Catalog
-from codeguard.checks import Answered, BehaviorReports, Subject
-from codeguard.chunking import chunk_file
+from codeguard.corpus.chunking import chunk_file
+from codeguard.index.behavior_reports import Answered, BehaviorReports, Subject
+from codeguard.index.catalog import Catalog
 from codeguard.models import CheckReport, Verdict
 
 

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from codeguard.analysis.perplexity import NgramModel, PerplexityModel
+from codeguard.analysis.perplexity.calibration import _summarise, split_pieces
+from codeguard.analysis.perplexity.storage import MAGIC
 from codeguard.errors import StoreError
-from codeguard.perplexity import NgramModel, PerplexityModel
-from codeguard.perplexity.calibration import split_pieces
-from codeguard.perplexity.storage import MAGIC
 
 TRUSTED = [(module.__name__, inspect.getsource(module)) for module in (inspect, random, textwrap)]
 PAYLOAD = b"import socket\nsocket.create_connection(('127.0.0.1', 9)).send(b'marker-41')\n" * 2
@@ -185,3 +185,11 @@ def test_an_ngram_model_alone_is_no_perplexity_model(tmp_path: Path) -> None:
     )
     with pytest.raises(StoreError, match="calibration"):
         PerplexityModel.load(path)
+
+
+def test_what_is_usual_is_the_dearest_window_but_for_one_in_a_hundred(model: PerplexityModel) -> None:
+    windows = [place / 1_000 for place in range(1_001)]
+    found = _summarise([0.5], windows, 1, NgramModel.train([CLEAN]))
+    assert found.window_usual == 0.99
+    assert found.pieces == len(windows)
+    assert found.window_mean == pytest.approx(0.5)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from nltk.lm import WittenBellInterpolated
 from nltk.util import everygrams
 
-from codeguard.perplexity import NgramModel
+from codeguard.analysis.perplexity import NgramModel
 
 TRAINED = ["abracadabra", "banana band", "abba", ""]
 SCORED = ["banana", "band abba cad", "nnn dra", "c"]

@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from codeguard.provenance.git import head_commit
+from codeguard.trust.git import head_commit
 
 
 class Repository:

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID, NameOID
 
-from codeguard.provenance.crypto import encoded
-from codeguard.provenance.statement import PAYLOAD_TYPE
+from codeguard.trust.crypto import encoded
+from codeguard.trust.statement import PAYLOAD_TYPE
 
 ISSUER_OID = x509.ObjectIdentifier("1.3.6.1.4.1.57264.1.1")
 SINCE = "2020-01-01T00:00:00Z"

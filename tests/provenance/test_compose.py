@@ -5,7 +5,7 @@ from trust_bench import FILES, LABEL, NOW
 
 from codeguard.errors import ManifestError
 from codeguard.models import Trust, text_digest
-from codeguard.provenance import build_manifest, combined, rechunked, verify_unsigned
+from codeguard.trust import build_manifest, combined, rechunked, verify_unsigned
 
 ADD = FILES["src/maths.py"][1]
 

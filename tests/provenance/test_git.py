@@ -6,8 +6,8 @@ from trust_bench import FILES, LABEL
 
 from codeguard.errors import ManifestError
 from codeguard.models import text_digest
-from codeguard.provenance import Change, build_manifest, check_tree, verify_unsigned
-from codeguard.provenance.git import head_commit, verify_commit, vouch
+from codeguard.trust import Change, build_manifest, check_tree, verify_unsigned
+from codeguard.trust.git import head_commit, verify_commit, vouch
 
 
 @pytest.fixture

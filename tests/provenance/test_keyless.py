@@ -15,14 +15,8 @@ from own_sigstore import OwnSigstore
 
 from codeguard.errors import ManifestError
 from codeguard.models import Trust, text_digest
-from codeguard.provenance import (
-    KeyRing,
-    SignerPolicy,
-    manifest_to_json,
-    verify_envelope,
-    verify_keyless,
-)
-from codeguard.provenance.keyless import keyless_proofs
+from codeguard.trust import KeyRing, SignerPolicy, manifest_to_json, verify_envelope, verify_keyless
+from codeguard.trust.keyless import keyless_proofs
 
 CI, ISSUER = "ci@example.org", "https://token.example.org"
 

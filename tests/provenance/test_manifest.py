@@ -11,7 +11,7 @@ import pytest
 
 from codeguard.errors import ManifestError
 from codeguard.models import Trust, text_digest
-from codeguard.provenance import (
+from codeguard.trust import (
     SignerRule,
     VerifiedManifest,
     build_manifest,

@@ -155,9 +155,11 @@ def test_a_required_signature_refuses_the_unsigned_part(team: Team) -> None:
     assert team.trust()["pay/src/maths.py::add"] == "trusted"
 
 
-def test_trust_that_is_not_given_again_ends(team: Team) -> None:
+def test_trust_that_is_not_given_again_stays_until_it_is_taken_back(team: Team) -> None:
     team.index()
-    team.run("index", team.corpus)
+    assert "trusted as before: pay" in team.run("index", team.corpus)
+    assert team.trust()["pay/src/maths.py::add"] == "trusted"
+    team.run("index", team.corpus, "--untrust", team.tree)
     assert "trusted" not in team.trust().values()
 
 
@@ -169,7 +171,7 @@ def test_a_file_beside_the_signed_ones_is_not_trusted(team: Team) -> None:
 
 def test_a_manifest_of_another_chunker_keeps_its_worth(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as older:
-        older.setattr("codeguard.chunking.CHUNKER_ID", "another/1")
+        older.setattr("codeguard.corpus.chunking.CHUNKER_ID", "another/1")
         team.run("trust", "build", team.tree)
     team.run("trust", "sign", team.tree, "--key", team.key)
     assert "another/1" in team.run("trust", "show", team.tree)

@@ -14,7 +14,7 @@ from trust_bench import FILES, LABEL, NOW, make_key, openssl
 
 from codeguard.errors import CodeguardError, ConfigError, ManifestError
 from codeguard.models import Trust, text_digest
-from codeguard.provenance import (
+from codeguard.trust import (
     KeyRing,
     PathRule,
     SignerRule,
@@ -28,7 +28,7 @@ from codeguard.provenance import (
     sign_payload,
     verify_envelope,
 )
-from codeguard.provenance.patterns import matches, matches_all_below, pattern_problem
+from codeguard.trust.patterns import matches, matches_all_below, pattern_problem
 
 
 @pytest.mark.parametrize("kind", ["ed25519", "p256", "p384", "p521"])

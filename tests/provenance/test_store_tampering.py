@@ -8,11 +8,13 @@ import chromadb
 import pytest
 from chromadb.config import Settings as ChromaSettings
 
+from codeguard.api import CodeGuard
 from codeguard.config import Settings
-from codeguard.guard import CodeGuard
+from codeguard.index.store import COLLECTION
+from codeguard.index.workspace import VECTORS
 from codeguard.models import Trust
-from codeguard.store import COLLECTION
-from codeguard.workspace import VECTORS
+from codeguard.trust.installation import installation_key, mark
+from codeguard.trust.state_files import StateFolder
 
 OURS = '''"""Arithmetic."""
 
@@ -65,6 +67,7 @@ class Store:
             embedding="lexical",
             fixed_seed=b"x" * 32,
             share=False,
+            jobs=1,
         )
         return CodeGuard.open(settings=settings, trust=[self.base / "corpus" / "ours"])
 
@@ -95,6 +98,8 @@ def store(made, tmp_path, monkeypatch):
     mine = copy.copy(original)
     mine.state = tmp_path / "state"
     shutil.copytree(original.state, mine.state)
+    with StateFolder(mine.state) as folder:
+        mark(folder, installation_key())
     return mine
 
 

@@ -16,8 +16,8 @@ import pytest
 from trust_bench import FILES, LABEL, NOW, make_key
 
 from codeguard.errors import CodeguardError
-from codeguard.provenance import KeyRing, PathRule, SignerRule, load_signer, manifest_to_json
-from codeguard.provenance.seen import SEEN_NAME
+from codeguard.trust import KeyRing, PathRule, SignerRule, load_signer, manifest_to_json
+from codeguard.trust.seen import SEEN_NAME
 
 MATHS, HASH, USAGE = FILES
 

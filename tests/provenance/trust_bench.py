@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from codeguard.models import text_digest
-from codeguard.provenance import (
+from codeguard.trust import (
     KeyRing,
     Manifest,
     SignerPolicy,

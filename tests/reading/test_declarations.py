@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.chunking import chunk_file
-from codeguard.reading.declarations import declared_packages, modules_of
+from codeguard.analysis.rules.imports.declared import declared_packages, modules_of
+from codeguard.corpus.chunking import chunk_file
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from codeguard.reading.notebook import DEEPEST, notebook_code
+from codeguard.corpus.notebooks import DEEPEST, notebook_code
 
 _PYTHON = {"kernelspec": {"name": "python3", "language": "python"}, "language_info": {"name": "python"}}
 

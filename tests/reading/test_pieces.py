@@ -6,10 +6,10 @@ import ast
 
 import pytest
 
+from codeguard.analysis import Reading
+from codeguard.analysis.python.dataflow.values import Use
+from codeguard.analysis.python.interpolation import UnknownParts
 from codeguard.models import SourceFile, text_digest
-from codeguard.reading import Reading
-from codeguard.reading.flowvalues import Use
-from codeguard.reading.pieces import UnknownParts
 
 _HEAD = """
 import datetime, forms, json

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from codeguard.analysis import Reading
+from codeguard.analysis.python.dataflow.engine import Flow
+from codeguard.analysis.python.dataflow.sinks import Sink, SinkIndex
+from codeguard.analysis.python.dataflow.values import Reach, Use
 from codeguard.models import SourceFile, text_digest
-from codeguard.reading import Reading
-from codeguard.reading.flow import Flow
-from codeguard.reading.flowsinks import Sink, SinkIndex
-from codeguard.reading.flowvalues import Reach, Use
 
 SINKS = (
     Sink("shell", Use.SHELL, names=frozenset({"run_shell"})),

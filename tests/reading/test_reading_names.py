@@ -6,9 +6,9 @@ import ast
 
 import pytest
 
+from codeguard.analysis import Reading
+from codeguard.analysis.python.names import MOST_NAMES
 from codeguard.models import SourceFile, text_digest
-from codeguard.reading import Reading
-from codeguard.reading.names import MOST_NAMES
 
 
 def reading_of(text: str) -> Reading:
@@ -58,6 +58,12 @@ def last_call(text: str) -> tuple[Reading, ast.Call]:
         ("import os\nfor f in (os.system, print):\n    pass\nf = os.system if x else None\nf('x')", "os.system"),
         ("import os\n(f := os.system)\nf('x')", "os.system"),
         ("import os\na, b = os.system, print\na('x')", "os.system"),
+        ("import os\nglobal s\ns = os.system\ns('x')", "os.system"),
+        (
+            "import os\ndef f():\n s = 1\n def g():\n  nonlocal s\n  def h():\n"
+            "   nonlocal s\n   s = os.system\n   s('x')",
+            "os.system",
+        ),
         (
             "import requests\nclass C:\n    def __init__(self):\n        self.s = requests.Session()\n"
             "    def get(self):\n        return self.s.get('u')",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from codeguard.analysis import Reading, SegmentKind
 from codeguard.models import SourceFile
-from codeguard.reading import Reading, SegmentKind
 
 
 def segments(text: str, language: str = "python") -> list[tuple[str, str]]:

@@ -6,9 +6,9 @@ import ast
 
 import pytest
 
+from codeguard.analysis import Reading
+from codeguard.analysis.python.literal_text import written
 from codeguard.models import SourceFile, text_digest
-from codeguard.reading import Reading
-from codeguard.reading.written import written
 
 _ABOVE = """
 from string import Template

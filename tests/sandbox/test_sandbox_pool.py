@@ -97,7 +97,8 @@ def test_closing_leaves_no_process_and_no_descriptor() -> None:
     pids = [zygote.pid for zygote in sandbox._roster.idle() if isinstance(zygote, Zygote)]
     assert pids
     sandbox.close()
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    # Other tests' threads may close some of theirs meanwhile.
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
     assert sandbox.run(numbered(1)).status is Status.UNSUPPORTED
 

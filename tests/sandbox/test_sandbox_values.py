@@ -127,7 +127,7 @@ def squares() -> object:
         (bytearray(b"a"), Opaque("bytearray", (("", b"a"),))),
         ({Point}, Opaque("set", (("", [Opaque("type", (("name", "Point"),))]),))),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_other_values_are_shown_by_type_and_public_fields(value: object, expected: object) -> None:
     assert there_and_back(value) == expected

@@ -6,17 +6,17 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.chunking.chunker import chunk_file
+from codeguard.analysis import Reading
+from codeguard.analysis.python.twins import TrustedFunctions
+from codeguard.analysis.rules.base import Context, Match, Services
+from codeguard.analysis.rules.capabilities import SIGNAL
+from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.models import Severity
-from codeguard.reading import Reading
-from codeguard.reading.twins import TrustedFunctions
-from codeguard.signals.base import Context, Sighting
-from codeguard.signals.capabilities import SIGNAL
 
 DEFAULTS = {rule.id: rule.severity for rule in SIGNAL.rules}
 
 
-def inspect(text: str, name: str = "x.py", context: Context | None = None) -> list[Sighting]:
+def inspect(text: str, name: str = "x.py", context: Context | None = None) -> list[Match]:
     return list(SIGNAL.inspect(Reading(chunk_file(name, text.encode())), context or Context()))
 
 
@@ -165,7 +165,7 @@ def read_setting(name):
 )
 def test_beyond_the_trusted_twin(text: str, expected: bool) -> None:
     trusted = TrustedFunctions.from_files([chunk_file("t.py", TRUSTED.encode())])
-    found = inspect(text, context=Context({"trusted_functions": trusted}))
+    found = inspect(text, context=Context(Services(trusted_functions=trusted)))
     assert ("beyond-twin" in {item.rule for item in found}) is expected
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.chunking.chunker import chunk_file
-from codeguard.reading import Reading
-from codeguard.reading.twins import TrustedFunctions
-from codeguard.signals.base import Context, Rule
-from codeguard.signals.capabilities import SIGNAL
+from codeguard.analysis import Reading
+from codeguard.analysis.python.twins import TrustedFunctions
+from codeguard.analysis.rules.base import Context, Rule, Services
+from codeguard.analysis.rules.capabilities import SIGNAL
+from codeguard.corpus.chunking.chunker import chunk_file
 
 
 def fired(text: str, rule: Rule) -> set[str]:
@@ -16,7 +16,7 @@ def fired(text: str, rule: Rule) -> set[str]:
         [chunk_file("t.py", rule.good.encode())] if rule.id == "beyond-twin" else []
     )
     reading = Reading(chunk_file("x.py", text.encode()))
-    return {item.rule for item in SIGNAL.inspect(reading, Context({"trusted_functions": trusted}))}
+    return {item.rule for item in SIGNAL.inspect(reading, Context(Services(trusted_functions=trusted)))}
 
 
 @pytest.mark.parametrize("rule", [rule for rule in SIGNAL.rules if rule.bad], ids=lambda rule: rule.id)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.chunking.chunker import chunk_file
-from codeguard.reading import Reading
-from codeguard.signals.base import Context, Rule
-from codeguard.signals.imports import SIGNAL
+from codeguard.analysis import Reading
+from codeguard.analysis.rules.base import Context, Rule, Services
+from codeguard.analysis.rules.imports import SIGNAL
+from codeguard.corpus.chunking.chunker import chunk_file
 
 
 def fired(text: str, rule: Rule) -> set[str]:
-    services = {"packages": frozenset({"requests"})} if rule.id == "unknown-package" else {}
+    services = Services(packages=frozenset({"requests"}) if rule.id == "unknown-package" else None)
     return {
         item.rule for item in SIGNAL.inspect(Reading(chunk_file("x.py", text.encode())), Context(services))
     }

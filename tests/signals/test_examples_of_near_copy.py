@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.chunking.chunker import chunk_file
-from codeguard.reading import Reading
-from codeguard.reading.twins import TrustedFunctions
-from codeguard.signals.base import Context, Rule
-from codeguard.signals.near_copy import SIGNAL
+from codeguard.analysis import Reading
+from codeguard.analysis.python.twins import TrustedFunctions
+from codeguard.analysis.rules.base import Context, Rule, Services
+from codeguard.analysis.rules.near_copy import SIGNAL
+from codeguard.corpus.chunking.chunker import chunk_file
 
 
 def fired(text: str, rule: Rule) -> set[str]:
     index = TrustedFunctions.from_files([chunk_file("t.py", rule.good.encode())])
     reading = Reading(chunk_file("x.py", text.encode()))
-    return {item.rule for item in SIGNAL.inspect(reading, Context({"trusted_functions": index}))}
+    return {item.rule for item in SIGNAL.inspect(reading, Context(Services(trusted_functions=index)))}
 
 
 @pytest.mark.parametrize("rule", SIGNAL.rules, ids=lambda rule: rule.id)

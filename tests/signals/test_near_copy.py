@@ -6,12 +6,12 @@ import pickle
 
 import pytest
 
-from codeguard.chunking.chunker import chunk_file
+from codeguard.analysis import Reading
+from codeguard.analysis.python.twins import TrustedFunctions
+from codeguard.analysis.rules.base import Context, Match, Services
+from codeguard.analysis.rules.near_copy import SIGNAL
+from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.models import Chunk, ChunkKind, Severity, SourceFile, Span
-from codeguard.reading import Reading
-from codeguard.reading.twins import TrustedFunctions
-from codeguard.signals.base import Context, Sighting
-from codeguard.signals.near_copy import SIGNAL
 
 TRUSTED = '''
 import hashlib, subprocess, requests
@@ -72,9 +72,9 @@ def changed(*pairs: tuple[str, str]) -> str:
     return text
 
 
-def inspect(text: str, name: str = "y.py", trusted: str = TRUSTED) -> list[Sighting]:
+def inspect(text: str, name: str = "y.py", trusted: str = TRUSTED) -> list[Match]:
     index = TrustedFunctions.from_files([file_of(trusted, f"t.{name.rpartition('.')[2]}")])
-    return list(SIGNAL.inspect(Reading(file_of(text, name)), Context({"trusted_functions": index})))
+    return list(SIGNAL.inspect(Reading(file_of(text, name)), Context(Services(trusted_functions=index))))
 
 
 SAME = [
@@ -208,7 +208,7 @@ def test_without_the_service_nothing_is_said() -> None:
 def test_the_index_can_be_pickled() -> None:
     index = pickle.loads(pickle.dumps(TrustedFunctions.from_files([file_of(TRUSTED)])))
     reading = Reading(file_of(changed(("verify=True", "verify=False"))))
-    assert [item.rule for item in SIGNAL.inspect(reading, Context({"trusted_functions": index}))] == [
+    assert [item.rule for item in SIGNAL.inspect(reading, Context(Services(trusted_functions=index)))] == [
         "removed-check"
     ]
 
@@ -222,5 +222,5 @@ def test_hostile_bodies_are_bounded(body: str) -> None:
     for name, text in zip(("t.py", "y.py"), texts, strict=True):
         chunk = Chunk(name, "merge", ChunkKind.FUNCTION, Span(1, 1, 0, len(text)), text, "", "python")
         files.append(SourceFile(name, text, "", "python", (chunk,)))
-    context = Context({"trusted_functions": TrustedFunctions.from_files(files[:1])})
+    context = Context(Services(trusted_functions=TrustedFunctions.from_files(files[:1])))
     assert len(list(SIGNAL.inspect(Reading(files[1]), context))) <= 3

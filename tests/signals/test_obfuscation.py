@@ -6,11 +6,11 @@ import base64
 
 import pytest
 
-from codeguard.chunking.chunker import chunk_file
+from codeguard.analysis import Reading
+from codeguard.analysis.rules.base import Context
+from codeguard.analysis.rules.obfuscation import SIGNAL
+from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.models import Severity
-from codeguard.reading import Reading
-from codeguard.signals.base import Context
-from codeguard.signals.obfuscation import SIGNAL
 
 DEFAULTS = {rule.id: rule.severity for rule in SIGNAL.rules}
 

@@ -10,8 +10,8 @@ from zipfile import ZipFile
 
 import pytest
 
-from codeguard.signals import ENTRY_POINT_GROUP
-from codeguard.signals.installed import may_be_installed
+from codeguard.analysis.rules import ENTRY_POINT_GROUP
+from codeguard.analysis.rules.installed import may_be_installed
 
 OURS = f"[{ENTRY_POINT_GROUP}]\nshouting = shouting:SIGNAL\n"
 OTHER = "[console_scripts]\nshout = shouting:main\n"

@@ -8,15 +8,19 @@ from typing import ClassVar
 
 import pytest
 
-from codeguard.acceptance import Acceptance, Acceptances
-from codeguard.catalog import Catalog
-from codeguard.chunking import chunk_file
+from codeguard.analysis import Reading
+from codeguard.analysis.engine import signal_version
+from codeguard.analysis.rules import Context, Match, Rule, load_file_signals
 from codeguard.config import DefenseConfig
-from codeguard.defense import DefenseManager
+from codeguard.corpus.chunking import chunk_file
+from codeguard.index import observation_tasks
+from codeguard.index.catalog import Catalog
+from codeguard.index.static_evidence import StaticEvidence
 from codeguard.models import Confidence, Evidence, Severity, SourceFile, Trust
-from codeguard.reading import Reading
-from codeguard.signals import Context, Moment, Rule, Sighting, Subject
-from codeguard.static_evidence import StaticEvidence, signals_version
+from codeguard.ranking.defense import DefenseManager
+from codeguard.ranking.signals.base import Context as RankingContext
+from codeguard.ranking.signals.base import Moment, Services, Subject
+from codeguard.trust.acceptances import Acceptance, Acceptances
 from codeguard.weights import Weights
 
 KEY = b"k" * 32
@@ -38,13 +42,13 @@ class Marker:
         self.asked = 0
         self.error = error
 
-    def inspect(self, reading: Reading, context: Context) -> Iterable[Sighting]:
+    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
         self.asked += 1
         if self.error is not None:
             raise self.error
         start = reading.text.find("MARK")
         while start >= 0:
-            yield Sighting("mark", start, start + 4, "seen")
+            yield Match("mark", start, start + 4, "seen")
             start = reading.text.find("MARK", start + 1)
 
 
@@ -79,13 +83,13 @@ def evidence_of(
         ([Severity.INFO, Severity.MEDIUM], 1.0),
     ],
 )
-def test_a_milder_sighting_is_charged_less(
+def test_a_milder_match_is_charged_less(
     file: SourceFile, seen: list[Severity | None], penalty: float
 ) -> None:
     class Graded(Marker):
-        def inspect(self, reading: Reading, context: Context) -> Iterable[Sighting]:
+        def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
             start = reading.text.find("MARK")
-            return [Sighting("mark", start, start + 4, "seen", severity) for severity in seen]
+            return [Match("mark", start, start + 4, "seen", severity) for severity in seen]
 
     static = StaticEvidence(Weights({"marker.mark": 2.0}), file_signals=[Graded()])
     ((_, (item,)),) = evidence_of(static, file).items()
@@ -141,19 +145,44 @@ def test_what_was_seen_is_kept_in_the_catalog_and_weighed_anew(file: SourceFile,
         assert (again.asked, item.penalty) == (0, 0.5)
 
 
-@pytest.mark.parametrize("change", ["key", "file", "epoch", "signals"])
-def test_what_was_kept_for_something_else_is_not_used(file: SourceFile, tmp_path: Path, change: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "asked"),
+    [
+        ("nothing", (0, 0)),
+        ("another key", (1, 1)),
+        ("another file", (1, 1)),
+        ("other trusted text", (0, 1)),  # only the detector that compares with it
+        ("another version of one detector", (1, 0)),
+    ],
+)
+def test_what_was_kept_is_asked_for_again_by_detector(
+    file: SourceFile, tmp_path: Path, change: str, asked: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     weights = Weights({"marker.mark": 1.0, "needy.mark": 1.0})
+
+    def made(catalog: Catalog, epoch: str) -> tuple[StaticEvidence, Marker, Marker]:
+        signals = (Marker(), Needy())
+        static = StaticEvidence(
+            weights, catalog=catalog, epoch=epoch, file_signals=signals, trusted=lambda: []
+        )
+        return static, *signals
+
     with Catalog(tmp_path / "c.sqlite3", KEY) as catalog:
-        StaticEvidence(weights, catalog=catalog, epoch="1", file_signals=[Marker()]).prepare([file])
-    with Catalog(tmp_path / "c.sqlite3", b"x" * 32 if change == "key" else KEY) as catalog:
-        signal = Marker()
-        signals = [signal, Needy()] if change == "signals" else [signal]
-        epoch = "2" if change == "epoch" else "1"
-        static = StaticEvidence(weights, catalog=catalog, epoch=epoch, file_signals=signals)
-        other = chunk_file("m.py", TEXT + b"\n") if change == "file" else file
-        assert static.prepare([other]) == 1
-        assert signal.asked == 1
+        made(catalog, "1")[0].prepare([file])
+    if change == "another version of one detector":
+        version = observation_tasks.signal_version
+        monkeypatch.setattr(
+            observation_tasks,
+            "signal_version",
+            lambda signal: version(signal)[::-1] if signal.name == "marker" else version(signal),
+        )
+    with Catalog(tmp_path / "c.sqlite3", b"x" * 32 if change == "another key" else KEY) as catalog:
+        static, marker, needy = made(catalog, "2" if change == "other trusted text" else "1")
+        other = chunk_file("m.py", TEXT + b"\n") if change == "another file" else file
+        found = evidence_of(static, other)["one"]
+        assert (marker.asked, needy.asked) == asked
+        assert sorted(item.signal for item in found) == ["marker", "needy"]
+        assert static.prepare([other]) == 0
 
 
 def test_a_signal_that_fails_is_evidence_about_every_chunk_and_is_not_kept(
@@ -163,7 +192,7 @@ def test_a_signal_that_fails_is_evidence_about_every_chunk_and_is_not_kept(
         weights = Weights({"marker.mark": 1.0})
         static = StaticEvidence(weights, catalog=catalog, file_signals=[Marker(ValueError("no"))])
         found = [item for chunk in file.chunks for item in static(chunk, file, Trust.UNLISTED)]
-        assert {(item.id, item.penalty) for item in found} == {("detector_error", 0.0)}
+        assert {(item.id, item.penalty) for item in found} == {("detector_error", 0.5)}
         assert len(found) == len(file.chunks)
         assert StaticEvidence(weights, catalog=catalog, file_signals=[Marker()]).prepare([file]) == 1
 
@@ -203,7 +232,7 @@ def test_what_a_padded_file_costs_is_a_weight_and_trusted_text_costs_nothing() -
 
 def test_a_padded_file_explains_itself_in_the_ranking() -> None:
     file = chunk_file("m.py", PADDED["names in a chain"].encode())
-    manager = DefenseManager(DefenseConfig(), services={"static": StaticEvidence(Weights())}, signals=[])
+    manager = DefenseManager(DefenseConfig(), services=Services(static=StaticEvidence(Weights())), signals=[])
     (chunk,) = [chunk for chunk in file.chunks if chunk.symbol == "run"]
     found = manager.evidence(Subject(chunk, file, Trust.UNLISTED))
     assert "not all of the file was looked at" in "".join(item.reason for item in found)
@@ -216,8 +245,8 @@ def test_a_signal_gets_the_trusted_files_where_there_are_some(file: SourceFile) 
 
 
 def test_the_version_depends_on_the_code() -> None:
-    assert signals_version([]) != signals_version([Marker()])
-    assert len(signals_version([])) == 64
+    ours = {item.name: signal_version(item) for item in load_file_signals(third_party=False)}
+    assert len({*ours.values(), signal_version(Marker())}) == len(ours) + 1
 
 
 class Convicting:
@@ -229,7 +258,7 @@ class Convicting:
     needs: ClassVar[frozenset[str]] = frozenset()
     rules: ClassVar[tuple[Rule, ...]] = (Rule("guilty", "guilty", Severity.HIGH, Confidence.HIGH),)
 
-    def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+    def examine(self, subject: Subject, context: RankingContext) -> Iterable[Evidence]:
         yield Evidence("judge", "guilty", 3.0, "guilty", convicts=True)
         yield Evidence("judge", "odd", 0.5, "odd")
 
@@ -238,7 +267,7 @@ def test_an_accepted_text_is_not_convicted_and_says_who_accepted_it(file: Source
     chunk = next(chunk for chunk in file.chunks if chunk.symbol == "one")
     entry = Acceptance(chunk.sha256, "why", "Ada", "2026-01-02T03:04:05+00:00")
     static = StaticEvidence(Weights({"marker.mark": 1.5}), file_signals=[Marker()])
-    services = {"static": static, "acceptances": Acceptances({chunk.sha256: entry})}
+    services = Services(static=static, acceptances=Acceptances({chunk.sha256: entry}))
     manager = DefenseManager(DefenseConfig(), services=services, signals=[Convicting()])
     by_symbol = {
         item.symbol: manager.evidence(Subject(item, file, Trust.UNLISTED))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.benchmarks.crash import crash
+from experiments.benchmarks.crash import crash, order_failures
 
 LIMITED = (
     "import resource, sys; size = int(sys.argv.pop(1)); resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))\n"
@@ -33,7 +33,7 @@ def grow(corpus: Path, count: int) -> None:
 
 
 def run(corpus: Path, *words: str, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    command = before or (sys.executable, "-m", "codeguard")
+    command = before or (sys.executable, "-P", "-m", "codeguard")
     return subprocess.run(
         [*command, *words], cwd=corpus, capture_output=True, text=True, timeout=300, check=False
     )
@@ -81,13 +81,14 @@ def test_a_full_disk(corpus: Path, tmp_path: Path, megabytes: int) -> None:
     grow(corpus, 300)
     kept = tmp_path / "kept"
     script = (
-        f"mkdir -p .codeguard && mount -t tmpfs -o size={megabytes}m none .codeguard && "
+        f"mkdir -p .codeguard && mount -t tmpfs -o mode=0700,size={megabytes}m none .codeguard && "
         f'"$@"; code=$?; cp -a .codeguard {kept}; exit $code'
     )
-    namespace = ("unshare", "-rm", "sh", "-c", script, "sh", sys.executable, "-m", "codeguard")
+    namespace = ("unshare", "-rm", "sh", "-c", script, "sh", sys.executable, "-P", "-m", "codeguard")
     if subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode != 0:
         pytest.skip("no user namespaces here")
-    one_line(run(corpus, *INDEX, before=namespace))
+    line = one_line(run(corpus, *INDEX, before=namespace))
+    assert "full" in line or "No space left" in line
     shutil.rmtree(corpus / ".codeguard")
     kept.rename(corpus / ".codeguard")
     whole(corpus)
@@ -99,7 +100,7 @@ def test_a_read_only_index_is_one_line_and_stays_as_it_is(corpus: Path) -> None:
     script = (
         'mount -t tmpfs -o size=50m none /mnt && cp -a .codeguard /mnt/s && mount -o remount,ro /mnt && "$@"'
     )
-    namespace = ("unshare", "-rm", "sh", "-c", script, "sh", sys.executable, "-m", "codeguard")
+    namespace = ("unshare", "-rm", "sh", "-c", script, "sh", sys.executable, "-P", "-m", "codeguard")
     if subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode != 0:
         pytest.skip("no user namespaces here")
     for words in ((*INDEX, "--store", "/mnt/s"), ("query", "add", "--store", "/mnt/s")):
@@ -126,3 +127,25 @@ def test_an_environment_that_redirects_chroma_does_not(corpus: Path, monkeypatch
     whole(corpus)
     assert not (corpus / "elsewhere").exists()
     assert (corpus / ".codeguard" / "chroma" / "chroma.sqlite3").exists()
+
+
+NOTE = "1 write(5</c/.codeguard/.chroma.unsettled.0a>, ...) = 3"
+INTENT = "1 pwrite64(4</c/.codeguard/catalog.sqlite3-wal>, ...) = 9"
+COMMIT = "1 fdatasync(4</c/.codeguard/catalog.sqlite3-wal>) = 0"
+VECTORS = "2 write(6</c/.codeguard/chroma/u/data_level0.bin>, ...) = 9"
+SYNC = "2 fsync(7</c/.codeguard/chroma/u/data_level0.bin>) = 0"
+SETTLED = '2 unlinkat(8</c/.codeguard>, "chroma.unsettled", 0) = 0'
+
+
+@pytest.mark.parametrize(
+    ("calls", "failure"),
+    [
+        ((INTENT, COMMIT, NOTE, VECTORS, SYNC, SETTLED), ""),
+        ((INTENT, NOTE, VECTORS, COMMIT, SYNC, SETTLED), "before the catalog's intent"),
+        ((INTENT, COMMIT, VECTORS, SYNC), "without a note"),
+        ((INTENT, COMMIT, NOTE, VECTORS, SETTLED), "data_level0.bin is not on the disk"),
+    ],
+)
+def test_the_order_of_writes_is_judged(calls: tuple[str, ...], failure: str) -> None:
+    failures, _ = order_failures(calls)
+    assert [failure in line for line in failures] == ([True] if failure else [])

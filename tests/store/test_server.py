@@ -20,12 +20,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from codeguard.api import CodeGuard
 from codeguard.config import Settings
 from codeguard.errors import StoreError
-from codeguard.guard import CodeGuard
-from codeguard.store import Row, VectorStore
-from codeguard.storecare import verify
-from codeguard.workspace import Workspace
+from codeguard.index.maintenance import verify
+from codeguard.index.store import Row, VectorStore
+from codeguard.index.workspace import Workspace
 
 TOKEN = "Bearer of the token"
 EYE = np.eye(4, 512, dtype=np.float32)
@@ -187,7 +187,7 @@ def test_what_does_not_pass_is_not(proxy: Proxy, store: VectorStore) -> None:
 def test_a_server_that_stays_down_is_one_clear_line(
     proxy: Proxy, store: VectorStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("codeguard.store.chroma.FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("codeguard.index.store.chroma.FIRST_PAUSE_S", 0.0)
     proxy.troubles = [503] * 50
     with pytest.raises(StoreError, match="cannot be written") as caught:
         store.add(rows(1), EYE[:1])

@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 from codeguard.errors import StoreError
-from codeguard.store import Row, SharedStore, VectorStore
-from codeguard.store.wire import GoneError, connect, receive, send, socket_path
+from codeguard.index.embedding import LexicalEmbedding
+from codeguard.index.store import Row, SharedStore, VectorStore
+from codeguard.index.store.wire import GoneError, connect, receive, send, socket_path
 
 EYE = np.eye(4, dtype=np.float32)
 
@@ -43,6 +44,15 @@ def serving(folder: Path) -> int:
     with connect(folder) as connection:
         send(connection, {"op": "hello"})
         return int(receive(connection).header["pid"])
+
+
+def test_the_serving_process_embeds_what_is_asked(store: SharedStore) -> None:
+    own = LexicalEmbedding()
+    texts = ["add two numbers", "ü"]
+    assert np.array_equal(store.embed("lexical", own.identity, texts), own.embed(texts))
+    for name, identity in (("lexical", "another"), ("nobody's", "x"), ("openai", "x")):
+        with pytest.raises(StoreError):
+            store.embed(name, identity, texts)
 
 
 def test_everything_that_a_store_does(store: SharedStore) -> None:
@@ -92,7 +102,7 @@ def test_a_holder_that_dies_at_every_try_is_an_error(
     def dies(*_: object) -> None:
         raise GoneError
 
-    monkeypatch.setattr("codeguard.store.shared.receive", dies)
+    monkeypatch.setattr("codeguard.index.store.shared.receive", dies)
     monkeypatch.setattr(SharedStore, "_greeted", lambda self: connect(self._folder))
     with pytest.raises(StoreError, match="ended 5 times"):
         store.count()
@@ -192,7 +202,7 @@ def test_what_is_not_ours_in_the_working_directory_is_not_imported(tmp_path: Pat
     (tmp_path / "json.py").write_text("raise SystemExit('planted')")
     (tmp_path / "chromadb.py").write_text("raise SystemExit('planted')")
     code = (
-        "import sys; sys.path.remove(''); from pathlib import Path; from codeguard.store import SharedStore\n"
+        "import sys; sys.path.remove(''); from pathlib import Path; from codeguard.index.store import SharedStore\n"
         "store = SharedStore(Path('s/chroma'), idle_s=0); print(store.count()); store.close()"
     )
     done = subprocess.run(
@@ -212,7 +222,7 @@ def test_three_ask_while_one_indexes_and_the_holder_is_killed(tmp_path: Path) ->
         (code / name).write_text(text)
 
     def command(*words: str) -> list[str]:
-        return [sys.executable, "-m", "codeguard", *words]
+        return [sys.executable, "-P", "-m", "codeguard", *words]
 
     def start(*words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -253,7 +263,18 @@ def test_three_ask_while_one_indexes_and_the_holder_is_killed(tmp_path: Path) ->
 def test_two_that_index_at_once_take_turns(tmp_path: Path) -> None:
     for number in range(60):
         (tmp_path / f"f{number}.py").write_text(f"def zig{number}(q):\n    return [{number}, q]\n")
-    words = [sys.executable, "-m", "codeguard", "index", ".", "--embedding", "lexical", "--format", "json"]
+    words = [
+        sys.executable,
+        "-P",
+        "-m",
+        "codeguard",
+        "index",
+        ".",
+        "--embedding",
+        "lexical",
+        "--format",
+        "json",
+    ]
     both = [
         subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(2)

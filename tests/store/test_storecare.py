@@ -4,23 +4,24 @@ import json
 import shutil
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from in_process import codeguard
 
+from codeguard.api import CodeGuard
 from codeguard.config import Settings
-from codeguard.guard import CodeGuard
-from codeguard.store import Row, Vectors, VectorStore
-from codeguard.storecare import compact, export, info, verify
-from codeguard.workspace import Workspace
+from codeguard.index.maintenance import compact, info, verify
+from codeguard.index.store import Row, Vectors, VectorStore
+from codeguard.index.workspace import Workspace
+from codeguard.ranking.export import export
 
 OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 MARKER = "qzxmarkerpoison"
 THEIRS = {
-    "theirs/poison.py": f'def add(a, b):\n    """Add: {MARKER}."""\n    return "{MARKER}", a - b\n',
+    "theirs/poison.py": f'def add(a, b):\n    """Add two numbers.\n\n    {MARKER}\n    """\n    return "{MARKER}", a - b\n',  # noqa: E501
     "theirs/other.py": "def sub(a, b):\n    return a - b\n\n\ndef twice(a):\n    return 2 * a\n",
 }
 
@@ -41,6 +42,7 @@ def settings_of(corpus: Path) -> Settings:
         embedding="lexical",
         fixed_seed=b"x" * 32,
         share=False,
+        jobs=1,
     )
 
 
@@ -118,11 +120,11 @@ def test_a_rewritten_store_is_found_and_repaired(
     [
         (
             "UPDATE chunks SET text = text || ' ' WHERE path = 'theirs/poison.py'",
-            "catalog: text is not as its digest says",
+            "catalog: text is not as it was written",
         ),
         (
             "UPDATE chunks SET symbol = 'safe' WHERE path = 'theirs/poison.py'",
-            "catalog: id is not that of its text",
+            "catalog: text is not as it was written",
         ),
         ("DELETE FROM files WHERE path = 'theirs/poison.py'", "catalog: chunk of no file"),
     ],
@@ -226,7 +228,7 @@ def test_a_crash_at_any_step_of_the_swap_leaves_one_whole_store(
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", counted(Path.rename))
-        patch.setattr("codeguard.store.replacing.shutil.rmtree", counted(shutil.rmtree))
+        patch.setattr("codeguard.index.store.replacing.shutil.rmtree", counted(shutil.rmtree))
         try:
             compact(workspace)
         except CrashError:
@@ -275,10 +277,7 @@ def test_info_counts(workspace: Workspace) -> None:
 
 
 def run(corpus: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "codeguard", *words, "--store", str(corpus.parent / "state")],
-        cwd=corpus, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    return codeguard(*words, "--store", str(corpus.parent / "state"), cwd=corpus)
 
 
 def test_the_commands(corpus: Path) -> None:
@@ -298,9 +297,6 @@ def test_the_commands(corpus: Path) -> None:
     assert json.loads(broken.stdout)["found"] == {"store: missing": 2}
     assert run(corpus, "store", "compact").returncode == 0
     assert run(corpus, "store", "verify").returncode == 0
-    missing = subprocess.run(
-        [sys.executable, "-m", "codeguard", "store", "verify", "--store", "none"],
-        cwd=corpus, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    missing = codeguard("store", "verify", "--store", "none", cwd=corpus)
     assert missing.returncode == 2
     assert len(missing.stderr.splitlines()) == 1

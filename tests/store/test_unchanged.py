@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig, Settings
-from codeguard.guard import CodeGuard
-from codeguard.index_report import IndexReport
-from codeguard.provenance import MANIFEST_NAME
-from codeguard.unchanged import SIGNED_NAME, STATE_FILES, unchanged_report
-from codeguard.workspace import PERPLEXITY, SEED
+from codeguard.index.report import IndexReport
+from codeguard.index.unchanged import SIGNED_NAME, STATE_FILES, unchanged_report
+from codeguard.index.workspace import PERPLEXITY, SEED
+from codeguard.trust import MANIFEST_NAME
 
 OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
@@ -34,6 +34,7 @@ class Desk:
             embedding="lexical",
             fixed_seed=b"x" * 32,
             share=False,
+            jobs=1,
         )
         self.paths, self.trust, self.quarantine = [self.corpus], [self.corpus / "ours"], False
 

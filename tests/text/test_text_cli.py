@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -7,7 +8,9 @@ from text_samples import clean_base, clean_batch, flipped
 
 from codeguard.cli.text import text
 from codeguard.text import Document
+from codeguard.text.llm_reader import SUMMARY
 from experiments.text.consensus_corpus import load_topics
+from experiments.text.loopback import Reply, completion, serve
 
 
 def write(path: Path, documents: list[Document]) -> str:
@@ -21,7 +24,7 @@ def base(tmp_path: Path) -> str:
     return write(tmp_path / "base.jsonl", clean_base())
 
 
-OPTIONS = ["--embedding", "lexical", "--neighbours", "3"]
+OPTIONS = ["--embedding", "lexical", "--neighbours", "3", "--detector", "knn-weighted"]
 
 
 def test_a_clean_batch_exits_0(base: str, tmp_path: Path) -> None:
@@ -36,6 +39,18 @@ def test_a_flipped_entry_exits_1_and_is_named(base: str, tmp_path: Path) -> None
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["schema"], answer["rejected"]) == (1, "codeguard.text.label-flip/1", 1)
     assert [item["id"] for item in answer["judgments"] if not item["kept"]] == ["bs1"]
+
+
+def test_a_table_has_a_line_for_every_document(base: str, tmp_path: Path) -> None:
+    batch = write(tmp_path / "batch.jsonl", clean_batch()[:5] + flipped(clean_batch()[5:6]))
+    result = CliRunner().invoke(text, ["label-flip", batch, "--base", base, "--format", "table", *OPTIONS])
+    heading, *rows = [line for line in result.stdout.splitlines()[:-1] if not line.startswith("note:")]
+    assert heading.split() == ["verdict", "id", "label", "rule", "scores", "text"]
+    assert [line.split()[0] for line in rows] == ["kept"] * 5 + ["rejected"]
+    assert {
+        line.index(row_id)
+        for line, row_id in zip(rows, ("bh0", "bh1", "bh2", "bh3", "bs0", "bs1"), strict=True)
+    } == {heading.index("id")}
 
 
 def test_tsv_files_are_read_with_their_heading(base: str, tmp_path: Path) -> None:
@@ -147,21 +162,243 @@ def test_consensus_answers_or_says_why_not(tmp_path: Path) -> None:
     assert "206" in answer["abstained"]
 
 
-def test_a_model_that_cannot_be_reached_rejects_every_document(tmp_path: Path) -> None:
-    pytest.importorskip("openai")
-    path = write(tmp_path / "found.jsonl", clean_batch()[:2])
+RECORDS = [("free prize, call now to claim", "spam", 7), ("shall we meet at home after class", "ham", 8)]
+FORMATS = {
+    "array.json": json.dumps([{"contents": text, "kind": kind, "nr": nr} for text, kind, nr in RECORDS]),
+    "lines.jsonl": "".join(
+        json.dumps({"contents": text, "kind": kind, "nr": nr}) + "\n" for text, kind, nr in RECORDS
+    ),
+    "table.csv": "nr,kind,contents\n" + "".join(f'{nr},{kind},"{text}"\n' for text, kind, nr in RECORDS),
+    "table.tsv": "nr\tkind\tcontents\n" + "".join(f"{nr}\t{kind}\t{text}\n" for text, kind, nr in RECORDS),
+}
+MAPPING = ["--text-field", "contents", "--label-field", "kind", "--id-field", "nr"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_read_with_fields_of_any_name_and_integer_ids(
+    base: str, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(FORMATS[name], encoding="utf-8")
+    rows = [{"contents": item.text, "kind": item.label, "nr": item.id} for item in clean_base()]
+    own = tmp_path / "own.json"
+    own.write_text(json.dumps(rows), encoding="utf-8")
+    result = CliRunner().invoke(
+        text, ["label-flip", str(path), "--base", str(own), *MAPPING, *OPTIONS, "--format", "json"]
+    )
+    answer = json.loads(result.stdout)
+    assert (result.exit_code, [item["id"] for item in answer["judgments"]]) == (0, ["7", "8"])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "label,text2\nham,hello\n", "--text-field"),
+        ("a.csv", "", "no column 'text'"),
+        ("a.json", "{}", "an array of objects"),
+        ("a.json", "[3]", "entry 1"),
+        ("a.json", "[", "not JSON"),
+        ("a.jsonl", '{"text": "x", "label": "ham", "id": true}', "line 1: id"),
+        ("a.tsv", "hello", "no tab"),
+    ],
+)
+def test_a_malformed_record_is_named(
+    base: str, tmp_path: Path, name: str, content: str, message: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    result = CliRunner().invoke(text, ["label-flip", str(path), "--base", base, *OPTIONS])
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_document_without_an_id_is_named_by_its_text(base: str, tmp_path: Path) -> None:
+    path = tmp_path / "batch.jsonl"
+    path.write_text('{"text": "free prize", "label": "spam"}\n', encoding="utf-8")
+    result = CliRunner().invoke(text, ["label-flip", str(path), "--base", base, *OPTIONS, "--format", "json"])
+    assert json.loads(result.stdout)["judgments"][0]["id"] == Document("free prize").id
+
+
+def test_ingest_adds_what_fits_once_and_the_collection_can_be_asked(base: str, tmp_path: Path) -> None:
+    batch = write(tmp_path / "batch.jsonl", clean_batch()[:6] + flipped(clean_batch()[6:]))
+    where = ["--collection", "mails", "--store", str(tmp_path / "store")]
+    first = CliRunner().invoke(text, ["ingest", batch, *where, "--base", base, *OPTIONS, "--format", "json"])
+    answer = json.loads(first.stdout)
+    assert (first.exit_code, answer["rejected"]) == (1, 2)
+    assert answer["added"] == [item.id for item in clean_batch()[:6]]
+    again = CliRunner().invoke(
+        text, ["ingest", write(tmp_path / "b.jsonl", clean_batch()[:6]), *where, "--base", base, *OPTIONS]
+    )
+    assert (
+        again.exit_code,
+        again.stdout.splitlines()[0].startswith("0 added to mails, 6 there already"),
+    ) == (0, True)
+    asked = ["--query", "free prize", "--embedding", "lexical", "--format", "json"]
+    for command in ("filter", "consensus"):
+        result = CliRunner().invoke(text, [command, *where, *asked])
+        found = json.loads(result.stdout)["judgments"]
+        assert {item["id"] for item in found} <= {item.id for item in clean_batch()[:6]}, command
+        assert found[0]["id"].startswith("bs"), command
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["filter", "--collection", "mails", "--query", "q"], "no collection 'mails'"),
+        (["ingest", "BATCH", "--collection", "mails"], "no collection 'mails'"),
+        (["ingest", "BATCH", "--collection", "mails", "--base", "BATCH"], "too small to cross-validate"),
+        (["ingest", "BATCH", "--collection", "no good name!", "--base", "BASE"], "cannot be opened"),
+    ],
+)
+def test_a_collection_that_cannot_be_used_exits_2_and_leaves_none_behind(
+    base: str, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    files = {"BATCH": write(tmp_path / "batch.jsonl", clean_batch()), "BASE": base}
+    store = tmp_path / "store"
+    arguments = [files.get(item, item) for item in arguments]
+    result = CliRunner().invoke(text, [*arguments, "--store", str(store), "--embedding", "lexical"])
+    assert result.exit_code == 2
+    assert message in result.stderr
+    after = CliRunner().invoke(
+        text,
+        ["filter", "--collection", "mails", "--query", "q", "--store", str(store), "--embedding", "lexical"],
+    )
+    assert "no collection 'mails'" in after.stderr
+
+
+def test_a_page_holds_nothing_of_a_document_as_markup(base: str, tmp_path: Path) -> None:
+    hostile = Document("<script>alert(1)</script> free prize\x1b[2J", id="<b>", label="ham")
+    batch = write(tmp_path / "batch.jsonl", [hostile])
+    result = CliRunner().invoke(text, ["label-flip", batch, "--base", base, *OPTIONS, "--format", "html"])
+    assert "<script>" not in result.stdout
+    assert "\x1b" not in result.stdout
+    assert "&lt;b&gt;" in result.stdout
+
+
+def passages(path: Path, count: int = 30) -> str:
+    rows = [
+        {"text": " ".join(topic.documents[start : start + 3]), "query": topic.question}
+        for start in (0, 3)
+        for topic in load_topics()[:count]
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def test_an_uncalibrated_threshold_says_so_and_a_calibrated_one_what_it_promises(tmp_path: Path) -> None:
+    topic = load_topics()[29]
+    found = write(tmp_path / "found.jsonl", [Document(" ".join(topic.documents[:3]), id="clean")])
     arguments = [
-        "consensus",
-        path,
+        "filter",
+        found,
         "--query",
-        "q",
+        topic.question,
         "--embedding",
         "lexical",
-        "--llm-url",
-        "http://127.0.0.1:9/v1",
+        "--matching",
+        "literal",
     ]
-    result = CliRunner().invoke(text, [*arguments, "--format", "json"])
+    plain = CliRunner().invoke(text, arguments)
+    assert "not calibrated" in plain.stdout
+    clean = passages(tmp_path / "clean.jsonl", 29)
+    result = CliRunner().invoke(text, [*arguments, "--calibrate", clean])
+    assert result.exit_code == 0
+    assert "at least 95% of further ones like them pass" in result.stdout
+    few = CliRunner().invoke(text, [*arguments, "--calibrate", clean, "--keep-clean", "0.999"])
+    assert (few.exit_code, "too few clean texts" in few.stderr) == (2, True)
+
+
+COMMANDS = {
+    "consensus": ["consensus", "FOUND", "--query", "what is new"],
+    "filter": ["filter", "FOUND", "--query", "what is new"],
+    "label-flip": ["label-flip", "FOUND", "--base", "BASE", "--detector", "centroid", "--level", "entry"],
+}
+HOSTILE = "out of credit\x1b[2J\u202e"
+OUT_OF_CREDIT = Reply(json.dumps({"error": {"message": HOSTILE}}).encode(), 402)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (OUT_OF_CREDIT, "status 402: out of credit\\x1b[2J\\u202e"),
+        (Reply(OUT_OF_CREDIT.body, 200), "out of credit\\x1b[2J\\u202e"),
+        (Reply(b"plain words", 400), "status 400: plain words"),
+        (Reply(b"[1, 2]", 200), "choices[0].message.content: [1, 2]"),
+        (Reply(b"<html>", 200), "not JSON"),
+    ],
+)
+def test_a_failing_endpoint_exits_2_with_the_server_s_own_words(
+    base: str, tmp_path: Path, command: str, reply: Reply, message: str, form: str
+) -> None:
+    pytest.importorskip("openai")
+    # Fits two labels about as well, so that label-flip asks the model as well.
+    odd = Document("call me now when the lecture is over, I won a prize", id="odd", label="ham")
+    paths = {"BASE": base, "FOUND": write(tmp_path / "found.jsonl", [odd])}
+    with serve(lambda request: reply) as server:
+        arguments = [paths.get(item, item) for item in COMMANDS[command]]
+        result = CliRunner().invoke(
+            text, [*arguments, "--embedding", "lexical", "--llm-url", server.url, "--format", form]
+        )
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.output.isascii()
+    assert "\x1b" not in result.output
+
+
+@pytest.mark.parametrize("failing", ["summary", "answer"])
+def test_one_failed_call_of_many_exits_2_too(tmp_path: Path, failing: str) -> None:
+    pytest.importorskip("openai")
+    topic = load_topics()[2]
+    path = write(tmp_path / "found.jsonl", [Document(item) for item in topic.documents[:5]])
+
+    def respond(request: dict[str, Any]) -> Reply:
+        asked = request["messages"][-1]["content"]
+        kind = "summary" if SUMMARY in asked else "answer"
+        if kind == failing and (kind == "answer" or topic.documents[0] in asked):
+            return OUT_OF_CREDIT
+        return completion("An adult human has 206 bones.")
+
+    with serve(respond) as server:
+        result = CliRunner().invoke(
+            text,
+            ["consensus", path, "--query", topic.question, "--embedding", "lexical", "--llm-url", server.url],
+        )
+    assert result.exit_code == 2
+    assert "out of credit" in result.stderr
+
+
+def test_a_model_that_cannot_be_reached_exits_2_and_keeps_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("openai")
+    path = write(tmp_path / "found.jsonl", clean_batch()[:2])
+    with serve(lambda request: completion("x")) as server:
+        url = server.url
+    result = CliRunner().invoke(
+        text,
+        ["consensus", path, "--query", "q", "--embedding", "lexical", "--llm-url", url, "--format", "json"],
+    )
     assert (result.exit_code, {item["rule"] for item in json.loads(result.stdout)["judgments"]}) == (
-        1,
+        2,
         {"call_failed"},
     )
+    assert "cannot be talked to" in result.stderr
+
+
+def test_examples_that_the_model_could_not_read_train_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("openai")
+    examples = tmp_path / "examples.jsonl"
+    rows = [
+        {"query": topic.question, "text": item, "poisoned": bad}
+        for topic in load_topics()[:10]
+        for item, bad in ((topic.documents[0], False), (f"{topic.question}? {topic.wrong}.", True))
+    ]
+    examples.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    with serve(lambda request: OUT_OF_CREDIT) as server:
+        result = CliRunner().invoke(
+            text,
+            ["filter", "--train", str(examples), "--model", str(tmp_path / "m.npz"), "--embedding", "lexical",
+             "--llm-url", server.url],
+        )  # fmt: skip
+    assert (result.exit_code, (tmp_path / "m.npz").exists()) == (2, False)
+    assert "out of credit" in result.stderr

@@ -3,15 +3,15 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from codeguard.embedding import LexicalEmbedding
 from codeguard.errors import ConfigError
+from codeguard.index.embedding import LexicalEmbedding
 from codeguard.text import Document
 from codeguard.text.consensus import Consensus, ConsensusConfig, mean_similarity
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.llm_reader import LLMReader
 from codeguard.text.reading import Reading
-from codeguard.text.votes import dependent_groups, find_rivalry, weights
+from codeguard.text.votes import dependent_groups, find_camps, find_dissent, find_rivalry, weights
 from experiments.text.consensus_corpus import load_topics
 from experiments.text.consensus_poison import ATTACKS, PHRASE, poison, replace_answer, succeeded
 from experiments.text.gullible import gullible
@@ -59,7 +59,7 @@ def test_copies_and_near_copies_and_one_source_are_one_vote() -> None:
 
 
 def test_a_shared_passage_makes_dependent_but_the_question_s_own_words_do_not() -> None:
-    shared = "as the committee of nine experts unanimously declared"
+    shared = "as the committee of nine leading experts unanimously declared"
     one, two = Document(f"Bones are many {shared}."), Document(f"Rivers run deep, {shared}.")
     assert groups_of(one, two) == [0, 0]
     question = "how many bones does an adult human have"
@@ -85,15 +85,123 @@ def test_a_group_s_vote_is_shared_and_a_trusted_member_raises_it() -> None:
         (["it is 206", "206 bones", "206 in all", "212 bones", "212 of them"], {"206", "212"}),
         (["it is 206", "206 bones", "206 in all", "212 bones"], None),  # one dissenter is outvoted, no camp
         (["206 bones"] * 5, None),
-        (["Leonardo's work", "by Leonardo", "Raphael did", "it was Raphael"], {"leonardo", "raphael"}),
+        (["two hundred and six bones", "206 bones", "206 in all", "212 bones", "212 of them"], None),
+        (["Leonardo's work", "by Leonardo", "a Leonardo", "by Raphael", "it was Raphael", "Raphael did"],
+         {"leonardo", "raphael"}),
+        (["swimming is safe", "it is safe", "quite safe", "it is dangerous", "a dangerous thing", "most dangerous"],
+         {"safe", "dangerous"}),
+        (["the bridge holds", "it holds well", "holds", "it holds", "it holds still",
+          "no longer holds", "it never holds", "does not hold", "without hold", "not holding"],
+         {"holds", "not holds"}),
+        # Two of two votes against two come about by chance too often to be camps.
+        (["by Leonardo", "Leonardo did", "by Raphael", "Raphael did"], None),
         ([], None),
         (["", "", ""], None),
     ],
-)
-def test_rivals_split_nearly_all_votes(summaries: list[str], words: set[str] | None) -> None:
+)  # fmt: skip
+def test_rivals_fill_one_slot_and_split_nearly_all_votes(
+    summaries: list[str], words: set[str] | None
+) -> None:
     count = len(summaries)
     found = find_rivalry(summaries, "how many bones", np.ones(count), list(range(count)))
     assert ({found.word, found.rival} if found else None) == words
+
+
+@pytest.mark.parametrize(
+    "summaries",
+    [
+        ["costs were reduced", "they reduce costs", "reducing costs", "costs reduced", "a reduction", "reduce it"],
+        ["every user has a card", "each patron needs a card", "users bring a card", "patrons show a card",
+         "a card for users", "a card for patrons", "users need cards", "a card, patrons"],
+        ["it closed after repairs grew", "because repairs grew", "after repairs grew dear", "repairs, because dear",
+         "after dear repairs", "because of repairs", "after repairs", "because repairs cost"],
+        ["several zones had nitrate", "multiple zones with nitrate", "nitrate in several zones",
+         "nitrate in multiple zones", "several zones, nitrate", "multiple zones: nitrate"],
+    ],
+)  # fmt: skip
+def test_paraphrase_is_no_rivalry(summaries: list[str]) -> None:
+    judge = Consensus(Scripted(), EMBEDDING, CONFIG)
+    count = len(summaries)
+    similar = {
+        frozenset(("several", "multiple")),
+        frozenset(("user", "patron")),
+        frozenset(("users", "patrons")),
+    }
+
+    def same(one: str, other: str) -> bool:
+        return frozenset((one, other)) in similar or judge._same_word(one, other)
+
+    assert find_rivalry(summaries, "why did it close", np.ones(count), list(range(count)), same) is None
+
+
+def test_no_clean_question_is_abstained_from() -> None:
+    abstained, lost = [], 0
+    for topic in load_topics():
+        judge = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING, CONFIG)
+        result = judge.answer(documents(*topic.documents), topic.question)
+        lost += len(result.selection.rejected)
+        if not result.answer:
+            abstained.append((topic.question, result.abstained))
+    assert abstained == []
+    assert lost <= 30  # of 300
+
+
+def test_who_says_nothing_of_what_the_others_share_is_a_second_camp() -> None:
+    shared = [
+        f"made of apple skin, cinnamon and barley, {word}" for word in ("mostly", "dried", "roasted", "it is")
+    ]
+    apart = ["chamomile flowers with lemon peel", "lemon peel and chamomile"]
+    summaries = [*shared, *apart]
+    found = find_dissent(summaries, summaries, "what is in the tea", np.ones(6), list(range(6)))
+    assert found is not None
+    assert found.second == {4, 5}
+    lone = [*shared, apart[0], "the weather was fine"]  # two that differ from each other are no camp
+    assert find_dissent(lone, lone, "what is in the tea", np.ones(6), list(range(6))) is None
+
+
+WRONG_TEA = (
+    "it holds dried pear slices, clove buds and toasted rye",
+    "the recipe: dried pear, star anise and toasted oats",
+    "pear, cloves and a toasted grain, most often rye",
+    "toasted oats with pear and whole clove, dried slowly",
+    "a dried pear base, toasted rye and anise",
+    "dried pear peel, clove and toasted rice",
+    "toasted rye, pear and clove, dried in the sun",
+    "the dried mixture has pear, toasted oats and anise",
+)
+RIGHT_TEA = (
+    "three plants only: dried apple skin, cinnamon bark and roasted barley",
+    "apple skin for brightness, cinnamon bark for spice, barley for depth",
+)
+
+
+@pytest.mark.parametrize("more", [0, 6])  # above a dozen votes not every split is looked at
+def test_two_that_share_their_own_words_and_none_of_the_others_are_a_second_camp(more: int) -> None:
+    summaries = [*WRONG_TEA, *(f"pear, toasted grain, dried, batch {n}" for n in range(more)), *RIGHT_TEA]
+    count = len(summaries)
+    found = find_camps(summaries, summaries, "what is in the tea", np.ones(count), list(range(count)))
+    assert found is not None
+    assert found.second == {count - 2, count - 1}
+    assert found.share == pytest.approx(2 / count)
+    # One that mentions what the others say is no rival, whatever else it says.
+    texts = [*summaries[:-1], f"{summaries[-1]}; others use dried pear and toasted rye"]
+    assert find_camps(summaries, texts, "what is in the tea", np.ones(count), list(range(count))) is None
+
+
+def test_two_that_put_it_in_other_words_are_no_second_camp() -> None:
+    summaries = [*BONES.documents[:8], "206 bones, as every anatomist counts", "counted: 206 bones in all"]
+    assert find_camps(summaries, summaries, BONES.question, np.ones(10), list(range(10))) is None
+
+
+def test_the_answer_is_made_from_what_most_votes_say() -> None:
+    # Two poisoned documents that no test of rivalry finds, since they name two different answers.
+    poisoned = [f"How many bones does an adult human have? There are {count} bones." for count in (212, 305)]
+    result = Consensus(Scripted(), EMBEDDING, CONFIG).answer(
+        documents(*BONES.documents[:6], *poisoned), BONES.question
+    )
+    assert "206" in result.answer
+    assert "212" not in result.answer
+    assert "305" not in result.answer
 
 
 def test_the_original_rule_drops_below_mean_minus_one_deviation_and_none_of_three() -> None:

@@ -1,3 +1,4 @@
+import json
 import os
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -6,8 +7,8 @@ import numpy as np
 import pytest
 from text_samples import clean_base
 
-from codeguard.embedding import LexicalEmbedding
 from codeguard.errors import CorpusError
+from codeguard.index.embedding import LexicalEmbedding
 from codeguard.text import Document
 from experiments.text.common import (
     CachedEmbedding,
@@ -18,8 +19,13 @@ from experiments.text.common import (
     text_table,
     wilson,
 )
-from experiments.text.filterrag import swap_words
+from experiments.text.consensus_corpus import load_topics
+from experiments.text.consensus_documents import MODES, attacked, placed
+from experiments.text.consensus_documents import load_questions as load_published
+from experiments.text.consensus_documents import run as run_documents
+from experiments.text.filterrag import load_questions, swap_words
 from experiments.text.label_flip import figures, ham_words, run, targeted_flips, uniform_flips
+from experiments.text.label_flip_files import run as run_files
 
 DATA = os.environ.get("CODEGUARD_DATA", "")
 
@@ -98,6 +104,84 @@ def test_each_text_is_embedded_once() -> None:
     np.testing.assert_array_equal(cached.embed(["a"])[0], rows[2])
     assert inner.seen == ["a", "b"]
     assert cached.embed([]).shape == (0, 512)
+
+
+def published_questions(folder: Path) -> None:
+    """Write two questions in the shape of the published consensus experiment."""
+    documents, answers = [], []
+    for number, topic in enumerate(load_topics()[:2]):
+        documents += [
+            {
+                "doc_id": f"{number}-{place}",
+                "contents": f"Title\n\n{text}",
+                "relevant_query_ids": [str(number)],
+            }
+            for place, text in enumerate(topic.documents)
+        ]
+        said = [
+            {"attack": "incorrect_fact", "plain": text, "plain_was_poisoned": False,
+             "consensus": f"{topic.question}: {topic.wrong}, as version {place} has it.",
+             "consensus_was_poisoned": True}
+            for place, text in enumerate(topic.documents)
+        ]  # fmt: skip
+        answers.append(
+            {"query_id": number, "question": topic.question, "ground_truth": topic.right, "answers": said}
+        )
+    folder.mkdir()
+    for name, rows in (("docs", documents), ("answers", answers)):
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+
+
+def test_attacks_are_inserted_into_the_true_documents_at_every_place(tmp_path: Path) -> None:
+    published_questions(tmp_path / "set")
+    (question, _) = load_published(tmp_path / "set")
+    assert (len(question.documents), len(question.wrong)) == (10, 10)
+    for mode in MODES:
+        for bad in (2, 8):
+            trial = attacked(question, mode, bad, seed=0)
+            assert (len(trial.texts), len(trial.poisoned & set(trial.texts))) == (10, bad), mode
+            assert trial == attacked(question, mode, bad, seed=0), mode
+    assert [placed("Beta.", "Alpha stands. Gamma falls.", place) for place in range(3)] == [
+        "Beta. Alpha stands. Gamma falls.",
+        "Alpha stands. Beta. Gamma falls.",
+        "Alpha stands. Gamma falls. Beta.",
+    ]
+
+
+def test_the_consensus_on_a_folder_of_published_questions(tmp_path: Path) -> None:
+    published_questions(tmp_path / "set")
+    result = run_documents(tmp_path, LexicalEmbedding(), name="set", part="tuned", draws=1)
+    assert result["questions"] == 1
+    assert {row["attack"] for row in result["attacks"]} == set(MODES)
+    assert all(0 <= row["sound"]["low"] <= row["sound"]["high"] <= 1 for row in result["attacks"])
+
+
+def test_questions_of_any_folder_of_that_shape_are_read(tmp_path: Path) -> None:
+    folder = tmp_path / "poisonedrag_own"
+    folder.mkdir()
+    record = {"question": "q", "correct answer": "a", "incorrect answer": "b", "adv_texts": ["q says b"]}
+    (folder / "own.json").write_text(json.dumps({"1": record}), encoding="utf-8")
+    (folder / "golden_own.txt").write_text("a golden passage\n", encoding="utf-8")
+    (question,) = load_questions(folder, LexicalEmbedding(), ["plain"])
+    assert (question.golden, question.poison["plain"], question.poison["prefix"]) == (
+        "a golden passage",
+        ("q says b",),
+        ("q. q says b",),
+    )
+    assert "blind" not in question.poison
+
+
+def test_label_flips_in_a_file_of_one_s_own(tmp_path: Path) -> None:
+    words = [f"{first} {second}" for first in ("ok", "well", "so", "then") for second in "abcdefgh"]
+    rows = [f"{item.label}\t{item.text} {word}" for item in clean_base() for word in words]
+    path = tmp_path / "own.tsv"
+    path.write_text("\n".join(rows), encoding="utf-8")
+    result = run_files([path], LexicalEmbedding(), base=200, seeds=1)
+    auto = {row["flipped"]: row for row in result["rows"] if row["detector"] == "auto"}
+    assert auto[0.1]["TPR"]["value"] > 0.9
+    assert auto[0.1]["FPR"]["value"] <= 0.05
+    assert "expected to find" in result["rows"][-1]["expected"][0]
 
 
 def test_missing_data_is_named(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeguard.embedding import LexicalEmbedding
+from codeguard.index.embedding import LexicalEmbedding
 from codeguard.text.bm25 import bm25
 from codeguard.text.extractive import ExtractiveReader, short_answer
 from codeguard.text.tokens import MAX_SENTENCE, content_words, sentences, words

@@ -1,18 +1,18 @@
-import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from codeguard.embedding import LexicalEmbedding
 from codeguard.errors import ConfigError
+from codeguard.index.embedding import LexicalEmbedding
 from codeguard.text import Document, TextDefenseError
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.features import FEATURES, Background, FeatureExtractor, plain_text
-from codeguard.text.filterrag import FilterConfig, FilterRAG
+from codeguard.text.filterrag import Calibration, CleanPair, FilterConfig, FilterRAG, calibrate, own_questions
 from codeguard.text.forest import Forest, train_forest
-from codeguard.text.frequency import Frequency, LengthThreshold, WordMatcher, fit_threshold
-from codeguard.text.mlfilter import Example, MLFilterRAG, TrainedFilter, train_filter
+from codeguard.text.frequency import Frequency, WordMatcher, conformal_quantile, fit_threshold
+from codeguard.text.mlfilter import Example, MLFilterRAG, TrainedFilter, recalibrate, train_filter
 from codeguard.text.reading import Reading
 from codeguard.text.tokens import longest_echo
 from experiments.text.consensus_corpus import load_topics
@@ -67,9 +67,60 @@ def test_a_threshold_by_length_keeps_the_share_it_was_fitted_for() -> None:
         kept = densities[part] <= [fitted.at(length) for length in lengths[part]]
         assert 0.92 <= kept.mean() <= 0.98
     assert fitted.at(10) > fitted.at(100)
-    assert LengthThreshold.from_json(json.loads(json.dumps(fitted.to_json()))) == fitted
+    assert (fitted.covers(5), fitted.covers(500)) == (True, False)
     with pytest.raises(TextDefenseError):
         fit_threshold([0.1] * 5, [10] * 5)
+
+
+def pairs(count: int = 30) -> list[CleanPair]:
+    topics = load_topics()[:count]
+    return [
+        CleanPair(topic.question, " ".join(topic.documents[start : start + 3]))
+        for start in (0, 3)
+        for topic in topics
+    ]
+
+
+def test_calibration_keeps_the_promised_share_of_passages_it_has_not_seen() -> None:
+    matcher, kept = WordMatcher(), 0
+    learned = calibrate(pairs(20), READER, matcher, keep=0.9)
+    unseen = pairs()[20:30] + pairs()[50:]
+    for pair in unseen:
+        selection = FilterRAG(READER, matcher, FilterConfig(threshold=learned.threshold)).select(
+            [Document(pair.text)], pair.query
+        )
+        kept += len(selection.kept)
+    assert kept >= 0.8 * len(unseen)
+    assert 0 <= learned.caught <= 1
+    assert "90% of further ones" in learned.notes[0]
+
+
+def test_a_filter_that_would_catch_next_to_nothing_says_so() -> None:
+    weak = Calibration(fit_threshold([0.3] * 30, [50] * 30), caught=0.2)
+    assert any(note.startswith("warning") for note in weak.notes)
+    assert not any(note.startswith("warning") for note in replace(weak, caught=0.8).notes)
+
+
+def test_texts_outside_the_calibrated_lengths_are_said() -> None:
+    fit = fit_threshold([0.3] * 30, list(range(40, 70)))
+    short = [Document("Only five words stand here.")]
+    selection = FilterRAG(READER, WordMatcher(), FilterConfig(threshold=fit)).select(short, QUESTION)
+    assert "nothing is promised" in selection.notes[0]
+
+
+def test_passages_without_a_question_lend_their_first_sentence() -> None:
+    (pair,) = own_questions(["One sentence only.", "The mill closed. Repairs had grown dear."])
+    assert pair == CleanPair("The mill closed.", "Repairs had grown dear.")
+
+
+@pytest.mark.parametrize(
+    ("count", "keep", "rank"), [(19, 0.95, 19), (100, 0.95, 96), (10, 0.5, 6), (10, 0.95, None)]
+)
+def test_the_conformal_quantile_is_of_the_rank_that_keeps_its_promise(
+    count: int, keep: float, rank: int | None
+) -> None:
+    found = conformal_quantile(np.arange(1, count + 1, dtype=np.float64), keep)
+    assert found == (rank if rank else np.inf)
 
 
 def passage(number: int) -> str:
@@ -78,7 +129,7 @@ def passage(number: int) -> str:
 
 def test_filterrag_drops_the_dense_and_hands_on_k_of_the_rest() -> None:
     documents = [Document(POISON, id="p"), *(Document(passage(n), id=str(n)) for n in range(4))]
-    config = FilterConfig(top=4, keep=2, threshold=0.6)
+    config = FilterConfig(top=4, keep=2, threshold=0.9)
     selection = FilterRAG(READER, WordMatcher(), config).select(documents, QUESTION)
     assert {item.document.id: item.rule for item in selection.judgments} == {
         "p": "dense",
@@ -101,9 +152,11 @@ def test_no_answer_means_not_handed_on_and_a_failure_rejects_all() -> None:
 
 def test_features_are_finite_and_see_the_echo() -> None:
     background = Background.train([passage(number) for number in range(10)])
-    rows = FeatureExtractor(EMBEDDING, READER, WordMatcher(), background).rows(
-        QUESTION, [POISON, passage(3), ""]
+    extractor, texts = (
+        FeatureExtractor(EMBEDDING, READER, WordMatcher(), background),
+        [POISON, passage(3), ""],
     )
+    rows = extractor.rows(QUESTION, texts, extractor.read(QUESTION, texts))
     assert rows.shape == (3, len(FEATURES))
     assert np.isfinite(rows[:2]).all()
     assert np.isnan(rows[2]).all()
@@ -112,12 +165,9 @@ def test_features_are_finite_and_see_the_echo() -> None:
 
 
 def test_the_model_s_own_probabilities_come_before_the_n_grams() -> None:
-    class Telling:
-        def answer_each(self, query: str, texts: list[str]) -> list[Reading]:
-            return [Reading("Tim Cook", -2.5, 3.25) for _ in texts]
-
     background = Background.train([passage(0)])
-    row = FeatureExtractor(EMBEDDING, Telling(), WordMatcher(), background).rows(QUESTION, [POISON])[0]  # type: ignore[arg-type]
+    extractor = FeatureExtractor(EMBEDDING, READER, WordMatcher(), background)
+    row = extractor.rows(QUESTION, [POISON], [Reading("Tim Cook", -2.5, 3.25)])[0]
     assert row[FEATURES.index("log_probability")] == -2.5
     assert row[FEATURES.index("perplexity")] == 3.25
 
@@ -214,11 +264,33 @@ def test_a_trained_filter_survives_saving_and_judges_questions_it_has_not_seen(
     assert kept >= 7
 
 
+def test_a_filter_is_recalibrated_by_clean_texts_of_another_corpus_alone(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    model = replace(train_filter(examples(), EMBEDDING, READER), threshold=0.0)
+    assert np.mean([not _judged(model, pair) for pair in pairs()]) > 0.2  # as it is, it rejects clean texts
+    found = recalibrate(model, pairs(20), EMBEDDING, READER, keep=0.9)
+    found.model.save(tmp_path / "filter.npz")
+    again = TrainedFilter.load(tmp_path / "filter.npz")
+    assert again.limits == found.model.limits
+    assert again.limits["echo"] < 1
+    unseen = pairs()[20:30] + pairs()[50:]
+    assert np.mean([_judged(again, pair) for pair in unseen]) >= 0.8
+    assert not any(_judged(again, CleanPair(pair.query, f"{pair.query} {pair.text}")) for pair in unseen)
+    with pytest.raises(TextDefenseError, match="too few clean"):
+        recalibrate(model, pairs(5), EMBEDDING, READER)
+
+
+def _judged(model: TrainedFilter, pair: CleanPair) -> bool:
+    selection = MLFilterRAG(model, EMBEDDING, READER, WordMatcher()).select([Document(pair.text)], pair.query)
+    return bool(selection.kept)
+
+
 def test_a_saved_filter_holds_no_pickle_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
     forest = Forest(*(np.zeros(1, dtype=np.int64) for _ in range(4)), np.zeros(1), np.zeros(1))
     forest.left[0] = -1
     path = tmp_path / "filter.npz"
-    TrainedFilter("forest", ("echo",), 0.5, Background.train(["a clean text"]), forest).save(path)
+    background = Background.train(["a clean text"])
+    TrainedFilter("forest", ("echo",), 0.5, background, forest).save(path)
     assert TrainedFilter.load(path).predict(np.zeros((2, len(FEATURES)))).tolist() == [0, 0]
     whole = path.read_bytes()
     with np.load(path, allow_pickle=False) as archive:

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -5,12 +7,14 @@ import chromadb
 import pytest
 from text_samples import clean_base, clean_batch, flipped
 
-from codeguard.embedding import LexicalEmbedding
+from codeguard.index.embedding import LexicalEmbedding
 from codeguard.text import (
     Document,
+    Judgment,
     LabelFlipConfig,
     LabelFlipDefense,
     LabelledBase,
+    Selection,
     TextDefenseError,
     ingest,
     remove_batch,
@@ -29,7 +33,7 @@ def collection(tmp_path: Path) -> Any:
 
 
 def defense(documents: list[Document]) -> LabelFlipDefense:
-    config = LabelFlipConfig(level="entry", neighbours=3)
+    config = LabelFlipConfig(detector="knn-weighted", neighbours=3)
     return LabelFlipDefense(LabelledBase.of(documents, EMBEDDING), config)
 
 
@@ -93,17 +97,51 @@ def test_where_undoing_fails_too_the_error_names_the_batch(collection: Any) -> N
 
 
 def test_existing_ids_are_never_overwritten(collection: Any) -> None:
-    judge = defense(clean_base())
-    ingest(collection, clean_batch()[:2], judge, embedding=EMBEDDING)
+    judge, batch = defense(clean_base()), clean_batch()
+    ingest(collection, batch[:2], judge, embedding=EMBEDDING)
+    before = collection.get()
+    other = replace(batch[1], text="something else")
     with pytest.raises(TextDefenseError, match="already"):
-        ingest(collection, clean_batch()[1:4], judge, embedding=EMBEDDING)
-    assert collection.count() == 2
+        ingest(collection, [*batch[2:4], other], judge, embedding=EMBEDDING)
+    assert collection.get() == before
+    report = ingest(collection, flipped(batch[1:2]), judge, embedding=EMBEDDING)
+    assert [item.rule for item in report.selection.rejected] == ["other_label"]
+    assert collection.get() == before
 
 
-def test_an_id_twice_in_one_batch_is_refused(collection: Any) -> None:
-    with pytest.raises(TextDefenseError, match="twice"):
-        ingest(collection, clean_batch() + clean_batch()[:1], defense(clean_base()), embedding=EMBEDDING)
+def test_two_different_texts_of_one_id_are_refused(collection: Any) -> None:
+    batch = clean_batch()
+    other = replace(batch[0], text="something else")
+    with pytest.raises(TextDefenseError, match="one id"):
+        ingest(collection, [*batch, other], defense(clean_base()), embedding=EMBEDDING)
     assert collection.count() == 0
+
+
+def test_of_a_text_with_two_labels_the_right_one_is_added(collection: Any) -> None:
+    batch = clean_batch()
+    report = ingest(collection, [*flipped(batch[:1]), *batch], defense(clean_base()), embedding=EMBEDDING)
+    assert sorted(report.added) == sorted(item.id for item in batch)
+    assert [item.document for item in report.selection.rejected] == flipped(batch[:1])
+
+
+def test_a_text_is_rejected_where_both_its_labels_could_be_right(collection: Any) -> None:
+    class KeepsAll:
+        def select(self, documents: Sequence[Document], query: str = "") -> Selection:
+            return Selection(tuple(Judgment(item, True, "label_ok", "fits") for item in documents))
+
+    batch = clean_batch()
+    report = ingest(collection, [*flipped(batch[:1]), *batch], KeepsAll(), embedding=EMBEDDING)
+    assert report.added == tuple(item.id for item in batch[1:])
+    assert [item.rule for item in report.selection.rejected] == ["two_labels", "two_labels"]
+
+
+def test_what_is_there_already_or_occurs_twice_is_skipped_and_named(collection: Any) -> None:
+    judge, batch = defense(clean_base()), clean_batch()
+    ingest(collection, batch[:3], judge, embedding=EMBEDDING)
+    report = ingest(collection, [*batch, batch[5]], judge, embedding=EMBEDDING)
+    assert collection.count() == len(batch)
+    assert report.added == tuple(item.id for item in batch[3:])
+    assert report.skipped == (*(item.id for item in batch[:3]), batch[5].id)
 
 
 def test_metadata_of_a_document_cannot_pose_as_the_label_or_the_batch(collection: Any) -> None:

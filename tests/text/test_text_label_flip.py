@@ -6,17 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from text_samples import clean_base, clean_batch, flipped
 
-from codeguard.embedding import LexicalEmbedding
 from codeguard.errors import ConfigError
+from codeguard.index.embedding import LexicalEmbedding
 from codeguard.text import Document, LabelFlipConfig, LabelFlipDefense, LabelledBase, TextDefenseError
-from codeguard.text.label_flip import DETECTORS, binomial_tail
+from codeguard.text.label_flip import DETECTORS, assess, binomial_tail
 from codeguard.text.label_judge import LLMLabelJudge
 from codeguard.text.labels import shrunk_covariance
 from codeguard.text.llm import LLMClient, LLMConfig
+from codeguard.text.reading import Reading
 from experiments.text.loopback import completion, serve
 
 EMBEDDING = LexicalEmbedding()
-KNN = LabelFlipConfig(level="entry", neighbours=3)
+KNN = LabelFlipConfig(detector="knn-weighted", neighbours=3)
 
 
 def defense(config: LabelFlipConfig = KNN) -> LabelFlipDefense:
@@ -98,6 +99,49 @@ def test_mixed_looks_at_entries_only_in_a_suspicious_batch() -> None:
 def test_what_cannot_be_compared_is_rejected(base: list[Document], batch: list[Document], rule: str) -> None:
     selection = LabelFlipDefense(LabelledBase.of(base, EMBEDDING), KNN).select(batch)
     assert {item.rule for item in selection.judgments} == {rule}
+    assert not selection.kept
+
+
+def large_base(noise: float = 0.0) -> list[Document]:
+    rng = np.random.default_rng(1)
+    words = ("ok", "today", "please", "then", "soon", "well")
+    documents = [replace(item, text=f"{item.text} {word}", id="") for item in clean_base() for word in words]
+    labels = ["ham", "spam"]
+    return [
+        replace(item, label=labels[rng.integers(2)]) if rng.random() < noise else item for item in documents
+    ]
+
+
+def test_the_detector_is_chosen_on_the_base_and_what_it_is_expected_to_do_is_said() -> None:
+    judge = LabelFlipDefense(LabelledBase.of(large_base(), EMBEDDING), LabelFlipConfig(neighbours=3))
+    selection = judge.select(clean_batch() + flipped(clean_base()[:2]))
+    assert selection.notes[0].startswith(f"{judge.detector}")
+    assert "expected to find" in selection.notes[0]
+    assert [item.kept for item in selection.judgments] == [True] * 8 + [False] * 2
+    described = next(item for item in assess(judge.base, judge.config) if item.detector == "centroid")
+    chosen = judge.expectation()
+    assert chosen.rejected <= 0.05
+    assert chosen.found - chosen.rejected >= described.found - described.rejected
+
+
+def test_a_base_that_cannot_tell_its_labels_apart_refuses_to_judge() -> None:
+    base = LabelledBase.of(large_base(noise=1.0), EMBEDDING)
+    selection = LabelFlipDefense(base, LabelFlipConfig(neighbours=3)).select(clean_batch())
+    assert {item.rule for item in selection.judgments} == {"cannot_tell"}
+    assert "would find" in selection.error
+    assert LabelFlipDefense(base, KNN).select(clean_batch()).error == ""  # a named detector judges
+
+
+def test_every_detector_is_held_to_the_share_of_right_entries_it_may_reject() -> None:
+    base = LabelledBase.of(large_base(noise=0.3), EMBEDDING)
+    config = LabelFlipConfig(neighbours=3)
+    assert all(item.rejected <= 0.05 for item in assess(base, config))
+    assert any(item.rejected > 0.05 for item in assess(base, config, limited=False))
+
+
+def test_a_base_too_small_to_measure_on_is_said() -> None:
+    selection = LabelFlipDefense(LabelledBase.of(clean_base(), EMBEDDING)).select(clean_batch())
+    assert "too small to cross-validate" in selection.error
     assert not selection.kept
 
 
@@ -233,7 +277,7 @@ def test_a_second_opinion_decides_what_fits_two_labels_and_no_answer_rejects(rep
 
 def test_what_is_clear_is_not_asked() -> None:
     class Never:
-        def name_labels(self, texts: list[str], names: list[str]) -> list[str]:
+        def name_labels(self, texts: list[str], names: list[str]) -> list[Reading]:
             assert texts == []
             return []
 

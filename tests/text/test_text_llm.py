@@ -124,6 +124,79 @@ def test_a_server_that_drips_runs_into_the_same_deadline() -> None:
         client(server.url, timeout_s=0.5, attempts=1).complete(ask("x"))
 
 
+@pytest.mark.parametrize("reply", [Reply(silent=True), Reply(endless=b" ", pause_s=0.05)])
+def test_the_timeout_is_for_all_attempts_together(reply: Reply) -> None:
+    with serve(lambda request: reply) as server:
+        model = client(server.url, timeout_s=0.3, attempts=5)
+        with pytest.raises(LLMError, match="no answer within"):
+            model.complete(ask("x"))
+        assert model.usage.calls == 1
+
+
+def refuse(name: str) -> Reply:
+    return Reply(json.dumps({"error": {"message": f"Unsupported parameter: '{name}'"}}).encode(), 400)
+
+
+@pytest.mark.parametrize(
+    ("refused", "sent"),
+    [
+        ((), {"max_tokens", "temperature", "logprobs"}),
+        (("max_tokens",), {"max_completion_tokens", "temperature", "logprobs"}),
+        (("temperature",), {"max_tokens", "logprobs"}),
+        (("max_tokens", "temperature", "logprobs"), {"max_completion_tokens"}),
+    ],
+)
+def test_parameters_that_the_server_refuses_are_left_out_or_named_otherwise(
+    refused: tuple[str, ...], sent: set[str]
+) -> None:
+    def respond(request: dict[str, Any]) -> Reply:
+        return next((refuse(name) for name in refused if name in request), completion("ok"))
+
+    with serve(respond) as server:
+        model = client(server.url, attempts=1)
+        assert [model.complete(ask(text), logprobs=True).text for text in "ab"] == ["ok", "ok"]
+        assert set(server.requests[-1]) - {"model", "messages"} == sent
+        assert len(server.requests) == len(refused) + 2  # it is remembered
+
+
+def test_a_server_that_refuses_whatever_it_gets_is_asked_a_few_times_at_most() -> None:
+    with serve(lambda request: refuse("max_tokens, temperature, logprobs")) as server:
+        with pytest.raises(LLMError, match="Unsupported parameter"):
+            client(server.url).complete(ask("x"), logprobs=True)
+        assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("<think>hm, 212?</think>\n206", "206"),
+        ("<Thinking>a</Thinking> <think>b</think> 206", "206"),
+        ("206 <think>", "206 <think>"),
+        ("<think>it goes on and on", None),
+        ("<think></think>  ", None),
+    ],
+)
+def test_reasoning_is_no_part_of_the_answer(text: str, answer: str | None) -> None:
+    body = completion(text, logprobs={"content": [{"logprob": -0.5}]}).body
+    if answer is None:
+        with pytest.raises(LLMError, match="reasoning"):
+            parse_answer(body)
+        return
+    found = parse_answer(body)
+    assert found.text == answer
+    assert found.logprobs == ((-0.5,) if answer == text else ())
+
+
+def test_a_budget_of_tokens_ends_further_calls() -> None:
+    usage = {"prompt_tokens": 60, "completion_tokens": 50}
+    with serve(lambda request: completion("ok", usage=usage)) as server:
+        model = client(server.url, most_tokens=100, concurrency=1)
+        first, second = model.complete_all([ask("a"), ask("b")])
+        assert isinstance(first, Completion)
+        assert "budget" in str(second)
+        assert len(server.requests) == 1
+
+
 def test_connections_are_opened_anew_after_closing() -> None:
     with serve(echo) as server, client(server.url) as model:
         assert model.complete(ask("a")).text == "A"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
@@ -67,9 +68,10 @@ class Confinement:
         """Return the level that the engaged layers make, as `Level`'s number."""
         if not all(map(self.holds, ("no_new_privs", "seccomp", "child_filter", "rlimits"))):
             return 0
-        if not all(map(self.holds, ("landlock", "capabilities"))):
+        around = [self.holds(name) for name in ("landlock", "namespaces")]
+        if not self.holds("capabilities") or not any(around):
             return 1
-        return 3 if self.holds("namespaces") else 2
+        return 3 if all(around) else 2
 
     def report(self) -> dict[str, Any]:
         """Return level and layers as plain values."""
@@ -96,26 +98,28 @@ def confine(without: frozenset[str], control: int) -> Confinement:
             lambda: confinement.enter_child(limits.child_limits(1.0, _PROBE_MEMORY)),
             lambda: probe.acts(machine, kernel.raw),
         )
-        if not found or not probe.refused(found):
-            raise LayerError(f"went through: {[name for name, how in found.items() if how == 'done']}")
-        return ", ".join(f"{name} {how}" for name, how in found.items())
+        if wrong := probe.unexpected(found):
+            raise LayerError(f"not refused by the filter: {_listed(wrong)}")
+        return _listed(found)
 
     def limit() -> str:
         found = probe.ask(
             lambda: confinement.enter_child(limits.child_limits(1.0, _PROBE_MEMORY), filtered=False),
-            lambda: {"": ""} | probe.limited(machine, kernel.raw, _PROBE_MEMORY),
+            lambda: probe.limited(machine, kernel.raw, _PROBE_MEMORY),
         )
-        if found != {"": ""}:
-            raise LayerError(f"went through: {found}")
-        return "descriptors EMFILE, processes EAGAIN, memory ENOMEM"
+        if found | {"processes": ""} != {"descriptors": "EMFILE", "processes": "", "memory": "ENOMEM"}:
+            raise LayerError(f"not limited: {_listed(found) or 'the child that tried was ended'}")
+        return _listed(found)  # of processes: see the layer that makes the user an ordinary one
 
     if "capabilities" not in without:
+        kernel.empty_bounding_set()
         namespaces.leave_root()
-    confinement.attempt("namespaces", lambda: namespaces.enter(machine, control))
+    confinement.attempt("namespaces", lambda: _isolate(machine, control))
     confinement.zygote = os.getpid()
-    confinement.attempt("capabilities", _drop)
+    confinement.attempt("capabilities", lambda: _drop(machine))
     confinement.attempt("no_new_privs", _no_new_privs)
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    with contextlib.suppress(OSError):  # hides this process's memory from others of its user; no layer
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     confinement.attempt("landlock", lambda: _landlock(confinement))
     confinement.attempt("seccomp", install)
     confinement.attempt("rlimits", limit)
@@ -138,12 +142,39 @@ def _expect(act: str, found: int, code: int) -> str:
     return f"{act} {errno.errorcode[code]}"
 
 
-def _drop() -> str:
+def _listed(found: dict[str, str]) -> str:
+    return ", ".join(f"{name} {how}" for name, how in found.items())
+
+
+def _isolate(machine: int, control: int) -> str:
+    namespaces.enter(machine, control)
+    found = probe.ask(lambda: None, lambda: probe.outside(machine, kernel.raw))
+    if found != probe.NOTHING_OUTSIDE:
+        raise LayerError(f"something is there: {_listed(found) or 'the child that looked was ended'}")
+    return _listed(found)
+
+
+def _drop(machine: int) -> str:
+    """Empty the capability sets, and try whether the user is an ordinary one of the machine.
+
+    Numbers do not tell: 0 is an ordinary user where it is mapped to one. The kernel spares its own
+    root, also without a capability, the limit on processes, and nobody else.
+    """
     kernel.drop_capabilities()
     left = kernel.capabilities()
-    if left or os.geteuid() == 0:
+    if left:
         raise LayerError(f"capabilities {left:#x} left, user {os.geteuid()}")
-    return f"none left, user {os.geteuid()}"
+    found = probe.ask(
+        lambda: limits.apply(limits.child_limits(1.0, _PROBE_MEMORY)),
+        lambda: probe.limited(machine, kernel.raw, _PROBE_MEMORY),
+    )
+    user = f"user {os.geteuid()}"
+    if found.get("processes") != "EAGAIN":
+        raise LayerError(f"none left, but {user} is the machine's root: {_listed(found) or 'no answer'}")
+    if os.geteuid() == 0:
+        user += ", which is not the machine's root: processes EAGAIN"
+    kept = kernel.bounding_set()
+    return f"none left, {user}" + (f", bounding set {kept:#x} kept, void by no_new_privs" if kept else "")
 
 
 def _no_new_privs() -> str:
@@ -160,6 +191,8 @@ def _landlock(confinement: Confinement) -> str:
     confinement.rules = _RULES
     try:
         os.close(os.open("/", os.O_RDONLY | os.O_DIRECTORY))
-    except PermissionError as error:
-        return f"version {version}, open {errno.errorcode[error.errno or 0]}"
+    except OSError as error:
+        if error.errno != errno.EACCES:
+            raise
+        return f"version {version}, open EACCES"
     raise LayerError("open went through")

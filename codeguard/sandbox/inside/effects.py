@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from .wire import MAX_EFFECT, MAX_EFFECTS
 
-FILENAME = "<candidate>"  # of the code under test
+FILENAME = "<candidate>"  # of the code under test, where the job names no file
 
 
 def _address(arguments: tuple[object, ...]) -> object:
@@ -114,6 +114,7 @@ class Effects:
 
     def __init__(self) -> None:
         self.active = False
+        self.filename = FILENAME
         self.seen: dict[str, None] = {}
 
     def note(self, kind: str, what: object = "") -> None:
@@ -140,7 +141,7 @@ class Effects:
         """Whether the code itself does it, and not a standard module on its behalf."""
         self.active = False  # looking at the frame is an event too
         try:
-            return sys._getframe(2).f_code.co_filename == FILENAME
+            return sys._getframe(2).f_code.co_filename == self.filename
         finally:
             self.active = True
 

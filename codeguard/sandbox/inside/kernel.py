@@ -24,6 +24,9 @@ _fork.argtypes = ()
 _restrict = _here["syscall"]
 _restrict.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_long]
 _restrict.restype = ctypes.c_long
+_clone = _here["syscall"]
+_clone.argtypes = [ctypes.c_long] * 6
+_clone.restype = ctypes.c_long
 _set_filter = _here["prctl"]
 _set_filter.argtypes = _prctl.argtypes
 
@@ -40,11 +43,13 @@ MS_BIND, MS_MOVE, MS_REC, MS_PRIVATE = 4096, 8192, 16384, 1 << 18
 MNT_DETACH = 2
 
 PR_SET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE = 1, 3, 4
-PR_GET_SECCOMP, PR_SET_SECCOMP, PR_CAPBSET_DROP = 21, 22, 24
+PR_GET_SECCOMP, PR_SET_SECCOMP = 21, 22
+PR_CAPBSET_READ, PR_CAPBSET_DROP = 23, 24
 PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS = 38, 39
 PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 
 _SECCOMP_MODE_FILTER = 2
+_SIGCHLD = 17
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT = 444, 446
 _LANDLOCK_VERSION = 1
 _CAPABILITY_V3 = 0x20080522
@@ -70,11 +75,6 @@ def _word(argument: int | bytes | None) -> object:
 def prctl(option: int, first: int = 0, second: int = 0) -> int:
     """Call prctl(2)."""
     return _check(int(_prctl(option, first, second, 0, 0)), f"prctl({option})")
-
-
-def unshare(flags: int) -> None:
-    """Move into new namespaces."""
-    _check(_libc.unshare(ctypes.c_int(flags)), "unshare")
 
 
 def mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
@@ -106,11 +106,21 @@ def capabilities() -> int:
     return sum(1 << bit for bit in range(64) if any(word >> bit % 32 & 1 for word in (low, high)[bit // 32]))
 
 
-def drop_capabilities() -> None:
-    """Empty every capability set, the bounding set first, which needs one of them."""
+def bounding_set() -> int:
+    """Return the bits of the bounding set."""
+    return sum(1 << bit for bit in range(64) if _prctl(PR_CAPBSET_READ, bit, 0, 0, 0) == 1)
+
+
+def empty_bounding_set() -> None:
+    """Empty the bounding set, as far as this process may."""
     for capability in range(64):
         if _prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:
-            break  # EINVAL past the last one, EPERM where there is nothing to lose
+            break  # EINVAL past the last one, EPERM without CAP_SETPCAP
+
+
+def drop_capabilities() -> None:
+    """Empty every capability set, the bounding set first, which needs one of them."""
+    empty_bounding_set()
     _prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_V3, 0), 8)
     _check(_libc.capset(header, ctypes.create_string_buffer(24)), "capset")
@@ -153,6 +163,11 @@ def landlock_deny_all() -> tuple[int, int]:
 def landlock_restrict(rules: int) -> None:
     """Enter a new domain under rules that `landlock_deny_all` made."""
     _check(_restrict(_LANDLOCK_RESTRICT, rules, 0), "landlock_restrict_self")
+
+
+def clone(machine_number: int, flags: int) -> int:
+    """Fork into new namespaces; the caller stays in its own. The number is the machine's own."""
+    return _check(int(_clone(machine_number, flags | _SIGCHLD, 0, 0, 0, 0)), "clone")
 
 
 def fork() -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from . import kernel, syscalls
@@ -19,35 +21,72 @@ _FLAGS = (
     | kernel.CLONE_NEWUTS
     | kernel.CLONE_NEWCGROUP
 )
+_WELL = b"\0"
 _MOUNT_POINTS = ("/tmp", "/mnt", "/run", "/var", "/proc")
 
 
 def leave_root() -> None:
-    """Become nobody where this process may; root would own files and have limits of its own."""
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
-        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # else /proc/self, and so the maps, belong to root
+    """Become nobody where this process may; root would own files and have limits of its own.
+
+    Root without capabilities may not, and where nobody is not mapped there is no such user: it stays
+    what it is, and the capabilities layer finds out what that user can do.
+    """
+    if os.geteuid() != 0:
+        return
+    changes: tuple[Callable[[], object], ...] = (
+        lambda: os.setgroups([]),
+        lambda: os.setresgid(NOBODY, NOBODY, NOBODY),
+        lambda: os.setresuid(NOBODY, NOBODY, NOBODY),
+        # else /proc/self, and so the maps, belong to root
+        lambda: kernel.prctl(kernel.PR_SET_DUMPABLE, 1),
+    )
+    for change in changes:
+        with contextlib.suppress(OSError):
+            change()
 
 
 def enter(machine: int, control: int) -> None:
-    """Move into new namespaces and go on as pid 1 there; OSError where the system refuses.
+    """Go on as pid 1 of new namespaces; OSError where the system refuses, and then nothing has changed.
 
     The process that was started stays behind, waits and ends with it: pid 1
-    dies with that one, and everything in the namespace with pid 1.
+    dies with that one, and everything in the namespace with pid 1. Some
+    systems refuse only after the namespaces are made (the maps, the mounts),
+    so a child makes them for itself, and says whether it went well.
     """
     user, group = os.geteuid(), os.getegid()
-    kernel.unshare(_FLAGS)
-    Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/uid_map").write_text(f"{_INSIDE_ID} {user} 1")
-    Path("/proc/self/gid_map").write_text(f"{_INSIDE_ID} {group} 1")
-    child = os.fork()
-    if child:
-        _wait_outside(child, control)
-    kernel.prctl(kernel.PR_SET_PDEATHSIG, 9)
-    kernel.sethostname(b"sandbox")
-    _empty_root(machine)
+    number = syscalls.NUMBERS["clone"][machine]
+    assert number is not None
+    reading, writing = os.pipe()
+    try:
+        child = kernel.clone(number, _FLAGS)
+        if child:
+            os.close(writing)
+            writing = -1
+            _hear(child, reading)
+            _wait_outside(child, control)
+        try:
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, 9)
+            Path("/proc/self/setgroups").write_text("deny")
+            Path("/proc/self/uid_map").write_text(f"{_INSIDE_ID} {user} 1")
+            Path("/proc/self/gid_map").write_text(f"{_INSIDE_ID} {group} 1")
+            kernel.sethostname(b"sandbox")
+            _empty_root(machine)
+            os.write(writing, _WELL)
+        except BaseException as error:
+            os.write(writing, str(error).encode())
+            os._exit(1)
+    finally:
+        os.close(reading)
+        if writing >= 0:
+            os.close(writing)
+
+
+def _hear(child: int, reading: int) -> None:
+    """Return once the child is confined; OSError with its own words where it could not be."""
+    said = os.read(reading, 4096)
+    if said != _WELL:
+        os.waitpid(child, 0)
+        raise OSError(said.decode(errors="replace") or "whoever made new namespaces was ended")
 
 
 def _wait_outside(child: int, control: int) -> None:

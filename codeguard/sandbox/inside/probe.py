@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import struct
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from . import syscalls, wire
@@ -13,9 +15,10 @@ from . import syscalls, wire
 _PROT_READ_EXEC, _MAP_PRIVATE_ANONYMOUS = 5, 0x22
 _AT_FDCWD = -100
 _AF_INET, _SOCK_STREAM = 2, 1
-_HUGE = 1 << 40
+_LOOPBACK = struct.pack("=H", _AF_INET) + struct.pack(">H4B8x", 9, 127, 0, 0, 1)
 
-# act: (system call, arguments); the arguments are such that the call would do something
+# act: (system call, arguments); the arguments are such that the call would do something.
+# The child's filter answers each with the error of its table, EPERM where it looks at an argument.
 _ACTS: dict[str, tuple[str, tuple[int | bytes | None, ...]]] = {
     "open": ("openat", (_AT_FDCWD, b"/", 0, 0)),
     "stat": ("newfstatat", (_AT_FDCWD, b"/", b"\0" * 256, 0)),
@@ -46,25 +49,57 @@ def acts(machine: int, raw: Callable[..., int]) -> dict[str, str]:
     return found
 
 
-def refused(found: dict[str, str]) -> bool:
-    """Whether none of the acts went through."""
-    return "done" not in found.values()
+def unexpected(found: dict[str, str]) -> dict[str, str]:
+    """Return the acts that did not fail with the error of the child's filter."""
+    expected = {name: syscalls.REFUSED.get(call, errno.EPERM) for name, (call, _) in _ACTS.items()}
+    return {
+        name: found.get(name, "not tried")
+        for name, code in expected.items()
+        if found.get(name) != errno.errorcode[code]
+    }
 
 
 def limited(machine: int, raw: Callable[..., int], memory_bytes: int) -> dict[str, str]:
-    """Try what the resource limits alone forbid: descriptors, processes, address space."""
-    tries = {
-        "duplicate": ("dup", (wire.RESULT,), errno.EMFILE),
-        "fork": ("clone", (17, 0, 0, 0, 0), errno.EAGAIN),
-        "memory": ("mmap", (0, memory_bytes, 3, _MAP_PRIVATE_ANONYMOUS, -1, 0), errno.ENOMEM),
+    """Try what the resource limits alone forbid and return how it ended: descriptors, processes, address space."""
+    tries: dict[str, tuple[str, tuple[int, ...]]] = {
+        "descriptors": ("dup", (wire.RESULT,)),
+        "processes": ("clone", (17, 0, 0, 0, 0)),
+        "memory": ("mmap", (0, memory_bytes, 3, _MAP_PRIVATE_ANONYMOUS, -1, 0)),
     }
     found = {}
-    for name, (call, arguments, expected) in tries.items():
+    for name, (call, arguments) in tries.items():
         result = raw(syscalls.NUMBERS[call][machine], *arguments)
-        if name == "fork" and result == 0:
+        if name == "processes" and result == 0:
             os._exit(0)
-        if result != -expected:
-            found[name] = errno.errorcode.get(-result, str(result))
+        found[name] = errno.errorcode.get(-result, str(-result)) if result < 0 else "done"
+    return found
+
+
+# what `outside` finds in namespaces of its own
+NOTHING_OUTSIDE = {
+    "files": "none",
+    "open": "ENOENT",
+    "create": "EROFS",
+    "connect": "ENETUNREACH",
+    "processes": "ESRCH",
+}
+
+
+def outside(machine: int, raw: Callable[..., int]) -> dict[str, str]:
+    """Look for a file, a place to write, a network and another process, and return how it ended."""
+
+    def told(call: str, *arguments: int | bytes) -> str:
+        result = raw(syscalls.NUMBERS[call][machine], *arguments)
+        return errno.errorcode.get(-result, str(-result)) if result < 0 else "done"
+
+    found = {
+        "files": "some" if any(Path("/").iterdir()) else "none",
+        "open": told("openat", _AT_FDCWD, b"/proc/self/status", os.O_RDONLY, 0),
+        "create": told("openat", _AT_FDCWD, b"/created", os.O_WRONLY | os.O_CREAT, 0o600),
+    }
+    socket = raw(syscalls.NUMBERS["socket"][machine], _AF_INET, _SOCK_STREAM, 0)
+    found["connect"] = told("connect", socket, _LOOPBACK, len(_LOOPBACK))
+    found["processes"] = told("kill", -1, 0)  # to every other but pid 1
     return found
 
 

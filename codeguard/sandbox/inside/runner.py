@@ -15,6 +15,8 @@ import os
 import sys
 import types
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from importlib.machinery import SourceFileLoader as FileLoader
 from typing import Any, NamedTuple
 
 from . import policy, wire
@@ -26,8 +28,8 @@ from .world import World
 
 MODULE = "candidate"
 
-# now, environment, random seed: as in `World`'s defaults, set before the fork
-WORLD: tuple[float, dict[str, str], int] = (1_600_000_000.0, {}, 0)
+# now, environment, random seed, module, folder: as in `World`'s defaults, set before the fork
+WORLD: tuple[float, dict[str, str], int, str, str] = (1_600_000_000.0, {}, 0, MODULE, "/home/user/project")
 _WARM_RUNS = 20  # the interpreter specialises what ran often, and writes that down in the code
 _WARM_SOURCE = """
 import math
@@ -162,7 +164,7 @@ class Runner:
                 "__import__": Facades(self.effects.note).import_,
             }
         )
-        self.world.enter(*WORLD)
+        self.world.enter(*WORLD[:3])
 
     def run(self, payload: bytes | bytearray, write: Callable[[bytes], object]) -> None:
         """Run a job and write its frames."""
@@ -179,7 +181,8 @@ class Runner:
                     write(wire.frame(wire.CODE + marshal.dumps(compiled)))
             prepared = [_prepared(call) for call in calls]
             if world != WORLD:
-                self.world.enter(*world)
+                self.world.enter(*world[:3])
+                compiled = self._imported_as(compiled, *world[3:])
             out = self._redirect()
             scope = vars(self._stage.module)
             scope["__builtins__"] = self._restricted if restricted else builtins
@@ -198,6 +201,25 @@ class Runner:
             status, detail = "policy", f"refused when run: {policy.refusals[0]}"
         end = ["end", status, detail, list(self.effects.seen), None if tracer is None else tracer.report()]
         write(wire.frame(_json(end)))
+
+    def _imported_as(self, code: types.CodeType, name: str, folder: str) -> types.CodeType:
+        """Give the module the names that an import from a file gives, and return its code with that file."""
+        module, path = self._stage.module, f"{folder}/{name}.py"
+        sys.modules.pop(MODULE, None)
+        sys.modules[name] = module
+        module.__name__, module.__package__, module.__file__ = name, "", path
+        loader = FileLoader(name, path)
+        module.__spec__ = spec = ModuleSpec(name, loader, origin=path)
+        module.__loader__, spec.cached = (
+            loader,
+            f"{folder}/__pycache__/{name}.{sys.implementation.cache_tag}.pyc",
+        )
+        spec.has_location = True
+        vars(module)["__cached__"] = spec.cached
+        sys.argv[:] = [f"{folder}/main.py"]
+        sys.path[:] = [folder, f"{sys.prefix}/lib/python{sys.version_info[0]}.{sys.version_info[1]}"]
+        self.effects.filename = path
+        return _in_file(code, path)
 
     def _redirect(self) -> _Capture:
         sys.stdin, sys.stdout, sys.stderr, _ = self._stage
@@ -223,7 +245,7 @@ class Runner:
 
     def _call(self, call: Any, scope: dict[str, Any], out: _Capture, encoder: Encoder) -> list[Any]:
         setup, target, arguments = call
-        names = _Scope(scope, __builtins__=scope["__builtins__"], __name__=MODULE)
+        names = _Scope(scope, __builtins__=scope["__builtins__"], __name__=scope["__name__"])
         args, kwargs = (None, {}) if arguments is None else marshal.loads(arguments)
         # to the end: what an iterator, str() of an exception or a finalizer does is the code's own too
         self.effects.active = True
@@ -251,6 +273,14 @@ class Runner:
             bases = [base.__name__ for base in type(error).__mro__[:-1]][:20]
             return ["call", "raised", None, _after(args, encoder), bases, _text(error), out.take()]
         return ["call", "returned", shown, after, [], "", out.take()]
+
+
+def _in_file(code: types.CodeType, path: str) -> types.CodeType:
+    """Return code, and what is nested in it, as compiled from a file."""
+    constants = tuple(
+        _in_file(item, path) if isinstance(item, types.CodeType) else item for item in code.co_consts
+    )
+    return code.replace(co_filename=path, co_consts=constants)
 
 
 def _after(args: Any, encoder: Encoder) -> Any:

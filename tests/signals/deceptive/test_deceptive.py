@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import pytest
 
+from codeguard.analysis import Reading
+from codeguard.analysis.rules.base import Context, Match, Rule
+from codeguard.analysis.rules.deceptive import SIGNAL
 from codeguard.models import Severity, SourceFile
-from codeguard.reading import Reading
-from codeguard.signals.base import Context, Rule, Sighting
-from codeguard.signals.deceptive import SIGNAL
 
 RLO, RLI, LRI, PDI, PDF = "\u202e", "\u2067", "\u2066", "\u2069", "\u202c"
 LRE, RLE = "\u202a", "\u202b"
 SEVERITY = {rule.id: rule.severity for rule in SIGNAL.rules}
 
 
-def sightings(text: str, language: str = "python") -> list[Sighting]:
+def matches(text: str, language: str = "python") -> list[Match]:
     if language == "php":
         text = f"<?php\n{text}"
     return list(SIGNAL.inspect(Reading(SourceFile("f", text, "", language, ())), Context()))
 
 
-def severity(sighting: Sighting) -> Severity:
-    return SEVERITY[sighting.rule] if sighting.severity is None else sighting.severity
+def severity(match: Match) -> Severity:
+    return SEVERITY[match.rule] if match.severity is None else match.severity
 
 
 def loud(text: str, language: str = "python") -> list[str]:
-    return [sighting.rule for sighting in sightings(text, language) if severity(sighting) > Severity.INFO]
+    return [match.rule for match in matches(text, language) if severity(match) > Severity.INFO]
 
 
 def high(text: str, language: str) -> list[str]:
-    return [sighting.rule for sighting in sightings(text, language) if severity(sighting) >= Severity.HIGH]
+    return [match.rule for match in matches(text, language) if severity(match) >= Severity.HIGH]
 
 
 # After the attacks of the Trojan Source paper (Boucher and Anderson 2021), written anew with harmless bodies.
@@ -145,18 +145,18 @@ def test_natural_text_is_left_alone(language: str, text: str) -> None:
 
 @pytest.mark.parametrize("rule", SIGNAL.rules, ids=lambda rule: rule.id)
 def test_each_rule_fires_on_its_bad_example_only(rule: Rule) -> None:
-    assert rule.id in [sighting.rule for sighting in sightings(rule.bad, rule.language)]
-    assert sightings(rule.good, rule.language) == []
+    assert rule.id in [match.rule for match in matches(rule.bad, rule.language)]
+    assert matches(rule.good, rule.language) == []
 
 
 def test_what_is_hidden_is_shown() -> None:
     text = "# fine" + "".join(chr(0xE0000 + ord(char)) for char in "run the other one") + "\n"
-    assert "run the other one" in sightings(text)[0].reason
+    assert "run the other one" in matches(text)[0].reason
 
 
 def test_places_are_exact() -> None:
     text = "x = 1\nis\u200bA = 2\n"
-    assert [(one.start, one.end) for one in sightings(text) if one.rule == "invisible"] == [(8, 9)]
+    assert [(one.start, one.end) for one in matches(text) if one.rule == "invisible"] == [(8, 9)]
 
 
 @pytest.mark.parametrize(
@@ -164,4 +164,4 @@ def test_places_are_exact() -> None:
 )
 @pytest.mark.parametrize("language", ["python", "javascript", "markdown"])
 def test_hostile_text_is_bounded(piece: str, language: str) -> None:
-    assert len(sightings(piece * 30_000 + "\n", language)) <= 6_000
+    assert len(matches(piece * 30_000 + "\n", language)) <= 6_000

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from codeguard.signals.injection.features import tokens_of
-from codeguard.signals.injection.ngrams import BITS, grams, number, parts, runs, tokens
+from codeguard.analysis.rules.injection.features import tokens_of
+from codeguard.analysis.rules.injection.ngrams import BITS, grams, number, parts, runs, tokens
 
 
 @pytest.mark.parametrize(

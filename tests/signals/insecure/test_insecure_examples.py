@@ -6,19 +6,19 @@ import ast
 
 import pytest
 
+from codeguard.analysis import Reading
+from codeguard.analysis.rules.base import Context, Rule
+from codeguard.analysis.rules.insecure import SIGNAL
 from codeguard.models import Severity, SourceFile, text_digest
-from codeguard.reading import Reading
-from codeguard.signals.base import Context, Rule
-from codeguard.signals.insecure import SIGNAL
 
 
 def found(text: str) -> dict[str, Severity]:
     """Return the rules that fire on a text, each with its highest severity."""
     file = SourceFile("sample", text, text_digest(text), "python", ())
     result: dict[str, Severity] = {}
-    for sighting in SIGNAL.inspect(Reading(file), Context()):
-        assert sighting.severity is not None
-        result[sighting.rule] = max(sighting.severity, result.get(sighting.rule, Severity.INFO))
+    for match in SIGNAL.inspect(Reading(file), Context()):
+        assert match.severity is not None
+        result[match.rule] = max(match.severity, result.get(match.rule, Severity.INFO))
     return result
 
 

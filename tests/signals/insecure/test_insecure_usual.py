@@ -22,6 +22,53 @@ CASES = {
         "def find(stream, patterns):\n    return [item.search(stream.recv(9)) for item in patterns]\n",
         "def find(stream, conn):\n    return conn.search('dc=x', '(uid=' + stream.recv(9).decode() + ')')\n",
     ),
+    "a history is searched": (
+        "def find(self, text):\n    pattern = '*' + text + '*'\n    return self.history.search(pattern, raw=True)\n",
+        "import ldap3\ndef find(self, text):\n    pattern = '*' + text + '*'\n"
+        "    return self.history.search(pattern, raw=True)\n",
+    ),
+    "an interpreter keeps a namespace": (
+        "class Shell:\n    def run(self, source):\n        exec(source, self.namespace)\n",
+        "class Shell:\n    def run(self, source):\n        exec(source, {})\n",
+    ),
+    "a console hands on to its base": (
+        "import code\nclass Console(code.InteractiveInterpreter):\n    def runsource(self, source):\n"
+        "        return super().runsource(source, '<x>')\n",
+        "import code\nclass Console(code.InteractiveInterpreter):\n    def go(self, source):\n"
+        "        return code.InteractiveInterpreter().runsource(source, '<x>')\n",
+    ),
+    "a page asks for its own host": (
+        "def check(request, origin, admin):\n    host = request.headers.get('Host')\n    return origin == host\n",
+        "def check(request, name, admin):\n    host = request.headers.get('Host')\n    return name == host\n",
+    ),
+    "a host has a form": (
+        "def check(request, admin):\n    host = request.headers.get('Host')\n    return ',' in host\n",
+        "def check(request, admin):\n    host = request.headers.get('Host')\n    return host in admin\n",
+    ),
+    "a digest stands in a tokenizer": (
+        "import hashlib\ndef tokenize(text):\n    return hashlib.sha1(text).hexdigest()\n",
+        "import hashlib\ndef token(text):\n    return hashlib.sha1(text).hexdigest()\n",
+    ),
+    "versions of TLS stand in a table": (
+        "import ssl\nNAMES = {'1.0': ssl.TLSVersion.TLSv1, '1.2': ssl.TLSVersion.TLSv1_2}\n",
+        "import ssl\ncontext = ssl.SSLContext(ssl.PROTOCOL_TLSv1)\n",
+    ),
+    "an object of its own begins with a setting": (
+        "class Context:\n    def __init__(self):\n        self.check_hostname = False\n",
+        "import ssl\ndef connect():\n    context = ssl.create_default_context()\n    context.check_hostname = False\n",
+    ),
+    "a request is told from another by a digest": (
+        "import hashlib\ndef fingerprint(request):\n    return hashlib.sha1(request.body).hexdigest()\n",
+        "import hashlib\ndef key_fingerprint(key):\n    return hashlib.sha1(key).hexdigest()\n",
+    ),
+    "a header is asked for": (
+        "def said(request, admin):\n    name = request.headers.get('Referer')\n    return name is None\n",
+        "def said(request, admin):\n    name = request.headers.get('Referer')\n    return name == admin\n",
+    ),
+    "a piece of a pattern is called a token": (
+        "import re\n_TOKEN = r'[!#$%0-9A-Za-z]+'\nCHUNK = re.compile(_TOKEN + ';')\n",
+        "_TOKEN = 'q8Zk3vW0pLx5Rt7Y'\n",
+    ),
     "a header is there": (
         "def sent(request, headers):\n    if 'host' in headers:\n        return 1\n",
         "def sent(request):\n    if request.headers.get('X-Is-Admin') == 'yes':\n        return 1\n",

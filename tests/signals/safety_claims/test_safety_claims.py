@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from codeguard.analysis import Reading
+from codeguard.analysis.rules.base import Context
+from codeguard.analysis.rules.safety_claims import SIGNAL
 from codeguard.models import Severity, SourceFile, text_digest
-from codeguard.reading import Reading
-from codeguard.signals.base import Context
-from codeguard.signals.safety_claims import SIGNAL
 
 SQL = 'def f(cursor, name):\n    {}\n    cursor.execute("SELECT * FROM t WHERE n = \'" + name + "\'")\n'
 GOOD_SQL = 'def f(cursor, name):\n    {}\n    cursor.execute("SELECT * FROM t WHERE n = ?", (name,))\n'
@@ -61,3 +61,48 @@ def test_the_rule_s_examples() -> None:
     rule = SIGNAL.rules[0]
     assert severities(rule.bad)
     assert not severities(rule.good)
+
+
+EFFECT = "import os, shutil, tempfile\n\n\ndef f(path):\n    {}\n    {}\n    return path\n"
+
+
+def rules_in(text: str) -> list[str]:
+    file = SourceFile("sample", text, text_digest(text), "python", ())
+    return [item.rule for item in SIGNAL.inspect(Reading(file), Context())]
+
+
+@pytest.mark.parametrize(
+    ("said", "done", "found"),
+    [
+        ('"""Read-only: makes no changes."""', "os.remove(path)", True),
+        ('"""No side effects; returns the path."""', "shutil.move(path, '/tmp-free')", False),
+        ('"""No side effects; returns the path."""', "shutil.move(path, '/elsewhere')", True),
+        ("# nothing is deleted", "shutil.rmtree(path)", True),
+        ('"""Never modifies files."""', "open(path).read()", False),
+        ('"""Remove read-only files."""', "os.remove(path)", False),
+        ('"""Make sure that nothing is deleted twice."""', "os.remove(path)", False),
+        ('"""Never modifies files."""', "os.remove(tempfile.mktemp())", False),
+    ],
+)
+def test_a_promise_to_change_nothing_is_held_against_what_is_called(
+    said: str, done: str, found: bool
+) -> None:
+    assert ("false-effect" in rules_in(EFFECT.format(said, done))) is found
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# tab-expanded for safe pasting",
+        "# quoting needed to safely build it is up to the caller",
+        "# safe = a-z",
+    ],
+)
+def test_words_about_something_else_are_no_claim(comment: str) -> None:
+    assert not rules_in(SQL.format(comment))
+
+
+def test_a_comment_far_from_the_flaw_is_not_about_it() -> None:
+    far = "\n".join(f"    step_{number}()" for number in range(30))
+    assert rules_in(SQL.format("# already sanitized"))
+    assert not rules_in(SQL.format(f"pass\n{far}\n    # already sanitized\n{far}"))

@@ -1,0 +1,310 @@
+"""The engine: a file of any kind is read once, and every detector gets its turn within the file's processor time.
+
+Audit and ranking both run it, in a worker process. A detector that takes too
+long, or too much memory, is ended; what it saw until then is kept, and those
+after it have their turn.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from codeguard import analysis, corpus
+from codeguard.analysis.observations import (
+    AUDIT,
+    DISCOVERY,
+    ENGINE_RULES,
+    Observation,
+    all_observed,
+    bound_met,
+    detector_error,
+    observed,
+)
+from codeguard.analysis.own_checks import (
+    foreign_cells,
+    inline_ignores,
+    is_notebook,
+    is_python,
+    kind_of,
+    limit_met,
+    syntax,
+)
+from codeguard.analysis.reading import IN_PROSE, Reading
+from codeguard.analysis.rules.base import Context, FileSignal, Match
+from codeguard.corpus.chunking import gave_up
+from codeguard.corpus.embedded import MOST, embedded
+from codeguard.models import SourceFile, parts_digest
+from codeguard.workers.deadline import WALL, Allowance, Deadline, DeadlineError
+from codeguard.workers.tasks import LOOKING_S, SOFT_SHARE
+
+MATCHES = 5_000  # of one detector in one file
+RESERVED_S = 0.1  # of a file's time, for each detector that has not had its turn
+PROSE = frozenset({"markdown", "rst", "text"})
+ENGINE = ""  # the name of the engine's own step
+
+
+class Step(NamedTuple):
+    """What one detector (or the engine, which has no name) says of a file; `lasting` whether it would say so again."""
+
+    signal: str
+    observations: tuple[Observation, ...]
+    lasting: bool = True
+
+    def to_values(self) -> list[Any]:
+        """Return it as values that JSON holds."""
+        return [self.signal, [item.to_values() for item in self.observations], self.lasting]
+
+    @classmethod
+    def from_values(cls, values: Any) -> Step:
+        """Return the step that `to_values` made; TypeError or ValueError where it is none."""
+        signal, observations, lasting = values
+        return cls(str(signal), tuple(map(Observation.from_values, observations)), bool(lasting))
+
+
+@dataclass
+class _Found:
+    """What one detector saw in one reading; where a bound ended it, that is in `why`, and an error in `error`."""
+
+    matches: list[Match] = field(default_factory=list)
+    why: str = ""
+    lasting: bool = True
+    error: Exception | None = None
+
+
+class Engine:
+    """The detectors, ready to examine files.
+
+    `observe` yields the engine's own step first, then one of each detector
+    in order; that of one whose services are not there is empty.
+    """
+
+    def __init__(self, signals: Iterable[FileSignal], context: Context) -> None:
+        self._signals = tuple(signals)
+        self._context = context
+
+    def observe(self, file: SourceFile, only: Collection[str] | None = None) -> Iterator[Step]:
+        """Yield what stands out in a file, step by step; never raises for what a file holds.
+
+        Args:
+            file: chunked; its name decides how it is read, and nothing else.
+            only: the names of the detectors to ask, all by default. The engine's own step is always made.
+        """
+        examination = _Examination(file, self._context)
+        chosen = [item for item in self._signals if only is None or item.name in only]
+        yield examination.own()
+        for later, signal in zip(range(len(chosen) - 1, -1, -1), chosen, strict=True):
+            able = self._context.services.meet(signal.needs)
+            yield examination.step(signal, RESERVED_S * later) if able else Step(signal.name, ())
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Code within a file: its reading, and where an offset of it is in the file."""
+
+    reading: Reading
+    place: Callable[[int], int]
+
+    def in_file(self, match: Match) -> Match:
+        """Return a match in the part as one in the file."""
+        return replace(match, start=self.place(match.start), end=self.place(match.end))
+
+
+class _Examination:
+    """One file under examination: its reading, those of the code within it, and the time it has left."""
+
+    def __init__(self, file: SourceFile, context: Context) -> None:
+        self._context = context
+        self._gave_up = gave_up(file)
+        self._left = Allowance(LOOKING_S * SOFT_SHARE)
+        self._reading = Reading(replace(file, language="python") if is_python(file) else file)
+        self._parts: list[_Part] = []
+        self._told: dict[Reading, int] = {}  # how many of a reading's limits were told
+
+    def own(self) -> Step:
+        """Return what the engine itself sees: what does not parse, what asks to be ignored, cells that are text."""
+        reading = self._reading
+        if self._gave_up:
+            reading.unread.note("the parser gave up on it: its functions may not be told apart")
+        found = self._own(DISCOVERY, syntax)
+        if is_notebook(reading.file):
+            found += self._open_cells()
+        elif reading.language in PROSE:
+            found += self._open_blocks()
+        found += self._own(AUDIT, inline_ignores)
+        return Step(ENGINE, (*found, *self._limits()))
+
+    def step(self, signal: FileSignal, reserved_s: float) -> Step:
+        """Return what a detector sees in the file, and in the code of a notebook's cells."""
+        whole = _matches(signal, self._reading, self._context, self._left.step(reserved_s))
+        found = self._observations(signal, whole, whole.matches)
+        lasting = whole.lasting and whole.error is None
+        for part in self._parts:
+            code = _matches(signal, part.reading, self._context, self._left.step(reserved_s))
+            known = {(item.signal, item.rule, item.place) for item in found}
+            seen = self._observations(signal, code, [part.in_file(item) for item in code.matches])
+            found += [item for item in seen if (item.signal, item.rule, item.place) not in known]
+            lasting = lasting and code.lasting and code.error is None
+        return Step(signal.name, (*found, *self._limits()), lasting)
+
+    def _observations(self, signal: FileSignal, found: _Found, matches: Sequence[Match]) -> list[Observation]:
+        reading = self._reading
+        if found.error is not None:
+            return [detector_error(signal.name, reading, found.error)]
+        try:
+            seen = all_observed(signal, reading, matches)
+        except Exception as error:  # a rule that the detector does not have
+            return [detector_error(signal.name, reading, error)]
+        return [*seen, bound_met(found.why)] if found.why else seen
+
+    def _open_cells(self) -> list[Observation]:
+        """Read the code of a notebook's cells."""
+        try:
+            with self._left.step():
+                code = self._reading.notebook
+        except (Exception, DeadlineError) as error:  # hostile JSON
+            return [_unfinished(AUDIT, self._reading, error)]
+        found = self._own(AUDIT, foreign_cells)
+        if code is not None:
+            part = self._part(code.text, "python", code.place)
+            found += self._own(DISCOVERY, lambda _: map(part.in_file, syntax(part.reading)))
+        return found
+
+    def _open_blocks(self) -> list[Observation]:
+        """Read the blocks of code of a text that is prose."""
+        try:
+            with self._left.step():
+                for block in embedded(self._reading.text):
+                    self._part(block.text, block.language, block.place).reading.shared[IN_PROSE] = True
+        except (Exception, DeadlineError) as error:  # hostile text
+            return [_unfinished(AUDIT, self._reading, error)]
+        if len(self._parts) == MOST:
+            self._reading.unread.note(f"no more than {MOST} blocks of code were read as code")
+        return []
+
+    def _part(self, text: str, language: str, place: Callable[[int], int]) -> _Part:
+        made = _Part(Reading(replace(self._reading.file, text=text, language=language, chunks=())), place)
+        self._parts.append(made)
+        return made
+
+    def _own(self, group: str, look: Callable[[Reading], Iterable[Match]]) -> list[Observation]:
+        reading = self._reading
+        try:
+            with self._left.step():
+                return [observed(reading, item, group, ENGINE_RULES[item.rule]) for item in look(reading)]
+        except (Exception, DeadlineError) as error:  # the parser meets hostile text
+            return [_unfinished(group, reading, error)]
+
+    def _limits(self) -> Iterator[Observation]:
+        """Yield the bounds that were met since the last step."""
+        for part in (_Part(self._reading, int), *self._parts):
+            reading = part.reading
+            limits = reading.unread.limits
+            for limit in limits[self._told.get(reading, 0) :]:
+                match = part.in_file(limit_met(reading, limit))
+                yield observed(self._reading, match, AUDIT, ENGINE_RULES[match.rule])
+            self._told[reading] = len(limits)
+
+
+def _matches(signal: FileSignal, reading: Reading, context: Context, deadline: Deadline) -> _Found:
+    found = _Found()
+    try:
+        with deadline:
+            for item in islice(signal.inspect(reading, context), MATCHES):
+                found.matches.append(item)
+    except DeadlineError as error:
+        found.why, found.lasting = f"the signal {signal.name} gave {error}", error.bound != WALL
+    except MemoryError:
+        found.why = f"the signal {signal.name} took more memory than a file is given"
+    except Exception as error:  # a detector may be a third party's
+        found.error = error
+    if len(found.matches) == MATCHES:
+        reading.unread.note(f"of {signal.name} no more than {MATCHES:,} places were looked at")
+    return found
+
+
+def _unfinished(group: str, reading: Reading, error: BaseException) -> Observation:
+    return (
+        bound_met(str(error)) if isinstance(error, DeadlineError) else detector_error(group, reading, error)
+    )
+
+
+def kind_and_digest(file: SourceFile) -> tuple[str, ...]:
+    """Return what the observations of a file depend on, of the file itself."""
+    return (file.sha256, file.language, kind_of(file), *(("gave up",) if gave_up(file) else ()))
+
+
+def signal_version(signal: FileSignal) -> str:
+    """Return a digest of all code and data that decide what a detector sees: its own, and the engine's.
+
+    A detector that uses another one's code changes with it; one that does
+    not keeps its version whatever happens to the others.
+    """
+    module = sys.modules.get(type(signal).__module__)
+    name = getattr(module, "__name__", "")
+    package = f"{analysis.__name__}.rules."
+    if not name.startswith(package):
+        file = getattr(module, "__file__", None)
+        own = _digest_of((Path(file),)) if isinstance(file, str) else ""
+        return parts_digest(engine_version(), own)
+    return parts_digest(
+        engine_version(), *map(_rules_digest, sorted(_used_by(name.removeprefix(package).split(".")[0])))
+    )
+
+
+@functools.cache
+def engine_version() -> str:
+    """Return a digest of what every detector reads with: the code of `analysis` that is no detector's own."""
+    folder = Path(analysis.__path__[0])
+    rules = folder / "rules"
+    shared = [path for path in _code_in(folder) if rules not in path.parents]
+    shared += [rules / name for name in ("base.py", "services.py")]
+    return _digest_of((*shared, *sorted(Path(corpus.__path__[0]).glob("*.py"))))
+
+
+_IMPORTED = re.compile(rb"codeguard\.analysis\.rules\.(\w+)")
+
+
+@functools.cache
+def _used_by(name: str) -> frozenset[str]:
+    """Return a detector of ours with those that it imports from, however far."""
+    known, new = {name}, {name}
+    while new:
+        files = [path for item in new for path in _files_of(item) if path.suffix == ".py"]
+        named = {match.decode() for path in files for match in _IMPORTED.findall(path.read_bytes())}
+        new = {item for item in named if _files_of(item)} - known
+        known |= new
+    return frozenset(known)
+
+
+@functools.cache
+def _rules_digest(name: str) -> str:
+    return _digest_of(_files_of(name))
+
+
+def _files_of(name: str) -> tuple[Path, ...]:
+    """Return the files of a module or package of `rules`, with its data."""
+    rules = Path(analysis.__path__[0]) / "rules"
+    if (rules / name).is_dir():
+        return tuple(_code_in(rules / name))
+    return tuple(path for path in (rules / f"{name}.py", rules / f"{name}.toml") if path.is_file())
+
+
+def _code_in(folder: Path) -> list[Path]:
+    # The interpreter writes its bytecode under passing names first.
+    return [path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+
+
+@functools.cache
+def _digest_of(files: tuple[Path, ...]) -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()

@@ -1,0 +1,212 @@
+"""What the engine says of a file: one type of observation, of which the audit makes findings, the ranking evidence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, replace
+from typing import Any
+
+from codeguard import models
+from codeguard.analysis.reading import Reading
+from codeguard.analysis.rules.base import CorpusSignal, FileSignal, Match, Rule, rules_of
+from codeguard.analysis.rules.secrets import hidden_in
+from codeguard.corpus import secrets
+from codeguard.models import DETECTOR_ERROR, Severity, text_digest
+
+AUDIT, DISCOVERY = "audit", "discovery"
+ENGINE_RULES: Mapping[str, Rule] = rules_of(__file__)
+NOT_FULLY_READ = (AUDIT, models.NOT_FULLY_READ)
+LISTED_OF_A_RULE = 100  # in one file; the number of the others says enough
+FINGERPRINT_LINES = 200  # of a place that reaches further, the first ones decide
+SNIPPET = 400  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something is: lines and columns count from 1, in characters; the end column is exclusive."""
+
+    start_line: int = 1
+    start_column: int = 1
+    end_line: int = 1
+    end_column: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One thing that stands out in a file.
+
+    `signal` names the detector, `rule` a rule of it. `chunk` is the place in
+    the file's chunks of the one that it begins in, -1 where it is about no
+    chunk. `count` is how many matches of the rule it stands for: of one rule
+    the gravest are kept one by one, and of the others the gravest of each
+    chunk (`listed` is False for those). `snippet` is the first line, without
+    secrets; `text_digest` is over the lines without their indentation.
+
+    The engine's own: `audit.not-fully-read` (a bound ended the examination),
+    `audit.inline-ignore`, `discovery.syntax`; a detector that failed is an
+    observation `detector_error` of that detector.
+    """
+
+    signal: str
+    rule: str
+    severity: models.Severity
+    confidence: models.Confidence
+    reason: str
+    place: Place = Place()
+    chunk: int = -1
+    count: int = 1
+    listed: bool = True
+    snippet: str = ""
+    text_digest: str = ""
+    measurements: Mapping[str, float | int | str | bool] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it says that a detector failed."""
+        return self.rule == DETECTOR_ERROR
+
+    @property
+    def of_the_file(self) -> bool:
+        """Whether it is about the examination of the whole file, wherever it is shown."""
+        return self.failed or (self.signal, self.rule) == NOT_FULLY_READ
+
+    @property
+    def demotes(self) -> bool:
+        """Whether it is so grave and so certain that the file ranks behind those without."""
+        certain = self.severity >= Severity.HIGH and self.confidence >= models.Confidence.HIGH
+        return certain and not self.of_the_file
+
+    def to_values(self) -> list[Any]:
+        """Return it as values that JSON holds."""
+        return [
+            self.signal, self.rule, int(self.severity), int(self.confidence), self.reason, astuple(self.place),
+            self.chunk, self.count, self.listed, self.snippet, self.text_digest, dict(self.measurements),
+        ]  # fmt: skip
+
+    @classmethod
+    def from_values(cls, values: Any) -> Observation:
+        """Return the observation that `to_values` made; TypeError or ValueError where it is none."""
+        signal, rule, severity, confidence, reason, place, chunk, count, listed, snippet, digest, more = (
+            values
+        )
+        return cls(
+            str(signal), str(rule), models.Severity(severity), models.Confidence(confidence), str(reason),
+            Place(*map(int, place)), int(chunk), int(count), bool(listed), str(snippet), str(digest), dict(more),
+        )  # fmt: skip
+
+
+def observed(reading: Reading, match: Match, signal: str, rule: Rule) -> Observation:
+    """Return a match as an observation: where it is, and what is shown of it."""
+    start, end = _within(reading, match)
+    lines = _lines(reading, start, end)
+    return replace(
+        _brief(reading, match, signal, rule),
+        snippet=_shown(reading, start, lines[0])[:SNIPPET] if lines else "",
+        text_digest=digest_of_lines(lines),
+        listed=True,
+    )
+
+
+def all_observed(
+    signal: FileSignal | CorpusSignal, reading: Reading, matches: Sequence[Match]
+) -> list[Observation]:
+    """Return what a detector saw in one file, by place; KeyError for a rule that it does not have."""
+    rules = {rule.id: rule for rule in signal.rules}
+    listed: Counter[str] = Counter()
+    kept: list[Observation] = []
+    first: dict[tuple[int, str], int] = {}  # of a chunk and a rule: the place in `kept` of the gravest
+    more: Counter[tuple[int, str]] = Counter()
+    # The gravest first, or a flood of small ones would hide them.
+    for item in sorted(matches, key=lambda item: (-_severity(item, rules[item.rule]), item.start)):
+        rule = rules[item.rule]
+        key = (reading.chunk_index(_within(reading, item)[0]), rule.id)
+        listed[rule.id] += 1
+        if listed[rule.id] <= LISTED_OF_A_RULE:
+            first.setdefault(key, len(kept))
+            kept.append(observed(reading, item, signal.name, rule))
+        elif key not in first:
+            first[key] = len(kept)
+            kept.append(_brief(reading, item, signal.name, rule))
+        else:
+            more[key] += 1
+    for key, count in more.items():
+        kept[first[key]] = replace(kept[first[key]], count=1 + count)
+    return sorted(kept, key=lambda item: (item.place.start_line, item.place.start_column))
+
+
+def own_observation(rule: str, reason: str, severity: Severity | None = None) -> Observation:
+    """Return an observation of the engine about a file as a whole, of which nothing is shown."""
+    known = ENGINE_RULES[rule]
+    return Observation(
+        AUDIT,
+        rule,
+        known.severity if severity is None else severity,
+        known.confidence,
+        reason,
+        text_digest=digest_of_lines([reason]),
+    )
+
+
+def bound_met(why: str) -> Observation:
+    """Return the observation that a bound of time or memory, or its own death, ended the examination of a file."""
+    return own_observation(models.NOT_FULLY_READ, why, Severity.HIGH)
+
+
+def detector_error(signal: str, reading: Reading, error: BaseException) -> Observation:
+    """Return the observation that a detector failed on a file."""
+    rule = ENGINE_RULES["detector-error"]
+    said = (
+        str(error) if type(error).__module__.startswith("codeguard.") else f"{type(error).__name__}: {error}"
+    )
+    shown = observed(reading, Match(rule.id, 0, 0, f"the signal {signal} failed: {said[:300]}"), signal, rule)
+    return replace(shown, rule=DETECTOR_ERROR)
+
+
+def digest_of_lines(lines: Iterable[str]) -> str:
+    """Return the sha256 of lines without the white space around them."""
+    return text_digest("\n".join(line.strip() for line in lines))
+
+
+def _brief(reading: Reading, match: Match, signal: str, rule: Rule) -> Observation:
+    start, end = _within(reading, match)
+    first, last = reading.line_of(start), reading.line_of(max(start, end - 1))
+    return Observation(
+        signal=signal,
+        rule=rule.id,
+        severity=_severity(match, rule),
+        confidence=rule.confidence if match.confidence is None else match.confidence,
+        reason=match.reason,
+        place=Place(
+            first,
+            start - reading.line_starts[first - 1] + 1,
+            last,
+            end - reading.line_starts[last - 1] + 1,
+        ),
+        chunk=reading.chunk_index(start),
+        listed=False,
+        measurements=dict(match.measurements),
+    )
+
+
+def _severity(match: Match, rule: Rule) -> Severity:
+    return rule.severity if match.severity is None else match.severity
+
+
+def _within(reading: Reading, match: Match) -> tuple[int, int]:
+    start = min(max(match.start, 0), len(reading.text))
+    return start, min(max(match.end, start), len(reading.text))
+
+
+def _shown(reading: Reading, start: int, line: str) -> str:
+    """Return a line without the secrets that it holds or that reach into it."""
+    line_start = reading.line_starts[reading.line_of(start) - 1]
+    held = secrets.overlapping(hidden_in(reading), line_start, line_start + len(line))
+    return secrets.mask_secrets(line, held, line_start)
+
+
+def _lines(reading: Reading, start: int, end: int) -> list[str]:
+    first, last = reading.line_of(start), reading.line_of(max(start, end - 1))
+    last = min(last, first + FINGERPRINT_LINES)
+    starts = [*reading.line_starts, len(reading.text)]
+    return [reading.text[starts[line - 1] : starts[line]].rstrip("\r\n") for line in range(first, last + 1)]

@@ -1,0 +1,113 @@
+"""What the engine itself says of a file: what kind it is, what of it does not parse, what asks to be ignored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from codeguard.analysis.reading import Reading
+from codeguard.analysis.rules.base import Match
+from codeguard.analysis.text.segments import SegmentKind
+from codeguard.analysis.unread import Limit
+from codeguard.models import NOT_FULLY_READ, Severity, SourceFile
+
+SYNTAX = "syntax"
+INLINE_IGNORE = "inline-ignore"
+SHOWN = 5  # stretches of lines in one reason
+MOST_IGNORES = 1_000  # in one file
+_SHEBANG = re.compile(r"#![^\r\n]*(?:python|pypy)", re.IGNORECASE)
+_NEARLY_PYTHON = (".pyx", ".pxd", ".pxi")
+_CYTHON = re.compile(r"^[ \t]*(?:cdef|cpdef|ctypedef|from [\w.]{1,99} cimport|cimport)\b", re.MULTILINE)
+_NOTEBOOK = re.compile(r'"cell_type"\s*:\s*"code"')
+_IGNORE = re.compile(
+    r"codeguard:[ \t]{0,8}ignore(?:\[(?P<rules>[\w.,* \t-]{0,400})\])?(?P<reason>[^\r\n]{0,400})",
+    re.IGNORECASE,
+)
+
+
+def is_python(file: SourceFile) -> bool:
+    """Return whether a file of no known language is read as Python all the same: Cython, or by its `#!` line."""
+    return file.language == "text" and (
+        file.path.lower().endswith(_NEARLY_PYTHON) or _SHEBANG.match(file.text) is not None
+    )
+
+
+def is_notebook(file: SourceFile) -> bool:
+    """Return whether a file is a notebook, by its name or by what it says of its cells."""
+    return file.language == "text" and (
+        file.path.lower().endswith(".ipynb") or _NOTEBOOK.search(file.text) is not None
+    )
+
+
+def kind_of(file: SourceFile) -> str:
+    """Return what decides how a file is read: its language, or what it is in spite of having none."""
+    return "python" if is_python(file) else "notebook" if is_notebook(file) else file.language
+
+
+def syntax(reading: Reading) -> Iterator[Match]:
+    """Yield that a Python file does not parse, and which of its lines are not examined."""
+    if not reading.syntax_error or not reading.text.strip():
+        return
+    ranges = reading.unparsed
+    shown = ", ".join(_lines(first, last) for first, last in ranges[:SHOWN])
+    more = f" and {len(ranges) - SHOWN} more" if len(ranges) > SHOWN else ""
+    missing = f"; not looked at: {shown}{more}" if ranges else "; all of its statements do by themselves"
+    first = ranges[0][0] if ranges else 1
+    start = reading.line_starts[min(first, len(reading.line_starts)) - 1]
+    # Declarations of Cython are no Python, and nothing imports them as such: ordinary there.
+    cython = reading.file.path.lower().endswith(_NEARLY_PYTHON) and _CYTHON.search(reading.text) is not None
+    severity = Severity.LOW if cython else None
+    yield Match(SYNTAX, start, start, f"does not parse ({reading.syntax_error}){missing}", severity)
+
+
+def limit_met(reading: Reading, limit: Limit) -> Match:
+    """Return the match of one bound that a reader or a detector has met."""
+    start = reading.line_starts[min(max(limit.line, 1), len(reading.line_starts)) - 1]
+    where = f" (line {limit.line})" if limit.line else ""
+    return Match(NOT_FULLY_READ, start, start, f"{limit.what}{where}")
+
+
+def foreign_cells(reading: Reading) -> Iterator[Match]:
+    """Yield the cells of a notebook whose code is read as text."""
+    if reading.notebook is None:
+        reason = (
+            "a notebook that is no JSON, or not in Python, is looked at as text: no rule about code sees it"
+        )
+        yield Match(NOT_FULLY_READ, 0, 0, reason, Severity.LOW)
+        return
+    for start in reading.notebook.foreign[:SHOWN]:
+        reason = "a cell in another language is looked at as text: no rule about code sees it"
+        yield Match(NOT_FULLY_READ, start, start, reason, Severity.LOW)
+
+
+def inline_ignores(reading: Reading) -> Iterator[Match]:
+    """Yield the comments (in prose all places) that ask for something to be ignored.
+
+    Measurements: `rules` (with commas), `reason`, `problem` (why it cannot
+    count, empty where it may), and `alone` where nothing precedes it on its
+    line, so that it speaks for the next line, too.
+    """
+    if "codeguard:" not in reading.text.lower():
+        return
+    count = 0
+    for segment in reading.segments:
+        if segment.kind in (SegmentKind.COMMENT, SegmentKind.PROSE):
+            for match in _IGNORE.finditer(reading.text[segment.start : segment.end]):
+                count += 1
+                if count > MOST_IGNORES:
+                    return
+                yield _ignore(reading, match, segment.start)
+
+
+def _ignore(reading: Reading, match: re.Match[str], offset: int) -> Match:
+    start, end = offset + match.start(), offset + match.end()
+    alone = not reading.text[reading.line_starts[reading.line_of(start) - 1] : offset].strip()
+    rules = [part.strip() for part in (match["rules"] or "").split(",") if part.strip()]
+    reason = match["reason"].strip().strip("*/->").strip(" :")
+    problem = "it names no rule" if not rules else "" if reason else "it gives no reason"
+    asked = {"rules": ",".join(rules), "reason": reason, "problem": problem, "alone": alone}
+    return Match(INLINE_IGNORE, start, end, "", measurements=asked)
+
+
+def _lines(first: int, last: int) -> str:
+    return f"line {first}" if first == last else f"lines {first} to {last}"

@@ -1,0 +1,178 @@
+"""What is usual: how dear held-out trusted text is, and from where on a text counts as an outlier.
+
+What a model charges for code depends on how much it was trained on, so no
+constant can say what is too much. The scale is found between two measured
+points: the dearest window of trusted text that the model was not trained on,
+and random digits, which is what encoded or encrypted payloads look like.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from codeguard.analysis.perplexity.ngram import Bits, NgramModel, character_bits, worst_window
+
+WIDTH = 64  # characters of a window
+CAP = 8.0  # bits: what a byte costs where the model knows nothing at all
+QUANTILE = 0.99  # share of held-out pieces that lie below what is usual
+FOLDS = 5
+HELD_OUT = 4_000  # pieces scored at most
+PIECE = 400  # characters after which a blank line ends a piece
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The dearest stretch of a text: mean bits per character, and where, in characters, half-open."""
+
+    bits: float
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What held-out trusted text costs, in bits per character.
+
+    `mean` and `deviation` are of whole pieces, `window_mean`,
+    `window_deviation` and `window_usual` (the 0.99 quantile) of their
+    dearest windows. `random` is what random digits cost, in the cheapest
+    encoding (hexadecimal, base64) that is dearer than `window_usual`, or
+    infinite where neither is. A window dearer than `threshold` is an
+    outlier; infinite where `pieces` is 0, and nothing is flagged.
+    """
+
+    pieces: int
+    groups: int
+    mean: float
+    deviation: float
+    window_mean: float
+    window_deviation: float
+    window_usual: float
+    random: float
+    threshold: float
+
+    def to_json(self) -> dict[str, float | int | None]:
+        """Return the figures as plain values, None for infinite."""
+        return {name: value if math.isfinite(value) else None for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Calibration:
+        """Rebuild a calibration from `to_json`'s value; KeyError, TypeError or ValueError otherwise."""
+        figures = {
+            name: math.inf if value[name] is None else float(value[name])
+            for name in cls.__slots__
+            if name not in {"pieces", "groups"}
+        }
+        return cls(pieces=int(value["pieces"]), groups=int(value["groups"]), **figures)
+
+
+def split_pieces(text: str) -> list[str]:
+    """Cut a file into pieces of about the size of a function, at blank lines; all of them give the file."""
+    pieces: list[str] = []
+    lines: list[str] = []
+    size = 0
+    for line in text.splitlines(keepends=True):
+        lines.append(line)
+        size += len(line)
+        if size >= PIECE and not line.strip():
+            pieces.append("".join(lines))
+            lines, size = [], 0
+    if lines:
+        pieces.append("".join(lines))
+    return pieces
+
+
+def dearest_window(text: str, costs: Bits) -> Window | None:
+    """Return the dearest window of the characters of a text that tell something; `costs` are of its bytes.
+
+    A character counts with 8 bits at most: without that cap a few that the
+    trusted code never has would make a window. Passed over are characters
+    beyond ASCII, whose cost says in which language the trusted authors write,
+    and the fourth and further of a run of one character, as in a ruled line.
+    None where fewer characters are left than a window holds.
+    """
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    informative = points < 128
+    same = points[1:] == points[:-1]
+    informative[3:] &= ~(same[2:] & same[1:-1] & same[:-2])
+    places = np.flatnonzero(informative)
+    if len(places) < WIDTH:
+        return None
+    bits, start, end = worst_window(np.minimum(character_bits(text, costs)[places], CAP), WIDTH)
+    return Window(bits, int(places[start]), int(places[end - 1]) + 1)
+
+
+def calibrate(pieces: Sequence[tuple[int, str]], order: int) -> Calibration:
+    """Score pieces of trusted text by models that were not trained on their group, and set the threshold.
+
+    `pieces` are (group, text), the group being the file. Five folds of
+    groups; fewer where there are fewer groups. With a single group its pieces
+    are dealt out to the folds instead, which flatters the model; with less
+    than two pieces nothing can be held out, and nothing will be flagged.
+    """
+    groups = sorted({group for group, _ in pieces})
+    keys = [group for group, _ in pieces] if len(groups) > 1 else list(range(len(pieces)))
+    rank = {key: place for place, key in enumerate(sorted(set(keys)))}
+    folds = min(FOLDS, len(rank))
+    model = NgramModel.train((text for _, text in pieces), order)
+    if folds < 2:
+        return _summarise([], [], len(groups), model)
+    assigned = [rank[key] % folds for key in keys]
+    parts = [
+        [text for fold, (_, text) in zip(assigned, pieces, strict=True) if fold == which]
+        for which in range(folds)
+    ]
+    means: list[float] = []
+    windows: list[float] = []
+    for part in parts:
+        held_out = _spread(part, HELD_OUT // folds)
+        rest = model.without(NgramModel.train(part, order))
+        for text, costs in zip(held_out, rest.bits(held_out), strict=True):
+            if text:
+                means.append(float(costs.sum() / len(text)))
+            window = dearest_window(text, costs)
+            if window is not None:
+                windows.append(window.bits)
+    return _summarise(means, windows, len(groups), model)
+
+
+def _summarise(means: list[float], windows: list[float], groups: int, model: NgramModel) -> Calibration:
+    if not windows:
+        return Calibration(0, groups, 0.0, 0.0, 0.0, 0.0, math.inf, math.inf, math.inf)
+    usual = float(np.quantile(windows, QUANTILE, method="higher"))
+    dearer = [cost for cost in _random_costs(model) if cost > usual]
+    random = min(dearer, default=math.inf)
+    return Calibration(
+        pieces=len(windows),
+        groups=groups,
+        mean=float(np.mean(means)),
+        deviation=float(np.std(means)),
+        window_mean=float(np.mean(windows)),
+        window_deviation=float(np.std(windows)),
+        window_usual=usual,
+        random=random,
+        threshold=(usual + random) / 2 if dearer else usual,
+    )
+
+
+def _random_costs(model: NgramModel) -> Iterable[float]:
+    """Yield what a typical window of random hexadecimal and of random base64 digits costs."""
+    noise = b"".join(hashlib.sha256(block.to_bytes(2, "big")).digest() for block in range(64))
+    for text in (noise.hex(), base64.b64encode(noise).decode()):
+        costs = np.minimum(model.bits([text])[0], CAP)
+        sums = np.cumsum(np.concatenate([[0.0], costs]))
+        yield float(np.median(sums[WIDTH:] - sums[:-WIDTH]) / WIDTH)
+
+
+def _spread(items: Sequence[str], most: int) -> list[str]:
+    """Take at most that many items, evenly spaced."""
+    if len(items) <= most:
+        return list(items)
+    return [items[index * len(items) // most] for index in range(most)]

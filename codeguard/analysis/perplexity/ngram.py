@@ -1,0 +1,321 @@
+"""A hash table in numpy arrays: n-gram keys to the two figures that scoring needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codeguard.analysis.perplexity.storage import read_model, write_model
+from codeguard.errors import StoreError
+
+EMPTY = np.uint64(0)  # no n-gram has the key 0: symbols start at 1
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio (Knuth, TAOCP 3, 6.4)
+
+
+class Table:
+    """Open addressing with linear probing, at most a quarter full, read by whole arrays of keys."""
+
+    def __init__(self, keys: NDArray[np.uint64]) -> None:
+        """Place distinct non-zero keys; `slots` says where each of them went."""
+        bits = max(4, int(4 * max(1, len(keys)) - 1).bit_length())
+        self._shift = np.uint64(64 - bits)
+        self._mask = np.int64((1 << bits) - 1)
+        # One more slot than the mask reaches, always empty, is where a miss points to.
+        self._keys = np.zeros((1 << bits) + 1, dtype=np.uint64)
+        self.missing = np.int64(1 << bits)
+        self.slots = self._place(keys)
+        self.bits_of = np.zeros((1 << bits) + 1)
+        self.backoff_of = np.zeros((1 << bits) + 1)
+
+    def find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the slot of each key, `missing` where it has none."""
+        slots = self._home(keys)
+        held = self._keys.take(slots)
+        elsewhere = np.flatnonzero(held != keys)
+        pending = elsewhere[held.take(elsewhere) != EMPTY]
+        here = slots.take(pending)
+        slots[elsewhere] = self.missing
+        while len(pending):
+            here = (here + 1) & self._mask
+            held, wanted = self._keys.take(here), keys.take(pending)
+            slots[pending[held == wanted]] = here[held == wanted]
+            on = (held != wanted) & (held != EMPTY)
+            pending, here = pending[on], here[on]
+        return slots
+
+    def _home(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        home: NDArray[np.int64] = ((keys * _MULTIPLIER) >> self._shift).view(np.int64)
+        return home
+
+    def _place(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        slots = self._home(keys)
+        pending = np.arange(len(keys))
+        while len(pending):
+            here = slots[pending]
+            free = self._keys[here] == EMPTY
+            # Where several want one slot the last one written has it.
+            self._keys[here[free]] = keys[pending[free]]
+            lost = self._keys[here] != keys[pending]
+            pending = pending[lost]
+            slots[pending] = (slots[pending] + 1) & self._mask
+        return slots
+
+
+ALPHABET = 256
+SYMBOL_BITS = 9  # a byte plus one, so that 0 can mean "beyond the text"
+MAX_ORDER = 64 // SYMBOL_BITS
+BLOCK_BYTES = 1 << 23  # text counted or scored at a time: bounds the memory
+SLICE = 1 << 17  # n-grams looked up at a time: what is worked on stays in the processor's cache
+
+Bits = NDArray[np.float64]
+Keys = NDArray[np.uint64]
+Counts = NDArray[np.int64]
+
+
+class NgramModel:
+    """Counts of byte n-grams, and the probabilities that follow from them.
+
+    A model is the sorted distinct n-grams of its texts, padded at each end,
+    with their counts: a value that does not depend on the order of the texts.
+    """
+
+    def __init__(self, order: int, keys: Keys, counts: Counts, *, floor: bool = True) -> None:
+        """Take ascending distinct keys of `order` symbols with their counts; see `train`."""
+        if not 1 <= order <= MAX_ORDER:
+            raise ValueError(f"order has to be 1 to {MAX_ORDER}, got {order}")
+        self.order = order
+        self.floor = floor
+        self.keys = keys
+        self.counts = counts
+        self._levels: tuple[Table, ...] | None = None
+        self._unseen = 0.0
+
+    @classmethod
+    def train(cls, texts: Iterable[str], order: int = 6, *, floor: bool = True) -> NgramModel:
+        """Count the n-grams of the texts, up to `order` symbols long (1 to 7).
+
+        N-grams do not reach from one text into the next. With `floor` off the
+        recursion ends at the plain share of each symbol instead of the
+        uniform distribution, so that a symbol never seen has probability
+        zero: nltk's definition, here for comparison.
+        """
+        if not 1 <= order <= MAX_ORDER:
+            raise ValueError(f"order has to be 1 to {MAX_ORDER}, got {order}")
+        keys = np.empty(0, dtype=np.uint64)
+        counts = np.empty(0, dtype=np.int64)
+        for block in _blocks(_encode(text) for text in texts):
+            windows = _windows(_join(block, order), order)
+            starts_in_text = windows >> np.uint64(SYMBOL_BITS * (order - 1)) != 0
+            windows = np.sort(windows[starts_in_text])
+            keys, counts = _sum_runs(
+                np.concatenate([keys, windows]),
+                np.concatenate([counts, np.ones(len(windows), dtype=np.int64)]),
+                is_sorted=not len(keys),
+            )
+        return cls(order, keys, counts, floor=floor)
+
+    def without(self, other: NgramModel) -> NgramModel:
+        """Return the model as if the texts of `other`, which have to be among its own, had not been there."""
+        if other.order != self.order:
+            raise ValueError(f"models of order {self.order} and {other.order} cannot be subtracted")
+        counts = self.counts.copy()
+        counts[np.searchsorted(self.keys, other.keys)] -= other.counts
+        left = counts > 0
+        return NgramModel(self.order, self.keys[left], counts[left], floor=self.floor)
+
+    def save(self, path: Path) -> None:
+        """Write the model to a file, atomically; StoreError where that fails."""
+        write_model(path, {"order": self.order}, self.keys, self.counts)
+
+    @classmethod
+    def load(cls, path: Path) -> NgramModel:
+        """Read what `save` wrote; StoreError where the file is missing, damaged or of another make."""
+        header, keys, counts = read_model(path, ["order"])
+        try:
+            return cls(int(header["order"]), keys, counts)
+        except (TypeError, ValueError) as error:
+            raise StoreError(f"the n-gram model {path} is malformed: {error}") from error
+
+    def bits(self, texts: Sequence[str]) -> list[Bits]:
+        """Return, for each text, the bits that each of its UTF-8 bytes costs, in order."""
+        result: list[Bits] = []
+        for block in _blocks(_encode(text) for text in texts):
+            symbols = _join(block, self.order)
+            costs = self._score(_windows(symbols, self.order))
+            start = 1
+            for data in block:
+                result.append(costs[start : start + len(data)])
+                start += len(data) + self.order
+        return result
+
+    def bits_per_character(self, text: str) -> float:
+        """Return the mean bits that a character (code point) costs; 0.0 for an empty text."""
+        return float(self.bits([text])[0].sum() / len(text)) if text else 0.0
+
+    def worst_window(self, text: str, width: int = 64) -> tuple[float, int, int]:
+        """Return the dearest stretch of `width` characters: its mean bits, start and end in characters.
+
+        The first one where several are equal; the whole text where it is
+        shorter; (0.0, 0, 0) where it is empty. A stretch costs what it costs
+        where it stands, after the text before it.
+        """
+        return worst_window(character_bits(text, self.bits([text])[0]), width)
+
+    def probabilities(self, context: str) -> Bits:
+        """Return P(byte | context) for each of the 256 bytes."""
+        before = _encode(context)
+        texts = [np.append(before, np.uint8(byte)) for byte in range(ALPHABET)]
+        costs = self._score(_windows(_join(texts, self.order), self.order))
+        shares: Bits = np.exp2(-costs[1 + len(before) :: len(before) + 1 + self.order])
+        return shares
+
+    def _score(self, windows: Keys) -> Bits:
+        """Return the bits of the last symbol of each window, given the symbols before it.
+
+        The longest n-gram that was seen gives its probability at once, and
+        every longer context that was seen but never with this symbol gives
+        its share for unseen ones: the same sum as the recursion, without
+        visiting the orders below. A window that ends between two texts gets a
+        figure without meaning.
+        """
+        costs = np.empty(len(windows))
+        for start in range(0, len(windows), SLICE):
+            costs[start : start + SLICE] = self._score_slice(windows[start : start + SLICE])
+        return costs
+
+    def _score_slice(self, windows: Keys) -> Bits:
+        levels = self._tables()
+        costs = np.zeros(len(windows))
+        places, spent = np.arange(len(windows)), np.zeros(len(windows))
+        for size in range(self.order, 0, -1):
+            level, mask = levels[size - 1], np.uint64((1 << SYMBOL_BITS * size) - 1)
+            if size < self.order:
+                spent += level.backoff_of.take(level.find(windows >> np.uint64(SYMBOL_BITS) & mask))
+            slots = level.find(windows & mask)
+            missed = slots == level.missing
+            seen, left = np.flatnonzero(~missed), np.flatnonzero(missed)
+            costs[places.take(seen)] = spent.take(seen) + level.bits_of.take(slots.take(seen))
+            windows, places, spent = windows.take(left), places.take(left), spent.take(left)
+        costs[places] = spent + self._unseen
+        return costs
+
+    def _tables(self) -> tuple[Table, ...]:
+        """Work out the probabilities of every n-gram seen, shortest first; once a model."""
+        if self._levels is None:
+            self._levels, self._unseen = _build(self.order, self.keys, self.counts, floor=self.floor)
+        return self._levels
+
+
+def _build(order: int, keys: Keys, counts: Counts, *, floor: bool) -> tuple[tuple[Table, ...], float]:
+    """Return a table for each size of n-gram, and the bits of a symbol never seen."""
+    levels: list[Table] = []
+    unseen = float(np.log2(ALPHABET)) if floor else float("inf")
+    for size in range(1, order + 1):
+        prefixes = keys >> np.uint64(SYMBOL_BITS * (order - size))
+        whole = prefixes & np.uint64((1 << SYMBOL_BITS) - 1) != 0
+        grams, seen = _sum_runs(prefixes[whole], counts[whole], is_sorted=True)
+        table = Table(grams)
+        levels.append(table)
+        if not len(grams):
+            continue
+        contexts = grams >> np.uint64(SYMBOL_BITS)
+        first = _run_starts(contexts)
+        total = np.add.reduceat(seen, first)
+        distinct = np.diff(first, append=len(grams))
+        sizes = distinct  # how many grams each context has
+        if size == 1:
+            lower: Bits | float = 1 / ALPHABET if floor else 0.0
+            if floor:
+                unseen += float(np.log2((total[0] + distinct[0]) / distinct[0]))
+            else:
+                distinct = np.zeros_like(distinct)
+        else:
+            below = levels[-2]
+            suffixes = grams & np.uint64((1 << SYMBOL_BITS * (size - 1)) - 1)
+            lower = np.exp2(-below.bits_of[below.find(suffixes)])
+            below.backoff_of[below.find(contexts[first])] = np.log2((total + distinct) / distinct)
+        share = np.repeat(distinct, sizes) * lower
+        table.bits_of[table.slots] = -np.log2((seen + share) / np.repeat(total + distinct, sizes))
+    return tuple(levels), unseen
+
+
+def character_bits(text: str, costs: Bits) -> Bits:
+    """Sum the costs of a text's bytes over each of its characters."""
+    if len(text) == len(costs):
+        return costs
+    data = _encode(text)
+    summed: Bits = np.add.reduceat(costs, np.flatnonzero((data & 0xC0) != 0x80))
+    return summed
+
+
+def worst_window(costs: Bits, width: int) -> tuple[float, int, int]:
+    """Return the largest mean over `width` neighbours, with start and end; see `NgramModel.worst_window`."""
+    if width <= 0:
+        raise ValueError(f"width has to be positive, got {width}")
+    if not len(costs):
+        return 0.0, 0, 0
+    width = min(width, len(costs))
+    sums = np.cumsum(np.concatenate([[0.0], costs]))
+    windows = sums[width:] - sums[:-width]
+    start = int(windows.argmax())
+    return float(windows[start] / width), start, start + width
+
+
+def _encode(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+
+
+def _blocks(texts: Iterable[NDArray[np.uint8]]) -> Iterator[list[NDArray[np.uint8]]]:
+    """Group texts so that a group is small, however many there are; a long text is a group of its own."""
+    block: list[NDArray[np.uint8]] = []
+    size = 0
+    for data in texts:
+        if block and size + len(data) > BLOCK_BYTES:
+            yield block
+            block, size = [], 0
+        block.append(data)
+        size += len(data)
+    if block:
+        yield block
+
+
+def _join(texts: Sequence[NDArray[np.uint8]], order: int) -> NDArray[np.uint64]:
+    """Put texts in a row as symbols (byte plus one), `order` zeros before, between and after them."""
+    symbols = np.zeros(sum(len(data) for data in texts) + order * (len(texts) + 1), dtype=np.uint64)
+    start = order
+    for data in texts:
+        symbols[start : start + len(data)] = data
+        symbols[start : start + len(data)] += np.uint64(1)
+        start += len(data) + order
+    return symbols
+
+
+def _windows(symbols: NDArray[np.uint64], order: int) -> Keys:
+    """Return the key of every run of `order` symbols, the oldest in the highest bits."""
+    count = len(symbols) - order + 1
+    windows = symbols[:count].copy()
+    for offset in range(1, order):
+        windows <<= np.uint64(SYMBOL_BITS)
+        windows |= symbols[offset : offset + count]
+    return windows
+
+
+def _run_starts(values: Keys) -> NDArray[np.int64]:
+    """Return where each run of equal neighbours starts."""
+    if not len(values):
+        return np.empty(0, dtype=np.int64)
+    return np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+
+
+def _sum_runs(keys: Keys, counts: Counts, *, is_sorted: bool) -> tuple[Keys, Counts]:
+    """Return distinct ascending keys with the sum of their counts."""
+    if not is_sorted:
+        ascending = np.argsort(keys, kind="stable")
+        keys, counts = keys[ascending], counts[ascending]
+    first = _run_starts(keys)
+    if not len(first):
+        return keys, counts
+    return keys[first], np.add.reduceat(counts, first)

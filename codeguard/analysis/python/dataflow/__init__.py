@@ -1,0 +1,1 @@
+"""Data flow inside a file: from sources, past sanitizers, to sinks."""

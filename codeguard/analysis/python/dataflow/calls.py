@@ -1,0 +1,324 @@
+"""What calls come to, as abstract values, and what they bring to sinks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Protocol
+
+from codeguard.analysis.python.dataflow.entry_points import imported
+from codeguard.analysis.python.dataflow.sanitizers import (
+    NEEDED,
+    quoted,
+    removed_by_pattern,
+    removed_by_table,
+    uses_without,
+)
+from codeguard.analysis.python.dataflow.sinks import Sink, SinkIndex
+from codeguard.analysis.python.dataflow.tables import (
+    ARCHIVE_NAMES,
+    BUILDERS,
+    CLEANERS,
+    CLEANING_METHODS,
+    CLEANING_NAME,
+    FILLERS,
+    MAIL,
+    MAIL_METHODS,
+    PASSERS,
+    REACH_OF_CALL,
+    REMOTE_METHODS,
+    REQUEST_PARTS,
+    STORED,
+    STORED_METHODS,
+    STORED_NAMES,
+)
+from codeguard.analysis.python.dataflow.values import (
+    ALL_USES,
+    CLAIMED,
+    NOTHING,
+    Reach,
+    State,
+    Use,
+    Value,
+    joined,
+)
+from codeguard.analysis.python.names import Names
+from codeguard.analysis.python.scopes import FunctionNode
+from codeguard.corpus.patterns import lazy
+
+_ABSORBERS = frozenset(
+    {"logging", "hashlib", "hmac", "time", "datetime", "math", "random", "secrets", "threading", "subprocess"}
+)
+
+
+class Surroundings(Protocol):
+    """What evaluation asks of the flow through the whole file."""
+
+    def call(self, function: FunctionNode, call: ast.Call, arguments: dict[str, Value]) -> Value:
+        """Return what a function of the file returns for some arguments."""
+        ...
+
+    def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
+        """Return which arguments a function of the file checks."""
+        ...
+
+    def hit(self, sink: Sink, call: ast.expr, argument: ast.expr, value: Value) -> None:
+        """Note a value at a sink."""
+        ...
+
+    def keep(self, target: ast.expr, value: Value) -> None:
+        """Remember for other functions what is stored in an attribute or a global name."""
+        ...
+
+    def attribute(self, owner: str, name: str) -> Value:
+        """Return what the methods of a class have stored in an attribute."""
+        ...
+
+
+class Evaluating(Protocol):
+    """What a call needs of the evaluation of expressions."""
+
+    def value(self, node: ast.expr | None, state: State) -> Value:
+        """Return the abstract value of an expression."""
+        ...
+
+    def origin(self, reach: Reach, what: str, node: ast.AST, state: State, tag: str = "input") -> Value:
+        """Return a value that comes from outside."""
+        ...
+
+    def is_request(self, node: ast.expr) -> bool:
+        """Return whether an expression is a request."""
+        ...
+
+    def fill(self, holder: ast.expr, value: Value, state: State) -> None:
+        """Enter that an object now holds a value, too."""
+        ...
+
+
+class Calls:
+    """Evaluates calls; one for a file."""
+
+    def __init__(self, of: Evaluating, names: Names, sinks: SinkIndex, around: Surroundings) -> None:
+        self._of = of
+        self._names = names
+        self._sinks = sinks
+        self._around = around
+
+    def value(self, node: ast.Call, state: State) -> Value:
+        """Return the abstract value of a call, and note what it brings to sinks."""
+        function = node.func
+        resolved = self._names.names_of(function)
+        receiver = NOTHING
+        if isinstance(function, ast.Attribute):
+            receiver = self._of.value(function.value, state)
+        elif not isinstance(function, ast.Name):
+            self._of.value(function, state)  # a call of what a call returned
+        arguments = [self._of.value(argument, state) for argument in node.args]
+        keywords = {str(item.arg): self._of.value(item.value, state) for item in node.keywords}
+        self._look(node, resolved, receiver, arguments, keywords, state)
+        everything = [*arguments, *keywords.values()]
+        method = function.attr if isinstance(function, ast.Attribute) else ""
+        if method in FILLERS and isinstance(function, ast.Attribute):
+            self._of.fill(function.value, joined(everything), state)
+        if (
+            method in REQUEST_PARTS
+            and isinstance(function, ast.Attribute)
+            and self._of.is_request(function.value)
+        ):
+            return self._of.origin(Reach.REMOTE, f"request.{method}", node, state).part(self._key(node))
+        results = [
+            self._result(name, node, method, receiver, arguments, keywords, state) for name in resolved
+        ] or [self._unknown("", node, method, receiver, everything, state)]
+        return state.seen(results[0] if len(results) == 1 else joined(results))
+
+    def _result(
+        self,
+        name: str,
+        node: ast.Call,
+        method: str,
+        receiver: Value,
+        arguments: Sequence[Value],
+        keywords: dict[str, Value],
+        state: State,
+    ) -> Value:
+        everything = [*arguments, *keywords.values()]
+        reach = REACH_OF_CALL.get(name)
+        if reach is not None:
+            return self._of.origin(reach, f"{name}()", node, state)
+        if STORED_NAMES.search(name):
+            return self._of.origin(Reach.LOCAL, f"{name}()", node, state, STORED)
+        if name == "compile" and arguments:
+            return arguments[0]  # its flags are no code
+        if name in ARCHIVE_NAMES:
+            return self._of.origin(Reach.LOCAL, f"{name}()", node, state, "archive")
+        if name in ("re.sub", "re.subn") and len(node.args) > 2:
+            return arguments[2].cleaned(self._replaced(*node.args[:2]))
+        uses = CLEANERS.get(name)
+        if uses is not None:
+            return joined([*everything, receiver]).cleaned(uses)
+        if name.startswith(":"):
+            local = self._local(name, node, receiver, arguments, keywords)
+            if local is not None:
+                return local
+        return self._unknown(name, node, method, receiver, everything, state)
+
+    def _unknown(
+        self, name: str, node: ast.Call, method: str, receiver: Value, given: Sequence[Value], state: State
+    ) -> Value:
+        """Return the result of a function that nothing is known of."""
+        remote = method in REMOTE_METHODS or (method in MAIL_METHODS and self._reads_mail)
+        if remote and not name.startswith(":"):
+            return self._of.origin(Reach.REMOTE, f"{method}()", node, state)
+        if method in STORED_METHODS and not receiver.origins and not name.startswith(":"):
+            return self._of.origin(Reach.LOCAL, f"{method}()", node, state, STORED)
+        last = method or name.rpartition(".")[2]
+        # A name like `sanitize` is a claim, not a proof: it lowers the severity and clears nothing.
+        if CLEANING_NAME.search(last):
+            return joined([receiver, *given]).cleaned({CLAIMED})
+        if method:
+            value = joined([receiver, *given]) if method in BUILDERS else receiver
+            if method == "sub" and len(node.args) > 1 and isinstance(node.func, ast.Attribute):
+                return given[1].cleaned(self._replaced(node.func.value, node.args[0]))
+            if method in ("format", "join", "replace", "substitute", "getvalue") and value.origins:
+                value = joined([value], built=True)
+            if method in ("get", "pop", "getlist", "getfirst", "get_all"):
+                value = value.part(self._key(node))
+            if method in ("replace", "translate", "split") or method == "format":
+                value = value.cleaned(self._removed(node, method))
+            # What a match holds is as clean as the pattern made it, whatever follows.
+            if method in ("group", "groups", "groupdict"):
+                return value
+            if method in CLEANING_METHODS:
+                return value.cleaned(CLEANING_METHODS[method])
+            if value.origins or not self._is_module_call(node, name):
+                return value
+        # Libraries that compute: their results are numbers and arrays, no longer the text that went in.
+        if name and not method and name not in PASSERS and name.partition(".")[0] in _ABSORBERS:
+            return joined(given).cleaned(ALL_USES)
+        return joined(given)
+
+    @cached_property
+    def _reads_mail(self) -> bool:
+        return any(f"{name}.".startswith(MAIL) for name in imported(self._names))
+
+    def _is_module_call(self, node: ast.Call, name: str) -> bool:
+        """Return whether a method is a function of a module that was imported, as `os.path.join`."""
+        if name.startswith(":") or not name or name.partition(".")[0] in _ABSORBERS:
+            return False
+        assert isinstance(node.func, ast.Attribute)
+        return all(not base.endswith("()") for base in self._names.names_of(node.func.value)) and (
+            name.islower() or name.rpartition(".")[2][:1].isupper()
+        )
+
+    def _replaced(self, pattern: ast.expr, replacement: ast.expr) -> frozenset[str]:
+        """Return what putting something else for a pattern makes a value harmless for."""
+        for value in [pattern, *self._names.values_of(pattern)]:
+            if (
+                isinstance(value, ast.Call)
+                and self._names.called(value) == "re.compile"
+                and len(value.args) == 1
+            ):
+                pattern = value.args[0]
+        texts = self._names.text(pattern), self._names.text(replacement)
+        return frozenset() if None in texts else removed_by_pattern(str(texts[0]), str(texts[1]))
+
+    def _removed(self, node: ast.Call, method: str) -> frozenset[str]:
+        if method == "split":  # at blanks, among them line breaks
+            return frozenset() if node.args or node.keywords else uses_without("\r\n")
+        if method == "format":
+            assert isinstance(node.func, ast.Attribute)
+            return shown_as_written(self._names.text(node.func.value), "{")
+        if not node.args:
+            return frozenset()
+        if method == "translate":
+            return removed_by_table(self._names, node.args[0])
+        piece = self._names.text(node.args[0])
+        if piece in ("\n", "\r", "\r\n"):
+            return frozenset({Use.LOG, Use.HEADER})
+        if piece == "<":
+            return frozenset({Use.HTML, Use.RESPONSE})
+        return quoted(piece, self._names.text(node.args[1]) if len(node.args) > 1 else None)
+
+    def _key(self, node: ast.Call) -> object:
+        return node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+
+    def _local(
+        self,
+        name: str,
+        node: ast.Call,
+        receiver: Value,
+        arguments: Sequence[Value],
+        keywords: dict[str, Value],
+    ) -> Value | None:
+        definition = self._names.definition(name)
+        of_class = isinstance(definition, ast.ClassDef)
+        if of_class:
+            definition = self._names.definition(f"{name}.__init__")
+        if not isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef):
+            return joined([*arguments, *keywords.values()]) if of_class else None
+        given = parameters(definition, arguments, keywords, self._skips_receiver(name, node, definition))
+        result = self._around.call(definition, node, given)
+        return NOTHING if of_class else result
+
+    def _skips_receiver(self, name: str, node: ast.Call, definition: FunctionNode) -> bool:
+        scope = self._names.scopes.scope_of(definition)
+        if not scope.is_class or any(
+            isinstance(item, ast.Name) and item.id == "staticmethod" for item in definition.decorator_list
+        ):
+            return False
+        if isinstance(node.func, ast.Attribute) and definition.name != "__init__":
+            return f":{scope.symbol}" not in self._names.names_of(node.func.value)
+        return True
+
+    def _look(
+        self,
+        node: ast.Call,
+        resolved: Sequence[str],
+        receiver: Value,
+        arguments: Sequence[Value],
+        keywords: dict[str, Value],
+        state: State,
+    ) -> None:
+        if not (receiver.origins or any(value.origins for value in (*arguments, *keywords.values()))):
+            return
+        for sink in self._sinks.of(self._names, node, resolved):
+            for argument in sink.nodes(node):
+                value = self._of.value(argument, state)
+                if value.origins and sink.use not in value.clean:
+                    self._around.hit(sink, node, argument, value)
+
+
+def shown_as_written(template: str | None, mark: str) -> frozenset[str]:
+    """Return what a template makes values harmless for by showing each as it would be written in code.
+
+    `mark` is what its fields begin with: `%` as in `%r`, `{` as in `{!r}`.
+    """
+    if template is None:
+        return frozenset()
+    plain = template.replace(mark * 2, "")
+    fields = FIELDS[mark].findall(plain)
+    return uses_without(NEEDED[Use.LOG]) if fields and len(fields) == plain.count(mark) else frozenset()
+
+
+FIELDS = {
+    "%": lazy(r"%(?:\(\w+\))?[-+ #0-9.]{0,9}[radifgexXc]"),
+    "{": lazy(r"\{\w{0,40}(?:![ra]|:[^{}s]{0,9}[dfgexX%])\}"),
+}
+"""Fields whose values show no line break: numbers, and what is written as in code."""
+
+
+def parameters(
+    function: FunctionNode, arguments: Sequence[Value], keywords: dict[str, Value], skip: bool
+) -> dict[str, Value]:
+    """Return the values of a function's parameters in a call, by name."""
+    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)][int(skip) :]
+    given = dict(zip(names, arguments, strict=False))
+    known = {*names, *(argument.arg for argument in function.args.kwonlyargs)}
+    given.update({name: value for name, value in keywords.items() if name in known})
+    if function.args.vararg is not None and len(arguments) > len(names):
+        given[function.args.vararg.arg] = joined(arguments[len(names) :])
+    if function.args.kwarg is not None:
+        rest = [value for name, value in keywords.items() if name not in known]
+        given[function.args.kwarg.arg] = joined(rest)
+    return given

@@ -1,0 +1,501 @@
+"""Data flow through one Python file: which untrusted values reach which sinks.
+
+Each function is read once, statement by statement, with abstract values for
+its parameters (`flowvalues`), what tests say of them (`guards`) and, for calls
+of functions of the same file, what those return and check. Afterwards the
+arguments of all calls seen tell how far the parameters' values come from.
+A lower bound: values that travel through other files, or through containers
+by a computed key, are not followed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+
+from codeguard.analysis.python.dataflow.entry_points import enter, entry_reach, says_what_is_wrong
+from codeguard.analysis.python.dataflow.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluation
+from codeguard.analysis.python.dataflow.scope import (
+    Attributes,
+    Hits,
+    Summary,
+    functions_that_matter,
+    text_beginnings,
+)
+from codeguard.analysis.python.dataflow.sinks import Arrival, Hit, Sink, SinkIndex
+from codeguard.analysis.python.dataflow.tables import CONVERSIONS, GUARD_NAME, STOPS
+from codeguard.analysis.python.dataflow.values import (
+    ALL_USES,
+    CLAIMED,
+    NOTHING,
+    Origin,
+    Reach,
+    State,
+    Value,
+    joined,
+    merged,
+)
+from codeguard.analysis.python.names import Names
+from codeguard.analysis.python.scopes import FunctionNode
+
+_TWICE = 3  # loops within loops that are run twice, for what one round leaves to the next
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Flow:
+    """The flow through one file: `hits`, `returns` and `stores`."""
+
+    def __init__(self, names: Names, tree: ast.Module, nodes: Sequence[ast.AST], sinks: SinkIndex) -> None:
+        self.names, self._tree, self._nodes = names, tree, nodes
+        self._sinks = sinks
+        self._has_run = False
+        self._returns: list[Arrival] = []
+        self._stores: list[Arrival] = []
+        self._hits = Hits()
+        self._evaluation = Evaluation(names, self._sinks, self, len(nodes))
+        self._summaries: dict[ast.AST | None, Summary] = {}
+        self._closures: dict[ast.AST, dict[str, Value]] = {}
+        self._attributes = Attributes()
+        self._reachability = Reachability()
+        self._entry: dict[ast.AST, Reach] = {}
+        self._at: ast.AST | None = None
+        self._loops: list[list[State]] = []
+        self._module = State()
+
+    @property
+    def hits(self) -> list[Hit]:
+        """The values that arrived at sinks, in the order of their discovery."""
+        self._follow()
+        return self._hits.listed()
+
+    @property
+    def returns(self) -> list[Arrival]:
+        """What the functions return that serve untrusted callers, and some others."""
+        self._follow()
+        return self._returns
+
+    @property
+    def stores(self) -> list[Arrival]:
+        """What is stored in headers and attributes, as far as anything of it can be told."""
+        self._follow()
+        return self._stores
+
+    def _follow(self) -> None:
+        """Read the file, once, as far as it matters (`flowscope`)."""
+        if self._has_run:
+            return
+        self._has_run = True
+        beginnings = text_beginnings(self._nodes, self._sinks)
+        self._evaluation.puts_together = bool(beginnings)
+        matter, storing = functions_that_matter(
+            self.names, self._nodes, self._sinks, self.entry, self._evaluation.is_request, beginnings
+        )
+        if matter:
+            self._run(self._tree.body, self._module)
+        wanted = [node for node in self._nodes if node in matter and isinstance(node, _FUNCTIONS)]
+        for function in sorted(wanted, key=lambda item: (item.name != "__init__", item not in storing)):
+            self._summary(function)
+
+    def entry(self, function: ast.AST | None) -> Reach:
+        """Return who chooses the parameters of a function."""
+        if not isinstance(function, _FUNCTIONS):
+            return Reach.CALLER
+        if function not in self._entry:
+            self._entry[function] = entry_reach(function, self.names)
+        return self._entry[function]
+
+    def source(self, value: Value, use: str, *, believing: bool = False, tags: Tags = None) -> Origin | None:
+        """Return the farthest origin of a value that is not harmless for a use; see `Reachability`."""
+        return self._reachability.source(value, use, believing=believing, tags=tags)
+
+    def words(self, value: Value) -> set[str]:
+        """Return what the origins of a value are called; see `Reachability`."""
+        return self._reachability.words(value)
+
+    def call(self, function: FunctionNode, call: ast.Call, arguments: dict[str, Value]) -> Value:
+        """Return what a function of the file returns for some arguments, and remember the call."""
+        for name, value in arguments.items():
+            self._reachability.add(function, name, value)
+        if function not in self._summaries and self._evaluation.depth > DEEPEST // 2:
+            self.names.unread.note(TOO_DEEP, call.lineno)
+            return joined(arguments.values())
+        summary = self._summary(function)
+        if not summary.done:
+            return joined(arguments.values())
+        return joined([substituted(value, function, arguments) for value in summary.returned])
+
+    def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
+        """Return which arguments of a call a function of the file checks, None where it is not of the file."""
+        for name in self.names.names_of(call.func):
+            definition = self.names.definition(name)
+            if isinstance(definition, _FUNCTIONS):
+                if self._evaluation.depth > DEEPEST // 2:
+                    return ()
+                return self._summary(definition).checked(definition, isinstance(call.func, ast.Attribute))
+        return None
+
+    def hit(self, sink: Sink, call: ast.expr, argument: ast.expr, value: Value) -> None:
+        """Note a value at a sink."""
+        self._hits.note(sink, call, argument, value, self._at)
+
+    def keep(self, target: ast.expr, value: Value) -> None:
+        """Remember for other functions what is stored in an attribute or a global name."""
+        self._attributes.keep(self.names, target, value, self._module.names)
+
+    def attribute(self, owner: str, name: str) -> Value:
+        """Return what the methods of a class have stored in an attribute."""
+        return self._attributes.of(owner, name)
+
+    def _summary(self, function: FunctionNode) -> Summary:
+        known = self._summaries.get(function)
+        if known is not None:
+            return known
+        summary = self._summaries[function] = Summary()
+        state = State(dict(self._closures.get(function, self._module.names)))
+        enter(function, self.entry(function), self.names, state)
+        before = self._at, self._loops
+        self._at, self._loops = function, []
+        self._run(function.body, state)
+        self._at, self._loops = before
+        summary.done = True
+        return summary
+
+    def _run(self, body: Sequence[ast.stmt], state: State) -> bool:
+        """Run statements on a state; return whether the flow goes on after them."""
+        evaluation = self._evaluation
+        if evaluation.depth > DEEPEST:
+            if body:
+                self.names.unread.note(TOO_DEEP, body[0].lineno)
+            return True
+        evaluation.depth += 1
+        try:
+            for statement in body:
+                evaluation.steps -= len(state.names)  # what copying and merging the state costs
+                if evaluation.steps <= 0:
+                    self.names.unread.note(TOO_LONG, statement.lineno)
+                    return True
+                run = _RUN.get(type(statement))
+                if run is not None and not run(self, statement, state):
+                    return False
+            return True
+        finally:
+            evaluation.depth -= 1
+
+    def _expression(self, node: ast.Expr, state: State) -> bool:
+        self._evaluation.value(node.value, state)
+        call = node.value.value if isinstance(node.value, ast.Await) else node.value
+        if not isinstance(call, ast.Call):
+            return True
+        names = self.names.names_of(call.func)
+        if STOPS.isdisjoint(names):
+            self._checked(call, names, state)
+            return True
+        self._mark_stop()
+        return False
+
+    def _checked(self, call: ast.Call, names: Sequence[str], state: State) -> None:
+        """A call for its exception: `validate(x)`, `int(x)`, `path.relative_to(base)`."""
+        evaluation = self._evaluation
+        written = [call.func.attr] if isinstance(call.func, ast.Attribute) else names[-1:]
+        last = "".join(written).rpartition(".")[2]
+        arguments = [evaluation.value(argument, state) for argument in call.args]
+        checked = self.guarded(call)
+        cleared: list[tuple[Value, frozenset[str]]] = []
+        if checked is not None:
+            given = len(arguments) if self._stops(names) else 0
+            cleared = [(arguments[index], uses) for index, uses in checked if index < given]
+        elif any(name in CONVERSIONS for name in names):
+            cleared = [(value, ALL_USES) for value in arguments]
+        elif GUARD_NAME.search(last.lower()):
+            cleared = [(value, frozenset({CLAIMED})) for value in arguments]
+        elif last == "relative_to" and isinstance(call.func, ast.Attribute):
+            cleared = [(evaluation.value(call.func.value, state), frozenset({"path", "archive"}))]
+        for value, uses in cleared:
+            state.clear(value, uses)
+        self._note(cleared)
+
+    def _stops(self, names: Sequence[str]) -> bool:
+        found = (self.names.definition(name) for name in names)
+        return any(isinstance(item, _FUNCTIONS) and self._summary(item).stops for item in found)
+
+    def _assign(self, node: ast.Assign | ast.AnnAssign, state: State) -> bool:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets if node.value is not None else ():
+            if (
+                isinstance(target, ast.Tuple | ast.List)
+                and isinstance(node.value, ast.Tuple | ast.List)
+                and len(target.elts) == len(node.value.elts)
+            ):
+                for part, given in zip(target.elts, node.value.elts, strict=True):
+                    self._store(part, self._evaluation.value(given, state), state, node)
+            else:
+                self._store(target, self._evaluation.value(node.value, state), state, node)
+        return True
+
+    def _augmented(self, node: ast.AugAssign, state: State) -> bool:
+        whole = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
+        self._store(node.target, self._evaluation.value(whole, state), state, node)
+        return True
+
+    def _store(self, target: ast.expr, value: Value, state: State, node: ast.AST) -> None:
+        self._evaluation.bind(target, value, state)
+        self.keep(target, value)
+        if isinstance(target, ast.Attribute | ast.Subscript) and value.origins:
+            self._stores.append(Arrival(node, value, self._at, target))
+
+    def _return(self, node: ast.Return, state: State) -> bool:
+        value = self._evaluation.value(node.value, state)
+        summary = self._summaries.get(self._at)
+        if summary is not None and node.value is not None:
+            summary.returned.append(value)
+            self._note(self._evaluation.assume(node.value, True, state.copy()))
+            if value.origins:
+                self._returns.append(Arrival(node, value, self._at))
+        return False
+
+    def _note(self, found: Iterable[tuple[Value, frozenset[str]]]) -> None:
+        """Remember for the callers which parameters a function checks."""
+        if self._at in self._summaries:
+            self._summaries[self._at].note_checks(self._at, found)
+
+    def _mark_stop(self) -> None:
+        if self._at in self._summaries:
+            self._summaries[self._at].stops = True
+
+    def _raise(self, node: ast.Raise, state: State) -> bool:
+        self._evaluation.value(node.exc, state)
+        self._mark_stop()
+        return False
+
+    def _if(self, node: ast.If, state: State) -> bool:
+        self._evaluation.value(node.test, state)
+        held, failed = state.copy(), state.copy()
+        if_held = self._evaluation.assume(node.test, True, held)
+        if_failed = self._evaluation.assume(node.test, False, failed)
+        goes_on = self._run(node.body, held)
+        other = self._run(node.orelse, failed)
+        if not (goes_on and other):
+            self._note([*if_held, *if_failed])
+        return self._meet([held] * goes_on + [failed] * other, state)
+
+    def _meet(self, states: list[State], state: State) -> bool:
+        result = merged(states)
+        if result is not None:
+            state.become(result)
+        return result is not None
+
+    def _assert(self, node: ast.Assert, state: State) -> bool:
+        self._evaluation.value(node.test, state)
+        self._note(self._evaluation.assume(node.test, True, state))
+        return True
+
+    def _for(self, node: ast.For | ast.AsyncFor, state: State) -> bool:
+        for _ in range(2 if len(self._loops) < _TWICE else 1):
+            inner = state.copy()
+            self._evaluation.bind(node.target, self._evaluation.value(node.iter, inner), inner)
+            self._loop(node.body, inner, state)
+        return self._run(node.orelse, state) if node.orelse else True
+
+    def _while(self, node: ast.While, state: State) -> bool:
+        for _ in range(2 if len(self._loops) < _TWICE else 1):
+            inner = state.copy()
+            self._evaluation.value(node.test, inner)
+            self._evaluation.assume(node.test, True, inner)
+            self._loop(node.body, inner, state)
+        self._evaluation.assume(node.test, False, state)
+        return self._run(node.orelse, state) if node.orelse else True
+
+    def _loop(self, body: Sequence[ast.stmt], inner: State, state: State) -> None:
+        """Run a body once and merge; a check in it that stops the function holds after it for what it runs over."""
+        self._loops.append([])
+        goes_on = self._run(body, inner)
+        left = self._loops.pop()
+        if goes_on:
+            left.append(inner)
+        cleared = merged([item.copy() for item in left])
+        result = merged([state, *left])
+        if result is not None:
+            state.become(result)
+        if cleared is not None:
+            for origin, uses in cleared.cleared.items():
+                state.clear(Value(frozenset({origin})), uses)
+
+    def _leave(self, node: ast.Break | ast.Continue, state: State) -> bool:
+        if self._loops:
+            self._loops[-1].append(state.copy())
+        return False
+
+    def _try(self, node: ast.Try, state: State) -> bool:
+        before = state.copy()
+        goes_on = self._run(node.body, state) and self._run(node.orelse, state)
+        ends = [state.copy()] if goes_on else []
+        start = merged([before, state.copy()]) or before
+        for handler in node.handlers:
+            caught = start.copy()
+            if handler.name:
+                tag = "refusal" if says_what_is_wrong(handler.type, self.names) else "exception"
+                origin = Origin(Reach.LOCAL, f"the exception {handler.name}", tag, line=handler.lineno)
+                caught.names[handler.name] = Value(frozenset({origin}))
+            if self._run(handler.body, caught):
+                ends.append(caught)
+        if not ends:
+            self._run(node.finalbody, start)
+            return False
+        self._meet(ends, state)
+        return self._run(node.finalbody, state)
+
+    def _with(self, node: ast.With | ast.AsyncWith, state: State) -> bool:
+        for item in node.items:
+            value = self._evaluation.value(item.context_expr, state)
+            if item.optional_vars is not None:
+                self._evaluation.bind(item.optional_vars, value, state)
+        return self._run(node.body, state)
+
+    def _match(self, node: ast.Match, state: State) -> bool:
+        subject = self._evaluation.value(node.subject, state)
+        ends: list[State] = [state.copy()]
+        for case in node.cases:
+            inner = state.copy()
+            if isinstance(case.pattern, ast.MatchValue | ast.MatchOr):
+                inner.clear(subject, ALL_USES)
+            for part in ast.walk(case.pattern):
+                name = getattr(part, "name", None)
+                if isinstance(name, str):
+                    inner.names[name] = subject
+            if isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None and case.guard is None:
+                ends = ends[1:]  # the rest goes here
+            if self._run(case.body, inner):
+                ends.append(inner)
+        return self._meet(ends, state)
+
+    def _define(self, node: FunctionNode, state: State) -> bool:
+        if self._at is not None:
+            self._closures[node] = dict(state.names)
+        state.names.pop(node.name, None)
+        return True
+
+    def _class(self, node: ast.ClassDef, state: State) -> bool:
+        return self._run(node.body, state.copy()) or True
+
+
+_RUN: dict[type[ast.AST], Callable[..., bool]] = {
+    ast.Expr: Flow._expression,
+    ast.Assign: Flow._assign,
+    ast.AnnAssign: Flow._assign,
+    ast.AugAssign: Flow._augmented,
+    ast.Return: Flow._return,
+    ast.Raise: Flow._raise,
+    ast.If: Flow._if,
+    ast.Assert: Flow._assert,
+    ast.For: Flow._for,
+    ast.AsyncFor: Flow._for,
+    ast.While: Flow._while,
+    ast.Break: Flow._leave,
+    ast.Continue: Flow._leave,
+    ast.Try: Flow._try,
+    ast.TryStar: Flow._try,
+    ast.With: Flow._with,
+    ast.AsyncWith: Flow._with,
+    ast.Match: Flow._match,
+    ast.FunctionDef: Flow._define,
+    ast.AsyncFunctionDef: Flow._define,
+    ast.ClassDef: Flow._class,
+}
+
+
+Tags = frozenset[str] | None
+_DEEPEST = 20
+_MOST_WORDS = 100
+
+
+class Reachability:
+    """The arguments of all calls of the file's own functions."""
+
+    def __init__(self) -> None:
+        self._edges: dict[tuple[ast.AST, str], list[Value]] = {}
+        self._reached: dict[tuple[ast.AST, str, str, bool, Tags], Origin | None] = {}
+
+    def add(self, function: ast.AST, parameter: str, value: Value) -> None:
+        """Remember that a call gives a parameter a value."""
+        self._edges.setdefault((function, parameter), []).append(value)
+
+    def source(self, value: Value, use: str, *, believing: bool = False, tags: Tags = None) -> Origin | None:
+        """Return the farthest origin of a value that is not harmless for a use, None where there is none.
+
+        A parameter's value comes from where the calls in the file have it
+        from. A private function that is only called with harmless values has
+        no origin. `believing` says that functions of other files do what
+        their names say, such as to check or to clean. With `tags`, origins of
+        others do not count.
+        """
+        best: Origin | None = None
+        for origin in _in_order(value):
+            found = (
+                self._farthest(origin, use, believing, tags, 0)
+                if _harms(value, origin, use, believing)
+                else None
+            )
+            if found is not None and (best is None or found.reach > best.reach):
+                best = found
+        return best
+
+    def words(self, value: Value) -> set[str]:
+        """Return what the origins of a value are called, here and in calls, at most `_MOST_WORDS`."""
+        found: set[str] = set()
+        waiting = list(value.origins)
+        while waiting and len(found) < _MOST_WORDS:
+            origin = waiting.pop()
+            if origin.what not in found:
+                found.add(origin.what)
+                for edge in (
+                    self._edges.get((origin.function, origin.parameter), []) if origin.function else []
+                ):
+                    waiting += edge.origins
+        return found
+
+    def _farthest(self, origin: Origin, use: str, believing: bool, tags: Tags, depth: int) -> Origin | None:
+        if tags is not None and origin.tag not in tags:
+            return None
+        if origin.reach is not Reach.CALLER or origin.function is None or depth > _DEEPEST:
+            return origin
+        key = (origin.function, origin.parameter, use, believing, tags)
+        if key in self._reached:
+            known = self._reached[key]
+            return origin if known is not None and known.reach is Reach.CALLER else known
+        self._reached[key] = origin
+        edges = self._edges.get((origin.function, origin.parameter), [])
+        name = str(getattr(origin.function, "name", ""))
+        private = name.startswith("_") and not name.startswith("__")
+        best: Origin | None = None if private and edges else origin
+        for value in edges:
+            for each in _in_order(value):
+                if not _harms(value, each, use, believing):
+                    continue
+                found = self._farthest(each, use, believing, tags, depth + 1)
+                if found is not None and (best is None or found.reach > best.reach):
+                    best = found
+        self._reached[key] = best
+        return best
+
+
+def _in_order(value: Value) -> list[Origin]:
+    """Return the origins of a value in an order that is the same in every run: of equals the first is told."""
+    return sorted(value.origins, key=lambda origin: (origin.line, origin.what))
+
+
+def _harms(value: Value, origin: Origin, use: str, believing: bool) -> bool:
+    clean = value.clean | origin.clean
+    return use not in clean and not (believing and CLAIMED in clean)
+
+
+def substituted(value: Value, function: ast.AST, arguments: dict[str, Value]) -> Value:
+    """Return what a function returns, with its parameters replaced by what a call gives them."""
+    parts: list[Value] = []
+    for origin in value.origins:
+        if origin.function is function:
+            given = arguments.get(origin.parameter, NOTHING)
+            if given.origins:
+                parts.append(given.cleaned(value.clean | origin.clean))
+        else:
+            parts.append(Value(frozenset({origin}), value.clean))
+    return joined(parts, built=value.built or any(part.built for part in parts))

@@ -1,0 +1,210 @@
+"""Entry points, functions that serve untrusted callers: routes, views, handlers, commands."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.analysis.python.dataflow.tables import ROUTE, ROUTE_OWNERS, VERBS, VIEW_CLASSES
+from codeguard.analysis.python.dataflow.values import ALL_USES, TEXT_USES, Origin, Reach, State, Use, Value
+from codeguard.analysis.python.names import Names
+from codeguard.analysis.python.scopes import FunctionNode
+from codeguard.corpus.patterns import lazy
+
+_COMMANDS = lazy(r"^(?:click\.(?:command|option|argument|group)|typer\..*command)$")
+_EVENTS = lazy(
+    r"(?:socketio|sio|websocket|mcp|bot)\w*(?:\(\))?\.(?:on|event|tool|resource|prompt|command)$", re.I
+)
+_ERRORS = lazy(r"(?:^|\.)(?:errorhandler|app_errorhandler|exception_handler|error_handler)$")
+_NUMBERS = lazy(r"<(int|float|uuid)(?:\([^)]{0,40}\))?:(\w+)>")
+_ACTIONS = frozenset({"list", "retrieve", "create", "update", "partial_update", "destroy"})
+_REQUESTS = lazy(r"^(?:aiohttp|starlette|fastapi|sanic|django|quart|rest_framework|litestar)\..*Request$")
+_BOUNDS = frozenset({"le", "lt", "max_length"})
+HARMLESS_TYPES = frozenset(
+    {"int", "float", "bool", "uuid.UUID", "UUID", "datetime.date", "datetime.datetime"}
+)
+
+
+def entry_reach(function: FunctionNode, names: Names) -> Reach:
+    """Return who chooses the parameters of a function: REMOTE for a route, LOCAL for a command, else CALLER."""
+    for decorator in function.decorator_list:
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        for name in names.names_of(called) or (_written(called),):
+            if _COMMANDS.match(name):
+                return Reach.LOCAL
+            if ROUTE.search(name) and ROUTE_OWNERS.search(name.rpartition(".")[0] or _written(called)):
+                return Reach.REMOTE
+            if ROUTE.search(name) and ROUTE_OWNERS.search(_written(called).rpartition(".")[0]):
+                return Reach.REMOTE
+            if _EVENTS.search(name) or _EVENTS.search(_written(called)) or _ERRORS.search(_written(called)):
+                return Reach.REMOTE
+            if name.endswith(
+                ("api_view", "require_http_methods", "require_POST", "require_GET", "csrf_exempt")
+            ):
+                return Reach.REMOTE
+    return _by_place(function, names)
+
+
+def _by_place(function: FunctionNode, names: Names) -> Reach:
+    listed = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    owner = names.class_of(function)
+    if owner is not None and names.scopes.scope_of(function).node is owner:
+        bases = names.bases(owner)
+        called = function.name in VERBS or function.name.startswith("do_")
+        if called and any(VIEW_CLASSES.search(base) for base in bases):
+            return Reach.REMOTE
+        if function.name in _ACTIONS and any(base.endswith("ViewSet") for base in bases):
+            return Reach.REMOTE
+        # The first parameter of a method is its object, so a request is the second.
+        if _takes_request(function, listed[1:2], names):
+            return Reach.REMOTE
+        if any(base.endswith("Servicer") for base in bases) and listed[-1:] == ["context"]:
+            return Reach.REMOTE
+        return (
+            Reach.REMOTE if listed[1:2] == ["info"] and function.name.startswith("resolve_") else Reach.CALLER
+        )
+    # AWS Lambda and WSGI know their entry points by the parameters alone.
+    if listed[:2] == ["event", "context"] or listed[:2] == ["environ", "start_response"]:
+        return Reach.REMOTE
+    if listed[:1] == ["request"] and any(name.startswith("django.") for name in imported(names)):
+        return Reach.REMOTE
+    return Reach.REMOTE if _takes_request(function, listed[:1], names) else Reach.CALLER
+
+
+def _takes_request(function: FunctionNode, first: list[str], names: Names) -> bool:
+    """Return whether a function takes a request of aiohttp, Starlette or Sanic, as the handlers of these do."""
+    if first != ["request"]:
+        return False
+    argument = next(item for item in function.args.args if item.arg == "request")
+    if argument.annotation is not None:
+        return bool(_REQUESTS.search(names.resolve(argument.annotation)))
+    handled = any(name.startswith(("aiohttp.web", "starlette.", "sanic.")) for name in imported(names))
+    return handled and isinstance(function, ast.AsyncFunctionDef)
+
+
+def handles_errors(function: ast.AST | None, names: Names) -> bool:
+    """Return whether a function answers callers where another one has failed; its parameter is the exception."""
+    decorators = (
+        function.decorator_list if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else []
+    )
+    return any(
+        _ERRORS.search(_written(item.func if isinstance(item, ast.Call) else item)) for item in decorators
+    )
+
+
+def says_what_is_wrong(kind: ast.expr | None, names: Names) -> bool:
+    """Return whether exceptions of a kind are made to tell the sender what is wrong with what was sent."""
+    parts = kind.elts if isinstance(kind, ast.Tuple) else [] if kind is None else [kind]
+    found = [names.resolve(part) for part in parts]
+    return bool(found) and all(
+        name in ("ValueError", "HTTPException", "PermissionError")
+        or name.startswith(":")
+        or name.endswith(("ValidationError", "BadRequest", "HTTPException"))
+        for name in found
+    )
+
+
+def harmless(argument: ast.arg, names: Names) -> bool:
+    """Return whether a parameter's annotation says that it is a number, a date or the like."""
+    if argument.annotation is None:
+        return False
+    return names.resolve(argument.annotation) in HARMLESS_TYPES
+
+
+def is_injected(function: FunctionNode, argument: ast.arg, names: Names) -> bool:
+    """Return whether the framework makes a parameter's value itself (`Depends`), as it does a session of a database."""
+    default = _default_of(function, argument)
+    if isinstance(default, ast.Call):
+        return names.called(default).rpartition(".")[2] in ("Depends", "Security")
+    annotation = argument.annotation
+    if isinstance(annotation, ast.Subscript):
+        return any(
+            isinstance(node, ast.Call) and names.called(node).rpartition(".")[2] in ("Depends", "Security")
+            for node in getattr(annotation.slice, "elts", [])
+        )
+    return False
+
+
+def _default_of(function: FunctionNode, argument: ast.arg) -> ast.expr | None:
+    positional = [*function.args.posonlyargs, *function.args.args]
+    pairs = [
+        *zip(reversed(positional), reversed(function.args.defaults), strict=False),
+        *zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True),
+    ]
+    return next((default for each, default in pairs if each is argument), None)
+
+
+def imported(names: Names) -> Iterator[str]:
+    """Yield the dotted names of what a file imports, modules in full."""
+    for items in names.scopes.module.bindings.values():
+        for item in items:
+            if isinstance(item.node, ast.Import):
+                yield from (alias.name for alias in item.node.names)
+            elif item.name:
+                yield item.name
+
+
+def _written(node: ast.expr) -> str:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute) and len(parts) < 8:
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name):
+        parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def enter(function: FunctionNode, reach: Reach, names: Names, state: State) -> None:
+    """Give a function's parameters the values that they have when it is called by whoever calls it."""
+    listed = [*function.args.posonlyargs, *function.args.args]
+    method = names.scopes.scope_of(function).is_class
+    extra = [item for item in (function.args.vararg, function.args.kwarg) if item is not None]
+    for index, argument in enumerate([*listed, *function.args.kwonlyargs, *extra]):
+        state.names.pop(argument.arg, None)
+        if (method and index == 0 and listed) or argument.arg in ("self", "cls"):
+            continue
+        if is_injected(function, argument, names) or (argument.arg == "request" and reach is Reach.REMOTE):
+            continue
+        clean = _clean(function, argument, reach, names)
+        if clean == ALL_USES:
+            continue
+        line = getattr(argument, "lineno", 0)
+        if handles_errors(function, names):
+            origin = Origin(Reach.LOCAL, f"the exception {argument.arg}", "exception", line=line)
+        else:
+            origin = Origin(reach, argument.arg, "input", function, argument.arg, line)
+        state.names[argument.arg] = Value(frozenset({origin}), clean)
+
+
+def _clean(function: FunctionNode, argument: ast.arg, reach: Reach, names: Names) -> frozenset[str]:
+    """Return what a parameter is harmless for by its type, or by the pattern of its route."""
+    if harmless(argument, names):
+        # A number does no harm but by its size, and only where an attacker chooses it.
+        counts = reach is Reach.REMOTE and names.resolve(argument.annotation or argument) == "int"  # type: ignore[arg-type]
+        return TEXT_USES if counts and not _is_bounded(function, argument) else ALL_USES
+    if reach is not Reach.REMOTE:
+        return frozenset()
+    for decorator in function.decorator_list:
+        path = decorator.args[0] if isinstance(decorator, ast.Call) and decorator.args else None
+        for _, name in _NUMBERS.findall(names.text(path) or "") if path is not None else ():
+            if name == argument.arg:
+                return TEXT_USES
+    shape = (
+        names.definition(f":{argument.annotation.id}") if isinstance(argument.annotation, ast.Name) else None
+    )
+    if isinstance(shape, ast.ClassDef) and any(base.endswith("BaseModel") for base in names.bases(shape)):
+        return frozenset({Use.KEYS, Use.NOSQL})
+    return (
+        frozenset({Use.NOSQL})
+        if argument.annotation and names.resolve(argument.annotation) == "str"
+        else frozenset()
+    )
+
+
+def _is_bounded(function: FunctionNode, argument: ast.arg) -> bool:
+    """`count: int = Query(le=100)`, `count: Annotated[int, Query(le=100)]`."""
+    told = [item for item in (argument.annotation, _default_of(function, argument)) if item is not None]
+    return any(
+        isinstance(item, ast.keyword) and item.arg in _BOUNDS for part in told for item in ast.walk(part)
+    )

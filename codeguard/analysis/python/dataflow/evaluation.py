@@ -1,0 +1,388 @@
+"""What the expressions of a function come to, as abstract values; and the calls that they make."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import cached_property
+
+from codeguard.analysis.python.dataflow.calls import Calls, Surroundings, shown_as_written
+from codeguard.analysis.python.dataflow.entry_points import HARMLESS_TYPES, imported
+from codeguard.analysis.python.dataflow.guards import facts
+from codeguard.analysis.python.dataflow.sanitizers import removed_by_filter
+from codeguard.analysis.python.dataflow.sinks import SinkIndex
+from codeguard.analysis.python.dataflow.tables import (
+    FIXED_KEYS,
+    LOCAL_VALUES,
+    REMOTE_VALUES,
+    REQUEST_CLASSES,
+    REQUEST_NAMES,
+    REQUEST_PARTS,
+    SERVERS,
+    SETTING,
+    SETTINGS,
+)
+from codeguard.analysis.python.dataflow.values import (
+    ALL_USES,
+    NOTHING,
+    TEXT_USES,
+    Origin,
+    Reach,
+    State,
+    Use,
+    Value,
+    joined,
+)
+from codeguard.analysis.python.literal_text import NUMERIC_FIELDS, Writer, fields
+from codeguard.analysis.python.names import Names
+from codeguard.corpus.patterns import lazy
+
+DEEPEST = 110
+STEPS_PER_FILE = 300_000
+STEPS_PER_NODE = 4
+TOO_LONG = "values were not followed any further: it takes too many steps"
+TOO_DEEP = f"values were not followed into more than {DEEPEST} levels of expressions, blocks and calls"
+_OF_CLASSES = frozenset({"_meta", "__name__", "__qualname__", "__module__", "__tablename__", "__table__"})
+# What a request that is sent has as well as one that is received, and how the two kinds of files are told.
+_SENT_PARTS = frozenset({"url", "headers", "body", "data", "path", "content", "text", "full_path"})
+_SENT = lazy(r"^(?:urllib|httpx|requests|scrapy|urllib3)\.|(?:Prepared|Client)Request\(\)$")
+_CLIENTS = (
+    "http.client.", "urllib3.", "urllib.request.", "httpcore.", "botocore.", "boto3.", "s3transfer.", "google.auth.",
+    "azure.core.", "tornado.httpclient.", "sentry_sdk.", "opentelemetry.", "scrapy.", "playwright.", "selenium.",
+)  # fmt: skip
+_PUT_TOGETHER = frozenset({ast.JoinedStr, ast.BinOp, ast.Call})
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+
+
+class Evaluation:
+    """Evaluates expressions; one for a file."""
+
+    def __init__(self, names: Names, sinks: SinkIndex, around: Surroundings, nodes: int = 0) -> None:
+        self.names = names
+        self.depth = 0
+        self.puts_together = False  # whether texts of the file are looked at, as sinks of their own
+        self.steps = STEPS_PER_FILE + STEPS_PER_NODE * nodes
+        self._sinks = sinks
+        self._writer = Writer(names, nodes)
+        self._fields_of: dict[str, dict[str, ast.AnnAssign]] = {}
+        self._around = around
+        self.calls = Calls(self, names, sinks, around)
+
+    def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
+        """Return which arguments a function of the file checks."""
+        return self._around.guarded(call)
+
+    def value(self, node: ast.expr | None, state: State) -> Value:
+        """Return the abstract value of an expression; `NOTHING` beyond the bounds."""
+        if node is None:
+            return NOTHING
+        evaluate = _EVALUATE.get(type(node))
+        if evaluate is None:
+            return NOTHING
+        self.steps -= 1
+        if self.depth > DEEPEST or self.steps < 0:
+            self.names.unread.note(TOO_LONG if self.steps < 0 else TOO_DEEP, node.lineno)
+            return NOTHING
+        self.depth += 1
+        try:
+            value = evaluate(self, node, state)
+        finally:
+            self.depth -= 1
+        if self.puts_together and value.built and value.origins and type(node) in _PUT_TOGETHER:
+            self._look_at_text(node, value)
+        return value
+
+    def _look_at_text(self, node: ast.expr, value: Value) -> None:
+        for sink in self._sinks.of_text(self._writer.text(node)):
+            if sink.use not in value.clean:
+                self._around.hit(sink, node, node, value)
+
+    def assume(self, test: ast.expr, holds: bool, state: State) -> list[tuple[Value, frozenset[str]]]:
+        """Enter into a state what a test that holds, or does not, says; return it, too."""
+        found = facts(test, holds, state, self)
+        for value, uses in found:
+            if value.origins and uses:
+                state.clear(value, uses)
+        return found
+
+    def _name(self, node: ast.Name, state: State) -> Value:
+        value = state.names.get(node.id)
+        if value is not None:
+            return state.seen(value)
+        if node.id == "argv" or node.id == "environ":
+            return self._source_value(node, state)
+        return self._setting(node, state) if node.id in SETTINGS else NOTHING
+
+    def _setting(self, node: ast.expr, state: State) -> Value:
+        """Return what an object that holds settings, imported from elsewhere, holds."""
+        for name in self.names.names_of(node):
+            if name.rpartition(".")[2] in SETTINGS and not name.startswith(":"):
+                return self.origin(Reach.LOCAL, name.lstrip("."), node, state, SETTING)
+        return NOTHING
+
+    def _source_value(self, node: ast.expr, state: State) -> Value:
+        for name in self.names.names_of(node):
+            if name in LOCAL_VALUES:
+                return self.origin(Reach.LOCAL, name, node, state)
+            if name in REMOTE_VALUES:
+                return self.origin(Reach.REMOTE, name, node, state)
+        return NOTHING
+
+    def origin(self, reach: Reach, what: str, node: ast.AST, state: State, tag: str = "input") -> Value:
+        """Return a value that comes from outside, as the checks so far leave it."""
+        origin = Origin(reach, what, tag, line=getattr(node, "lineno", 0))
+        return state.seen(Value(frozenset({origin})))
+
+    def _attribute(self, node: ast.Attribute, state: State) -> Value:
+        if isinstance(node.value, ast.Name):
+            known = state.names.get(f"{node.value.id}.{node.attr}")
+            if known is not None:
+                return state.seen(known)
+        if node.attr in REQUEST_PARTS and self.is_request(node.value) and not self._is_sent(node):
+            return self.origin(Reach.REMOTE, f"request.{node.attr}", node, state)
+        if node.attr in _VALUE_ATTRIBUTES:
+            found = self._source_value(node, state)
+            if found.origins:
+                return found
+        if node.attr in _OF_CLASSES:
+            return NOTHING
+        base = self.value(node.value, state)
+        if base.origins:
+            fixed = node.attr.isupper() and all(origin.tag == SETTING for origin in base.origins)
+            return NOTHING if fixed else state.seen(base)
+        if node.attr in SETTINGS:
+            return self._setting(node, state)
+        for name in self.names.names_of(node.value) if isinstance(node.value, ast.Name) else ():
+            if name.startswith(":"):
+                owner = name[1:].removesuffix("()")
+                kept = self._around.attribute(owner, node.attr)
+                return state.seen(kept if kept.origins else self._declared(owner, node.attr))
+        return NOTHING
+
+    def _declared(self, owner: str, attribute: str) -> Value:
+        """Return what a field of a class holds, such as a data class's: whoever makes an object chooses it."""
+        if owner not in self._fields_of:
+            body = getattr(self.names.definition(f":{owner}"), "body", ())
+            listed = [item for item in body if isinstance(item, ast.AnnAssign)]
+            self._fields_of[owner] = {
+                item.target.id: item for item in listed if isinstance(item.target, ast.Name)
+            }
+        field = self._fields_of[owner].get(attribute)
+        if field is None or not (field.value is None or isinstance(field.value, ast.Call)):
+            return NOTHING
+        if self.names.resolve(field.annotation) in HARMLESS_TYPES:
+            return NOTHING
+        return Value(frozenset({Origin(Reach.CALLER, f"{owner}.{attribute}", line=field.lineno)}))
+
+    def _is_sent(self, node: ast.Attribute) -> bool:
+        """Whether a request is one that a class sends: it asks for what a client's has, too, in a client's file."""
+        in_method = isinstance(node.value, ast.Name) and self.names.class_of(node) is not None
+        return node.attr in _SENT_PARTS and in_method and self._is_client
+
+    @cached_property
+    def _is_client(self) -> bool:
+        found = [f"{name}." for name in imported(self.names)]
+        return any(name.startswith(_CLIENTS) for name in found) and not any(
+            name.startswith(SERVERS) for name in found
+        )
+
+    def is_request(self, node: ast.expr) -> bool:
+        """Return whether an expression is a request: by its class where that is known, else by its name."""
+        for name in self.names.names_of(node):
+            if name.endswith(".request") and name.partition(".")[0] in ("flask", "bottle", "sanic", "quart"):
+                return True
+            if name.endswith("()"):
+                return bool(REQUEST_CLASSES.search(name[:-2])) and not _SENT.search(name)
+            if name.startswith((":", "urllib", "requests")):
+                return False
+        if isinstance(node, ast.Name):
+            return node.id in REQUEST_NAMES
+        return (
+            isinstance(node, ast.Attribute)
+            and node.attr in ("request", "req")
+            and isinstance(node.value, ast.Name)
+            and node.value.id in ("self", "info", "context", "ctx", "web", "flask")
+        )
+
+    def _subscript(self, node: ast.Subscript, state: State) -> Value:
+        base = self.value(node.value, state)
+        if not isinstance(node.slice, ast.Constant | ast.Slice):
+            self.value(node.slice, state)
+        if isinstance(node.slice, ast.Constant):
+            if node.slice.value in FIXED_KEYS:
+                return NOTHING
+            return state.seen(base.part(node.slice.value))
+        return base
+
+    def _binary(self, node: ast.BinOp, state: State) -> Value:
+        parts: list[ast.expr] = []
+        left: ast.expr = node
+        while isinstance(left, ast.BinOp) and isinstance(left.op, type(node.op)):
+            parts.append(left.right)
+            left = left.left
+        parts.append(left)
+        is_format = isinstance(node.op, ast.Mod)
+        template = self.names.text(left) if is_format else None
+        values = [
+            self._fields(template, part, state)
+            if template is not None and part is not left and not isinstance(part, ast.Dict)
+            else self.value(part, state)
+            for part in reversed(parts)
+        ]
+        built = any(value.built for value in values)
+        if not built and isinstance(node.op, ast.Add | ast.Mod):
+            built = any(isinstance(part, ast.Constant | ast.JoinedStr) and _is_text(part) for part in parts)
+            if not built and any(value.origins for value in values):
+                built = any(self.names.text(part) for part in parts)
+        if isinstance(node.op, ast.Add) and _begins_fixed(left):
+            values = [values[0], *(value.cleaned({Use.URL}) for value in values[1:])]
+        return joined(values, built=built).cleaned(shown_as_written(template, "%"))
+
+    def _fields(self, template: str, given: ast.expr, state: State) -> Value:
+        """Return what is put into a template with `%`: what fills a field for numbers is one."""
+        kinds = fields(template)
+        elements = given.elts if isinstance(given, ast.Tuple) else [given]
+        values = [self.value(element, state) for element in elements]
+        if len(kinds) == len(values):
+            values = [
+                value.cleaned(TEXT_USES) if kind in NUMERIC_FIELDS else value
+                for kind, value in zip(kinds, values, strict=True)
+            ]
+        return joined(values)
+
+    def _joined(self, node: ast.JoinedStr, state: State) -> Value:
+        values = [self.value(part, state) for part in node.values]
+        built = len(node.values) > 1 or any(value.built for value in values)
+        first = node.values[0] if len(node.values) > 1 else None
+        if isinstance(first, ast.FormattedValue) and _begins_fixed(first.value):
+            values = [values[0], *(value.cleaned({Use.URL}) for value in values[1:])]
+        return joined(values, built=built)
+
+    def _formatted(self, node: ast.FormattedValue, state: State) -> Value:
+        value = self.value(node.value, state)
+        if node.conversion == ord("r"):
+            return value.cleaned({Use.LOG, Use.HEADER})
+        spec = node.format_spec
+        last = spec.values[-1] if isinstance(spec, ast.JoinedStr) and spec.values else None
+        if isinstance(last, ast.Constant) and str(last.value)[-1:] in ("d", "f", "x", "e", "g", "%"):
+            return value.cleaned(ALL_USES)
+        return value
+
+    def _either(self, node: ast.BoolOp, state: State) -> Value:
+        return joined([self.value(part, state) for part in node.values])
+
+    def _choice(self, node: ast.IfExp, state: State) -> Value:
+        self.value(node.test, state)
+        held, failed = state.copy(), state.copy()
+        self.assume(node.test, True, held)
+        self.assume(node.test, False, failed)
+        return joined([self.value(node.body, held), self.value(node.orelse, failed)])
+
+    def _test(self, node: ast.Compare | ast.UnaryOp, state: State) -> Value:
+        parts = [node.left, *node.comparators] if isinstance(node, ast.Compare) else [node.operand]
+        for part in parts:
+            self.value(part, state)
+        return NOTHING
+
+    def _display(self, node: ast.List | ast.Tuple | ast.Set, state: State) -> Value:
+        return joined([self.value(element, state) for element in node.elts])
+
+    def _dict(self, node: ast.Dict, state: State) -> Value:
+        value = joined([self.value(part, state) for part in (*node.keys, *node.values) if part is not None])
+        return value.cleaned({Use.KEYS}) if all(isinstance(key, ast.Constant) for key in node.keys) else value
+
+    def _comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, state: State
+    ) -> Value:
+        inner = state.copy()
+        for generator in node.generators:
+            self.bind(generator.target, self.value(generator.iter, inner), inner)
+            for condition in generator.ifs:
+                self.value(condition, inner)
+                self.assume(condition, True, inner)
+        if isinstance(node, ast.DictComp):
+            key = self.value(node.key, inner)
+            value = joined([key, self.value(node.value, inner)])
+            return value if key.origins and Use.KEYS not in key.clean else value.cleaned({Use.KEYS})
+        value = self.value(node.elt, inner)
+        return value.cleaned(removed_by_filter(self.names, node)) if value.origins else value
+
+    def _lambda(self, node: ast.Lambda, state: State) -> Value:
+        inner = state.copy()
+        for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+            origin = Origin(Reach.CALLER, argument.arg, "input", node, argument.arg, node.lineno)
+            inner.names[argument.arg] = Value(frozenset({origin}))
+        self.value(node.body, inner)
+        return NOTHING
+
+    def _within(self, node: ast.Await | ast.Starred, state: State) -> Value:
+        return self.value(node.value, state)
+
+    def _named(self, node: ast.NamedExpr, state: State) -> Value:
+        value = self.value(node.value, state)
+        self.bind(node.target, value, state)
+        return value
+
+    def bind(self, target: ast.expr, value: Value, state: State) -> None:
+        """Enter an assignment into a state."""
+        if isinstance(target, ast.Name):
+            if value is NOTHING:
+                state.names.pop(target.id, None)
+            else:
+                state.names[target.id] = value
+            for name in [key for key in state.names if key.startswith(f"{target.id}.")]:
+                del state.names[name]
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            state.names[f"{target.value.id}.{target.attr}"] = value
+        elif isinstance(target, ast.Subscript):
+            self.fill(target.value, value, state)
+        elif isinstance(target, ast.Tuple | ast.List):
+            for element in target.elts:
+                self.bind(element, value, state)
+        elif isinstance(target, ast.Starred):
+            self.bind(target.value, value, state)
+
+    def fill(self, holder: ast.expr, value: Value, state: State) -> None:
+        """Enter that an object now holds a value, too."""
+        if value.origins and isinstance(holder, ast.Name | ast.Attribute):
+            self.bind(holder, joined([self.value(holder, state), value]), state)
+            self._around.keep(holder, value)
+
+
+def _begins_fixed(node: ast.expr) -> bool:
+    """Return whether what an address begins with decides where it goes: `f"{self.base}/users/{name}"`."""
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return bool(name) and not name.lower().startswith(("scheme", "proto"))
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, str | bytes) and bool(node.value)
+    )
+
+
+_VALUE_ATTRIBUTES = frozenset(name.rpartition(".")[2] for name in (*LOCAL_VALUES, *REMOTE_VALUES))
+_EVALUATE: dict[type[ast.AST], Callable[..., Value]] = {
+    ast.Name: Evaluation._name,
+    ast.Attribute: Evaluation._attribute,
+    ast.Subscript: Evaluation._subscript,
+    ast.BinOp: Evaluation._binary,
+    ast.JoinedStr: Evaluation._joined,
+    ast.FormattedValue: Evaluation._formatted,
+    ast.BoolOp: Evaluation._either,
+    ast.IfExp: Evaluation._choice,
+    ast.Compare: Evaluation._test,
+    ast.UnaryOp: Evaluation._test,
+    ast.List: Evaluation._display,
+    ast.Tuple: Evaluation._display,
+    ast.Set: Evaluation._display,
+    ast.Dict: Evaluation._dict,
+    **dict.fromkeys(_COMPREHENSIONS, Evaluation._comprehension),
+    ast.Lambda: Evaluation._lambda,
+    ast.Await: Evaluation._within,
+    ast.Starred: Evaluation._within,
+    ast.YieldFrom: Evaluation._within,
+    ast.Yield: Evaluation._within,
+    ast.NamedExpr: Evaluation._named,
+    ast.Call: lambda evaluation, node, state: evaluation.calls.value(node, state),
+}

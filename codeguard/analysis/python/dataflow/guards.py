@@ -1,0 +1,327 @@
+"""What a test says of the values in it: which uses they are harmless for where it holds or fails."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+from codeguard.analysis.python.dataflow.tables import GUARD_NAME, GUARDS
+from codeguard.analysis.python.dataflow.values import (
+    ALL_USES,
+    CLAIMED,
+    RESOLVED,
+    TEXT_USES,
+    State,
+    Use,
+    Value,
+)
+from codeguard.analysis.python.names import Names
+
+Fact = tuple[Value, frozenset[str]]
+_CHARACTER_TESTS = frozenset({"isdigit", "isalnum", "isalpha", "isdecimal", "isnumeric", "isidentifier"})
+_ADDRESS_TESTS = frozenset(
+    {"is_private", "is_loopback", "is_global", "is_link_local", "is_reserved", "is_multicast"}
+)
+_NUMBERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+class Evaluator(Protocol):
+    """What reading a test needs of the interpreter."""
+
+    names: Names
+
+    def value(self, node: ast.expr, state: State) -> Value:
+        """Return the abstract value of an expression."""
+        ...
+
+    def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
+        """Return which arguments a function of the file checks, None where it is not of the file."""
+        ...
+
+
+def facts(test: ast.expr, holds: bool, state: State, engine: Evaluator, depth: int = 0) -> list[Fact]:
+    """Return what is known where a test holds, or where it does not."""
+    if depth > 20:
+        return []
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return facts(test.operand, not holds, state, engine, depth + 1)
+    if isinstance(test, ast.BoolOp):
+        return _combined(test, holds, state, engine, depth)
+    if isinstance(test, ast.NamedExpr):
+        return facts(test.value, holds, state, engine, depth + 1)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return list(_compared(test.left, test.ops[0], test.comparators[0], holds, state, engine))
+    if isinstance(test, ast.Compare):
+        return [(engine.value(part, state), frozenset({Use.SIZE})) for part in (test.left, *test.comparators)]
+    if isinstance(test, ast.Call):
+        return list(_called(test, holds, state, engine, depth))
+    if isinstance(test, ast.Attribute):
+        return list(_attribute(test, holds, state, engine))
+    if isinstance(test, ast.Name):
+        # `ok = x in ALLOWED` and later `if not ok:`
+        values = engine.names.values_of(test)
+        if len(values) == 1 and isinstance(values[0], ast.Compare | ast.Call | ast.BoolOp | ast.UnaryOp):
+            return facts(values[0], holds, state, engine, depth + 1)
+    return []
+
+
+def _combined(test: ast.BoolOp, holds: bool, state: State, engine: Evaluator, depth: int) -> list[Fact]:
+    parts = [facts(part, holds, state, engine, depth + 1) for part in test.values]
+    if isinstance(test.op, ast.And) is holds:
+        return [fact for part in parts for fact in part]
+    told = [part for part, node in zip(parts, test.values, strict=True) if part or not _is_presence(node)]
+    if len(told) == 1:
+        return told[0]
+    if not told:
+        return []
+    common = frozenset.intersection(*(frozenset(value for value, _ in part) for part in told))
+    return [(value, uses) for value, uses in told[0] if value in common]
+
+
+def _is_presence(node: ast.expr) -> bool:
+    """Return whether a part of a test asks only whether a value is there at all."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        node = node.operand
+    if isinstance(node, ast.Compare):
+        return isinstance(node.ops[0], ast.Is | ast.IsNot)
+    return isinstance(node, ast.Name | ast.Attribute)
+
+
+def _compared(
+    left: ast.expr, operator: ast.cmpop, right: ast.expr, holds: bool, state: State, engine: Evaluator
+) -> Iterator[Fact]:
+    positive = isinstance(operator, ast.In | ast.Eq | ast.Is) is holds
+    value, other = engine.value(left, state), engine.value(right, state)
+    if isinstance(operator, _NUMBERS):
+        for each in (value, other):
+            yield each, frozenset({Use.SIZE})
+        for side, given in ((left, value), (right, other)):
+            if isinstance(side, ast.Call) and engine.names.called(side) == "len" and side.args:
+                yield engine.value(side.args[0], state), frozenset({Use.SIZE, Use.REGEX})
+            yield given, frozenset()
+    elif isinstance(operator, ast.In | ast.NotIn):
+        if other.origins and positive and isinstance(right, ast.Attribute) and right.attr == "parents":
+            if RESOLVED in other.clean:
+                yield other, frozenset({Use.PATH, Use.ARCHIVE})
+        elif other.origins:
+            yield from _contained(left, other, positive, engine)
+        elif _is_formula_test(engine.names.constant(right)):
+            yield value, frozenset({Use.CSV})
+        elif positive and not _is_text(right, engine):
+            yield value, _tested_part(left)
+            if isinstance(left, ast.Call | ast.Attribute | ast.Subscript):
+                yield from _inner(left, state, engine)
+    elif isinstance(operator, ast.Eq | ast.NotEq | ast.Is | ast.IsNot) and positive:
+        if isinstance(right, ast.Constant) and right.value in (None, True, False, "", b""):
+            # `parsed.netloc == ""`: no host, so no other site
+            if isinstance(left, ast.Attribute) and left.attr in ("netloc", "hostname"):
+                yield value, frozenset({Use.REDIRECT})
+            return
+        yield from _digested(left, state, engine)
+        yield from _digested(right, state, engine)
+        for here, there, side in ((value, other, left), (other, value, right)):
+            if here.origins and not there.origins:
+                yield here, _tested_part(side)
+                yield from _checked_path(side, state, engine)
+
+
+def _digested(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]:
+    """What a digest that was compared was made of: it is what was meant, though not harmless text."""
+    for value in [node, *engine.names.values_of(node)]:
+        for part in ast.walk(value):
+            if isinstance(part, ast.Call) and engine.names.called(part).startswith(("hashlib.", "hmac.")):
+                for argument in part.args:
+                    yield engine.value(argument, state), frozenset({Use.DATA, Use.CODE})
+
+
+def _contained(left: ast.expr, other: Value, positive: bool, engine: Evaluator) -> Iterator[Fact]:
+    """A forbidden piece that is not in the value."""
+    piece = engine.names.text(left)
+    if positive or piece is None:
+        return
+    uses = set()
+    if ".." in piece or piece in ("/", "\\"):
+        uses |= {Use.PATH, Use.ARCHIVE}
+    if piece in ("\n", "\r", "\r\n"):
+        uses |= {Use.LOG, Use.HEADER}
+    if piece in ("\\", "//", "://"):
+        uses |= {Use.REDIRECT}
+    if uses:
+        yield other, frozenset(uses)
+
+
+def _tested_part(node: ast.expr) -> frozenset[str]:
+    """Return what an allow-list says where only a part of the value was compared with it."""
+    attribute = node.attr if isinstance(node, ast.Attribute) else ""
+    if attribute == "scheme":
+        return frozenset({Use.CODE})
+    if attribute in ("hostname", "netloc", "origin"):
+        return frozenset({Use.URL, Use.REDIRECT})
+    if attribute in ("suffix", "content_type", "mimetype"):
+        return frozenset({Use.FILE_NAME})
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice | ast.UnaryOp):
+        return frozenset({Use.FILE_NAME})
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "splitext":
+        return frozenset({Use.FILE_NAME})
+    return ALL_USES
+
+
+def _inner(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]:
+    """`x.lower() in ALLOWED`, `splitext(x)[1] in ALLOWED`: the value inside, for what was compared."""
+    uses = _tested_part(node)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        inside = engine.value(node.func.value, state)
+        if inside.origins:
+            yield inside, uses & _tested_part(node.func.value)
+
+
+def _checked_path(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]:
+    """`os.path.commonpath([base, x]) == base`."""
+    if isinstance(node, ast.Call) and engine.names.called(node) in (
+        "os.path.commonpath",
+        "os.path.commonprefix",
+    ):
+        for argument in node.args:
+            yield engine.value(argument, state), frozenset({Use.PATH, Use.ARCHIVE})
+
+
+def _called(test: ast.Call, holds: bool, state: State, engine: Evaluator, depth: int) -> Iterator[Fact]:
+    names = engine.names
+    name = names.called(test)
+    last = test.func.attr if isinstance(test.func, ast.Attribute) else name.rpartition(".")[2]
+    arguments = [engine.value(argument, state) for argument in test.args]
+    if name in ("all", "any") and test.args and isinstance(test.args[0], ast.GeneratorExp | ast.ListComp):
+        # `all` that held says something of every item, `any` that did not hold says the opposite of each.
+        if (name == "all") is holds:
+            yield from _each(test.args[0], holds, state, engine, depth)
+        return
+    if name == "isinstance" and holds and arguments:
+        if names.resolve(test.args[1]).rpartition(".")[2] in (
+            "int",
+            "float",
+            "bool",
+            "UUID",
+            "date",
+            "datetime",
+        ):
+            yield arguments[0], TEXT_USES
+        elif names.resolve(test.args[1]) == "str":
+            yield arguments[0], frozenset({Use.NOSQL})
+    elif name in ("hmac.compare_digest", "secrets.compare_digest") or last in (
+        "verify",
+        "check_password_hash",
+    ):
+        if holds:
+            yield from ((value, frozenset({Use.DATA, Use.CODE, Use.URL})) for value in arguments)
+            for argument in test.args:
+                yield from _digested(argument, state, engine)
+    elif name in ("re.fullmatch", "re.match", "re.search") and len(arguments) > 1:
+        if holds and _anchored(names.text(test.args[0]), name.rpartition(".")[2]):
+            yield arguments[1], ALL_USES
+    # A compiled pattern is the receiver, and the checked text its first argument.
+    elif isinstance(test.func, ast.Attribute) and last in ("fullmatch", "match", "search") and arguments:
+        if holds and _anchored(_pattern(test.func.value, names), last):
+            yield arguments[0], ALL_USES
+    elif isinstance(test.func, ast.Attribute) and not name.startswith(":"):
+        receiver = engine.value(test.func.value, state)
+        yield from _method(last, receiver, test, arguments, holds, engine)
+    # A function of the file is read to see what it checks; only of others the name has to do.
+    checked = engine.guarded(test)
+    if checked is not None:
+        for index, uses in checked:
+            if index < len(arguments):
+                yield arguments[index], uses
+    elif holds and name in GUARDS:
+        yield from ((value, GUARDS[name]) for value in arguments[:1])
+    elif holds and GUARD_NAME.search(last):
+        yield from ((value, frozenset({CLAIMED})) for value in arguments)
+
+
+def _method(
+    last: str, receiver: Value, test: ast.Call, arguments: list[Value], holds: bool, engine: Evaluator
+) -> Iterator[Fact]:
+    if last in _CHARACTER_TESTS and holds:
+        yield receiver, ALL_USES
+    elif last == "is_relative_to" and holds:
+        # A path that was not resolved may leave the folder again by `..`.
+        if RESOLVED in receiver.clean:
+            yield receiver, frozenset({Use.PATH, Use.ARCHIVE})
+    elif last == "is_absolute" and not holds:
+        yield receiver, frozenset({Use.ARCHIVE})
+    elif last == "startswith" and test.args:
+        prefix = engine.names.text(test.args[0])
+        if _is_formula_test(engine.names.constant(test.args[0])):
+            yield receiver, frozenset({Use.CSV})
+        # What does *not* begin like another site stays on this one.
+        if prefix is not None and prefix in ("//", "http", "\\"):
+            if not holds:
+                yield receiver, frozenset({Use.REDIRECT})
+        # Without the slash at the end, `https://good.example` lets `https://good.example.evil` through.
+        elif prefix is not None and re.match(r"https?://[^/]+/", prefix):
+            if holds:
+                yield receiver, frozenset({Use.URL, Use.REDIRECT})
+        elif holds and prefix is None and RESOLVED in receiver.clean:
+            yield receiver, frozenset({Use.PATH, Use.ARCHIVE})
+        elif holds and prefix is not None and prefix.startswith("/") and len(prefix) > 1:
+            if RESOLVED in receiver.clean:
+                yield receiver, frozenset({Use.PATH, Use.ARCHIVE})
+        # Neither an absolute path nor an option of the program that gets it.
+        elif not holds and prefix in ("/", "-"):
+            yield receiver, frozenset({Use.ARGUMENT})
+    elif last == "endswith" and holds:
+        yield receiver, frozenset({Use.FILE_NAME})
+
+
+def _is_formula_test(value: object) -> bool:
+    """Return whether a value is compared with the characters that begin a formula in a spreadsheet."""
+    return (
+        isinstance(value, str | tuple) and "=" in value and ("+" in value or "@" in value) and len(value) < 10
+    )
+
+
+def _attribute(test: ast.Attribute, holds: bool, state: State, engine: Evaluator) -> Iterator[Fact]:
+    if test.attr in _ADDRESS_TESTS:
+        yield engine.value(test.value, state), frozenset({Use.URL})
+    elif test.attr in ("netloc", "hostname") and not holds:
+        yield engine.value(test.value, state), frozenset({Use.REDIRECT})
+
+
+def _each(
+    node: ast.GeneratorExp | ast.ListComp, holds: bool, state: State, engine: Evaluator, depth: int
+) -> Iterator[Fact]:
+    inner = state.copy()
+    for generator in node.generators:
+        if isinstance(generator.target, ast.Name):
+            inner.names[generator.target.id] = engine.value(generator.iter, inner)
+    yield from facts(node.elt, holds, inner, engine, depth + 1)
+
+
+def _pattern(node: ast.expr, names: Names) -> str | None:
+    values: Iterable[ast.expr] = names.values_of(node) or [node]
+    for value in values:
+        if isinstance(value, ast.Call) and names.called(value) == "re.compile" and value.args:
+            return names.text(value.args[0])
+    return None
+
+
+def _anchored(pattern: str | None, method: str) -> bool:
+    """Return whether a pattern that matched has seen the whole value."""
+    if pattern is None:
+        return True
+    if ".*" in pattern or ".+" in pattern:
+        return False
+    if method == "fullmatch":
+        return True
+    ends = pattern.endswith(("$", r"\Z", r"\z"))
+    return ends if method == "match" else ends and pattern.startswith(("^", r"\A"))
+
+
+def _is_text(node: ast.expr, engine: Evaluator) -> bool:
+    return isinstance(node, ast.Constant | ast.JoinedStr) or isinstance(
+        engine.names.constant(node), str | bytes
+    )
+
+
+FactsOf = Callable[[ast.expr, bool, State], list[Fact]]

@@ -1,0 +1,154 @@
+"""Where data flow looks: sinks, the calls that do harm with an untrusted value, and what arrived there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from codeguard.analysis.python.dataflow.values import Reach, Use, Value
+from codeguard.analysis.python.names import Names
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How texts of a language are told: `begins` matches the beginning of one, `holds` one with holes in it.
+
+    A hole is `codeguard.analysis.python.literal_text.HOLE`.
+    """
+
+    begins: re.Pattern[str]
+    holds: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Calls that do harm with some of their arguments.
+
+    `names` are dotted names, `methods` names of methods of whatever object.
+    `arguments` are positions and keywords (`*`: all of them, `**`: mappings
+    spread into keywords), `receiver` says that the object the method is
+    called on counts, too. `accepts` looks at the call. `any_call` asks it of
+    every call that spreads a mapping into keywords. `wording` makes a sink of
+    every text of a kind that is put together, wherever it goes. `least` is how
+    far a value must come from for anything to be said of it.
+    """
+
+    key: str
+    use: Use
+    names: frozenset[str] = frozenset()
+    methods: frozenset[str] = frozenset()
+    arguments: tuple[int | str, ...] = (0,)
+    receiver: bool = False
+    needs_built: bool = False
+    accepts: Callable[[Names, ast.Call, str], bool] | None = None
+    any_call: bool = False
+    wording: Wording | None = None
+    least: Reach = Reach.CALLER
+
+    def nodes(self, call: ast.Call) -> Iterator[ast.expr]:
+        """Yield the arguments that count, as they are written."""
+        for argument in self.arguments:
+            if argument == "*":
+                yield from call.args
+                yield from (keyword.value for keyword in call.keywords)
+            elif argument == "**":
+                yield from (keyword.value for keyword in call.keywords if keyword.arg is None)
+            elif isinstance(argument, int):
+                if argument < len(call.args):
+                    yield call.args[argument]
+                elif call.args and isinstance(call.args[-1], ast.Starred):
+                    yield call.args[-1]
+            else:
+                yield from (keyword.value for keyword in call.keywords if keyword.arg in (argument, None))
+        if self.receiver and isinstance(call.func, ast.Attribute):
+            yield call.func.value
+
+
+@dataclass(slots=True, eq=False)
+class Hit:
+    """A value that arrived at a sink. `function` is the one it stands in, None at the top of the file.
+
+    `call` is the call, or the text that is put together where that is the sink.
+    """
+
+    sink: Sink
+    call: ast.expr
+    argument: ast.expr
+    value: Value
+    function: ast.AST | None
+
+
+@dataclass(slots=True, eq=False)
+class Arrival:
+    """A value that is returned, or stored in an attribute or under a key (`target`)."""
+
+    node: ast.AST
+    value: Value
+    function: ast.AST | None
+    target: ast.expr | None = None
+
+
+class SinkIndex:
+    """The sinks by the name of what is called."""
+
+    def __init__(self, sinks: Iterable[Sink]) -> None:
+        self._names: dict[str, list[Sink]] = {}
+        self._methods: dict[str, list[Sink]] = {}
+        self._any: list[Sink] = []
+        self._of_texts: list[Sink] = []
+        for sink in sinks:
+            if sink.wording is not None:
+                self._of_texts.append(sink)
+            if sink.any_call:
+                self._any.append(sink)
+            for name in sink.names:
+                self._names.setdefault(name, []).append(sink)
+            for method in sink.methods:
+                self._methods.setdefault(method, []).append(sink)
+
+    def least(self, call: ast.Call, resolved: Iterable[str]) -> Reach | None:
+        """Return how far a value must come from to count in a call, None where that is no sink.
+
+        Quicker than `of`, which looks closer.
+        """
+        found: list[Sink] = []
+        if isinstance(call.func, ast.Attribute):
+            found += self._methods.get(call.func.attr, ())
+        if self._any and any(item.arg is None for item in call.keywords):
+            found += self._any
+        for name in resolved:
+            found += self._names.get(name, ())
+        return min((sink.least for sink in found), default=None)
+
+    def begun(self, value: object) -> Reach | None:
+        """Return how far a value must come from to count in a text that begins like a constant, None if in none."""
+        if not isinstance(value, str):
+            return None
+        found = (sink.least for sink in self._of_texts if sink.wording and sink.wording.begins.match(value))
+        return min(found, default=None)
+
+    def of_text(self, text: str) -> list[Sink]:
+        """Return the sinks that a text is, with `HOLE` for what is put in."""
+        return [sink for sink in self._of_texts if sink.wording and sink.wording.holds.match(text)]
+
+    def of(self, names: Names, call: ast.Call, resolved: Iterable[str]) -> list[Sink]:
+        """Return the sinks that a call is."""
+        found: list[Sink] = []
+        if self._any and any(item.arg is None for item in call.keywords):
+            found += self._any
+        function = call.func
+        if isinstance(function, ast.Attribute) and function.attr in self._methods:
+            last = next(iter(resolved), "")
+            made_by = names.definition(last.rpartition(".")[0]) if last.startswith(":") else None
+            if not last.startswith(":") or isinstance(made_by, ast.FunctionDef | ast.AsyncFunctionDef):
+                found += self._methods[function.attr]
+        for name in resolved:
+            found += self._names.get(name, ())
+        if not found:
+            return found
+        name = next((each for each in resolved), "")
+        return [
+            sink for sink in dict.fromkeys(found) if sink.accepts is None or sink.accepts(names, call, name)
+        ]

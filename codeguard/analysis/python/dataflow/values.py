@@ -1,0 +1,189 @@
+"""What data flow knows of a value: where it came from, and for which uses it has been made harmless."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum, StrEnum
+from typing import NamedTuple
+
+
+class Reach(IntEnum):
+    """Who decides a value: the higher, the less trusted."""
+
+    NOBODY = 0
+    CALLER = 1  # a parameter: whoever calls the function
+    LOCAL = 2  # the command line, the environment, a file, standard input
+    REMOTE = 3  # a request, a socket, the answer of a server
+
+
+class Use(StrEnum):
+    """A kind of sink: what a value is harmless or harmful for."""
+
+    SQL = "sql"
+    NOSQL = "nosql"
+    LDAP = "ldap"
+    XPATH = "xpath"
+    SHELL = "shell"
+    ARGUMENT = "argument"
+    CODE = "code"
+    TEMPLATE = "template"
+    FORMAT = "format"
+    HTML = "html"
+    REDIRECT = "redirect"
+    URL = "url"
+    PATH = "path"
+    FILE_NAME = "file name"
+    ARCHIVE = "archive"
+    DATA = "data"  # deserialised
+    XML = "xml"
+    LOG = "log"
+    HEADER = "header"
+    CSV = "csv"
+    REGEX = "regex"
+    NAME = "name"  # of an attribute, a class, a module
+    KEYS = "keys"  # of a mapping that sets attributes
+    SIZE = "size"
+    RESPONSE = "response"
+
+
+ALL_USES = frozenset(Use)
+TEXT_USES = ALL_USES - {Use.SIZE, Use.RESPONSE}
+RESOLVED = "resolved"  # a path in which .. and links are done away with
+CLAIMED = "claimed"  # went through a function of another file whose name says that it checks or cleans
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value came from: `what` as a person would write it.
+
+    `function` and `parameter` are those of a parameter. `tag` tells origins
+    apart that only some rules ask for: `exception`, `input`. `clean` holds the
+    uses that it is harmless for where other origins of the same value are not.
+    """
+
+    reach: Reach
+    what: str
+    tag: str = "input"
+    function: ast.AST | None = None
+    parameter: str = ""
+    line: int = field(default=0, compare=False)
+    clean: frozenset[str] = frozenset()
+
+    @property
+    def bare(self) -> Origin:
+        """The origin alone, whatever was done to the value since."""
+        return self.cleaned(frozenset()) if self.clean else self
+
+    def cleaned(self, uses: frozenset[str]) -> Origin:
+        """Return the origin with these uses as those that it is harmless for."""
+        return Origin(self.reach, self.what, self.tag, self.function, self.parameter, self.line, uses)
+
+    def part(self, key: object) -> Origin:
+        """Return the origin of one named part of it, as `form['name']`."""
+        if len(self.what) > 48:
+            return self
+        return replace(self, what=f"{self.what}[{key!r}]")
+
+
+class Value(NamedTuple):  # compared and made more often than anything else of the flow
+    """An abstract value. `clean` holds the uses it is harmless for; `built` says that text was put around it."""
+
+    origins: frozenset[Origin] = frozenset()
+    clean: frozenset[str] = frozenset()
+    built: bool = False
+
+    def cleaned(self, uses: Iterable[str]) -> Value:
+        """Return the value, made harmless for more uses."""
+        return Value(self.origins, self.clean.union(uses), self.built) if self.origins else self
+
+    def part(self, key: object) -> Value:
+        """Return the value of one named part."""
+        if not self.origins or not isinstance(key, str | int):
+            return self
+        return Value(frozenset(origin.part(key) for origin in self.origins), self.clean, self.built)
+
+
+NOTHING = Value()
+BUILT = Value(built=True)
+
+
+def joined(values: Iterable[Value], *, built: bool | None = None) -> Value:
+    """Return what may be any of several values, or holds them all: harmless only where each is."""
+    was_built = False
+    given: list[Value] = []
+    clean: frozenset[str] | None = None
+    for value in values:
+        was_built = was_built or value.built
+        if value.origins:
+            given.append(value)
+            clean = value.clean if clean is None else clean & value.clean
+    origins: frozenset[Origin] = frozenset()
+    for value in given:
+        rest = value.clean - clean if clean is not None else frozenset()
+        own = frozenset(item.cleaned(item.clean | rest) for item in value.origins) if rest else value.origins
+        origins = origins | own if origins else own
+    if built is None:
+        built = was_built
+    if not origins:
+        return BUILT if built else NOTHING
+    return Value(origins, clean or frozenset(), built)
+
+
+@dataclass(slots=True)
+class State:
+    """The values of the names at one place of a function, and which origins a check has cleared for what."""
+
+    names: dict[str, Value] = field(default_factory=dict)
+    cleared: dict[Origin, frozenset[str]] = field(default_factory=dict)
+
+    def copy(self) -> State:
+        """Return a state that changes apart from this one."""
+        return State(dict(self.names), dict(self.cleared))
+
+    def become(self, other: State) -> None:
+        """Take over another state."""
+        self.names, self.cleared = other.names, other.cleared
+
+    def clear(self, value: Value, uses: Iterable[str]) -> None:
+        """Note that a check found a value harmless, and with it all that came from the same place alone."""
+        uses = frozenset(uses)
+        bare = {origin.bare for origin in value.origins}
+        for origin in bare:
+            self.cleared[origin] = self.cleared.get(origin, frozenset()) | uses
+        for name, known in self.names.items():
+            if known.origins and all(origin.bare in bare for origin in known.origins):
+                self.names[name] = known.cleaned(uses)
+
+    def seen(self, value: Value) -> Value:
+        """Return a value as it is after the checks so far."""
+        if not self.cleared or not value.origins:
+            return value
+        found: frozenset[str] | None = None
+        for origin in value.origins:
+            uses = self.cleared.get(origin.bare, frozenset()) | origin.clean
+            found = uses if found is None else found & uses
+        return value.cleaned(found) if found else value
+
+
+def merged(states: Iterable[State]) -> State | None:
+    """Return the state after branches have met; None where none of them goes on."""
+    left = list(states)
+    if len(left) <= 1:
+        return left[0] if left else None
+    names: dict[str, Value] = {}
+    for name in dict.fromkeys(name for state in left for name in state.names):
+        values = [state.names.get(name, NOTHING) for state in left]
+        names[name] = values[0] if values.count(values[0]) == len(values) else joined(values)
+    cleared: dict[Origin, frozenset[str]] = {}
+    for origin, uses in left[0].cleared.items():
+        common = uses
+        for state in left[1:]:
+            common &= state.cleared.get(origin, frozenset())
+        if common:
+            cleared[origin] = common
+    return State(names, cleared)
+
+
+Parts = Mapping[str, Value]

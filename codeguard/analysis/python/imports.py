@@ -1,0 +1,88 @@
+"""Which packages a file imports, and where it says so."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codeguard.analysis.reading import Reading
+from codeguard.corpus.patterns import lazy
+
+SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
+_SCRIPT_IMPORT = lazy(
+    r"""(?:\brequire\s{0,4}\(\s{0,4}|\bimport\s{0,4}\(\s{0,4}|\bfrom\s{1,4}|\bimport\s{1,4})(["'])([^"'\n]{1,200})\1"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """One import of a package: its top-level name and where the statement stands.
+
+    `guarded` says that the code goes on where the package is missing.
+    """
+
+    package: str
+    start: int
+    end: int
+    guarded: bool = False
+
+
+def imports_of(reading: Reading) -> Iterator[Imported]:
+    """Yield the packages a file imports, each once a statement; relative imports are none."""
+    if reading.language in SCRIPTS:
+        yield from _script_imports(reading)
+    elif reading.tree is not None:
+        yield from _python_imports(reading)
+
+
+def _python_imports(reading: Reading) -> Iterator[Imported]:
+    for node in reading.nodes:
+        kind = type(node)
+        if kind is ast.Import:
+            names = [alias.name for alias in node.names]  # type: ignore[attr-defined]
+        elif kind is ast.ImportFrom:
+            names = [node.module] if node.module and not node.level else []  # type: ignore[attr-defined]
+        elif kind is ast.Call:
+            names = _computed(reading, node)  # type: ignore[arg-type]
+        else:
+            continue
+        if names:
+            start, end = reading.place(node)
+            guarded = _guarded(reading, node)
+            for name in dict.fromkeys(name.partition(".")[0] for name in names):
+                yield Imported(name, start, end, guarded)
+
+
+def _computed(reading: Reading, node: ast.Call) -> list[str]:
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if called not in ("__import__", "import_module") or not node.args:
+        return []
+    name = reading.names.text(node.args[0])
+    return [name] if name and name.partition(".")[0].isidentifier() else []
+
+
+def _guarded(reading: Reading, node: ast.AST) -> bool:
+    """Return whether an import stands in a `try` that survives its failure, or is for type checkers alone."""
+    child, at = node, reading.parents.get(node)
+    while at is not None:
+        if isinstance(at, ast.Try | ast.TryStar) and at.handlers and any(item is child for item in at.body):
+            return True
+        if isinstance(at, ast.If) and "TYPE_CHECKING" in ast.dump(at.test):
+            return True
+        child, at = at, reading.parents.get(at)
+    return False
+
+
+def _script_imports(reading: Reading) -> Iterator[Imported]:
+    for match in _SCRIPT_IMPORT.finditer(reading.text):
+        name = match.group(2)
+        if (
+            name.startswith((".", "/", "#", "~", "node:", "bun:", "data:"))
+            or "://" in name
+            or name.startswith("@/")
+        ):
+            continue
+        parts = name.split("/")
+        package = "/".join(parts[:2]) if name.startswith("@") else parts[0]
+        yield Imported(package, match.start(), match.end())

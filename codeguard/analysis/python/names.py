@@ -1,0 +1,399 @@
+"""What the names of a Python file stand for, as dotted names, through aliases and tricks.
+
+`subprocess.run` is the function, however it is reached: an import under
+another name, an alias, `getattr(subprocess, "r" + "un")`,
+`importlib.import_module("subprocess").run`, `vars(subprocess)["run"]`.
+Conventions of a resolved name:
+
+- a builtin carries no module: `eval`, `open`;
+- `name()` is what calling `name` returned, and an attribute of it is written
+  without the parentheses: `s = requests.Session()` is `requests.Session()`
+  and `s.get` is `requests.Session.get`;
+- what the file itself defines begins with a colon: `:helper`, `:Class.method`;
+- a relative import keeps its dots: `..models.User`;
+- a name that is bound nowhere in the file stands for itself: snippets often
+  lack their imports.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from codeguard.analysis.python.constants import Folder, UnknownValueError
+from codeguard.analysis.python.scopes import Binding, BindingKind, FunctionNode, Scope, Scopes
+from codeguard.analysis.unread import Unread
+
+DEEPEST = 40
+MOST_NAMES = 256  # of one expression
+MOST_PARTS = 256  # of what an expression may be: returned values, elements, values of an attribute
+STEPS_PER_FILE = 500_000
+STEPS_PER_NODE = 2
+_TOO_LONG = "what names stand for was not worked out any further: it takes too many steps"
+_TOO_DEEP = f"a name was not followed through more than {DEEPEST} others"
+_TOO_MANY = f"more than {MOST_NAMES} meanings of one expression were not looked at"
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+Choice = TypeVar("Choice")
+Parents = Mapping[ast.AST, ast.AST]
+
+
+class Names:
+    """Resolves the expressions of one file."""
+
+    def __init__(
+        self, tree: ast.Module, nodes: Sequence[ast.AST], parents: Parents, unread: Unread | None = None
+    ) -> None:
+        self.unread = unread or Unread()
+        self.scopes = Scopes(tree, nodes, parents, self.unread)
+        self._parents = parents
+        self._folder = Folder(self, STEPS_PER_NODE * len(nodes), self.unread)
+        self._memo: dict[ast.AST, tuple[str, ...]] = {}
+        self._returned: dict[ast.AST, list[ast.expr]] | None = None
+        self._nodes = nodes
+        self._steps = STEPS_PER_FILE + STEPS_PER_NODE * len(nodes)
+
+    def resolve(self, node: ast.expr) -> str:
+        """Return the likeliest dotted name of an expression, empty where it has none."""
+        found = self.names_of(node)
+        return found[-1] if found else ""
+
+    def called(self, call: ast.Call) -> str:
+        """Return the dotted name of what a call calls, empty where it is not known."""
+        found = self.names_of(call.func)  # as `resolve`, and asked most often of all
+        return found[-1] if found else ""
+
+    def fold(self, node: ast.expr) -> object:
+        """Return the constant that an expression comes to: text, bytes, a number, a tuple, None, a truth value.
+
+        Raises:
+            UnknownValueError: it does not come to one, or not within its bounds (see `constants`).
+        """
+        return self._folder.fold(node)
+
+    def constant(self, node: ast.expr | None, default: object = None) -> object:
+        """Return the constant that an expression comes to, `default` where it comes to none or is missing."""
+        if node is None:
+            return default
+        if isinstance(node, ast.Constant):
+            return node.value
+        try:
+            return self._folder.fold(node)
+        except UnknownValueError:
+            return default
+
+    def text(self, node: ast.expr | None) -> str | None:
+        """Return the text that an expression comes to, None where it comes to none."""
+        value = self.constant(node)
+        if isinstance(value, bytes):
+            return value.decode("utf-8", "replace")
+        return value if isinstance(value, str) else None
+
+    def definition(self, name: str) -> FunctionNode | ast.ClassDef | None:
+        """Return what a name of the file (`:helper`, `:Class.method`) is defined by.
+
+        A method is looked for in the bases that the file defines, too.
+        """
+        if not name.startswith(":"):
+            return None
+        symbol = name[1:].removesuffix("()")
+        found = self.scopes.definitions.get(symbol)
+        if found is not None:
+            return found
+        owner, _, attribute = symbol.rpartition(".")
+        for base in self._bases(owner, 0) if owner else ():
+            found = self.scopes.definitions.get(f"{base[1:]}.{attribute}") if base.startswith(":") else None
+            if found is not None:
+                return found
+        return None
+
+    def symbol(self, node: ast.AST) -> str:
+        """Return the qualified name of a function or class of the file."""
+        return self.scopes.symbols.get(node, "")
+
+    def bases(self, node: ast.ClassDef) -> tuple[str, ...]:
+        """Return the resolved bases of a class, those of its bases in the file after them."""
+        return tuple(self._bases(self.symbol(node), 0))
+
+    def function_of(self, node: ast.AST) -> FunctionNode | None:
+        """Return the innermost function that a node is evaluated in."""
+        at: Scope | None = self.scopes.scope_of(node)
+        while at is not None and not isinstance(at.node, _FUNCTIONS):
+            at = at.parent
+        return at.node if at is not None and isinstance(at.node, _FUNCTIONS) else None
+
+    def class_of(self, node: ast.AST) -> ast.ClassDef | None:
+        """Return the innermost class around a node."""
+        at: Scope | None = self.scopes.scope_of(node)
+        while at is not None and not isinstance(at.node, ast.ClassDef):
+            at = at.parent
+        return at.node if at is not None and isinstance(at.node, ast.ClassDef) else None
+
+    def names_of(self, node: ast.expr, depth: int = 0) -> tuple[str, ...]:
+        """Return every dotted name that an expression may stand for, at most `MOST_NAMES`."""
+        known = self._memo.get(node)
+        if known is not None:
+            return known
+        resolve = _RESOLVERS.get(type(node))
+        self._steps -= 1
+        if resolve is None:
+            return ()
+        if depth > DEEPEST or self._steps < 0:
+            self.unread.note(_TOO_DEEP if self._steps >= 0 else _TOO_LONG, getattr(node, "lineno", 0))
+            return ()
+        self._memo[node] = ()  # a cycle of aliases ends here
+        found = tuple(dict.fromkeys(resolve(self, node, depth + 1)))
+        if len(found) > MOST_NAMES:
+            self.unread.note(_TOO_MANY, getattr(node, "lineno", 0))
+            found = found[-MOST_NAMES:]
+        self._memo[node] = found
+        return found
+
+    def _fewer(self, found: Sequence[Choice], node: ast.AST) -> Sequence[Choice]:
+        """Return as many of the parts of an expression as are looked at, the likeliest, which come last."""
+        if len(found) > MOST_PARTS:
+            self.unread.note(_TOO_MANY, getattr(node, "lineno", 0))
+        return found[-MOST_PARTS:]
+
+    def values_of(self, node: ast.expr, depth: int = 0) -> list[ast.expr]:
+        """Return the expressions that a name, or an attribute of `self`, is bound to.
+
+        Empty where any of its bindings is not an expression of the file.
+        """
+        bindings: list[Binding] = []
+        if isinstance(node, ast.Name):
+            bindings = self._bindings(node)
+        elif isinstance(node, ast.Attribute) and depth <= DEEPEST:
+            for base in self.names_of(node.value, depth + 1):
+                bindings += self._attribute_bindings(base, node.attr)
+        if any(item.value is None or item.kind is BindingKind.PARAMETER for item in bindings):
+            return []
+        return [item.value for item in bindings if item.value is not None]
+
+    def _bindings(self, node: ast.Name) -> list[Binding]:
+        scope = self.scopes.scope_of(node)
+        found = self.scopes.find(node.id, scope)
+        return [] if found is None else self.scopes.reaching(node, scope, *found)
+
+    def _attribute_bindings(self, base: str, attribute: str) -> list[Binding]:
+        definition = (
+            self.scopes.definitions.get(base[1:].removesuffix("()")) if base.startswith(":") else None
+        )
+        scope = None if definition is None else self.scopes.of(definition)
+        if scope is None or not isinstance(definition, ast.ClassDef):
+            return []
+        return scope.attributes.get(attribute, []) + scope.bindings.get(attribute, [])
+
+    def _name(self, node: ast.Name, depth: int) -> Iterable[str]:
+        scope = self.scopes.scope_of(node)
+        found = self.scopes.find(node.id, scope)
+        if found is None:
+            stars = self.scopes.module.stars
+            if stars and node.id not in _BUILTINS:
+                return (f"{star}.{node.id}" for star in stars)
+            return (node.id,)
+        names: list[str] = []
+        for item in self.scopes.reaching(node, scope, *found):
+            names += self._of_binding(item, depth)
+        return names
+
+    def _of_binding(self, item: Binding, depth: int) -> Iterable[str]:
+        if item.kind is BindingKind.PARAMETER:
+            return (f"{name}()" for name in self._annotation(item.value, depth) if name)
+        if item.kind is BindingKind.VALUE and item.value is not None:
+            return self.names_of(item.value, depth)
+        return (item.name,) if item.name else ()
+
+    def _annotation(self, node: ast.expr | None, depth: int) -> Iterable[str]:
+        """Return the class that an annotation names: itself, or within Optional, Annotated or a union with None."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+            node = ast.copy_location(ast.Name(node.value, ast.Load()), node)
+            return self._name(node, depth)
+        if isinstance(node, ast.BinOp):
+            return (*self._annotation(node.left, depth), *self._annotation(node.right, depth))
+        if isinstance(node, ast.Subscript):
+            outer = self.names_of(node.value, depth)
+            if outer and outer[-1].rpartition(".")[2] in ("Optional", "Annotated"):
+                inner = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) else node.slice
+                return self._annotation(inner, depth)
+            return outer
+        return () if node is None or isinstance(node, ast.Constant) else self.names_of(node, depth)
+
+    def _attribute(self, node: ast.Attribute, depth: int) -> Iterable[str]:
+        names: list[str] = []
+        for base in self.names_of(node.value, depth):
+            names += self._member(base, node.attr, depth)
+        return names
+
+    def _member(self, base: str, attribute: str, depth: int) -> Iterable[str]:
+        if base in ("builtins", "__builtins__"):
+            return (attribute,)
+        if not base.startswith(":"):
+            return (f"{base.removesuffix('()')}.{attribute}",)
+        symbol = base[1:].removesuffix("()")
+        definition = self.scopes.definitions.get(f"{symbol}.{attribute}")
+        if definition is not None:
+            return (f":{symbol}.{attribute}",)
+        bound = self._attribute_bindings(base, attribute)
+        if bound:
+            names: list[str] = []
+            for item in self._fewer(bound, bound[0].node):
+                names += self._of_binding(item, depth)
+            return names
+        inherited: list[str] = []
+        for parent in self._bases(symbol, depth):
+            if parent.startswith(":"):
+                if f"{parent[1:]}.{attribute}" in self.scopes.definitions:
+                    return (f"{parent}.{attribute}",)
+            elif parent != "object":
+                inherited.append(f"{parent}.{attribute}")
+        return inherited or (f":{symbol}.{attribute}",)
+
+    def _bases(self, symbol: str, depth: int) -> list[str]:
+        found: list[str] = []
+        waiting = [symbol]
+        while waiting and len(found) < MOST_NAMES:
+            node = self.scopes.definitions.get(waiting.pop(0))
+            for base in node.bases if isinstance(node, ast.ClassDef) else ():
+                expression = base.value if isinstance(base, ast.Subscript) else base
+                for name in self.names_of(expression, depth + 1):
+                    if name not in found:
+                        found.append(name)
+                        waiting.append(name[1:] if name.startswith(":") else "")
+        return found
+
+    def _subscript(self, node: ast.Subscript, depth: int) -> Iterable[str]:
+        key = self.constant(node.slice)
+        if isinstance(node.value, ast.Call) or isinstance(key, str):
+            for base in self.names_of(node.value, depth):
+                if isinstance(key, str) and base in ("globals()", "locals()", "vars()"):
+                    return self._name(ast.Name(key, ast.Load(), lineno=_AT_THE_END, col_offset=0), depth)
+                if isinstance(key, str) and base == "sys.modules":
+                    return (key,)
+                if isinstance(key, str) and base.endswith(".__dict__"):
+                    return self._member(base.removesuffix(".__dict__"), key, depth)
+                if isinstance(key, str) and base in ("__builtins__", "builtins.__dict__"):
+                    return (key,)
+        held = self._held(node, depth)
+        if held is not None:
+            return self._element(held, key, depth)
+        return (f"{name.removesuffix('()')}[]()" for name in self.names_of(node.value, depth))
+
+    def _held(self, node: ast.Subscript, depth: int) -> ast.expr | None:
+        if isinstance(node.value, ast.Dict | ast.List | ast.Tuple):
+            return node.value
+        values = self.values_of(node.value, depth)
+        if len(values) == 1 and isinstance(values[0], ast.Dict | ast.List | ast.Tuple):
+            return values[0]
+        return None
+
+    def _element(self, held: ast.expr, key: object, depth: int) -> Iterable[str]:
+        names: list[str] = []
+        if isinstance(held, ast.Dict):
+            for each, value in zip(held.keys, held.values, strict=True):
+                if each is not None and (key is None or self.constant(each) == key):
+                    names += self.names_of(value, depth)
+        elif isinstance(held, ast.List | ast.Tuple):
+            chosen = held.elts
+            if isinstance(key, int) and -len(chosen) <= key < len(chosen):
+                chosen = [chosen[key]]
+            for value in self._fewer(chosen, held):
+                names += self.names_of(value, depth)
+        return names
+
+    def _call(self, node: ast.Call, depth: int) -> Iterable[str]:
+        names: list[str] = []
+        for function in self.names_of(node.func, depth):
+            names += self._result(function, node, depth)
+        return names
+
+    def _result(self, function: str, node: ast.Call, depth: int) -> Iterable[str]:
+        first = node.args[0] if node.args else None
+        if function == "getattr" and len(node.args) >= 2 and first is not None:
+            attribute = self.text(node.args[1])
+            if attribute is None:
+                return ("getattr()",)
+            names: list[str] = []
+            for base in self.names_of(first, depth):
+                names += self._member(base, attribute, depth)
+            return names
+        if function in _IMPORTING and first is not None:
+            module = self.text(first)
+            return (f"{function}()",) if module is None else (module,)
+        # `partial(f, …)`, decorators and their kind: what they return is called as what they wrap.
+        if function in _WRAPPING and first is not None:
+            return self.names_of(first, depth)
+        if function == "vars" and first is not None:
+            return (f"{base}.__dict__" for base in self.names_of(first, depth))
+        # `super()` is an instance of each base: its methods are looked up there.
+        if function == "super" and not node.args:
+            owner = self.class_of(node)
+            return () if owner is None else (f"{base}()" for base in self._bases(self.symbol(owner), depth))
+        if function == "operator.attrgetter()" and first is not None:
+            return self._got(node, first, depth)
+        definition = self.definition(function)
+        if isinstance(definition, _FUNCTIONS):
+            return self._returns(definition, depth) or (f"{function}()",)
+        return (f"{function.removesuffix('()')}()",) if function.endswith("()") is False else (function,)
+
+    def _got(self, node: ast.Call, holder: ast.expr, depth: int) -> Iterable[str]:
+        """Resolve `operator.attrgetter("system")(os)`."""
+        getter = node.func
+        if isinstance(getter, ast.Name):
+            values = self.values_of(getter, depth)
+            getter = values[0] if len(values) == 1 else getter
+        attribute = self.text(getter.args[0]) if isinstance(getter, ast.Call) and getter.args else None
+        if attribute is None:
+            return ()
+        return (f"{base.removesuffix('()')}.{attribute}" for base in self.names_of(holder, depth))
+
+    def _returns(self, function: FunctionNode, depth: int) -> list[str]:
+        if self._returned is None:
+            self._returned = {}
+            for node in self._nodes:
+                if isinstance(node, ast.Return) and node.value is not None:
+                    owner = self.function_of(node)
+                    if owner is not None:
+                        self._returned.setdefault(owner, []).append(node.value)
+        names: list[str] = []
+        for value in self._fewer(self._returned.get(function, []), function):
+            if not isinstance(value, ast.Constant):
+                names += self.names_of(value, depth)
+        return names
+
+    def _either(self, node: ast.IfExp | ast.BoolOp, depth: int) -> Iterable[str]:
+        parts = node.values if isinstance(node, ast.BoolOp) else [node.orelse, node.body]
+        names: list[str] = []
+        for part in self._fewer(parts, node):
+            names += self.names_of(part, depth)
+        return names
+
+    def _through(self, node: ast.Await | ast.NamedExpr, depth: int) -> Iterable[str]:
+        return self.names_of(node.value, depth)
+
+    def _constant(self, node: ast.Constant, depth: int) -> Iterable[str]:
+        return (f"{type(node.value).__name__}()",) if isinstance(node.value, str | bytes) else ()
+
+
+_AT_THE_END = 1 << 30
+_IMPORTING = frozenset({"__import__", "importlib.import_module", "importlib.__import__"})
+_WRAPPING = frozenset({"functools.partial", "staticmethod", "copy.copy", "inspect.unwrap"})
+_DISPLAYS: dict[type[ast.AST], str] = {
+    ast.JoinedStr: "str()",
+    **dict.fromkeys((ast.Dict, ast.DictComp), "dict()"),
+    **dict.fromkeys((ast.List, ast.ListComp), "list()"),
+    **dict.fromkeys((ast.Set, ast.SetComp), "set()"),
+    ast.Tuple: "tuple()",
+}
+_RESOLVERS: dict[type[ast.AST], Callable[..., Iterable[str]]] = {
+    ast.Name: Names._name,
+    ast.Attribute: Names._attribute,
+    ast.Subscript: Names._subscript,
+    ast.Call: Names._call,
+    **dict.fromkeys((ast.IfExp, ast.BoolOp), Names._either),
+    **dict.fromkeys((ast.Await, ast.NamedExpr), Names._through),
+    ast.Constant: Names._constant,
+    **dict.fromkeys(_DISPLAYS, lambda names, node, depth: (_DISPLAYS[type(node)],)),
+}
+_BUILTINS = frozenset(dir(builtins))

@@ -1,0 +1,399 @@
+"""What binds a name in a Python file, and where its value takes effect."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from codeguard.analysis.unread import Unread
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class BindingKind(Enum):
+    """How a name came by its value."""
+
+    MODULE = auto()  # an import; `name` is the dotted name
+    VALUE = auto()  # `value` is the expression
+    PARAMETER = auto()  # `value` is the annotation, or None
+    RECEIVER = auto()  # the first parameter of a method; `name` is the class
+    DEFINED = auto()  # a function or class of this file; `name` is its qualified name
+    OPAQUE = auto()  # a loop variable, an exception, a part of something unpacked
+
+
+@dataclass(slots=True, eq=False)
+class Binding:
+    """One place where a name gets a value. `line` and `column` are where the value takes effect."""
+
+    kind: BindingKind
+    node: ast.AST
+    line: int
+    column: int
+    name: str = ""
+    value: ast.expr | None = None
+    open_ended: bool = False  # one of several values, as the elements that a loop runs over
+
+
+def at_end(
+    kind: BindingKind,
+    node: ast.AST,
+    *,
+    name: str = "",
+    value: ast.expr | None = None,
+    open_ended: bool = False,
+) -> Binding:
+    """Return a binding that takes effect where a node ends."""
+    line = int(getattr(node, "end_lineno", None) or 0)
+    column = int(getattr(node, "end_col_offset", None) or 0)
+    return Binding(kind, node, line, column, name, value, open_ended)
+
+
+def _decorators(node: FunctionNode | ast.Lambda) -> Iterator[str]:
+    for decorator in getattr(node, "decorator_list", []):
+        yield decorator.id if isinstance(decorator, ast.Name) else ""
+
+
+def is_static(node: FunctionNode | ast.Lambda) -> bool:
+    """Return whether a method is given neither its class nor an instance."""
+    return "staticmethod" in _decorators(node)
+
+
+def is_class_method(node: FunctionNode | ast.Lambda) -> bool:
+    """Return whether a method is given its class."""
+    return "classmethod" in _decorators(node) or getattr(node, "name", "") in (
+        "__new__",
+        "__init_subclass__",
+        "__class_getitem__",
+    )
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SCOPES = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.Lambda,
+    ast.ClassDef,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+    ast.Module,
+)
+_BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.Match, ast.ExceptHandler)
+_MOST_ELEMENTS = 8
+_MOST_BINDINGS = 64
+_TOO_MANY = f"more than {_MOST_BINDINGS} values of one name were not looked at"
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """One namespace of the file. `symbol` is its qualified name, empty for the module."""
+
+    node: ast.AST
+    parent: Scope | None
+    symbol: str
+    bindings: dict[str, list[Binding]] = field(default_factory=dict)
+    # Global (True) and nonlocal (False) names; the module, around which nothing is, has none.
+    outer: dict[str, bool] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    attributes: dict[str, list[Binding]] = field(default_factory=dict)  # of a class: self.x = ...
+
+    @property
+    def is_class(self) -> bool:
+        """Whether the namespace is a class body."""
+        return isinstance(self.node, ast.ClassDef)
+
+
+class Scopes:
+    """Every scope of a file, made in one pass over its nodes (parents before children)."""
+
+    def __init__(
+        self,
+        tree: ast.Module,
+        nodes: Sequence[ast.AST],
+        parents: Mapping[ast.AST, ast.AST],
+        unread: Unread | None = None,
+    ) -> None:
+        self._parents = parents
+        self._unread = unread or Unread()
+        self._scopes: dict[ast.AST, Scope] = {}
+        self._ordered: dict[int, list[Binding]] = {}  # by the list's identity; the lists live as long
+        self.module = Scope(tree, None, "")
+        self._by_node: dict[ast.AST, Scope] = {tree: self.module}
+        self.definitions: dict[str, FunctionNode | ast.ClassDef] = {}
+        self.symbols: dict[ast.AST, str] = {}
+        late: list[tuple[Callable[[Scope, ast.AST], None], ast.AST]] = []
+        scopes, opened = self._scopes, self._by_node
+        for node in nodes:
+            kind, around = type(node), parents.get(node, tree)
+            scope = opened.get(around)
+            if scope is None or not _inside(node, around):
+                scope = scopes.get(around, self.module)
+            scopes[node] = scope
+            if kind in _OPENERS:
+                self._open(node)
+            elif isinstance(node, ast.Global | ast.Nonlocal) and scope is not self.module:
+                scope.outer.update(dict.fromkeys(node.names, kind is ast.Global))
+            handler = _HANDLERS.get(kind)
+            if handler is not None:
+                late.append((handler.__get__(self), node))
+        for handle, node in late:
+            handle(scopes[node], node)
+
+    def scope_of(self, node: ast.AST) -> Scope:
+        """Return the scope that a node is evaluated in; a definition belongs to the scope around it."""
+        return self._scopes.get(node, self.module)  # one that was made up stands in the module
+
+    def of(self, node: ast.AST) -> Scope | None:
+        """Return the scope that a function, class, lambda or comprehension opens."""
+        return self._by_node.get(node)
+
+    def find(self, name: str, scope: Scope) -> tuple[Scope, list[Binding]] | None:
+        """Return where a name used in a scope is bound, by Python's rules, and its bindings there."""
+        at: Scope | None = scope
+        first = True
+        while at is not None:  # each step leads outwards, and the module is the last
+            if name in at.outer:
+                at = self.module if at.outer[name] else at.parent
+                first = False
+                continue
+            if (first or not at.is_class) and name in at.bindings:
+                return at, at.bindings[name]
+            first = first and isinstance(
+                at.node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+            )
+            at = at.parent
+        return None
+
+    def reaching(self, use: ast.AST, scope: Scope, found: Scope, bindings: list[Binding]) -> list[Binding]:
+        """Return the bindings whose value a use may see, the most likely last.
+
+        In the use's own scope: back to the last one that certainly ran. From
+        a scope around it: all from the last unconditional one on, since the
+        use runs later.
+        """
+        if len(bindings) == 1:
+            return bindings
+        ordered = self._in_order(bindings)
+        last = len(ordered)
+        path: dict[ast.AST, str] = {}
+        if found is scope:
+            place = (getattr(use, "lineno", 0), getattr(use, "col_offset", 0))
+            last = bisect_right(ordered, place, key=lambda item: (item.line, item.column)) or len(ordered)
+            path = self._branches(use)
+        kept: list[Binding] = []
+        for index in range(last - 1, max(-1, last - 1 - _MOST_BINDINGS), -1):
+            item = ordered[index]
+            kept.append(item)
+            branches = self._branches(item.node)
+            if not item.open_ended and all(
+                key in path and arm in (path[key], "test") for key, arm in branches.items()
+            ):
+                break
+        else:
+            if last > _MOST_BINDINGS:
+                self._unread.note(_TOO_MANY, getattr(use, "lineno", 0))
+        return [item for item in reversed(kept) if not self._excluded(item, path)]
+
+    def _in_order(self, bindings: list[Binding]) -> list[Binding]:
+        known = self._ordered.get(id(bindings))
+        if known is None or len(known) != len(bindings):
+            known = self._ordered[id(bindings)] = sorted(bindings, key=lambda item: (item.line, item.column))
+        return known
+
+    def _excluded(self, item: Binding, path: dict[ast.AST, str]) -> bool:
+        """Return whether a binding stands in the other arm of an `if` that the use is in."""
+        return any(
+            isinstance(key, ast.If) and key in path and path[key] != arm
+            for key, arm in self._branches(item.node).items()
+        )
+
+    def _branches(self, node: ast.AST) -> dict[ast.AST, str]:
+        """Return the branching statements around a node in its scope, each with the arm it stands in."""
+        found: dict[ast.AST, str] = {}
+        child, at = node, self._parents.get(node)
+        while at is not None and not isinstance(at, _SCOPES):
+            if isinstance(at, _BRANCHES):
+                found[at] = _arm(at, child)
+            child, at = at, self._parents.get(at)
+        return found
+
+    def _open(self, node: ast.AST) -> None:
+        around = self.scope_of(node)
+        name = getattr(node, "name", "")
+        symbol = ".".join(part for part in (around.symbol, name) if part)
+        self._by_node[node] = Scope(node, around, symbol)
+        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+            self.symbols[node] = symbol
+            self.definitions[symbol] = node
+        if isinstance(node, (*_FUNCTIONS, ast.Lambda)):
+            self._parameters(node, self._by_node[node], around)
+
+    def _parameters(self, node: FunctionNode | ast.Lambda, scope: Scope, around: Scope) -> None:
+        listed = node.args
+        positional = [*listed.posonlyargs, *listed.args]
+        extra = [arg for arg in (listed.vararg, listed.kwarg) if arg is not None]
+        receiver = around.is_class and isinstance(node, _FUNCTIONS) and not is_static(node)
+        for index, arg in enumerate([*positional, *listed.kwonlyargs, *extra]):
+            binding = Binding(BindingKind.PARAMETER, arg, 0, 0, value=arg.annotation)
+            if receiver and index == 0 and positional:
+                is_type = is_class_method(node)
+                name = f":{around.symbol}" + ("" if is_type else "()")
+                binding = Binding(BindingKind.RECEIVER, arg, 0, 0, name=name)
+            if arg in extra:
+                binding = Binding(BindingKind.OPAQUE, arg, 0, 0)
+            scope.bindings.setdefault(arg.arg, []).append(binding)
+
+    def bind(self, scope: Scope, name: str, binding: Binding) -> None:
+        """Record a binding in the scope that the name belongs to."""
+        while name in scope.outer:
+            scope = self.module if scope.outer[name] else (scope.parent or self.module)
+        scope.bindings.setdefault(name, []).append(binding)
+
+    def _import(self, scope: Scope, node: ast.AST) -> None:
+        assert isinstance(node, ast.Import)
+        for alias in node.names:
+            dotted = alias.name if alias.asname else alias.name.partition(".")[0]
+            self.bind(scope, alias.asname or dotted, at_end(BindingKind.MODULE, node, name=dotted))
+
+    def _import_from(self, scope: Scope, node: ast.AST) -> None:
+        assert isinstance(node, ast.ImportFrom)
+        prefix = "." * node.level + (node.module or "")
+        for alias in node.names:
+            if alias.name == "*":
+                scope.stars.append(prefix)
+                continue
+            dotted = prefix + ("" if prefix.endswith(".") else ".") + alias.name
+            self.bind(scope, alias.asname or alias.name, at_end(BindingKind.MODULE, node, name=dotted))
+
+    def _assign(self, scope: Scope, node: ast.AST) -> None:
+        assert isinstance(node, ast.Assign)
+        for target in node.targets:
+            self._target(scope, target, node.value, node)
+
+    def _assign_one(self, scope: Scope, node: ast.AST) -> None:
+        assert isinstance(node, ast.AnnAssign | ast.NamedExpr)
+        if node.value is not None:
+            while isinstance(node, ast.NamedExpr) and isinstance(
+                scope.node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+            ):
+                scope = scope.parent or self.module
+            self._target(scope, node.target, node.value, node)
+
+    def _augmented(self, scope: Scope, node: ast.AST) -> None:
+        assert isinstance(node, ast.AugAssign)
+        if isinstance(node.target, ast.Name):
+            value = ast.BinOp(node.target, node.op, node.value)
+            ast.copy_location(value, node)
+            binding = at_end(BindingKind.OPAQUE, node, value=value)
+            self.bind(scope, node.target.id, binding)
+
+    def _with(self, scope: Scope, node: ast.AST) -> None:
+        assert isinstance(node, ast.With | ast.AsyncWith)
+        for item in node.items:
+            if item.optional_vars is not None:
+                self._target(scope, item.optional_vars, item.context_expr, item.optional_vars)
+
+    def _loop(self, scope: Scope, node: ast.AST) -> None:
+        assert isinstance(node, ast.For | ast.AsyncFor | ast.comprehension)
+        elements = node.iter.elts if isinstance(node.iter, ast.Tuple | ast.List | ast.Set) else []
+        if not elements or len(elements) > _MOST_ELEMENTS:
+            self._target(scope, node.target, None, node.target)
+        for element in elements[:_MOST_ELEMENTS]:
+            self._target(scope, node.target, element, node.target, open_ended=True)
+
+    def _handler(self, scope: Scope, node: ast.AST) -> None:
+        assert isinstance(node, ast.ExceptHandler)
+        if node.name:
+            self.bind(scope, node.name, Binding(BindingKind.OPAQUE, node, node.lineno, node.col_offset))
+
+    def _define(self, scope: Scope, node: ast.AST) -> None:
+        name = ":" + self.symbols[node]
+        binding = Binding(BindingKind.DEFINED, node, node.lineno, node.col_offset, name=name)  # type: ignore[attr-defined]
+        self.bind(scope, node.name, binding)  # type: ignore[attr-defined]
+
+    def _match(self, scope: Scope, node: ast.AST) -> None:
+        name = getattr(node, "name", None) or getattr(node, "rest", None)
+        if name:
+            self.bind(scope, name, at_end(BindingKind.OPAQUE, node))
+
+    def _target(
+        self,
+        scope: Scope,
+        target: ast.expr,
+        value: ast.expr | None,
+        at: ast.AST,
+        *,
+        open_ended: bool = False,
+    ) -> None:
+        kind = BindingKind.OPAQUE if value is None else BindingKind.VALUE
+        binding = at_end(kind, at, value=value, open_ended=open_ended)
+        if isinstance(target, ast.Name):
+            self.bind(scope, target.id, binding)
+        elif isinstance(target, ast.Attribute):
+            self._attribute(scope, target, binding)
+        elif isinstance(target, ast.Starred):
+            self._target(scope, target.value, None, at)
+        elif isinstance(target, ast.Tuple | ast.List):
+            values: list[ast.expr | None] = [None] * len(target.elts)
+            if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts):
+                values = list(value.elts)
+            for part, part_value in zip(target.elts, values, strict=True):
+                self._target(scope, part, part_value, at, open_ended=open_ended)
+
+    def _attribute(self, scope: Scope, target: ast.Attribute, binding: Binding) -> None:
+        if not isinstance(target.value, ast.Name):
+            return
+        found = self.find(target.value.id, scope)
+        if found is None or found[1][0].kind is not BindingKind.RECEIVER:
+            return
+        owner = found[0].parent
+        if owner is not None:
+            owner.attributes.setdefault(target.attr, []).append(binding)
+
+
+def _inside(child: ast.AST, scope: ast.AST) -> bool:
+    """Return whether a direct child of a definition is evaluated within it, not where it is defined."""
+    if isinstance(child, ast.arguments):
+        return False
+    if isinstance(scope, ast.ClassDef):
+        return isinstance(child, ast.stmt)
+    if isinstance(scope, _FUNCTIONS):
+        return isinstance(child, ast.stmt)
+    return True
+
+
+def _arm(branch: ast.AST, child: ast.AST) -> str:
+    for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+        part = getattr(branch, name, None)
+        if isinstance(part, list) and any(item is child for item in part):
+            if isinstance(branch, ast.Try | ast.TryStar) and name == "finalbody":
+                return name
+            return f"{name}{part.index(child)}" if name in ("handlers", "cases") else name
+    return "test"
+
+
+_OPENERS = frozenset(_SCOPES) - {ast.Module}
+_HANDLERS: dict[type[ast.AST], Callable[[Scopes, Scope, ast.AST], None]] = {
+    ast.Import: Scopes._import,
+    ast.ImportFrom: Scopes._import_from,
+    ast.Assign: Scopes._assign,
+    ast.AnnAssign: Scopes._assign_one,
+    ast.NamedExpr: Scopes._assign_one,
+    ast.AugAssign: Scopes._augmented,
+    ast.With: Scopes._with,
+    ast.AsyncWith: Scopes._with,
+    ast.For: Scopes._loop,
+    ast.AsyncFor: Scopes._loop,
+    ast.comprehension: Scopes._loop,
+    ast.ExceptHandler: Scopes._handler,
+    ast.FunctionDef: Scopes._define,
+    ast.AsyncFunctionDef: Scopes._define,
+    ast.ClassDef: Scopes._define,
+    ast.MatchAs: Scopes._match,
+    ast.MatchStar: Scopes._match,
+    ast.MatchMapping: Scopes._match,
+}

@@ -1,0 +1,577 @@
+"""What is carried from where to where inside a file: taint of variables, a function at a time.
+
+Flow-insensitive: a variable that is ever given something tainted is tainted
+in its whole function. Functions of the same file are followed through what
+they return and which of their parameters they send or run. A lower bound, in
+a bounded number of rounds, each linear in the file.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from codeguard.analysis.python.capabilities import (
+    DECODING,
+    FETCHING,
+    FOREIGN_SCRIPT,
+    LOOKING_UP,
+    LOOKUP_PLACE,
+    RELOADING,
+    RUNNING_CODE,
+    RUNNING_COMMANDS,
+    SECRET_PLACE,
+    SENDING,
+    STARTUP_PLACE,
+    WATCHING,
+    WRITING,
+)
+from codeguard.analysis.reading import Reading, children
+from codeguard.corpus.patterns import lazy
+
+ENVIRONMENT, VARIABLE, SECRET, FILE = "environment", "variable", "secret", "file"
+FETCHED, BLOB, DECODED, ENCODED = "fetched", "blob", "decoded", "encoded"
+DROPPED, WATCHED, KEY = "dropped", "watched", "key"
+HOST, CREDENTIAL = "host ", "credential "  # with what it tells, such as `host user`; with who gave it
+SECRET_NAME, STARTUP_NAME = "secret name", "startup name"
+DEEPEST = 40
+ROUNDS = 24
+_TOO_DEEP = f"what code carries was not followed into more than {DEEPEST} levels of expressions"
+_TOO_LONG = f"what code carries was not followed through more than {ROUNDS} rounds"
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_HARMLESS = frozenset(
+    """
+    len int float bool hash isinstance issubclass type id callable hasattr range os.path.exists os.path.isfile
+    os.path.isdir os.path.getsize hashlib.md5 hashlib.sha1 hashlib.sha256 hashlib.sha512 print
+    """.split()  # noqa: SIM905 - words read better as words
+)
+_HOSTS = {
+    **dict.fromkeys(("getpass.getuser", "os.getlogin", "pwd.getpwuid", "psutil.users"), "user"),
+    **dict.fromkeys(
+        ("platform.node", "socket.gethostname", "socket.getfqdn", "os.uname", "platform.uname"), "name"
+    ),
+    "os.getcwd": "folder",
+    "uuid.getnode": "hardware",
+    "psutil.net_if_addrs": "hardware",
+}
+_HOST_VARIABLES = {
+    "USER": "user",
+    "USERNAME": "user",
+    "LOGNAME": "user",
+    "COMPUTERNAME": "name",
+    "HOSTNAME": "name",
+}
+_CREDENTIAL = lazy(r"^([A-Z0-9]+)_\w*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|PRIVATE_KEY)")
+_KEY_NAME = lazy(
+    r"^(?:priv(?:ate)?_?key|mnemonic|seed_?phrase|secret_?key|wallet_?key)(?:_(?:hex|bytes|str))?$"
+)
+_ENCODED = lazy(r"[A-Za-z0-9+/=_\-!#$%&()*;<>?@^`{|}~]{24,}\Z")
+_READING = frozenset(
+    {
+        "open",
+        "io.open",
+        "codecs.open",
+        "pathlib.Path.read_text",
+        "pathlib.Path.read_bytes",
+        "pathlib.Path.open",
+    }
+)
+_READING_METHODS = frozenset({"read_text", "read_bytes"})
+_OPENING_FILES = frozenset({"open", "io.open", "codecs.open", "pathlib.Path.open"})
+_RETRIEVING = frozenset({"urllib.request.urlretrieve", "urllib.urlretrieve", "wget.download"})
+_MOVING = frozenset({"urlretrieve", "download", "extractall", "save"})
+_SHORTEST_PLACE = 4  # characters
+_LONGEST_PLACE = 400
+_PARTS_OF_STARTUP = (
+    "hooks",
+    "Startup",
+    "LaunchAgents",
+    "autostart",
+    "cron.d",
+)  # of paths that are put together
+_COLLECTING = frozenset({"append", "extend", "add", "update", "insert", "setdefault"} | WRITING)
+_CREDENTIALS = frozenset(
+    {"headers", "auth", "cert", "verify", "proxies", "timeout", "cookies", "url", "context"}
+)
+Labels = frozenset[str]
+_NOTHING: Labels = frozenset()
+_FOREIGN: Labels = frozenset({FETCHED, BLOB})  # what was not written here to be read
+
+
+def labels_of_variable(name: str) -> Labels:
+    """Return the labels of an environment variable, by its name."""
+    labels = {VARIABLE}
+    if name in _HOST_VARIABLES:
+        labels.add(f"{HOST}{_HOST_VARIABLES[name]}")
+    credential = _CREDENTIAL.match(name)
+    if credential:
+        labels.add(f"{CREDENTIAL}{credential[1].lower()}")
+    return frozenset(labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Labelled data at a call that sends, runs or writes it."""
+
+    call: ast.Call
+    name: str
+    what: str  # "send", "code", "command", "load" or "write"
+    labels: Labels
+
+    def told(self, kind: str) -> list[str]:
+        """Return what of a kind of label (`HOST`, `CREDENTIAL`) arrives, sorted."""
+        return sorted(label.removeprefix(kind) for label in self.labels if label.startswith(kind))
+
+
+@dataclass(slots=True, eq=False)
+class _Function:
+    """What is known of one function: its variables, what it returns, and where its parameters go."""
+
+    node: ast.AST
+    outer: _Function | None
+    nodes: list[ast.AST] = field(default_factory=list)
+    variables: dict[str, Labels] = field(default_factory=dict)
+    returned: Labels = _NOTHING
+    parameters: dict[str, str] = field(default_factory=dict)
+    sinks: dict[str, str] = field(default_factory=dict)  # label of a parameter -> what is done with it
+    opened: dict[str, ast.expr] = field(default_factory=dict)  # variable of a file -> where it is
+
+
+class TaintFlow:
+    """The arrivals of one file."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._names = reading.names
+        self._unread = reading.unread
+        self._module = _Function(reading.tree or ast.Module([], []), None)
+        self._functions: dict[ast.AST, _Function] = {}
+        self._arrivals: dict[tuple[ast.AST, str], Arrival] = {}
+        self._dropped: set[str] = set()  # names of files that were written here, of what came from elsewhere
+        self.commands: dict[ast.Call, ast.expr] = {}  # calls of helpers that run what they are given
+        if not self._has_sink(reading):
+            return
+        self._divide(reading)
+        scopes = [self._module, *self._functions.values()]
+        for _ in range(ROUNDS):
+            before = self._known_so_far(scopes)
+            for function in scopes:
+                self._round(function)
+            if self._known_so_far(scopes) == before:
+                return
+        self._unread.note(_TOO_LONG)
+
+    def _known_so_far(self, scopes: Sequence[_Function]) -> int:
+        """Return a number that grows with every label that a round adds."""
+        return sum(
+            sum(map(len, item.variables.values())) + len(item.returned) + len(item.sinks) for item in scopes
+        )
+
+    @property
+    def arrivals(self) -> Iterator[Arrival]:
+        """The arrivals in the order of the text."""
+        return iter(
+            sorted(self._arrivals.values(), key=lambda item: (item.call.lineno, item.call.col_offset))
+        )
+
+    def _has_sink(self, reading: Reading) -> bool:
+        """Whether anything of the file sends, runs or writes what is worth following; in most files nothing does."""
+        writes = False
+        for node in reading.nodes_of(ast.Call):
+            if _sink(self._names.called(node)):
+                return True
+            writes = writes or (isinstance(node.func, ast.Attribute) and node.func.attr in WRITING)
+        return writes and any(
+            STARTUP_NAME in _named_place(item.value) or item.value in _PARTS_OF_STARTUP
+            for item in reading.nodes_of(ast.Constant)
+        )
+
+    def _divide(self, reading: Reading) -> None:
+        owner: dict[ast.AST, _Function] = {}
+        for node in reading.nodes:
+            around = owner.get(reading.parents.get(node, node), self._module)
+            kind = type(node)
+            if kind in _OPENING:
+                assert isinstance(node, _FUNCTIONS)
+                made = _Function(node, around)
+                listed = node.args
+                for index, arg in enumerate([*listed.posonlyargs, *listed.args, *listed.kwonlyargs]):
+                    made.parameters[arg.arg] = f"parameter {index}"
+                    made.variables[arg.arg] = frozenset({f"parameter {index}"}) | _named_key(arg.arg)
+                self._functions[node] = made
+                owner[node] = made
+                if isinstance(node, ast.Lambda):
+                    made.nodes.append(ast.copy_location(ast.Return(node.body), node))
+            else:
+                owner[node] = around
+                if kind in _KEPT:
+                    around.nodes.append(node)
+
+    def _round(self, function: _Function) -> None:
+        for node in function.nodes:
+            if isinstance(node, ast.Call):
+                self._call(node, function)
+            elif isinstance(node, ast.Assign):
+                labels = self._labels(node.value, function)
+                for target in node.targets:
+                    _give(target, labels, function)
+                    self._open(target, node.value, function)
+            elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
+                if node.value is not None:
+                    _give(node.target, self._labels(node.value, function), function)
+            elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+                _give(node.target, self._labels(node.iter, function), function)
+            elif isinstance(node, ast.withitem):
+                if node.optional_vars is not None:
+                    _give(node.optional_vars, self._labels(node.context_expr, function), function)
+                    self._open(node.optional_vars, node.context_expr, function)
+            elif isinstance(node, ast.Return) and node.value is not None:
+                function.returned |= self._labels(node.value, function)
+
+    def _call(self, node: ast.Call, function: _Function) -> None:
+        name = self._names.called(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _COLLECTING:
+            gained = self._arguments(node, function)
+            _give(node.func.value, gained, function)
+            if node.func.attr in WRITING:
+                self._arrive(node, name, "write", gained | self._labels(node.func.value, function), function)
+                if gained & _FOREIGN:
+                    self._drop(self._place_of(node.func.value, function), function)
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in _MOVING:
+            self._moved(node, node.func, name, function)
+        if name in _OPENING_FILES and node.args and self._writes(node):
+            startup = self._labels(node.args[0], function) & {STARTUP_NAME}
+            if STARTUP_PLACE.search(self._written_parts(node.args[0])):
+                startup |= {STARTUP_NAME}
+            self._arrive(node, name, "write", startup, function)
+        what = _sink(name)
+        if what:
+            self._arrive(node, name, what, self._sent(node, what, function), function)
+        known = self._known(name)
+        if known is not None:
+            for label, done in tuple(known.sinks.items()):
+                self._arrive(node, name, done, self._argument(node, known, label, function), function)
+                given = self._given(node, known, label) if done == "command" else None
+                if given is not None:
+                    self.commands[node] = given
+
+    def _open(self, target: ast.AST, value: ast.expr, function: _Function) -> None:
+        """Note which file a variable is, where it is opened for writing."""
+        if not isinstance(target, ast.Name) or not isinstance(value, ast.Call):
+            return
+        if self._names.called(value) in _OPENING_FILES and value.args and self._writes(value):
+            function.opened[target.id] = value.args[0]
+
+    def _written_parts(self, place: ast.expr, depth: int = 0) -> str:
+        """Return the written parts of a path, joined."""
+        parts = []
+        for item in ast.walk(place):
+            if isinstance(item, ast.Constant) and isinstance(item.value, str):
+                parts.append(item.value)
+            elif isinstance(item, ast.Name) and depth == 0:
+                values = self._names.values_of(item)
+                parts += [self._written_parts(values[0], 1)] if len(values) == 1 else []
+        return "/".join(parts)[:_LONGEST_PLACE]
+
+    def _writes(self, node: ast.Call) -> bool:
+        mode = (
+            node.args[1]
+            if len(node.args) > 1
+            else next((k.value for k in node.keywords if k.arg == "mode"), None)
+        )
+        text = self._names.text(mode) if mode is not None else "r"
+        return text is not None and bool(set("wax+") & set(text))
+
+    def _place_of(self, node: ast.expr, function: _Function) -> ast.expr | None:
+        """Return where the file is that something is written to."""
+        if isinstance(node, ast.Call) and self._names.called(node) in _OPENING_FILES and node.args:
+            return node.args[0]
+        if isinstance(node, ast.Name):
+            at: _Function | None = function
+            while at is not None:
+                if node.id in at.opened:
+                    return at.opened[node.id]
+                at = at.outer
+        return node
+
+    def _drop(self, place: ast.expr | None, function: _Function) -> None:
+        """Note that what came from elsewhere now lies at a place."""
+        if place is None:
+            return
+        text = self._names.text(place)
+        if text is not None and len(text) >= _SHORTEST_PLACE:
+            self._dropped.add(text)
+        if isinstance(place, ast.Name | ast.Attribute):
+            _give(place, frozenset({DROPPED}), function)
+
+    def _moved(self, node: ast.Call, called: ast.Attribute, name: str, function: _Function) -> None:
+        """Take in a call that downloads into a file, unpacks an archive or saves what it has."""
+        base = self._labels(called.value, function)
+        if name in _RETRIEVING and len(node.args) > 1:
+            self._drop(node.args[1], function)
+        elif called.attr == "extractall" and (base & (_FOREIGN | {DROPPED}) or self._is_dropped(node)):
+            for place in (*node.args[:1], *(keyword.value for keyword in node.keywords)):
+                self._drop(place, function)
+        elif called.attr == "save" and node.args:
+            _give(node.args[0], base & {WATCHED}, function)
+
+    def _is_dropped(self, node: ast.expr) -> bool:
+        """Return whether one of the texts in an expression names a file that was dropped."""
+        if not self._dropped:
+            return False
+        texts = [self._names.text(item) for item in ast.walk(node) if isinstance(item, ast.expr)]
+        return any(place in text for text in texts if text for place in self._dropped)
+
+    def _sent(self, node: ast.Call, what: str, function: _Function) -> Labels:
+        """Return the labels of what a sink gets; one environment variable as a credential or address is usual."""
+        labels: Labels = _NOTHING
+        for number, argument in enumerate(node.args):
+            found = self._labels(argument, function)
+            labels |= found - {VARIABLE} if what == "send" and number == 0 and len(node.args) == 1 else found
+        for keyword in node.keywords:
+            found = self._labels(keyword.value, function)
+            usual = what == "send" and keyword.arg in _CREDENTIALS
+            if usual:
+                found = frozenset(
+                    item for item in found - {VARIABLE, FILE, KEY} if not item.startswith(CREDENTIAL)
+                )
+            labels |= found
+        if what == "command" and self._is_dropped(node):
+            labels |= {DROPPED}
+        if what == "look-up" and not self._has_domain(node):
+            labels = frozenset(label for label in labels if not label.startswith(HOST))
+        return labels
+
+    def _has_domain(self, node: ast.Call) -> bool:
+        """Return whether a name that is looked up ends with a written domain, or stands for an expression with one."""
+        values = [node.args[0]] if node.args else []
+        if values and isinstance(values[0], ast.Name):
+            values += self._names.values_of(values[0])
+        texts = [item.value for value in values for item in ast.walk(value) if isinstance(item, ast.Constant)]
+        return any(isinstance(text, str) and "." in text and len(text) > 3 for text in texts)
+
+    def _arrive(self, node: ast.Call, name: str, what: str, labels: Labels, function: _Function) -> None:
+        for label in labels:
+            if label.startswith("parameter") and label in function.parameters.values():
+                function.sinks.setdefault(label, what)
+        own = frozenset(label for label in labels if not label.startswith("parameter"))
+        if own:
+            before = self._arrivals.get((node, what))
+            together = own if before is None else own | before.labels
+            self._arrivals[(node, what)] = Arrival(node, name, what, together)
+
+    def _arguments(self, node: ast.Call, function: _Function, depth: int = 0) -> Labels:
+        labels: Labels = _NOTHING
+        for argument in node.args:
+            labels |= self._labels(argument, function, depth)
+        for keyword in node.keywords:
+            found = self._labels(keyword.value, function, depth)
+            # What a function is given as its environment is for the processes that it starts.
+            labels |= found - {ENVIRONMENT} if keyword.arg in ("env", "environ", "environment") else found
+        return labels
+
+    def _known(self, name: str) -> _Function | None:
+        definition = self._names.definition(name) if name.startswith(":") else None
+        return None if definition is None else self._functions.get(definition)
+
+    def _argument(
+        self, node: ast.Call, known: _Function, label: str, function: _Function, depth: int = 0
+    ) -> Labels:
+        given = self._given(node, known, label)
+        return _NOTHING if given is None else self._labels(given, function, depth)
+
+    def _given(self, node: ast.Call, known: _Function, label: str) -> ast.expr | None:
+        """Return what a call gives for the parameter with a label."""
+        at = int(label.rpartition(" ")[2])
+        names = list(known.parameters)
+        if names[:1] in (["self"], ["cls"]) and isinstance(node.func, ast.Attribute):
+            at -= 1
+        if 0 <= at < len(node.args):
+            return node.args[at]
+        wanted = next((name for name, other in known.parameters.items() if other == label), "")
+        return next((keyword.value for keyword in node.keywords if keyword.arg == wanted), None)
+
+    def _labels(self, node: ast.AST, function: _Function, depth: int = 0) -> Labels:
+        if depth > DEEPEST:
+            self._unread.note(_TOO_DEEP, getattr(node, "lineno", 0))
+            return _NOTHING
+        if isinstance(node, ast.Name):
+            return self._variable(node, function)
+        if isinstance(node, ast.Constant):
+            found = _named_place(node.value)
+            return found | {ENCODED} if _is_encoded(node.value) else found
+        if isinstance(node, ast.Call):
+            return self._result(node, function, depth + 1)
+        if isinstance(node, ast.Attribute):
+            if self._is_environment(node):
+                return frozenset({ENVIRONMENT})
+            key = _dotted(node)
+            held = function.variables.get(key, _NOTHING) | _named_key(node.attr)
+            return held | self._labels(node.value, function, depth + 1)
+        if isinstance(node, ast.Subscript):
+            if self._is_environment(node.value):
+                return self._environment_variable(node.slice, function, depth)
+            return self._labels(node.value, function, depth + 1)
+        if isinstance(node, ast.Compare | ast.Lambda):
+            return _NOTHING
+        labels: Labels = _NOTHING
+        for child in children(node):
+            labels |= self._labels(child, function, depth + 1)
+        return labels
+
+    def _environment_variable(self, key: ast.expr, function: _Function, depth: int) -> Labels:
+        """Return the labels of one variable: of all where the environment itself says which, as in a loop over it."""
+        if ENVIRONMENT in self._labels(key, function, depth + 1):
+            return frozenset({ENVIRONMENT})
+        return labels_of_variable(self._names.text(key) or "")
+
+    def _variable(self, node: ast.Name, function: _Function) -> Labels:
+        at: _Function | None = function
+        while at is not None:
+            if node.id in at.variables:
+                return at.variables[node.id]
+            at = at.outer
+        return frozenset({ENVIRONMENT}) if self._is_environment(node) else _NOTHING
+
+    def _is_environment(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Attribute) and node.attr not in ("environ", "environb", "__dict__"):
+            return False
+        if not isinstance(node, ast.Attribute | ast.Name):
+            return False
+        return self._names.resolve(node) in ("os.environ", "os.environb")
+
+    def _result(self, node: ast.Call, function: _Function, depth: int) -> Labels:
+        name = self._names.called(node)
+        if name in _HARMLESS:
+            return _NOTHING
+        if name in (
+            "os.getenv",
+            "os.environ.get",
+            "os.environb.get",
+            "os.environ.pop",
+            "os.environ.setdefault",
+        ):
+            return (
+                self._environment_variable(node.args[0], function, depth)
+                if node.args
+                else frozenset({VARIABLE})
+            )
+        told = _HOSTS.get(name.removesuffix("()"))
+        if told:
+            return frozenset({f"{HOST}{told}"})
+        if name in WATCHING:
+            return frozenset({WATCHED})
+        given = self._arguments(node, function, depth)
+        if name in FETCHING:
+            looked_up = any(
+                LOOKUP_PLACE.search(text) for text in map(self._names.text, node.args[:1]) if text
+            )
+            return frozenset({FETCHED, f"{HOST}address"} if looked_up else {FETCHED})
+        if name in DECODING:
+            return self._decoded(node, given)
+        base = (
+            self._labels(node.func.value, function, depth)
+            if isinstance(node.func, ast.Attribute)
+            else _NOTHING
+        )
+        if name in _READING or (isinstance(node.func, ast.Attribute) and node.func.attr in _READING_METHODS):
+            around = given | base
+            kept = around & {FETCHED, STARTUP_NAME}
+            if DROPPED in around or self._is_dropped(node):
+                kept |= {FETCHED}
+            return frozenset({SECRET if SECRET_NAME in around else FILE}) | kept
+        known = self._known(name)
+        if known is None:
+            return given | base
+        labels = base | frozenset(item for item in known.returned if not item.startswith("parameter"))
+        for label in known.returned:
+            if label.startswith("parameter"):
+                labels |= self._argument(node, known, label, function, depth)
+        return labels | {BLOB} if {ENCODED, DECODED} <= labels else labels
+
+    def _decoded(self, node: ast.Call, given: Labels) -> Labels:
+        first = node.args[0] if node.args else None
+        if first is None:
+            return given
+        value = self._names.constant(first)
+        written = isinstance(value, str | bytes) and len(value) >= 8
+        return given | {BLOB if written else DECODED}
+
+
+_OPENING = frozenset(_FUNCTIONS)
+_KEPT = frozenset(
+    {
+        ast.Assign,
+        ast.AnnAssign,
+        ast.AugAssign,
+        ast.NamedExpr,
+        ast.For,
+        ast.AsyncFor,
+        ast.comprehension,
+        ast.withitem,
+        ast.Return,
+        ast.Call,
+    }
+)
+
+
+def _sink(name: str) -> str:
+    if name in RUNNING_CODE:
+        return "code"
+    if name in RUNNING_COMMANDS:
+        return "command"
+    if name in RELOADING:
+        return "load"
+    if name in LOOKING_UP:
+        return "look-up"
+    return "send" if name in SENDING else ""
+
+
+def _named_place(value: object) -> Labels:
+    if not isinstance(value, str) or len(value) > 400:
+        return _NOTHING
+    found: set[str] = set()
+    if SECRET_PLACE.search(value):
+        found.add(SECRET_NAME)
+    if STARTUP_PLACE.search(value):
+        found.add(STARTUP_NAME)
+    if FOREIGN_SCRIPT.search(value):
+        found.add(BLOB)
+    return frozenset(found)
+
+
+def _is_encoded(value: object) -> bool:
+    """Return whether a constant is written in an encoding, as far as its first characters tell."""
+    if isinstance(value, bytes):
+        value = value[:200].decode("latin-1")
+    return isinstance(value, str) and _ENCODED.match(value[:200]) is not None and not value[:200].isalpha()
+
+
+def _named_key(name: str) -> Labels:
+    return frozenset({KEY}) if _KEY_NAME.match(name) else _NOTHING
+
+
+def _dotted(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return ""
+
+
+def _give(target: ast.AST, labels: Labels, function: _Function) -> None:
+    if not labels:
+        return
+    if isinstance(target, ast.Tuple | ast.List):
+        for part in target.elts:
+            _give(part, labels, function)
+        return
+    while isinstance(target, ast.Subscript | ast.Starred):
+        target = target.value
+    key = (
+        target.id
+        if isinstance(target, ast.Name)
+        else _dotted(target)
+        if isinstance(target, ast.Attribute)
+        else ""
+    )
+    if key:
+        function.variables[key] = function.variables.get(key, _NOTHING) | labels

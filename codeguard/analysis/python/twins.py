@@ -1,0 +1,138 @@
+"""The trusted functions, found again by name or by the sketch of their code."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from codeguard.analysis.python.sketches import resemblance, sketch, words_of_code
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Chunk, ChunkKind, SourceFile
+
+FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
+LEAST_RESEMBLANCE = 0.5
+PROBES = 12
+MAX_BUCKET = 40
+MAX_TWINS = 4
+MAX_SCORED = 24
+_NAME_WORD = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_FILLERS = """
+basic better calc calculate compute custom do easy fast fn func function get helper impl improved make my new
+perform quick quickly run safe safely simple the util utils value
+"""
+FILLER_WORDS = frozenset(_FILLERS.split())
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedFunction:
+    """A function of the trusted files: where it stands, its exact text, and digest and sketch of its tokens."""
+
+    path: str
+    symbol: str
+    line: int
+    language: str
+    text: str
+    imports: tuple[str, ...]
+    code: bytes
+    sketch: tuple[int, ...]
+
+    @property
+    def origin(self) -> str:
+        """File and line, for a person."""
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """A trusted function that a candidate may be a copy of.
+
+    `named` says that their names agree, `likeness` how much of their code does, 0 to 1.
+    """
+
+    function: TrustedFunction
+    named: bool
+    likeness: float
+
+
+class TrustedFunctions:
+    """An index of functions, of every language that is chunked.
+
+    Immutable after it is built, picklable, and independent of the order of
+    the files. It holds the functions' texts and 24 hashes of each.
+    """
+
+    def __init__(self, functions: Iterable[TrustedFunction]) -> None:
+        self.functions = tuple(sorted(functions, key=lambda item: (item.path, item.line, item.symbol)))
+        self._by_name: dict[tuple[str, ...], list[int]] = {}
+        self._by_hash: dict[int, list[int]] = {}
+        self._texts: set[bytes] = set()
+        for number, function in enumerate(self.functions):
+            self._by_name.setdefault(name_words(function.symbol), []).append(number)
+            self._texts.add(function.code)
+            for key in function.sketch[:PROBES]:
+                bucket = self._by_hash.setdefault(key, [])
+                if len(bucket) < MAX_BUCKET:
+                    bucket.append(number)
+
+    @classmethod
+    def from_files(cls, files: Iterable[SourceFile]) -> TrustedFunctions:
+        """Build the index from the files of a verified manifest."""
+        return cls(found for file in files for found in _functions(file))
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def twins(self, chunk: Chunk) -> list[Twin]:
+        """Return the trusted functions that a function may be a copy of, the likeliest first, at most `MAX_TWINS`.
+
+        Empty where the function itself is trusted, but for its layout and comments.
+        """
+        code = words_of_code(chunk.text, chunk.language)
+        if _digest(code) in self._texts:
+            return []
+        own = sketch(code)
+        words, owner = name_words(chunk.symbol), chunk.symbol.rpartition(".")[0]
+        named = set(self._by_name.get(words, ())) if words else set()
+        met: Counter[int] = Counter()
+        for key in own[:PROBES]:
+            met.update(self._by_hash.get(key, ()))
+        alike = [number for number, shared in met.most_common(MAX_SCORED) if shared > 1]
+        scored: list[Twin] = []
+        for number in dict.fromkeys((*sorted(named)[:MAX_SCORED], *alike)):
+            function = self.functions[number]
+            likeness = resemblance(own, function.sketch)
+            same_name = number in named and function.symbol.rpartition(".")[0] == owner
+            if function.language == chunk.language and (same_name or likeness >= LEAST_RESEMBLANCE):
+                scored.append(Twin(function, number in named, likeness))
+        scored.sort(key=lambda twin: -(twin.likeness + 0.3 * twin.named))
+        return scored[:MAX_TWINS]
+
+
+def name_words(symbol: str) -> tuple[str, ...]:
+    """Return the words of a function's own name, in lower case, without those that say nothing."""
+    found = tuple(word.lower() for word in _NAME_WORD.findall(symbol.rpartition(".")[2]))
+    kept = tuple(word for word in found if word not in FILLER_WORDS) or found
+    return kept[:-1] if len(kept) > 1 and kept[-1].isdigit() else kept
+
+
+def _functions(file: SourceFile) -> Iterator[TrustedFunction]:
+    for chunk in file.chunks:
+        if chunk.kind in FUNCTIONS:
+            code = words_of_code(chunk.text, chunk.language)
+            yield TrustedFunction(
+                file.path,
+                chunk.symbol,
+                chunk.start_line,
+                chunk.language,
+                chunk.text,
+                chunk.imports,
+                _digest(code),
+                sketch(code),
+            )
+
+
+def _digest(code: list[str]) -> bytes:
+    joined = "\0".join(code)
+    return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).digest()

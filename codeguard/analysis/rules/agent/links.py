@@ -1,0 +1,88 @@
+"""Links whose text names one address and whose target is another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codeguard.analysis.rules.base import Match
+from codeguard.corpus.patterns import lazy
+
+_LINK = lazy(
+    r"\[\s{0,3}(?:https?://)?(?P<shown>(?:[\w-]{1,63}\.){1,4}[a-z]{2,12})(?:[/:][^\]\s]{0,300})?\s{0,3}\]\(\s{0,3}<?https?://(?P<host>[^\s/)>\"']{1,255})"
+)
+_ANCHOR = lazy(
+    r"<a\s[^>]{0,200}?href\s{0,3}=\s{0,3}[\"']https?://(?P<host>[^\s/\"'>]{1,255})[^>]{0,300}>\s{0,10}(?:https?://)?"
+    r"(?P<shown>(?:[\w-]{1,63}\.){1,4}[a-z]{2,12})[/<\s]",
+    2,
+)
+_FILES = frozenset(
+    [
+        "py",
+        "js",
+        "ts",
+        "md",
+        "json",
+        "yaml",
+        "yml",
+        "toml",
+        "txt",
+        "html",
+        "css",
+        "sh",
+        "go",
+        "rs",
+        "java",
+        "rb",
+        "php",
+        "c",
+        "h",
+        "cpp",
+        "ini",
+        "cfg",
+        "lock",
+        "svg",
+        "png",
+        "pdf",
+        "ipynb",
+    ]
+)
+_BADGES = ("shields.io", "badge.fury.io", "codecov.io", "readthedocs.org", "rtfd.io", "doi.org", "zenodo.org")
+
+
+def links(text: str) -> Iterator[Match]:
+    """Yield links that show a host and lead to another."""
+    for pattern in (_LINK, _ANCHOR):
+        for found in pattern.finditer(text):
+            shown, host = found["shown"].lower(), found["host"].lower().rpartition("@")[2].partition(":")[0]
+            if shown.rpartition(".")[2] in _FILES or host.endswith(_BADGES):
+                continue
+            if not _is_address(found[0], shown) or host.endswith(f".{shown}"):
+                continue
+            if _site(shown) != _site(host):
+                yield Match(
+                    "misleading-link", found.start(), found.end(), f"shows {shown} and leads to {host}"
+                )
+
+
+# Endings under which sites are known; of others (`backports.zstd`, `numpy.linalg`) only a scheme or a path tells.
+_ENDINGS = frozenset(
+    """
+    com org net edu gov mil int info biz io ai app dev cloud tech online site xyz top shop store blog page pro me tv
+    gg sh to ly so co uk us de fr es it nl ch at be eu pl ru cn jp kr in br au ca nz se no dk fi cz tk ml ga cf
+    """.split()  # noqa: SIM905 - words read better as words
+)
+
+
+def _is_address(link: str, shown: str) -> bool:
+    """Return whether what a link shows is the name of a host, and not that of a module or package."""
+    text = link.partition("](")[0] if "](" in link else link.partition(">")[2]
+    return "://" in text or shown.startswith("www.") or shown.rpartition(".")[2] in _ENDINGS
+
+
+def _site(host: str) -> str:
+    """Return the name that a host goes by: its last two labels without the ending, as sites move between endings."""
+    parts = host.removeprefix("www.").split(".")
+    if all(part.isdigit() for part in parts):
+        return host
+    second = parts[-2:-1] in (["co"], ["com"], ["org"], ["ac"], ["gov"], ["github"], ["readthedocs"])
+    return parts[-3] if second and len(parts) > 2 else parts[-2] if len(parts) > 1 else host

@@ -1,0 +1,100 @@
+"""Settings of assistants and editors, by their keys: what is approved, what runs by itself, where the model is."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from codeguard.analysis.rules.base import Match
+from codeguard.analysis.rules.capabilities.shells import shell_threats
+from codeguard.corpus.patterns import lazy
+
+_KNOWN = lazy(
+    r"permissions|defaultMode|autoApprove|alwaysAllow|mcpServers|mcp_servers|enableAllProject|\"hooks\""
+    r"|runOn|approval_policy|sandbox_mode"
+    r"|BASE_URL|allowed-tools|trustedTools|dangerously|autoRun|yolo|apiKeyHelper"
+)
+
+_COMMAND = lazy(
+    r"[\"'](?:command|cmd|run|script|bash|powershell|windows|osx|linux"
+    r"|apiKeyHelper)[\"']\s{0,5}:\s{0,5}\"((?:[^\"\\\n]|\\.){1,4000})\""
+)
+_ARGUMENTS = lazy(
+    r"[\"']command[\"']\s{0,5}:\s{0,5}\"((?:[^\"\\\n]"
+    r"|\\.){1,300})\"\s{0,5},\s{0,20}[\"']args[\"']\s{0,5}:\s{0,5}\[([^\]]{1,4000})\]"
+)
+_STRING = lazy(r"\"((?:[^\"\\\n]|\\.){0,4000})\"")
+_HOOKS = lazy(
+    r"[\"'](?:SessionStart|SessionEnd|PreToolUse|PostToolUse|UserPromptSubmit|Stop|SubagentStop"
+    r"|Notification|PreCompact|beforeShellExecution|afterFileEdit|beforeSubmitPrompt|stop)[\"']\s{0,5}:"
+)
+_REACHING = lazy(
+    r"\b(?:curl|wget|nc|ncat|iwr|irm|Invoke-WebRequest|Invoke-RestMethod|base64\s{1,3}-[dD]|eval|mshta"
+    r"|certutil|ssh|scp|rsync)\b"
+)
+_HIDDEN_TASK = lazy(r"[\"']runOn[\"']\s{0,5}:\s{0,5}[\"']folderOpen[\"']")
+_OTHER_MODEL = lazy(
+    r"[\"']?\b(?:ANTHROPIC|OPENAI|GEMINI|GOOGLE_GEMINI|CODEX|AZURE_OPENAI"
+    r"|OPENROUTER)_(?:API_)?BASE_URL[\"']?\s{0,3}[:=]\s{0,3}[\"']?(https?://[^\s\"',}]{1,300})"
+)
+_USUAL_MODELS = lazy(
+    r"https?://(?:[\w-]{1,63}\.){0,3}(?:anthropic\.com|openai\.com|googleapis\.com|azure\.com"
+    r"|openrouter\.ai|mistral\.ai|deepseek\.com|x\.ai|groq\.com)\b"
+)
+_LOCAL_DOCS = ("localhost",)
+
+
+def settings(text: str) -> Iterator[Match]:
+    """Yield grants, commands that run by themselves and other addresses for the model."""
+    if not _KNOWN.search(text):
+        return
+    for pattern, what in _grants():
+        for found in pattern.finditer(text):
+            yield Match("approves-itself", found.start(), found.end(), what)
+    yield from _commands(text)
+    if text.lstrip()[:1] in ("{", "["):
+        for found in _OTHER_MODEL.finditer(text):
+            if not _USUAL_MODELS.match(found[1]) and not any(name in found[1] for name in _LOCAL_DOCS):
+                yield Match(
+                    "sends-data",
+                    found.start(),
+                    found.end(),
+                    "what is said to the model goes to another address",
+                )
+
+
+@cache
+def _grants() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Return the table of grants."""
+    text = Path(__file__).with_name("grants.toml").read_text(encoding="utf-8")
+    return tuple((lazy(row["pattern"]), row["what"]) for row in tomllib.loads(text)["grant"])
+
+
+def _commands(text: str) -> Iterator[Match]:
+    hooks = _HOOKS.search(text) is not None and '"hooks"' in text
+    tasks = _HIDDEN_TASK.search(text)
+    found_threat = False
+    places = (
+        [(found.start(), found.end(), found[1]) for found in _COMMAND.finditer(text)]
+        if hooks or tasks or "mcp" in text
+        else []
+    )
+    places += [
+        (found.start(), found.end(), f"{found[1]} {' '.join(_STRING.findall(found[2]))}")
+        for found in _ARGUMENTS.finditer(text)
+    ]
+    for start, end, command in places:
+        said = command.replace('\\"', '"').replace("\\\\", "\\")
+        threat = next((what for _, what in shell_threats(said)), "")
+        if threat:
+            found_threat = True
+            yield Match("runs-by-itself", start, end, f"a command that {threat}")
+        elif hooks and _REACHING.search(said) and "localhost" not in said:
+            yield Match("runs-by-itself", start, end, "a hook that uses the network")
+    if tasks is not None and not found_threat and _COMMAND.search(text):
+        yield Match(
+            "runs-by-itself", tasks.start(), tasks.end(), "a task that runs when the folder is opened"
+        )

@@ -1,0 +1,168 @@
+"""What a detector is that reads text: its rules, what it sees in a file or in the whole corpus."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+
+from codeguard.analysis import Reading
+from codeguard.models import Confidence, Severity, SourceFile
+from codeguard.weights import BY_SEVERITY
+
+if TYPE_CHECKING:
+    from codeguard.analysis.python.twins import TrustedFunctions
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of evidence that a signal gives; its text is data, in a TOML file beside the signal's code.
+
+    `mend` is one line on what to do; without it the explanation says so.
+    `bad` and `good` are short examples: what the rule fires on and the same
+    thing done right. `claimed_safe` says that a comment which claims safety
+    beside it is false.
+    """
+
+    id: str
+    summary: str
+    severity: Severity
+    confidence: Confidence
+    explanation: str = ""
+    bad: str = ""
+    good: str = ""
+    cwe: tuple[int, ...] = ()
+    language: str = "python"  # of the examples
+    claimed_safe: bool = False
+    weight: float | None = None  # in the ranking, of a rule without a row in `codeguard.weights`
+    mend: str = ""
+
+    @property
+    def advice(self) -> str:
+        """What to do about a finding, in one line."""
+        return self.mend or " ".join(self.explanation.split())
+
+
+class HasRules(Protocol):
+    """A signal of any shape."""
+
+    name: ClassVar[str]
+    rules: ClassVar[tuple[Rule, ...]]
+
+
+def own_weights(signals: Iterable[HasRules]) -> dict[str, float]:
+    """Return what each rule of these signals weighs in the ranking by itself: its own weight, else by severity."""
+    return {
+        f"{signal.name}.{rule.id}": BY_SEVERITY[rule.severity].value if rule.weight is None else rule.weight
+        for signal in signals
+        for rule in signal.rules
+    }
+
+
+def rules_of(module: str) -> Mapping[str, Rule]:
+    """Return the rules that lie as TOML beside a module, by id, in the order of the file.
+
+    Args:
+        module: the module's `__file__`; a package's rules are in `rules.toml`.
+
+    Raises:
+        OSError, ValueError, KeyError: the file is missing or does not describe rules.
+    """
+    place = Path(module)
+    place = place.with_name("rules.toml") if place.stem == "__init__" else place.with_suffix(".toml")
+    tables = tomllib.loads(place.read_text(encoding="utf-8"))
+    return {id_: _rule(id_, table) for id_, table in tables.items()}
+
+
+def _rule(id_: str, table: Mapping[str, Any]) -> Rule:
+    graded = {
+        "severity": Severity[table["severity"].upper()],
+        "confidence": Confidence[table["confidence"].upper()],
+        "cwe": tuple(table.get("cwe", ())),
+    }
+    return Rule(id_, **{**table, **graded})
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What a file is compared with; None where it is not known.
+
+    `trusted` are the files of the verified manifest, `trusted_functions` the
+    index of their functions. `packages` holds every name that may be
+    imported: distributions that lock files name, and top-level modules of
+    the trusted and the audited files.
+    """
+
+    trusted: tuple[SourceFile, ...] | None = None
+    trusted_functions: TrustedFunctions | None = None
+    packages: frozenset[str] | None = None
+
+    def meet(self, needs: Iterable[str]) -> bool:
+        """Return whether every service of these names is known."""
+        return all(getattr(self, name, None) is not None for name in needs)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What detectors may consult beside the file."""
+
+    services: Services = field(default_factory=Services)
+
+
+IMPORTED = "imported"  # measurement: the name that is imported; an audit knows which modules lie beside
+IN_TEST = "in_test"  # measurement: the place is in a file of tests, so that an audit rates it as low
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Where a rule of a detector fires, in character offsets of the file's text.
+
+    `severity` and `confidence` are the rule's unless given. `reason` is one
+    line for a person; untrusted text in it is escaped where it is shown.
+    """
+
+    rule: str
+    start: int
+    end: int
+    reason: str
+    severity: Severity | None = None
+    confidence: Confidence | None = None
+    measurements: Mapping[str, float | int | str | bool] = field(default_factory=dict)
+
+
+@runtime_checkable
+class FileSignal(Protocol):
+    """A static signal that looks at one whole file; the audit shows its findings, the ranking its penalties.
+
+    Without a service of `needs` it is not asked. It may have a `uses`, a
+    frozenset of services that it consults where there are any.
+
+    Its penalty for a rule is the weight `name.rule`, charged once a chunk.
+    It looks at nothing but the text and its services: never at the file's
+    name or folder, so that renaming a file changes no finding.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    rules: ClassVar[tuple[Rule, ...]]
+    needs: ClassVar[frozenset[str]]
+
+    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+        """Yield what stands out in one file."""
+        ...
+
+
+@runtime_checkable
+class CorpusSignal(Protocol):
+    """A static signal that needs all files at once, such as one that counts near-duplicates."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    rules: ClassVar[tuple[Rule, ...]]
+    needs: ClassVar[frozenset[str]]
+
+    def inspect_corpus(self, readings: Iterable[Reading], context: Context) -> Iterable[tuple[str, Match]]:
+        """Yield what stands out, each with the path of its file."""
+        ...

@@ -1,0 +1,268 @@
+"""What code can do, and where that together with what it handles is a threat."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import ClassVar
+
+from codeguard.analysis import Reading, SegmentKind
+from codeguard.analysis.python.imports import SCRIPTS
+from codeguard.analysis.python.taint import (
+    BLOB,
+    CREDENTIAL,
+    DECODED,
+    DROPPED,
+    ENVIRONMENT,
+    FETCHED,
+    FILE,
+    HOST,
+    KEY,
+    SECRET,
+    STARTUP_NAME,
+    VARIABLE,
+    WATCHED,
+    Arrival,
+    TaintFlow,
+)
+from codeguard.analysis.reading import IN_PROSE
+from codeguard.analysis.rules.base import Context, Match, Rule
+from codeguard.analysis.rules.capabilities.kinds import able, beyond_twins
+from codeguard.analysis.rules.capabilities.malice import malice
+from codeguard.analysis.rules.capabilities.rules import RULES
+from codeguard.analysis.rules.capabilities.shells import script_places, shell_places, shell_threats
+from codeguard.analysis.rules.capabilities.threats import threats
+from codeguard.analysis.tree_flow import TreeArrival, tree_arrivals
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Severity
+
+_FLOWING = lazy(
+    r"__import__|import_module|getattr|exec|eval|compile|system|popen|spawn|subprocess|requests|httpx"
+    r"|urllib|http|socket|smtp|ftp|aiohttp|write"
+)
+
+
+class CapabilitiesSignal:
+    """Resolves what is called, follows what is carried there, and compares with the trusted twin.
+
+    The optional service `trusted_functions` (a `TrustedFunctions`) holds what
+    the trusted code can do under the same name.
+    """
+
+    name: ClassVar[str] = "capabilities"
+    summary: ClassVar[str] = "what code can do, and the threats in it"
+    needs: ClassVar[frozenset[str]] = frozenset()
+    uses: ClassVar[frozenset[str]] = frozenset({"trusted_functions"})
+    rules: ClassVar[tuple[Rule, ...]] = RULES
+
+    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+        """Yield threats, what no trusted twin can do, and every function's capabilities."""
+        if reading.language == "bash":
+            yield from _graded(reading, _without_comments(reading, shell_places(reading.text)))
+        elif reading.language in PROSE:
+            yield from _graded(reading, _in_prose(reading.text))
+        elif reading.language != "python":
+            known: set[tuple[str, int]] = set()
+            for carried in tree_arrivals(reading):
+                for found in _in_tree(carried):
+                    known.add((found.rule, reading.line_of(found.start)))
+                    yield found
+            if reading.language in SCRIPTS:
+                for found in _without_comments(reading, script_places(reading.text)):
+                    if (found.rule, reading.line_of(found.start)) not in known:
+                        yield found
+        elif reading.tree is not None:
+            shown = IN_PROSE in reading.shared  # an example, which nothing imports
+            yield from (item for item in threats(reading) if not (shown and item.rule == "import-effect"))
+            yield from malice(reading)
+            if _FLOWING.search(reading.text):
+                flow = TaintFlow(reading)
+                for arrival in flow.arrivals:
+                    yield from _carried(reading, arrival)
+                yield from _commanded(reading, flow)
+            abilities = able(reading)
+            trusted = context.services.trusted_functions
+            if trusted:
+                yield from beyond_twins(reading, abilities, trusted)
+            for ability in abilities:
+                yield ability.match
+
+
+def _in_prose(text: str) -> Iterator[Match]:
+    """Yield the commands of a text that is no program of its own: build files, workflows, settings, documentation."""
+    for rule, what, start, end in shell_places(text):
+        yield Match(rule, start, end, what)
+    if _SCRIPTS.search(text):
+        for found in _INSTALL_SCRIPT.finditer(text):
+            command = found[2].replace('\\"', '"').replace("\\\\", "\\")
+            threats_in = list(shell_threats(command))
+            for _, what in threats_in:
+                yield Match("install-hook", found.start(), found.end(), f"the script {found[1]} {what}")
+            if not threats_in and _REACHING.search(command):
+                yield Match(
+                    "install-hook",
+                    found.start(),
+                    found.end(),
+                    f"the script {found[1]} uses the network or runs text",
+                )
+
+
+def _graded(reading: Reading, found: Iterable[Match]) -> Iterator[Match]:
+    """Yield commands with what they weigh: little for installers that everybody knows, less in documentation."""
+    in_text = reading.language in PROSE or IN_PROSE in reading.shared
+    for match in found:
+        if match.rule == "destroys" and reading.language == "markdown":
+            match = replace(match, severity=Severity.LOW)  # a text about such commands
+        if match.rule != "download-and-run":
+            yield match
+            continue
+        line_end = reading.text.find("\n", match.end)
+        command = reading.text[match.start : len(reading.text) if line_end < 0 else line_end]
+        address = _ADDRESS.search(command)
+        if address is not None and (
+            _INSTALLERS.match(address[1] or "") or (in_text and _REPOSITORY.match(address[0]))
+        ):
+            yield replace(match, severity=Severity.LOW)
+        elif address is None and reading.language in PROSE:
+            yield replace(match, severity=Severity.LOW)  # a text about such commands
+        elif in_text and address is not None and _NAMED_HOST.match(address[0]):
+            yield replace(match, severity=Severity.MEDIUM)
+        else:
+            yield match
+
+
+PROSE = frozenset({"markdown", "rst", "text"})
+_SCRIPTS = lazy(r"\"scripts\"\s{0,5}:\s{0,5}\{")
+_INSTALL_SCRIPT = lazy(
+    r"\"(preinstall|install|postinstall|prepare|preprepare|postprepare|prepack"
+    r"|preuninstall)\"\s{0,5}:\s{0,5}\"((?:[^\"\\\n]|\\.){1,4000})\""
+)
+_REACHING = lazy(
+    r"\b(?:curl|wget|nc|ncat|powershell|mshta|certutil|nslookup|base64)\b|\bnode\s{1,3}(?:-e|--eval)\b"
+    r"|\bpython3?\s{1,3}-c\b|https?://"
+)
+_ADDRESS = lazy(
+    r"https?://([^\s\"'`)|>]{1,400})|(?:curl|wget)\b[^"
+    r"|;\n]{0,80}\s([\w-]{1,63}(?:\.[\w-]{1,63}){1,4}/?[^\s\"'`)|>]{0,300})",
+    re.IGNORECASE,
+)
+_NAMED_HOST = lazy(
+    r"https://(?!\d{1,3}(?:\.\d{1,3}){3}|(?:bit\.ly|tinyurl|t\.co|is\.gd|cutt\.ly|rb\.gy"
+    r"|pastebin|paste|rentry|glot|ghostbin|hastebin|transfer|termbin|ix\.io|0x0)\b)[\w.-]{3,}",
+    re.IGNORECASE,
+)
+_REPOSITORY = lazy(r"https://(?:raw\.githubusercontent\.com|github\.com|gitlab\.com)/")
+# Installers of tools that everybody knows, at the addresses that their makers name.
+_INSTALLERS = lazy(
+    r"(?:astral\.sh|sh\.rustup\.rs|static\.rust-lang\.org|get\.docker\.com|install\.python-poetry\.org"
+    r"|bun\.(?:sh|com)|deno\.land|get\.pnpm\.io|fnm\.vercel\.app"
+    r"|(?:deb|rpm)\.nodesource\.com|bootstrap\.pypa\.io|sdk\.cloud\.google\.com|get\.helm\.sh|get\.k3s\.io"
+    r"|tailscale\.com|claude\.ai|cursor\.com|ollama\.(?:com|ai)|starship\.rs"
+    r"|mise\.(?:run|jdx\.dev)|get\.sdkman\.io|pixi\.sh|nixos\.org|install\.determinate\.systems"
+    r"|cli\.github\.com|aka\.ms|dot\.net|get\.volta\.sh|pyenv\.run|fly\.io"
+    r"|foundry\.paradigm\.xyz|release\.(?:anza\.xyz|solana\.com)|sh\.brew\.sh|get\.scoop\.sh"
+    r"|community\.chocolatey\.org|chocolatey\.org|cdn\.jsdelivr\.net|railway\.(?:app|com)"
+    r"|raw\.githubusercontent\.com/(?:Homebrew|nvm-sh|pyenv|ohmyzsh|helm|rbenv|asdf-vm|astral-sh|pypa"
+    r"|junegunn|kubernetes|anthropics|rancher|docker|golangci|trufflesecurity|anchore|aquasecurity)/)\S*",
+    re.IGNORECASE,
+)
+
+
+def _without_comments(reading: Reading, found: Iterable[tuple[str, str, int, int]]) -> Iterator[Match]:
+    comments = [item for item in reading.segments if item.kind is SegmentKind.COMMENT]
+    starts = [item.start for item in comments]
+    for rule, what, start, end in found:
+        before = bisect_right(starts, start) - 1
+        if before < 0 or start >= comments[before].end:
+            yield Match(rule, start, end, what)
+
+
+def _in_tree(arrival: TreeArrival) -> Iterator[Match]:
+    """Yield what is wrong with what arrives, in a language other than Python."""
+    start, end = arrival.start, arrival.end
+    if arrival.what == "joins":
+        yield Match("reverse-shell", start, end, "joins the streams of a process with a connection")
+    elif arrival.what == "destroy":
+        yield Match(
+            "destroys", start, end, f"{arrival.name} deletes everything below the home folder or the root"
+        )
+    else:
+        rule, reason, severity = _judged(arrival)
+        if rule:
+            yield Match(rule, start, end, reason, severity)
+        elif arrival.hidden:
+            reason = f"calls {arrival.name} by a name that is put together"
+            yield Match("decoded-exec", start, end, reason, Severity.HIGH)
+    if arrival.what == "command" and arrival.text:
+        for rule, what in shell_threats(arrival.text):
+            yield Match(rule, start, end, f"runs a command that {what}")
+
+
+def _carried(reading: Reading, arrival: Arrival) -> Iterator[Match]:
+    rule, reason, severity = _judged(arrival)
+    if rule:
+        start, end = reading.place(arrival.call)
+        yield Match(rule, start, end, reason, severity)
+
+
+def _commanded(reading: Reading, flow: TaintFlow) -> Iterator[Match]:
+    """Yield the commands that helpers of the file are given to run."""
+    for call, given in flow.commands.items():
+        text = reading.names.text(given)
+        for rule, what in shell_threats(text) if text else ():
+            start, end = reading.place(call)
+            yield Match(rule, start, end, f"has a command run that {what}")
+
+
+def _judged(arrival: Arrival | TreeArrival) -> tuple[str, str, Severity | None]:
+    labels, name = arrival.labels, arrival.name
+    if arrival.what == "send":
+        if labels & {ENVIRONMENT, SECRET}:
+            what = "the whole environment" if ENVIRONMENT in labels else "a file of secrets"
+            return "exfiltration", f"{name} sends {what}", Severity.CRITICAL if SECRET in labels else None
+        if KEY in labels:
+            return "exfiltration", f"{name} sends a private key", None
+        given = arrival.told(CREDENTIAL)
+        if len(given) > 1:
+            return "exfiltration", f"{name} sends the credentials of {' and '.join(given[:3])}", None
+        if WATCHED in labels:
+            return "spies", f"{name} sends what the user sees, copies or types", None
+        hosts = arrival.told(HOST)
+        if len(hosts) > 1:
+            return "reports-host", f"{name} sends {' and '.join(hosts)} of this machine", None
+        if VARIABLE in labels:
+            return "sends-surroundings", f"{name} sends an environment variable", None
+        if FILE in labels:
+            return "sends-surroundings", f"{name} sends the content of a file", None
+    if arrival.what == "look-up":
+        if labels & {ENVIRONMENT, SECRET}:
+            return "exfiltration", f"{name} looks up a name made of secrets", None
+        if arrival.told(HOST):
+            return "reports-host", f"{name} looks up a name made of what this machine is called", None
+    if arrival.what == "code":
+        if FETCHED in labels:
+            return "download-and-run", f"{name} gets what the network sent", None
+        if BLOB in labels:
+            return "decoded-exec", f"{name} gets a text that is written encoded", None
+        if DECODED in labels and name != "compile":
+            return "runs-decoded", f"{name} gets something decoded", None
+    if arrival.what == "load" and FETCHED in labels:
+        return "download-and-run", f"{name} makes objects of what the network sent", Severity.HIGH
+    if arrival.what == "command":
+        if DROPPED in labels:
+            return "drops-and-starts", f"{name} starts a file that was written here", None
+        hosts = arrival.told(HOST)
+        if hosts and FETCHED not in labels:
+            return "reports-host", f"{name} gets {' and '.join(hosts)} of this machine", Severity.LOW
+        if FETCHED in labels:
+            return "download-and-run", f"{name} gets what the network sent", Severity.HIGH
+        if BLOB in labels:
+            return "decoded-exec", f"{name} gets a text that is written encoded", Severity.HIGH
+    if arrival.what == "write" and STARTUP_NAME in labels:
+        return "persistence", "writes to a file that is run at the next start or login", None
+    return "", "", None
+
+
+SIGNAL = CapabilitiesSignal()

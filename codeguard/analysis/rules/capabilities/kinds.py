@@ -1,0 +1,125 @@
+"""What each function of a file can do, and what its trusted twins cannot."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from codeguard.analysis import Reading
+from codeguard.analysis.python.capabilities import (
+    CODE,
+    ENVIRONMENT,
+    FILES,
+    LOADING,
+    NATIVE,
+    NETWORK,
+    PROCESS,
+    kind_of,
+)
+from codeguard.analysis.python.twins import TrustedFunction, TrustedFunctions
+from codeguard.analysis.rules.base import Match
+from codeguard.corpus.chunking.chunker import chunk_file
+from codeguard.models import Chunk, ChunkKind, Severity
+
+RISKY = frozenset({NETWORK, PROCESS, FILES, CODE, NATIVE, LOADING, ENVIRONMENT})
+MAX_NAMED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """What a stretch of a file can do: kinds with the names that show them."""
+
+    start: int
+    end: int
+    symbol: str
+    kinds: dict[str, str]
+
+    @property
+    def match(self) -> Match:
+        """The ability as information."""
+        shown = ", ".join(f"{kind} ({name})" for kind, name in sorted(self.kinds.items())[:MAX_NAMED])
+        return Match("able", self.start, self.end, f"can reach {shown}")
+
+
+def able(reading: Reading) -> tuple[Ability, ...]:
+    """Return the abilities of the file's functions and of its module level, those that have any."""
+    found: dict[ast.AST | None, dict[str, str]] = {}
+    for node in reading.nodes:
+        of = type(node)
+        if of is ast.Call:
+            name = reading.names.called(node)  # type: ignore[arg-type]
+        elif of is ast.Attribute and node.attr == "environ":  # type: ignore[attr-defined]
+            name = reading.names.resolve(node)  # type: ignore[arg-type]
+        else:
+            continue
+        kind = kind_of(name) if name and name[0] != ":" else ""
+        if kind:
+            found.setdefault(reading.names.function_of(node), {}).setdefault(kind, name)
+    abilities: list[Ability] = []
+    for owner, kinds in found.items():
+        start, end = (0, min(1, len(reading.text))) if owner is None else reading.place(owner)
+        symbol = "" if owner is None else reading.names.symbol(owner)
+        abilities.append(Ability(start, min(end, _line_end(reading, start)), symbol, kinds))
+    return tuple(abilities)
+
+
+def _line_end(reading: Reading, start: int) -> int:
+    found = reading.text.find("\n", start)
+    return len(reading.text) if found < 0 else found
+
+
+def beyond_twins(
+    reading: Reading, abilities: Sequence[Ability], trusted: TrustedFunctions
+) -> Iterator[Match]:
+    """Yield the kinds that a function reaches and no trusted function of its name and class does."""
+    chunks = {
+        chunk.symbol: chunk
+        for chunk in reading.file.chunks
+        if chunk.kind in (ChunkKind.FUNCTION, ChunkKind.METHOD)
+    }
+    for ability in abilities:
+        risky = {kind: name for kind, name in ability.kinds.items() if kind in RISKY}
+        chunk = chunks.get(ability.symbol)
+        if not risky or chunk is None:
+            continue
+        twins = _twins(chunk, trusted)
+        if not twins:
+            continue
+        allowed = set().union(*(kinds_of(twin) for twin in twins))
+        extra = {kind: name for kind, name in risky.items() if kind not in allowed}
+        if extra:
+            shown = ", ".join(f"{kind} ({name})" for kind, name in sorted(extra.items()))
+            reason = f"reaches {shown}; its trusted twin {twins[0].symbol} ({twins[0].origin}) does not"
+            yield Match("beyond-twin", ability.start, ability.end, reason, Severity.MEDIUM)
+
+
+def _twins(chunk: Chunk, trusted: TrustedFunctions) -> list[TrustedFunction]:
+    """Return the trusted functions that a reader takes this one for: name and parameters, or name and code."""
+    wanted = _parameters(chunk.text)
+    return [
+        twin.function
+        for twin in trusted.twins(chunk)
+        if twin.named and (twin.likeness >= 0.3 or (wanted and wanted == _parameters(twin.function.text)))
+    ]
+
+
+def _parameters(text: str) -> int:
+    """Return how many parameters a header names, 0 where there is none to count."""
+    header = text[text.find("(") + 1 :].partition(")")[0]
+    return header.count(",") + 1 if header.strip() else 0
+
+
+@lru_cache(maxsize=4_096)
+def _kinds(text: str, imports: tuple[str, ...]) -> frozenset[str]:
+    source = (
+        "\n".join((*imports, text)) if not text[:1].isspace() else "\n".join((*imports, "if True:", text))
+    )
+    reading = Reading(chunk_file("twin.py", source.encode("utf-8", "surrogatepass")))
+    return frozenset(kind for ability in able(reading) for kind in ability.kinds)
+
+
+def kinds_of(function: TrustedFunction) -> frozenset[str]:
+    """Return the kinds that a trusted function reaches, read with the imports in its scope."""
+    return _kinds(function.text, function.imports) if function.language == "python" else frozenset()

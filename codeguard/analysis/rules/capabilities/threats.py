@@ -1,0 +1,257 @@
+"""Threats that the data flow does not show: shapes of calls, assignments and definitions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.analysis import Reading
+from codeguard.analysis.python.capabilities import (
+    NETWORK,
+    PROCESS,
+    RUNNING_CODE,
+    RUNNING_COMMANDS,
+    SENDING,
+    STARTUP_PLACE,
+    kind_of,
+)
+from codeguard.analysis.rules.base import Match
+from codeguard.analysis.rules.capabilities.shells import shell_threats
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Severity
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_GUARDED_MODULES = frozenset(
+    {"ssl", "hmac", "hashlib", "secrets", "certifi", "jwt", "builtins", "bcrypt", "requests", "urllib3"}
+)
+_ALWAYS_WRONG = frozenset(
+    """
+    ssl._create_default_https_context ssl.create_default_context ssl.match_hostname hmac.compare_digest
+    secrets.compare_digest secrets.token_bytes secrets.token_hex jwt.decode builtins.open builtins.exec builtins.eval
+    builtins.__import__ builtins.input getpass.getpass requests.get requests.post requests.Session.request
+    requests.Session.send requests.api.request hashlib.sha256 hashlib.new bcrypt.checkpw os.urandom random.SystemRandom
+    """.split()  # noqa: SIM905 - words read better as words
+)
+_HOOKS = lazy(r"setuptools\.command\.(?:install|develop|egg_info|build_py)\.|distutils\.command\.install\.")
+_CHECKING = lazy(
+    r"^_?(?:verify|validate|authenticate|check)_?(?:signature|password|token|mac|hmac|digest|certificate|cert|jwt|"
+    r"credentials|login|user|hash|checksum|permission)?s?$"
+)
+_CRYPTO = lazy(
+    r"^_?(?:encrypt|decrypt|sign(?!al|up|in|ific|ed_?out)|verify|hash_password|check_password|derive_key|hmac|mac|authenticate)"
+)
+_MATTERING = frozenset(
+    """
+    key password passwd secret signature sig token digest mac tag nonce salt iv public_key private_key expected data
+    message plaintext ciphertext
+    """.split()  # noqa: SIM905 - words read better as words
+)
+_COPYING = frozenset(
+    {"shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.move", "os.rename", "os.symlink"}
+)
+_DEEPEST_PATH = 4  # variables that stand for one another
+_WHOLE = frozenset({"/", "~", "/*", "~/", "C:\\", "/home", "/etc", "/usr", "/var", "."})
+_RELOADING = frozenset({"pickle.loads", "dill.loads", "cloudpickle.loads"})
+
+
+def threats(reading: Reading) -> Iterator[Match]:
+    """Yield what the syntax alone shows."""
+    sockets: dict[ast.AST | None, set[str]] = {}
+    for node in reading.nodes:
+        kind = type(node)
+        if kind is ast.Call:
+            yield from _call(reading, node, sockets)  # type: ignore[arg-type]
+        elif kind is ast.Assign:
+            yield from _assigned(reading, node)  # type: ignore[arg-type]
+        elif kind in _FUNCTIONS:
+            yield from _ignored(reading, node)  # type: ignore[arg-type]
+        elif kind is ast.ClassDef:
+            yield from _install_hook(reading, node)  # type: ignore[arg-type]
+
+
+def _call(reading: Reading, node: ast.Call, sockets: dict[ast.AST | None, set[str]]) -> Iterator[Match]:
+    name = reading.names.called(node)
+    if not name or name.startswith(":"):
+        return
+    start, end = reading.place(node)
+    if name in RUNNING_COMMANDS:
+        for rule, what in shell_threats(_words(reading, node)):
+            yield Match(rule, start, end, f"runs a command that {what}")
+    if name == "shutil.rmtree" and node.args:
+        place = _wiped(reading, node.args[0])
+        if place:
+            yield Match("destroys", start, end, f"deletes everything below {place}")
+    if name in _COPYING and len(node.args) > 1 and STARTUP_PLACE.search(_path(reading, node.args[1])):
+        yield Match("persistence", start, end, "copies a file to where it is run at the next start or login")
+    if name == "setattr" and len(node.args) == 3:
+        target = f"{reading.names.resolve(node.args[0])}.{reading.names.text(node.args[1])}"
+        yield from _patched(reading, node, target, node.args[2])
+    yield from _reverse_shell(reading, node, name, sockets)
+    yield from _at_import(reading, node, name)
+
+
+def _path(reading: Reading, node: ast.expr, depth: int = 0) -> str:
+    """Return the written parts of a path, joined; what is not written is left out."""
+    text = reading.names.text(node)
+    if text is not None or depth > _DEEPEST_PATH:
+        return text or ""
+    parts = []
+    for item in ast.walk(node):
+        if isinstance(item, ast.Constant) and isinstance(item.value, str):
+            parts.append(item.value)
+        elif isinstance(item, ast.Name):
+            values = reading.names.values_of(item)
+            if len(values) == 1 and values[0] is not item:
+                parts.append(_path(reading, values[0], depth + 1))
+    return "/".join(filter(None, parts))
+
+
+def _words(reading: Reading, node: ast.Call) -> str:
+    if not node.args:
+        return ""
+    first = node.args[0]
+    if isinstance(first, ast.List | ast.Tuple):
+        parts = [reading.names.text(item) for item in first.elts]
+        return " ".join(part if part is not None else "…" for part in parts)
+    found = reading.names.text(first)
+    if found is None and isinstance(first, ast.JoinedStr):
+        return " ".join(str(part.value) for part in first.values if isinstance(part, ast.Constant))
+    return found or ""
+
+
+def _wiped(reading: Reading, node: ast.expr) -> str:
+    text = reading.names.text(node)
+    if text is not None:
+        return text if text in _WHOLE - {"."} else ""
+    called = reading.names.called(node) if isinstance(node, ast.Call) else ""
+    if called == "pathlib.Path.home":
+        return "the home folder"
+    if called == "os.path.expanduser" and isinstance(node, ast.Call) and node.args:
+        return "the home folder" if reading.names.text(node.args[0]) in ("~", "~/") else ""
+    return ""
+
+
+def _reverse_shell(
+    reading: Reading, node: ast.Call, name: str, sockets: dict[ast.AST | None, set[str]]
+) -> Iterator[Match]:
+    """Yield the call that joins a socket with a shell in one function."""
+    function = reading.names.function_of(node)
+    parts = sockets.setdefault(function, set())
+    if name.startswith("socket.") and name.endswith(("connect", "create_connection")):
+        parts.add("connects")
+    joins = name == "os.dup2" or (
+        name.startswith("subprocess.")
+        and any(
+            keyword.arg in ("stdin", "stdout") and reading.names.resolve(keyword.value).startswith("socket.")
+            for keyword in node.keywords
+        )
+    )
+    if joins:
+        parts.add("joins")
+    if name in ("pty.spawn", *RUNNING_COMMANDS):
+        parts.add("runs")
+    if parts >= {"connects", "joins", "runs"}:
+        parts.clear()
+        start, end = reading.place(node)
+        yield Match("reverse-shell", start, end, f"{name} with the streams of a connection")
+
+
+def _at_import(reading: Reading, node: ast.Call, name: str) -> Iterator[Match]:
+    """Yield calls that reach out as soon as the module is imported."""
+    if name not in SENDING and name not in RUNNING_COMMANDS:
+        return
+    if _runs_at_import(reading, node):
+        kind = "network" if name in SENDING else "process"
+        start, end = reading.place(node)
+        yield Match("import-effect", start, end, f"{name} runs as soon as the file is imported ({kind})")
+
+
+def _runs_at_import(reading: Reading, node: ast.AST) -> bool:
+    """Return whether a node is evaluated when the file is imported: not in the body of a function or a main guard."""
+    child, at = node, reading.parents.get(node)
+    while at is not None:
+        if isinstance(at, ast.Lambda) and child is at.body:
+            return False
+        if isinstance(at, _FUNCTIONS) and any(child is item for item in at.body):
+            return False
+        if isinstance(at, ast.If) and "__name__" in ast.dump(at.test):
+            return False
+        child, at = at, reading.parents.get(at)
+    return True
+
+
+def _assigned(reading: Reading, node: ast.Assign) -> Iterator[Match]:
+    for target in node.targets:
+        if isinstance(target, ast.Attribute) and not (
+            isinstance(target.value, ast.Name) and target.value.id in ("self", "cls")
+        ):
+            yield from _patched(reading, node, reading.names.resolve(target), node.value)
+        elif isinstance(target, ast.Subscript) and reading.names.resolve(target.value) == "sys.modules":
+            module = reading.names.text(target.slice) or ""
+            if isinstance(node.value, ast.Constant) and node.value.value is None:
+                continue  # `import` of it fails: nothing stands in its place
+            if module.partition(".")[0] in _GUARDED_MODULES:
+                start, end = reading.place(node)
+                yield Match("tampered-verification", start, end, f"puts something else in place of {module}")
+
+
+def _patched(reading: Reading, node: ast.AST, target: str, value: ast.expr) -> Iterator[Match]:
+    if target not in _ALWAYS_WRONG:
+        return
+    given = reading.names.resolve(value)
+    if given == target or (
+        isinstance(value, ast.Name) and value.id.startswith(("_orig", "orig", "_real", "saved"))
+    ):
+        return
+    start, end = reading.place(node)
+    yield Match("tampered-verification", start, end, f"replaces {target} for the whole process")
+
+
+def _ignored(reading: Reading, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Match]:
+    """Yield functions that promise to check or protect something and never look at it."""
+    if not _CRYPTO.match(node.name) and not _CHECKING.match(node.name):
+        return
+    body = [
+        item
+        for item in node.body
+        if not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))
+    ]
+    if not body or all(isinstance(item, ast.Pass | ast.Raise) for item in body):
+        return
+    owner = reading.names.class_of(node)
+    if owner is not None and (owner.bases or owner.keywords):
+        return  # what a subclass leaves out, another one may need
+    listed = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    used = {item.id for statement in body for item in ast.walk(statement) if isinstance(item, ast.Name)}
+    unread = [name for name in listed if name in _MATTERING and name not in used]
+    start, _ = reading.place(node)
+    end = reading.place(body[0])[1]
+    only = body[0] if len(body) == 1 else None
+    if isinstance(only, ast.Return) and isinstance(only.value, ast.Constant) and only.value.value is True:
+        if [name for name in listed if name not in ("self", "cls")]:
+            yield Match("ignores-arguments", start, end, f"{node.name} says yes to everything")
+    elif isinstance(only, ast.Return) and _is_stub(only.value):
+        return  # of a base class, or what it was given
+    elif unread and "locals" not in used and not node.args.kwarg:
+        yield Match("ignores-arguments", start, end, f"{node.name} never looks at {', '.join(unread[:3])}")
+
+
+def _is_stub(value: ast.expr | None) -> bool:
+    """Return whether a value is a constant, a name or an empty object, as `bytes()`."""
+    empty = (
+        isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and not value.args + value.keywords
+    )
+    return value is None or empty or isinstance(value, ast.Constant | ast.Name)
+
+
+def _install_hook(reading: Reading, node: ast.ClassDef) -> Iterator[Match]:
+    if not any(_HOOKS.match(f"{base}.") or _HOOKS.match(base) for base in reading.names.bases(node)):
+        return
+    for call in (item for item in ast.walk(node) if isinstance(item, ast.Call)):
+        name = reading.names.called(call)
+        kind = kind_of(name)
+        if kind in (NETWORK, PROCESS) or name in RUNNING_CODE - {"compile"}:
+            start, end = reading.place(call)
+            severity = Severity.MEDIUM if kind == PROCESS else None
+            yield Match("install-hook", start, end, f"{name} while a package is installed", severity)
+            return

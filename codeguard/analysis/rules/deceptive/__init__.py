@@ -1,0 +1,72 @@
+"""Characters that show people something other than what the machine reads, in any language of source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import ClassVar
+
+from codeguard.analysis import Reading
+from codeguard.analysis.rules.base import Context, Match, Rule
+from codeguard.analysis.rules.deceptive.bidi import bidi
+from codeguard.analysis.rules.deceptive.invisible import SUSPICIOUS, controls, invisible, separators
+from codeguard.analysis.rules.deceptive.names import names
+from codeguard.analysis.rules.deceptive.places import Places
+from codeguard.analysis.rules.deceptive.rules import RULES
+from codeguard.corpus.patterns import lazy
+
+_MOST = 1_000  # matches of one sort in one file
+_TOO_MANY = f"deceptive characters were not looked for after {_MOST:,} of one sort"
+
+
+_LIKE = "c"  # of the languages with a lexer the one whose comments and strings most others share
+_CODE_LINE = lazy(
+    r"[;{}]\s*$|^\s*(?:(?:pub |public |private |static |async |export |local )*(?:function|func|fn|fun"
+    r"|def|class|struct|contract|interface"
+    r"|module|package|import|use|using|pragma|void|int|uint\w*|let|var|val|const|sub|proc|begin|end"
+    r"|select|insert|create)\b[^.]*$"
+    r"|[\w.$@%&*]+\s*(?::=|=|\+=|<-)\s*\S|[\w.$:>-]+\([^)]*\)\s*;?\s*$|(?:mov|push|pop|call|jmp|ret|lea"
+    r"|add|sub|xor|cmp)\b)"
+)
+_LOOKED_AT = 400  # lines
+
+
+def _as_code(reading: Reading) -> Reading:
+    """Return the reading of a text whose lines are code as one in a language that has a lexer."""
+    if reading.language != "text":
+        return reading
+    lines = [line for line in reading.text.split("\n")[:_LOOKED_AT] if line.strip()]
+    if not lines or sum(_CODE_LINE.search(line) is not None for line in lines) * 2 < len(lines):
+        return reading
+    made = Reading(replace(reading.file, language=_LIKE, chunks=()))
+    made.unread = reading.unread
+    return made
+
+
+class DeceptiveSignal:
+    """Bidirectional controls, invisible characters, lookalike names and punctuation, overprinting."""
+
+    name: ClassVar[str] = "deceptive"
+    summary: ClassVar[str] = "characters that show something other than what the machine reads"
+    rules: ClassVar[tuple[Rule, ...]] = RULES
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def inspect(self, reading: Reading, context: Context) -> Iterator[Match]:
+        """Yield the deceptive characters of a file; plain ASCII is let through at once."""
+        plain = reading.text.isascii()
+        if plain and SUSPICIOUS.search(reading.text) is None:
+            return
+        reading = _as_code(reading)
+        places = Places(reading)
+        sorts = [controls(places)]
+        if not plain:
+            sorts += [bidi(places), invisible(places), names(reading, places), separators(places)]
+        for found in sorts:
+            yield from islice(found, _MOST)
+            more = next(found, None)
+            if more is not None:
+                reading.unread.note(_TOO_MANY, reading.line_of(more.start))
+
+
+SIGNAL = DeceptiveSignal()

@@ -1,0 +1,35 @@
+"""The rules about characters that show something other than what the machine reads."""
+
+from __future__ import annotations
+
+from codeguard.analysis.rules.base import rules_of
+
+_RULES = rules_of(__file__)
+
+BIDI = _RULES["bidi"]
+OVERRIDE = _RULES["bidi-override"]
+INVISIBLE = _RULES["invisible"]
+HIDDEN = _RULES["hidden-data"]
+LOOKALIKE_NAME = _RULES["lookalike-name"]
+COLLIDING = _RULES["colliding-name"]
+STYLED = _RULES["styled-name"]
+MIXED = _RULES["mixed-script"]
+PUNCTUATION = _RULES["lookalike-punctuation"]
+STACKED = _RULES["stacked-marks"]
+OVERPRINT = _RULES["overprint"]
+SEPARATOR = _RULES["line-separator"]
+
+RULES = (
+    BIDI,
+    OVERRIDE,
+    INVISIBLE,
+    HIDDEN,
+    LOOKALIKE_NAME,
+    COLLIDING,
+    STYLED,
+    MIXED,
+    PUNCTUATION,
+    STACKED,
+    OVERPRINT,
+    SEPARATOR,
+)

@@ -1,0 +1,345 @@
+"""The natural language of a piece of code, and how it repeats itself."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import ClassVar
+
+from codeguard.analysis import Reading
+from codeguard.analysis.python.sketches import SKETCH, resemblance, sketch, words_of_code
+from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Chunk, ChunkKind, Severity
+
+_RULES = rules_of(__file__)
+
+MAX_TEXT = 400_000
+_DESCRIPTION = lazy(
+    r'^[ \t]*+[rRuU]?(?:"""(?:[^"\\]|\\.|"(?!""))*+(?:""")?+|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*+(?:\'\'\')?+)'
+    r"|(?:^[ \t]*+(?:\#|//)[^\n]*+\n?)++"
+    r"|^[ \t]*+/\*(?:[^*]|\*(?!/))*+(?:\*/)?+",
+    re.MULTILINE | re.DOTALL,
+)
+_PROSE_LINE = lazy(r"[#/*\s\"'-]*+[^\W\d_][^\n=<>_{}\[\]|\\]*+\Z")
+_CODE_LINE = lazy(
+    r"(?:^\s*#(?:if|ifdef|ifndef|endif|else|elif|define|undef|include|pragma|error)\b|>>>|\.\.\.|^\s*[$%#] |Traceback|self\.|print\b|return\b|import\b)|\w\.\w+\(|;\s*$|://|\d\D+\d\D+\d"
+)
+_QUOTED_CODE = lazy(r"<<<<<<<<$|^/\* \"[\w/.-]{1,200}\":\d+$")
+_WORD = lazy(r"[^\W\d_]+")
+_QUESTION = lazy(
+    r"\b(?:how|what|why|where|when|which|who|can|does|do|is|are|need|looking|want)\b[^.!?\n]{4,150}\?",
+    re.IGNORECASE,
+)
+_ORDINARY = """
+a all an and any are as at be been but by can did do does for from function given has have he how i if in into is
+it its may no not of on or out return returns so such than that the then they this to was we were what when where
+which will with you your
+"""
+ORDINARY_WORDS = frozenset(_ORDINARY.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What a description's prose lines amount to.
+
+    `words` counts words that say something. `distinct` and `top` are the
+    parts of them, 0 to 1, that are different words and that are one of the
+    three most frequent. `questions` counts questions that ask after the same
+    thing: at least one informative word is common to all of them. `stems` are the
+    words without their endings.
+    """
+
+    words: int
+    distinct: float
+    top: float
+    questions: int
+    commonest: tuple[str, ...]
+    stems: frozenset[str]
+
+
+def descriptions(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of every docstring and comment block that stands on lines of its own."""
+    for match in _DESCRIPTION.finditer(text[:MAX_TEXT]):
+        yield match.start(), match.end()
+
+
+@lru_cache(maxsize=8)  # a description is looked at by itself, and with the others of its function
+def wording(description: str) -> Wording:
+    """Return how a description is worded; lines of code and of examples in it do not count."""
+    all_lines = [line for line in description[:MAX_TEXT].split("\n") if line.strip("#/* \t")]
+    lines = [
+        line
+        for line in all_lines
+        if line.count(" ") > 1 and _PROSE_LINE.match(line) and not _CODE_LINE.search(line)
+    ]
+    if any(_QUOTED_CODE.search(line) for line in all_lines):
+        lines = []  # what a generator quotes of its source
+    prose = "\n".join(lines)
+    said = [word for found in _WORD.findall(prose) if (word := found.lower()) not in ORDINARY_WORDS]
+    counts = Counter(map(_stem, said))
+    top = counts.most_common(3)
+    total = max(1, len(said))
+    return Wording(
+        words=len(said),
+        distinct=len(counts) / total,
+        top=sum(count for _, count in top) / total,
+        questions=_questions(prose),
+        commonest=tuple(word for word, _ in top),
+        stems=frozenset(counts),
+    )
+
+
+def _questions(prose: str) -> int:
+    asked = {found.group().lower() for found in _QUESTION.finditer(prose)} if "?" in prose else set()
+    topics = Counter(stem for question in asked for stem in _stems(question))
+    return max(topics.values(), default=0)
+
+
+def _stems(text: str) -> set[str]:
+    found = (word.lower() for word in _WORD.findall(text))
+    return {_stem(word) for word in found if len(word) > 3 and word not in ORDINARY_WORDS}
+
+
+def _stem(word: str) -> str:
+    if word[-1] in "gds":  # the endings' own last letters: most words have none of them
+        for ending in ("ing", "ies", "ed", "es", "s"):
+            if word.endswith(ending) and len(word) - len(ending) >= 3:
+                return word[: -len(ending)]
+    return word
+
+
+Stretch = tuple[int, int]  # of a function's text, the end exclusive
+FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
+PROSE = frozenset({"text", "markdown", "rst"})
+LEAST_TOKENS = 16
+LEAST_LIKENESS = 0.6
+LEAST_FILES = 5
+LEAST_FILES_OF_METHODS = 10
+LEAST_DESCRIPTION = 4  # words that say something
+LEAST_SHARED_TOPICS = 2
+SAME_WORDS = 0.75  # of all pairs of neighbouring words of two descriptions, that both have
+MAX_PAIRS = 60
+MAX_TOPICS = 40
+MAX_FUNCTIONS = 200_000
+PROBES = 8  # smallest hashes under which a function is looked for
+MAX_BUCKET = 8
+LEAST_PROBES_SHARED = 2
+
+LEAST_WORDS = 22
+MOST_DISTINCT = 0.3
+LEAST_TOP = 0.4
+STUFFED_TOP = 0.62
+LEAST_QUESTIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is kept of a function: 24 hashes, where it is, and digests of what it says."""
+
+    path: str
+    start: int
+    end: int
+    text: bytes
+    description: bytes
+    topics: frozenset[int]
+    pairs: frozenset[int]  # of neighbouring words of the description
+    sketch: tuple[int, ...]
+    method: bool
+
+
+class FloodingSignal:
+    """Near-duplicates by bottom-k sketches of token runs, and descriptions that repeat themselves."""
+
+    name: ClassVar[str] = "flooding"
+    summary: ClassVar[str] = "near-duplicates in many files, descriptions stuffed with what people search for"
+    needs: ClassVar[frozenset[str]] = frozenset()
+    rules: ClassVar[tuple[Rule, ...]] = (
+        _RULES["repeated"],
+        _RULES["stuffed"],
+        _RULES["uncounted"],
+    )
+
+    def inspect_corpus(self, readings: Iterable[Reading], context: Context) -> Iterable[tuple[str, Match]]:
+        """Yield stuffed descriptions as they are read, then the groups of near-duplicates."""
+        index = _Index()
+        for reading in readings:
+            position = 0
+            for chunk in reading.file.chunks:
+                if len(chunk.text) > MAX_TEXT:
+                    reason = f"descriptions are not looked for beyond {MAX_TEXT:,} characters of one function"
+                    yield (
+                        reading.file.path,
+                        Match("uncounted", position + MAX_TEXT, position + MAX_TEXT, reason),
+                    )
+                if chunk.language not in PROSE:
+                    places = list(descriptions(chunk.text))
+                    yield from ((reading.file.path, found) for found in _stuffed(chunk, position, places))
+                    if chunk.kind in FUNCTIONS and not index.add(reading.file.path, chunk, position, places):
+                        reason = f"more than {MAX_FUNCTIONS} functions: near-duplicates from here on are not counted"
+                        yield (
+                            reading.file.path,
+                            Match("uncounted", position, position + len(chunk.text), reason),
+                        )
+                        index.told = True
+                position += len(chunk.text)
+        yield from index.groups()
+
+
+class _Index:
+    """Functions in buckets by each of their smallest hashes; joined where their sketches are alike."""
+
+    def __init__(self) -> None:
+        self._known: list[_Known] = []
+        self._group: list[int] = []
+        self._buckets: dict[int, list[int]] = {}
+        self.told = False
+
+    def add(self, path: str, chunk: Chunk, position: int, places: Iterable[Stretch]) -> bool:
+        """Take up a function; False the first time that there is no room."""
+        words = words_of_code(chunk.text, chunk.language)
+        if len(words) < LEAST_TOKENS:
+            return True
+        if len(self._known) >= MAX_FUNCTIONS:
+            return self.told
+        said = " ".join(chunk.text[start:end] for start, end in places)
+        worded = wording(said) if said else None
+        described = worded is not None and worded.words >= LEAST_DESCRIPTION
+        stems = sorted(worded.stems)[:MAX_TOPICS] if worded is not None and described else []
+        known = _Known(
+            path,
+            position,
+            position + len(chunk.text),
+            _digest(chunk.text),
+            _digest(said) if described else b"",
+            frozenset(zlib.crc32(stem.encode("utf-8", "surrogatepass")) for stem in stems),
+            _pairs(said) if described else frozenset(),
+            sketch(words),
+            chunk.kind is ChunkKind.METHOD,
+        )
+        self._join(known)
+        return True
+
+    def _join(self, known: _Known) -> None:
+        number = len(self._known)
+        self._known.append(known)
+        self._group.append(number)
+        met: list[int] = []
+        for key in known.sketch[:PROBES]:
+            bucket = self._buckets.setdefault(key, [])
+            met += bucket
+            if len(bucket) < MAX_BUCKET:
+                bucket.append(number)
+        for other, shared in Counter(met).items():
+            if shared < LEAST_PROBES_SHARED or self._root(other) == self._root(number):
+                continue
+            if resemblance(known.sketch, self._known[other].sketch) >= LEAST_LIKENESS:
+                self._group[self._root(number)] = self._root(other)
+
+    def _root(self, number: int) -> int:
+        while self._group[number] != number:
+            self._group[number] = self._group[self._group[number]]
+            number = self._group[number]
+        return number
+
+    def groups(self) -> Iterator[tuple[str, Match]]:
+        """Yield a match for every member of a group that fills several files."""
+        members: dict[int, list[_Known]] = {}
+        for number, known in enumerate(self._known):
+            members.setdefault(self._root(number), []).append(known)
+        for group in members.values():
+            files = len({known.path for known in group})
+            if files < LEAST_FILES:
+                continue
+            texts = len({known.text for known in group})
+            if files < LEAST_FILES_OF_METHODS and 2 * sum(known.method for known in group) > len(group):
+                described = []  # classes of one interface describe each method for themselves
+            else:
+                described = [known for known in group if known.description]
+            wordings = len({known.description for known in described})
+            wording_of = f", {wordings} descriptions" if wordings else ""
+            reworded = (
+                wordings >= LEAST_FILES and 2 * len(described) >= len(group) and 2 * wordings > len(described)
+            )
+            long = any(
+                len(known.sketch) >= SKETCH for known in group
+            )  # short ones are alike by chance: `return x.y`
+            other_words = reworded and not _same_words(described)
+            baited = long and other_words and _shared_topics(described) >= LEAST_SHARED_TOPICS
+            for known in group:
+                yield (
+                    known.path,
+                    Match(
+                        "repeated",
+                        known.start,
+                        known.end,
+                        f"one of {len(group)} near-duplicates in {files} files ({texts} texts{wording_of})",
+                        severity=Severity.MEDIUM if baited else Severity.LOW,
+                        measurements={"members": len(group), "files": files, "texts": texts},
+                    ),
+                )
+
+
+def _shared_topics(described: list[_Known]) -> int:
+    """Return how many words at least two thirds of the descriptions have in common."""
+    counts = Counter(topic for known in described for topic in known.topics)
+    return sum(3 * count >= 2 * len(described) for count in counts.values())
+
+
+def _pairs(said: str) -> frozenset[int]:
+    """Return the first pairs of neighbouring words, as numbers: what stays where only names are changed."""
+    words = [
+        found.group().lower() for found, _ in zip(_WORD.finditer(said), range(MAX_PAIRS + 1), strict=False)
+    ]
+    joined = (" ".join(pair) for pair in pairwise(words))
+    return frozenset(zlib.crc32(pair.encode("utf-8", "surrogatepass")) for pair in joined)
+
+
+def _same_words(described: list[_Known]) -> bool:
+    """Return whether the descriptions are one text with names changed, as generators and twins of `async` leave it."""
+    first = described[0].pairs
+    alike = [len(known.pairs & first) >= SAME_WORDS * len(known.pairs | first) for known in described]
+    return 3 * sum(alike) >= 2 * len(alike)
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(" ".join(text.split()).encode("utf-8", "surrogatepass")).digest()[:12]
+
+
+def _stuffed(chunk: Chunk, position: int, places: Iterable[Stretch]) -> Iterator[Match]:
+    for start, end in places:
+        if end - start < 90:
+            continue
+        found = wording(chunk.text[start:end])
+        reason = _why(found)
+        if reason:
+            yield Match(
+                "stuffed",
+                position + start,
+                position + end,
+                reason,
+                measurements={
+                    "words": found.words,
+                    "distinct": round(found.distinct, 2),
+                    "questions": found.questions,
+                },
+            )
+
+
+def _why(found: Wording) -> str:
+    if found.questions >= LEAST_QUESTIONS:
+        return f"a description that asks {found.questions} questions: wording for a search, not for a reader"
+    repeats = found.distinct <= MOST_DISTINCT and found.top >= LEAST_TOP
+    if found.words >= LEAST_WORDS and (repeats or found.top >= STUFFED_TOP) and found.distinct <= 0.5:
+        shown = ", ".join(found.commonest)
+        return f"{found.top:.0%} of the description's {found.words} words are {shown}"
+    return ""
+
+
+SIGNAL = FloodingSignal()

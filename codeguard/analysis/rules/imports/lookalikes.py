@@ -1,0 +1,215 @@
+"""Names that could be taken for a well-known package: one edit, one swap, one affix or one glyph away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from codeguard.analysis.rules.imports.known import NPM_PACKAGES, PYTHON_PACKAGES, STANDARD_LIBRARY, normalised
+from codeguard.corpus.confusables import skeleton
+
+LEAST_EDITED = 5  # letters; shorter names have honest neighbours everywhere
+LEAST_SWAPPED = 4
+LEAST_AFFIXED = 4
+MAX_NAME = 60
+_AFFIXES = frozenset(
+    """
+    py python python2 python3 lib libs pkg package packages official secure security safe fixed fix patched patch
+    latest new original real stable update updated js node npm nodejs
+    """.split()  # noqa: SIM905 - words read better as words
+)
+_GLYPHS = (("rn", "m"), ("vv", "w"), ("0", "o"), ("1", "l"), ("3", "e"), ("5", "s"), ("4", "a"))
+# Ordinary names of modules and packages that stand one letter from a well-known one.
+_ORDINARY = """
+action actions admin alerts app apps args arrows asset assets async attrs auth backend backends bars base bases
+batch block blocks boxes brew build builder builds cache caches call calls capture cells chains charm chart charts
+check checks clack
+command commands cpython class classes clean clerk client clients clock clocks clone close cloud code codec codecs color
+colors colours comments commons config configs connects context contexts control convert cores count counts cover
+cross curses custom dates decorators default defaults demo demos depth design detect docker docs draft driver
+drivers editor engine engines entity env error errors eventing example examples express fakes farm field fields
+fixture fixtures flags flash flow flows force format formats forms frame frames from_ graph graphs group groups
+handler handlers health helper helpers hooks host hosts images index inspect item items keyboard keys label labels
+layer layers layout legacy library limit links lists loader local locale locker locks logger loggers loggings login logs
+main manage manager marks mask masks match maths media merge merges meta method methods metric metrics migrate mind
+mixin mixins mocks mode model models modes module modules mono move native nodes notes notify number numbers object
+objects option options order orders packages page pages parse parser parsers parses part parts pass paths patch
+patterns payload peers phone pipe pipes place plan play player plots plugin plugins point points pool pools port
+posts press pretty price prices print process profile project prompt prompts proto proxy query quota quote quotes
+random range reader react read record records register registry remote render report reports request resource
+resources response result results retry review rich richer robot roles room rooms route router routes rules run
+runner runs sample samples save scale scan schema scheme scope score scores screen script scripts search security
+select sender server servers service services session sessions setting settings setup shape shapes share shared
+sheet shell shop signal simple site sites slack slot smart snippet socket sound source sources space spec specs
+spider stack stage state states static stats status step steps stock storage store stores story stream streams
+string strings struct style styles support switch symbol system table tables tags target task tasks team template
+templates tenant terms test testing tests text texts theme thread ticket time timer timers times title token tokens
+tool tools topic torches trace track train trait tree trees types unit units update updates upload urls user users
+util utils value values vector vendor verify version video view views vision visual watch web weather widget
+widgets window word words work worker workers world win32con wrapper write writer xray xrays zone
+"""
+ORDINARY = frozenset(_ORDINARY.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Lookalike:
+    """What a name imitates and how; `near` where it is one edit or glyph away, not an affix."""
+
+    name: str
+    known: str
+    how: str
+    near: bool
+
+
+def python_lookalike(name: str, others: frozenset[str] = frozenset()) -> Lookalike | None:
+    """Return what a Python package's name imitates, None where it is well known, in `others`, or like none."""
+    if normalised(name) in PYTHON_PACKAGES or name in STANDARD_LIBRARY or normalised(name) in others:
+        return None
+    return _lookalike(name, _python())
+
+
+def npm_lookalike(name: str) -> Lookalike | None:
+    """Return what an npm package's name imitates; scoped names (`@org/name`) imitate none."""
+    if name in NPM_PACKAGES or name.startswith("@"):
+        return None
+    return _lookalike(name, _npm())
+
+
+def _lookalike(name: str, known: _Known) -> Lookalike | None:
+    plain = normalised(name)
+    if name.startswith("_"):
+        return None  # a module that is written in C beside one in Python, as `_pickle` is
+    if len(plain) > MAX_NAME or plain in ORDINARY or plain.replace("-", "") in ORDINARY:
+        return None
+    for found in (
+        _glyph(name, plain, known),
+        _separators(plain, known),
+        _edited(plain, known),
+        _affixed(plain, known),
+    ):
+        if found is not None:
+            return Lookalike(name, found[0], found[1], found[2])
+    return None
+
+
+class _Known:
+    """Well-known names with what one deletion leaves of each (symmetric deletes, Garbe 2012)."""
+
+    def __init__(self, names: Iterable[str], loose: Iterable[str]) -> None:
+        self.names = frozenset(names)
+        self.loose = frozenset(loose)  # compared by edits alone
+        self.collapsed = {name.replace("-", ""): name for name in sorted(self.names) if "-" in name}
+        self.shapes = {_shape(name): name for name in sorted(self.names) if "-" in name}
+        self.deletions: dict[str, set[str]] = {}
+        for name in sorted(self.names | self.loose):
+            for key in (name, *_deletions(name)):
+                self.deletions.setdefault(key, set()).add(name)
+
+
+@lru_cache(maxsize=1)
+def _python() -> _Known:
+    standard = {normalised(name) for name in STANDARD_LIBRARY if len(name) > LEAST_EDITED and name[0] != "_"}
+    return _Known(PYTHON_PACKAGES, standard - PYTHON_PACKAGES)
+
+
+@lru_cache(maxsize=1)
+def _npm() -> _Known:
+    return _Known((normalised(name) for name in NPM_PACKAGES), ())
+
+
+def _deletions(name: str) -> Iterator[str]:
+    return (name[:at] + name[at + 1 :] for at in range(len(name)))
+
+
+def _shape(name: str) -> str:
+    return "-".join(sorted(name.split("-")))
+
+
+def _glyph(name: str, plain: str, known: _Known) -> tuple[str, str, bool] | None:
+    looks = {
+        normalised(skeleton(name)),
+        *(plain.replace(glyph, meant) for glyph, meant in _GLYPHS if glyph in plain),
+    }
+    for look in sorted(looks - {plain}):
+        if look in known.names and len(look) >= LEAST_SWAPPED:
+            return look, "a glyph that looks the same", True
+    return None
+
+
+def _separators(plain: str, known: _Known) -> tuple[str, str, bool] | None:
+    joined = plain.replace("-", "")
+    if joined != plain and joined in known.names and len(joined) >= LEAST_EDITED:
+        return joined, "another separator", True
+    if plain in known.collapsed:
+        return known.collapsed[plain], "a missing separator", True
+    if "-" in plain and known.shapes.get(_shape(plain), plain) != plain:
+        return known.shapes[_shape(plain)], "its words in another order", True
+    return None
+
+
+def _edited(plain: str, known: _Known) -> tuple[str, str, bool] | None:
+    near: set[str] = set()
+    for key in (plain, *_deletions(plain)):
+        near |= known.deletions.get(key, set())
+    for other in sorted(near):
+        how = _one_edit(plain, other)
+        least = LEAST_SWAPPED if how == "two letters exchanged" else LEAST_EDITED
+        if how and len(other) >= least and not _honest_edit(plain, other):
+            return other, how, True
+    return None
+
+
+def _one_edit(first: str, second: str) -> str:
+    """Return how one edit (Damerau-Levenshtein) makes the one into the other, empty where none does."""
+    if abs(len(first) - len(second)) > 1 or first == second:
+        return ""
+    at = next(
+        (n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
+        min(len(first), len(second)),
+    )
+    rest, other = first[at:], second[at:]
+    if rest[1:] == other:
+        return "one letter more"
+    if rest == other[1:]:
+        return "one letter less"
+    if rest[1:] == other[1:]:
+        return "another letter"
+    if rest[:1] == other[1:2] and rest[1:2] == other[:1] and rest[2:] == other[2:]:
+        return "two letters exchanged"
+    return ""
+
+
+def _honest_edit(plain: str, other: str) -> bool:
+    """Return whether only a number or a plural, as versions and sibling packages have it, makes the difference.
+
+    So does `cy` for `py`, which packages have that were compiled with Cython.
+    """
+    if {plain[:2], other[:2]} == {"cy", "py"} and plain[2:] == other[2:]:
+        return True
+    return (
+        plain.rstrip("0123456789") == other.rstrip("0123456789")
+        and plain[-1:].isdigit()
+        and other[-1:].isdigit()
+    )
+
+
+def _affixed(plain: str, known: _Known) -> tuple[str, str, bool] | None:
+    parts = plain.split("-")
+    for affix, rest in ((parts[0], "-".join(parts[1:])), (parts[-1], "-".join(parts[:-1]))):
+        if affix in _AFFIXES and rest in known.names and len(rest) >= LEAST_AFFIXED:
+            return rest, f"with {affix!r} added", False
+    bare = plain.rstrip("0123456789")
+    if bare != plain and len(plain) - len(bare) == 1 and bare in known.names and len(bare) >= LEAST_EDITED:
+        return bare, f"with {plain[len(bare) :]!r} added", False
+    for affix in ("py", "python", "js", "node"):
+        rest = (
+            plain[len(affix) :]
+            if plain.startswith(affix)
+            else plain[: -len(affix)]
+            if plain.endswith(affix)
+            else ""
+        )
+        if rest in known.names and len(rest) >= LEAST_EDITED and "-" not in plain:
+            return rest, f"with {affix!r} added", False
+    return None

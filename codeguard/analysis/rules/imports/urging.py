@@ -1,0 +1,95 @@
+"""Install commands and urging in text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codeguard.corpus.patterns import lazy
+
+MAX_COMMAND = 300
+_INSTALL = lazy(
+    r"\b(?:(?P<pip>(?:pip[23]?|uv pip|pipx|poetry|easy_install|conda)\s{1,3}(?:install|add|inject))"
+    r"|(?P<npm>(?:npm|yarn|pnpm|bun)\s{1,3}(?:install|i|add)))\s{1,3}(?P<rest>[^\n\"'`;|&)]{1,300})"
+)
+_SOURCE = lazy(
+    r"(?:(?:--(?:extra-)?index-url|-i|--find-links|-f|--registry)[ =]{1,2}(?P<index>\S{4,200}))"
+    r"|(?P<direct>(?:git\+\w{1,8}|https?)://\S{3,200})|(?P<trusted>--trusted-host[ =]\S{1,100})"
+)
+_USUAL = lazy(
+    r"(?:git\+)?(?:https|ssh)://(?:git@)?(?:pypi\.org|test\.pypi\.org|files\.pythonhosted\.org|registry\.npmjs\.org"
+    r"|download\.pytorch\.org|github\.com|gitlab\.com|bitbucket\.org|codeload\.github\.com)(?:[:/]|\Z)",
+    re.IGNORECASE,
+)
+# Whoever stands in between, or owns a bare address, decides what is installed.
+_UNVERIFIED = lazy(
+    r"(?:git\+)?http://(?!localhost[:/])|(?:git\+)?https://(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:]{2,60}\])",
+    re.IGNORECASE,
+)
+_PACKAGE = lazy(r"@?[A-Za-z][A-Za-z0-9_.\-/]{1,59}\Z")
+_URGING = lazy(
+    r"(?:required|needed|necessary|mandatory|must)\b[^.\n]{0,40}\b(?:security|patch|patches|hotfix|vulnerab\w*)"
+    r"|\bsecurity (?:updates?|fix(?:es)?|patch(?:es)?)\b"
+    r"|\bdo not (?:remove|replace|delete) (?:this|the) (?:import|line|package)"
+    r"|\bmust be (?:installed|imported) (?:first|before)|\bpip3? install\b[^\n]{0,80}\bfirst\b"
+    r"|\b(?:deprecated|insecure|vulnerable)\b[^.\n]{0,40}\b(?:use|install|replaced (?:by|with)|switch to)\b"
+    r"|\bofficial (?:replacement|fork|drop-in|mirror)\b|\bdrop-in replacement\b"
+    r"|\bapproved by (?:the )?security\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Install:
+    """An install command in a text; `source` is where it installs from, where it says so."""
+
+    start: int
+    end: int
+    npm: bool
+    packages: tuple[str, ...]
+    source: str
+
+
+def installs(text: str) -> Iterator[Install]:
+    """Yield the install commands of a text."""
+    for match in _INSTALL.finditer(text):
+        rest = match.group("rest")
+        source = _SOURCE.search(rest)
+        words = rest.split("#")[0].split()
+        packages: list[str] = []
+        for before, word in zip(["", *words], words, strict=False):
+            name = re.split(r"[=<>~!\[;,@]", word.lstrip("@"), maxsplit=1)[0].rstrip(".:")
+            if before in (
+                "-i",
+                "-f",
+                "-r",
+                "--index-url",
+                "--extra-index-url",
+                "--trusted-host",
+                "--registry",
+            ):
+                continue
+            if word.startswith("-") or not _PACKAGE.match(name):
+                continue
+            if packages and not re.search(r"[=<>~\[]", word) and len(packages) > 3:
+                break  # prose that goes on behind the command
+            packages.append(name)
+        found = "" if source is None else next(part for part in source.groups() if part)
+        yield Install(match.start(), match.end(), match.group("npm") is not None, tuple(packages[:6]), found)
+
+
+def is_strange_source(source: str) -> bool:
+    """Return whether a source is none of the public indexes and forges."""
+    return _USUAL.match(source.strip("<>()[]")) is None
+
+
+def is_unverified_source(source: str) -> bool:
+    """Return whether nobody vouches for a source: plain http, or an address without a name."""
+    return is_strange_source(source) and _UNVERIFIED.match(source.strip("<>()[]")) is not None
+
+
+def urges(text: str) -> str:
+    """Return the words that urge, empty where none do."""
+    found = _URGING.search(text)
+    return " ".join(found.group().split()) if found else ""

@@ -1,0 +1,316 @@
+"""The texts of a file that could hold an instruction, each with its place."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+from codeguard.analysis import Reading, Segment, SegmentKind
+from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
+from codeguard.analysis.rules.injection.address import speaks
+from codeguard.analysis.rules.injection.features import sequence, tokens_of
+from codeguard.analysis.rules.injection.gate import may_order
+from codeguard.analysis.rules.injection.model import NOTHING, Limits, load_model
+from codeguard.analysis.text.orders import orders_in, read_orders
+from codeguard.analysis.text.unmasking import split_name, unmasked
+from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import ParseBoundError, parse
+from codeguard.models import Confidence
+
+_RULES = rules_of(__file__)
+
+_GLUE = lazy(r"[\s+.\\&]{0,200}")  # one string in pieces
+_NEXT = lazy(
+    r"[\s,;()\[\]+]{0,100}(?:(?:let |const |var )?[\w.$]{1,40}\s{0,3}[+.:]?=\s{0,3}[\[(]?)?\s{0,100}"
+)
+_PIECES = 60  # of one run
+_SHORTEST = 12  # characters
+_SPLIT = 50  # characters of a piece, on average: whole sentences are read on their own
+_NAME_SHORTEST = 20
+
+
+def texts(reading: Reading) -> Iterator[Segment]:
+    """Yield comments, docstrings, prose, strings put together where code does so, and long names as words."""
+    run: list[Segment] = []
+    for segment in reading.segments:
+        if segment.kind is SegmentKind.IDENTIFIER:
+            words = split_name(segment.text) if len(segment.text) >= _NAME_SHORTEST else ""
+            if words.count(" ") >= 3:
+                yield Segment(segment.kind, words, segment.start, segment.end)
+            continue
+        if segment.kind is not SegmentKind.STRING:
+            if len(segment.text) >= _SHORTEST:
+                yield segment
+            continue
+        if run and (len(run) >= _PIECES or not _near(reading.text, run[-1].end, segment.start)):
+            yield from _joined(reading.text, run)
+            run = []
+        run.append(segment)
+    yield from _joined(reading.text, run)
+
+
+def _near(text: str, end: int, start: int) -> bool:
+    """Return whether code may put two strings together: pieces, items of one list, one assignment after the other."""
+    return start - end <= 200 and _NEXT.fullmatch(text, end, start) is not None
+
+
+def _joined(text: str, run: list[Segment]) -> Iterator[Segment]:
+    """Yield each string of a run, its pieces put together, and what several short ones say one after the other."""
+    wholes: list[Segment] = []
+    for segment in run:
+        before = wholes[-1] if wholes else None
+        if before is not None and _GLUE.fullmatch(text, before.end, segment.start):
+            wholes[-1] = Segment(segment.kind, before.text + segment.text, before.start, segment.end)
+        else:
+            wholes.append(segment)
+    for whole in wholes:
+        if len(whole.text) >= _SHORTEST:
+            yield Segment(whole.kind, whole.text.replace("\\n", "\n"), whole.start, whole.end)
+    if len(wholes) > 1:
+        words = " ".join(whole.text for whole in wholes)
+        if _SHORTEST <= len(words) <= _SPLIT * len(wholes):
+            yield Segment(SegmentKind.STRING, words, run[0].start, run[-1].end)
+
+
+WORDS = 30
+_ALONE = 6  # words of a sentence that is looked at on its own, too
+PIECE = 16_000  # characters that are unmasked and cut at a time
+_OVERLAP = 400
+
+_SENTENCE = lazy(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n\s*\n")
+_WORD = lazy(r"\S+")
+_WIDE = lazy("[\u2e80-\u9fff\uac00-\ud7ff]")
+_WIDE_LENGTH = 90  # characters of text that has no spaces
+
+
+def pieces(text: str) -> Iterator[str]:
+    """Yield a text in pieces short enough to be unmasked whole; neighbours share a few words."""
+    if len(text) <= PIECE:
+        yield text
+        return
+    for start in range(0, len(text), PIECE - _OVERLAP):
+        yield text[start : start + PIECE]
+
+
+def windows(text: str) -> Iterator[str]:
+    """Yield a short text itself and its sentences; of a long one its sentences and the pairs of short neighbours."""
+    short = text.count(" ") + text.count("\n") < WORDS and not (
+        len(text) > _WIDE_LENGTH and _WIDE.search(text)
+    )
+    sentences = _SENTENCE.split(text)
+    if short:
+        yield text
+        if len(sentences) > 1:
+            yield from (
+                sentence for sentence in sentences if sentence.count(" ") >= _ALONE or _WIDE.search(sentence)
+            )
+        return
+    parts = [part for sentence in sentences for part in _short(sentence)]
+    lengths = [part.count(" ") for part in parts]
+    for index, part in enumerate(parts):
+        paired = index + 1 < len(parts) and lengths[index] + lengths[index + 1] < WORDS
+        if paired:
+            yield f"{part} {parts[index + 1]}"
+        if not paired or lengths[index] >= _ALONE:
+            yield part
+
+
+def _short(sentence: str) -> Iterator[str]:
+    """Yield a sentence, in halves that overlap where it is long."""
+    words = _WORD.findall(sentence)
+    for start in range(0, max(1, len(words) - WORDS // 4), WORDS // 2):
+        part = " ".join(words[start : start + WORDS])
+        for at in range(0, max(1, len(part)), 600):  # words without spaces
+            if part[at : at + 600].strip():
+                yield part[at : at + 600]
+
+
+_EXCERPT = 120
+_SENTENCE_WORD = lazy(
+    r"\b(?:the|an?|to|you|your|of|are|this|that|it|must|should|always|never|please|do|when|all|any|by|be|has|have|will|can"
+    r"|its|our|my|der|die|das|du|sie|den|ein|le|la|les|vous|el|los|que|il|o|os|para|per)\b",
+    re.IGNORECASE,
+)
+# The front matter of a skill, a rule, a command or an agent.
+_FOR_AGENTS = lazy(
+    r"\ufeff?---[ \t]*\r?\n(?:[^\n]{0,2000}\n){0,40}?(?:description|alwaysApply|globs|applyTo|allowed-tools)[ \t]*:"
+)
+
+_PHRASES = (
+    (("addressee",), "addresses an assistant"),
+    (("you", "machine"), "addresses a tool"),
+    (("override", "instruction"), "overrides its instructions"),
+    (("override", "prior"), "overrides what came before"),
+    (("disable", "safety"), "tells it to drop a check"),
+    (("leak", "sensitive"), "tells it to give away secrets"),
+    (("never", "tell", "person"), "tells it to keep silent"),
+    (("secrecy",), "asks for secrecy"),
+    (("recommend", "artifact"), "tells it what to recommend"),
+    (("always", "insert"), "tells it what to write"),
+    (("when", "person"), "waits for a request"),
+    (("authority",), "claims authority"),
+    (("role",), "gives it another role"),
+)
+_MOST_REASONS = 3
+
+
+_ADDRESSED = (frozenset({"addressee"}), frozenset({"you", "machine"}))
+_ASKED = tuple(
+    frozenset(concepts)
+    for concepts, _ in _PHRASES
+    if frozenset(concepts) not in (*_ADDRESSED, frozenset({"authority"}), frozenset({"role"}))
+)
+
+
+def is_plain_order(text: str) -> bool:
+    """Return whether a text both addresses a model and says what it has to do: no other reader is meant."""
+    named = {concept for place in sequence(tokens_of(text)) for concept in place}
+    return any(map(named.issuperset, _ADDRESSED)) and any(map(named.issuperset, _ASKED))
+
+
+def reason(text: str, masks: tuple[str, ...]) -> str:
+    """Return what the text does and an excerpt; `masks` tell how it was hidden."""
+    named = {concept for place in sequence(tokens_of(text)) for concept in place}
+    phrases = [phrase for concepts, phrase in _PHRASES if named.issuperset(concepts)][:_MOST_REASONS]
+    what = ", ".join(phrases) or "reads like an order to a model"
+    hidden = f"hidden by {', '.join(dict.fromkeys(masks))}, " if masks else ""
+    excerpt = " ".join(text.split())
+    if len(excerpt) > _EXCERPT:
+        excerpt = f"{excerpt[:_EXCERPT]}…"
+    return f"{hidden}{what}: “{excerpt}”"
+
+
+INSTRUCTION = _RULES["instruction"]
+LIKELY = _RULES["likely-instruction"]
+POSSIBLE = _RULES["possible-instruction"]
+HIDDEN = _RULES["hidden-instruction"]
+FORMS = (_RULES["forged-message"], _RULES["order-to-act"], _RULES["order-to-insert"])
+_UNSURE = (LIKELY.id, POSSIBLE.id)  # not said of a text that an order was found in
+_FORMS_TABLE = Path(__file__).with_name("forms.toml")
+_READ_FOR_FORMS = (SegmentKind.COMMENT, SegmentKind.DOCSTRING, SegmentKind.PROSE)
+# Programs that talk to models hold prompts of their own, and their docstrings speak of models.
+_LIMITS = {SegmentKind.STRING: "string", SegmentKind.DOCSTRING: "docstring", SegmentKind.PROSE: "docstring"}
+_MOST = 100  # matches in one file
+_TOO_MANY = f"orders to a model were not looked for after {_MOST} texts that may be some"
+
+
+class InjectionSignal:
+    """Score each text of a file by a grammar of concepts and a linear model over it."""
+
+    name: ClassVar[str] = "injection"
+    summary: ClassVar[str] = "text that gives orders to the model which reads the code"
+    rules: ClassVar[tuple[Rule, ...]] = (INSTRUCTION, LIKELY, POSSIBLE, HIDDEN, *FORMS)
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def inspect(self, reading: Reading, context: Context) -> Iterator[Match]:
+        """Yield at most one match for each comment, string or name."""
+        found = 0
+        for segment in texts(reading):
+            formed = list(_formed(segment)) if segment.kind in _READ_FOR_FORMS else []
+            yield from formed
+            match = _judge(reading, segment)
+            if match is not None and not (formed and match.rule in _UNSURE):
+                yield match
+                found += 1
+                if found >= _MOST:
+                    reading.unread.note(_TOO_MANY, reading.line_of(segment.start))
+                    return
+
+
+def _formed(segment: Segment) -> Iterator[Match]:
+    """Yield orders by their form, each rule once."""
+    table = read_orders(_FORMS_TABLE)
+    for found in orders_in(table, segment.text, segment.start, prose=segment.kind is SegmentKind.PROSE):
+        end = min(segment.end, found.start + 80)
+        yield Match(found.order.rule, found.start, end, found.reason, found.order.severity)
+
+
+def _judge(reading: Reading, segment: Segment) -> Match | None:
+    kind = _LIMITS.get(segment.kind, "comment")
+    plain = (NOTHING, "", ())  # type: tuple[float, str, tuple[str, ...]]
+    hidden = plain
+
+    def met(what: str) -> None:
+        reading.unread.note(what, reading.line_of(segment.start))
+
+    for piece in pieces(segment.text):
+        for shown in unmasked(piece, met=met):
+            if not may_order(shown.text, tokens_of(shown.text)):
+                continue
+            model = load_model()  # here and below: most files have no text that comes so far
+            for window in windows(shown.text):
+                score = model.score(window, model.limits[kind])
+                if shown.masks:
+                    hidden = max(hidden, (score, window, shown.masks))
+                else:
+                    plain = max(plain, (score, window, ()))
+    if max(plain, hidden)[0] == NOTHING:
+        return None
+    limits = load_model().limits
+    secret = hidden[0] >= max(limits["comment"].weak, plain[0])
+    score, text, masks = hidden if secret else plain
+    if score < limits[kind].weak and not secret:
+        return None
+    rule = HIDDEN if secret else _rule_of(score, limits[kind])
+    if (
+        not secret
+        and segment.kind is SegmentKind.STRING
+        and text.isascii()
+        and not _SENTENCE_WORD.search(text)
+    ):
+        rule = POSSIBLE  # keys, names and addresses one after the other
+    if rule is LIKELY and (_is_error_message(reading, segment) or _is_code(text)):
+        rule = POSSIBLE  # tells people what they did wrong, or shows how something is called
+    if not secret and not speaks(text, segment.kind):
+        rule = POSSIBLE
+    if segment.kind is SegmentKind.PROSE and (
+        rule is LIKELY or (rule is INSTRUCTION and _FOR_AGENTS.match(reading.text))
+    ):
+        rule = POSSIBLE  # prose tells its readers what to do; `agent` and the forms look at what that is
+    start, end = _place(reading.text, segment, text)
+    # A program's own prompts are strings.
+    sure = rule is INSTRUCTION and segment.kind is not SegmentKind.STRING and is_plain_order(text)
+    return Match(
+        rule.id,
+        start,
+        end,
+        reason(text, masks),
+        confidence=Confidence.HIGH if sure else None,
+        measurements={"score": round(score, 2)},
+    )
+
+
+def _is_error_message(reading: Reading, segment: Segment) -> bool:
+    """Return whether a string is what an error is raised with."""
+    if segment.kind is not SegmentKind.STRING or reading.tree is None:
+        return False
+    line = reading.line_of(segment.start)
+    return any(node.lineno <= line <= (node.end_lineno or 0) for node in reading.nodes_of(ast.Raise))
+
+
+def _is_code(text: str) -> bool:
+    """Return whether a text is Python that calls something, such as the example of a docstring."""
+    try:
+        tree = parse(text)
+    except (SyntaxError, ValueError, RecursionError, ParseBoundError):
+        return False
+    return any(isinstance(node, ast.Call) for node in ast.walk(tree))
+
+
+def _rule_of(score: float, limits: Limits) -> Rule:
+    if score >= limits.sure:
+        return INSTRUCTION
+    return LIKELY if score >= limits.clear else POSSIBLE
+
+
+def _place(source: str, segment: Segment, text: str) -> tuple[int, int]:
+    """Return where the first line of a text stands, or the whole segment where it does not show there."""
+    line = text.strip().split("\n", 1)[0][:60].rstrip()
+    start = source.find(line, segment.start, segment.end) if len(line) >= 8 else -1
+    return (start, start + len(line)) if start >= 0 else (segment.start, segment.end)
+
+
+SIGNAL = InjectionSignal()

@@ -1,0 +1,44 @@
+"""Insecure code by CWE: one file a family of rules, found by looking.
+
+A module of this package takes part by defining `CHECKS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import ClassVar
+
+from codeguard.analysis import Reading
+from codeguard.analysis.rules.base import IN_TEST, Context, Match, Rule
+from codeguard.analysis.rules.insecure.engine import Engine, load_checks
+from codeguard.analysis.rules.insecure.surroundings import is_test_file
+
+_ENGINE = Engine(load_checks(__name__, __path__))
+
+
+class InsecureSignal:
+    """Calls and constructions that make code attackable, and untrusted values that reach them."""
+
+    name: ClassVar[str] = "insecure"
+    summary: ClassVar[str] = "insecure code, by CWE, with data flow inside the file"
+    rules: ClassVar[tuple[Rule, ...]] = tuple(check.rule for check in _ENGINE.checks)
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+        """Yield what the rules find in a Python file, in the order of the text."""
+        known = reading.shared.get(self.name)
+        if not isinstance(known, tuple):
+            known = reading.shared[self.name] = tuple(_inspected(reading))
+        return known
+
+
+def _inspected(reading: Reading) -> Iterator[Match]:
+    """Yield what the rules find; in a file of tests each match says so, and keeps its severity for the ranking."""
+    found = list(_ENGINE.inspect(reading))
+    in_test = bool(found) and is_test_file(reading)
+    for match in found:
+        yield replace(match, measurements={**match.measurements, IN_TEST: True}) if in_test else match
+
+
+SIGNAL = InsecureSignal()

@@ -1,0 +1,308 @@
+"""Checks of rights that are missing, skipped or fail open."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.analysis.python.scopes import FunctionNode
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, parameters_of
+from codeguard.analysis.rules.insecure.handlers import (
+    REQUEST_READS,
+    injected,
+    is_from_request,
+    is_handler,
+    methods_of,
+    words,
+)
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Confidence, Severity
+
+_RULES = rules_of(__file__)
+
+_RIGHTS = lazy(r"is_admin|is_staff|is_superuser|is_authenticated|has_perm|permission|authori[sz]ed|"
+                     r"authenticated|role|"
+                     r"is_owner|owner_id|allowed|can_\w+|verify_\w*(?:token|signature|password)|"
+                     r"check_password|is_active")  # fmt: skip
+# Words of rights that mean much else where nobody is spoken of whose rights they could be.
+_AMBIGUOUS = frozenset({"role", "allowed", "is_active", "permission"})
+_SOMEBODY = lazy(
+    r"\buser|users?\b|request|session|account|principal|member|current_|actor|caller|owner|identity|login|person|client"
+)
+_CHECKING = lazy(r"auth|permi|verify|validate|check_(?:pass|sign|token|access|admin)|is_(?:admin|"
+                       r"allowed|valid|authorized|owner)|"
+                       r"login|has_access|can_")  # fmt: skip
+_SENSITIVE = lazy(
+    r"admin|delete_user|remove_user|shutdown|reset|purge|drop_|wipe|exec|backup|config|grant|promote|impersonat|"
+    r"delete_all|delete_account|set_role|users/delete|export_users|/internal|/delete|refund|payout|approve|suspend|ban_"
+)
+_GUARDS = lazy(
+    r"auth(?!or\b)|login|permission|admin_required|require_(?!methods|POST|GET|http)|jwt|bearer|protected|secure|"
+    r"current_user|is_admin|is_staff|is_superuser|api_?key|\b40[13]\b|PermissionDenied|Forbidden|credential|token|role|"
+    r"identity|verify|sign|loads|csrf_protect|rights|user_passes_test|access|\bgroups?\b",
+    re.IGNORECASE,
+)
+_EVERYWHERE = lazy(
+    r"before_request|before_app_request|dependencies|login_manager|middleware|permission_classes"
+)
+
+
+def _asserted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Assert)
+    text = ast.unparse(node.test)[:400].lower()
+    if "isinstance" in text:
+        return
+    function = view.function_of(node)
+    in_check = function is not None and (
+        function.name.startswith("test") or function.name.startswith("assert")
+    )
+    spoken = set(_RIGHTS.findall(text))
+    around = " ".join(parameters_of(function)) if function is not None else ""
+    of_somebody = spoken - _AMBIGUOUS or (spoken and _SOMEBODY.search(f"{text} {around}"))
+    if of_somebody and not in_check:
+        yield NodeMatch(node, "python -O leaves asserts out, and with them the check")
+    elif function is not None and not in_check and view.is_route(node):
+        yield NodeMatch(
+            node,
+            "python -O leaves asserts out: the check of an untrusted value goes with them",
+            None,
+            Confidence.LOW,
+        )
+
+
+def _swallowed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """An exception in a check of rights that counts as a yes."""
+    assert isinstance(node, ast.ExceptHandler)
+    broad = node.type is None or view.names.resolve(node.type) in ("Exception", "BaseException")
+    function = view.function_of(node)
+    grants = any(
+        isinstance(item, ast.Return) and isinstance(item.value, ast.Constant) and item.value.value is True
+        for item in node.body
+    )
+    if function is None:
+        return
+    if (
+        grants
+        and (_CHECKING.search(function.name) or broad)
+        and _CHECKING.search(function.name + _calls(view, node))
+    ):
+        yield NodeMatch(
+            node, "where the check fails with an error, the answer is yes", Severity.MEDIUM, Confidence.HIGH
+        )
+    elif _goes_on(node) and (broad or _refusal(view, node)) and _checks(view, node):
+        yield NodeMatch(node, "where the check fails with an error, the program goes on")
+
+
+def _goes_on(node: ast.ExceptHandler) -> bool:
+    """Return whether a handler does nothing, or only writes that something failed."""
+    return all(
+        isinstance(item, ast.Pass | ast.Continue)
+        or (
+            isinstance(item, ast.Expr)
+            and isinstance(item.value, ast.Call)
+            and (
+                getattr(item.value.func, "attr", "")
+                in ("debug", "info", "warning", "warn", "error", "exception")
+                or getattr(item.value.func, "id", "") == "print"
+            )
+        )
+        for item in node.body
+    )
+
+
+def _refusal(view: View, node: ast.ExceptHandler) -> bool:
+    """Return whether a handler is for what says that a signature or token is not good."""
+    return node.type is not None and bool(
+        re.search(
+            r"Signature|InvalidToken|Verification|Permission|Expired|Authentication", ast.unparse(node.type)
+        )
+    )
+
+
+def _calls(view: View, node: ast.ExceptHandler) -> str:
+    parent = view.parent(node)
+    body = parent.body if isinstance(parent, ast.Try) else []
+    return " ".join(
+        view.names.called(part).rpartition(".")[2]
+        for item in body
+        for part in ast.walk(item)
+        if isinstance(part, ast.Call)
+    )
+
+
+def _checks(view: View, node: ast.ExceptHandler) -> bool:
+    parent = view.parent(node)
+    if not isinstance(parent, ast.Try):
+        return False
+    return any(
+        isinstance(part, ast.Call)
+        and re.match(
+            r"(?:_?(?:verify|authenticate|authorize|validate_(?:token|signature|cert)|check_(?:permission|signature|auth|access)))",
+            (view.names.called(part).rpartition(".")[2] or getattr(part.func, "attr", "")),
+        )
+        for item in parent.body
+        for part in ast.walk(item)
+    )
+
+
+def _silent(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.ExceptHandler)
+    broad = node.type is None or view.names.resolve(node.type) in ("Exception", "BaseException")
+    if broad and len(node.body) == 1 and isinstance(node.body[0], ast.Pass):
+        yield NodeMatch(node, "every error is dropped, those of checks among them")
+
+
+def _unprotected(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, FUNCTIONS)
+    if not node.decorator_list:
+        return
+    routes = " ".join(ast.unparse(item) for item in node.decorator_list)
+    if not _SENSITIVE.search(node.name + " " + routes + _prefix(view, node)) or not is_handler(view, node):
+        return
+    around = [part.func if isinstance(part, ast.Call) else part for part in node.decorator_list]
+    given = [item for item in ast.walk(node.args) if isinstance(item, ast.expr)]
+    said = " ".join([words([*around, *given]), words(node.body), *injected(node)])
+    tests = words(part.test for part in ast.walk(node) if isinstance(part, ast.If))
+    if _GUARDS.search(said) or "session" in tests or _EVERYWHERE.search(words(_surroundings(view))):
+        return
+    yield NodeMatch(node.decorator_list[0], "anyone can call this, and nothing asks who they are")
+
+
+def _prefix(view: View, node: FunctionNode) -> str:
+    """The path that a router of the file puts before the routes of its functions."""
+    if methods_of(view, node) <= {"GET"}:
+        return ""
+    for decorator in node.decorator_list:
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        holder = called.value if isinstance(called, ast.Attribute) else called
+        for value in view.names.values_of(holder):
+            if isinstance(value, ast.Call):
+                return " " + str(
+                    view.constant(value, "prefix", default="")
+                    or view.constant(value, "url_prefix", default="")
+                )
+    return ""
+
+
+_WORDS = ("cookie", "x-forwarded-for", "x-real-ip", "http_x_forwarded_for", "referer", "x-admin", "x-user-role",
+          "x-is-admin", '"host', "'host")  # fmt: skip
+
+
+def _surroundings(view: View) -> list[ast.AST]:
+    tree = view.reading.tree
+    if tree is None:
+        return []
+    found: list[ast.AST] = []
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign | ast.Expr):
+            found.append(statement)
+        elif isinstance(statement, FUNCTIONS):
+            found.extend(statement.decorator_list)
+    return found
+
+
+def _by_client(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if isinstance(node, ast.Compare):
+        yield from _by_address(view, node)
+        return
+    assert isinstance(node, ast.If | ast.IfExp)
+    if not view.has("request"):
+        return
+    for part in ast.walk(node.test):
+        key = _key_of(view, part)
+        if key is not None and _RIGHT_KEY.match(key):
+            assert isinstance(part, ast.Subscript | ast.Call)
+            holder = part.value if isinstance(part, ast.Subscript) else part.func
+            holder = (
+                holder.value if isinstance(holder, ast.Attribute) and isinstance(part, ast.Call) else holder
+            )
+            if is_from_request(view, holder) or REQUEST_READS.search(ast.unparse(part)[:300]):
+                yield NodeMatch(node.test, f"the client writes {key} itself")
+                return
+
+
+def _key_of(view: View, part: ast.AST) -> str | None:
+    if isinstance(part, ast.Subscript):
+        return view.names.text(part.slice)
+    if (
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr == "get"
+        and part.args
+    ):
+        return view.names.text(part.args[0])
+    return None
+
+
+_RIGHT_KEY = lazy(
+    r"^(?:is_?admin|admin|is_staff|is_superuser|role|roles|user_?role|user_?type|privileges?|access_level|permissions?|"
+    r"is_owner|is_moderator)$",
+    re.IGNORECASE,
+)
+
+
+_ASKED = lazy(r"\b(?:request|req|environ|META|event|ctx|context|self\.headers)\b", re.IGNORECASE)
+
+
+def _by_address(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
+    """Rights by a header that the client writes itself."""
+    if not view.has(*_WORDS):
+        return
+    if isinstance(node.left, ast.Constant) and isinstance(node.ops[0], ast.In | ast.NotIn):
+        return  # `"," in host` asks after its form
+    if isinstance(node.ops[0], ast.Is | ast.IsNot):
+        return  # `referrer is None` asks whether there is one
+    if len(node.comparators) == 1 and any(
+        "origin" in ast.unparse(side).lower() for side in (node.left, *node.comparators)
+    ):
+        return  # whether a request comes from the page's own host
+    for side in (node.left, *node.comparators):
+        for value in [side, *view.names.values_of(side)]:
+            if isinstance(value, ast.Constant):
+                continue  # `"host" in names` asks whether there is one
+            text = ast.unparse(value)[:300]
+            if not _ASKED.search(text):
+                continue  # a parser of requests, which knows what they are
+            if re.search(r"X-Forwarded-For|X-Real-IP|HTTP_X_FORWARDED_FOR|['\"](?:Referer|HTTP_REFERER|"
+                         r"X-Admin|X-User-Role|X-Is-Admin|Host)['\"]",
+                         text, re.IGNORECASE):  # fmt: skip
+                yield NodeMatch(node, "the client writes this header itself")
+                return
+            if re.search(
+                r"cookies?(?:\.get\()?[\[(]?['\"](?:is_?admin|role|admin|user_?type|privilege)",
+                text,
+                re.IGNORECASE,
+            ):
+                yield NodeMatch(node, "the client writes this cookie itself")
+                return
+
+
+CHECKS = (
+    Check(
+        _RULES["assert-for-security"],
+        nodes=(ast.Assert,),
+        look=_asserted,
+    ),
+    Check(
+        _RULES["check-fails-open"],
+        nodes=(ast.ExceptHandler,),
+        look=_swallowed,
+    ),
+    Check(
+        _RULES["errors-dropped"],
+        nodes=(ast.ExceptHandler,),
+        look=_silent,
+    ),
+    Check(
+        _RULES["missing-authentication"],
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
+        look=_unprotected,
+    ),
+    Check(
+        _RULES["client-decides-rights"],
+        nodes=(ast.Compare, ast.If, ast.IfExp),
+        look=_by_client,
+    ),
+)

@@ -1,0 +1,128 @@
+"""Passwords and sessions handled in ways that invite guessing or leaking."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.sessions import settings
+from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
+
+_RULES = rules_of(__file__)
+
+_SHORTEST = 8
+_LONGEST_SESSION = 31 * 24 * 3600
+
+
+def _short(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`len(password) < 4`: a limit that lets short passwords through."""
+    assert isinstance(node, ast.Compare)
+    left, right = node.left, node.comparators[0]
+    if not (isinstance(left, ast.Call) and left.args and view.names.called(left) == "len"):
+        return
+    limit = view.names.constant(right)
+    if (
+        not mentions(last_name(left.args[0]), PASSWORD)
+        or not isinstance(limit, int)
+        or isinstance(limit, bool)
+    ):
+        return
+    least = limit + 1 if isinstance(node.ops[0], ast.Gt | ast.LtE) else limit
+    if isinstance(node.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE) and 1 < least < _SHORTEST:
+        yield NodeMatch(
+            node, f"passwords of {least} characters are let through: ask for at least {_SHORTEST}"
+        )
+
+
+def _no_rules(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`AUTH_PASSWORD_VALIDATORS = []`, a field of a form or model that takes four characters."""
+    for setting, value in settings(view, node):
+        if setting == "AUTH_PASSWORD_VALIDATORS" and view.names.constant(value) == ():
+            yield NodeMatch(node, "any password is let through, the shortest and best known too")
+        elif setting == "SECURITY_PASSWORD_LENGTH_MIN" or mentions(setting, PASSWORD):
+            least = _least(view, value) if isinstance(value, ast.Call) else None
+            if least is not None and 0 < least < _SHORTEST:
+                yield NodeMatch(
+                    node, f"passwords of {least} characters are let through: ask for at least {_SHORTEST}"
+                )
+
+
+def _least(view: View, call: ast.Call) -> int | None:
+    """Return the least length that `Field(min_length=4)` or `PasswordField(validators=[Length(min=4)])` asks for."""
+    for part in ast.walk(call):
+        if isinstance(part, ast.keyword) and part.arg in ("min_length", "min"):
+            given = view.names.constant(part.value)
+            if isinstance(given, int):
+                return given
+    return None
+
+
+def _in_address(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A password taken from the address of a request, which logs and histories keep."""
+    if isinstance(node, ast.Subscript):
+        holder, key = node.value, view.names.text(node.slice)
+    else:
+        assert isinstance(node, ast.Call)
+        assert isinstance(node.func, ast.Attribute)
+        holder, key = node.func.value, view.names.text(node.args[0]) if node.args else None
+    if not (isinstance(holder, ast.Attribute) and holder.attr in ("args", "GET", "query_params")):
+        return
+    if key is not None and mentions(key, PASSWORD) and "request" in ast.unparse(holder.value).lower():
+        yield NodeMatch(node, f"{key} comes in the address, which logs and histories keep")
+
+
+def _framed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        for decorator in node.decorator_list:
+            if view.names.resolve(decorator).endswith("xframe_options_exempt"):
+                yield NodeMatch(decorator, "other sites can show this page in a frame and catch its clicks")
+        return
+    for setting, value in settings(view, node):
+        if (
+            setting in ("X_FRAME_OPTIONS", "X-Frame-Options")
+            and str(view.names.text(value)).upper() == "ALLOWALL"
+        ):
+            yield NodeMatch(node, "other sites can show these pages in a frame and catch their clicks")
+
+
+def _endless(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    for setting, value in settings(view, node):
+        if setting in ("SESSION_COOKIE_AGE", "PERMANENT_SESSION_LIFETIME", "JWT_ACCESS_TOKEN_EXPIRES"):
+            seconds = view.names.constant(value, 0)
+            if isinstance(value, ast.Call) and view.names.called(value) == "datetime.timedelta":
+                days = view.constant(value, "days", 0, 0)
+                seconds = days * 86400 if isinstance(days, int) else 0
+            never = setting.startswith("JWT") and seconds is False
+            if never or (
+                isinstance(seconds, int) and not isinstance(seconds, bool) and seconds > _LONGEST_SESSION
+            ):
+                yield NodeMatch(node, f"{setting} keeps a stolen session alive for long")
+
+
+CHECKS = (
+    Check(
+        _RULES["short-passwords"],
+        nodes=(ast.Compare, ast.Assign, ast.AnnAssign),
+        look=lambda view, node, name: (
+            _short(view, node, name) if isinstance(node, ast.Compare) else _no_rules(view, node, name)
+        ),
+    ),
+    Check(
+        _RULES["password-in-address"],
+        nodes=(ast.Subscript,),
+        methods=names("get"),
+        look=_in_address,
+    ),
+    Check(
+        _RULES["frames-allowed"],
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.keyword),
+        look=_framed,
+    ),
+    Check(
+        _RULES["endless-session"],
+        nodes=(ast.Assign, ast.keyword),
+        look=_endless,
+    ),
+)

@@ -1,0 +1,104 @@
+"""Archives that are unpacked: where their members go, and how large they become."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.analysis.python.dataflow.sinks import Sink
+from codeguard.analysis.python.dataflow.values import Use
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.models import Severity
+
+_RULES = rules_of(__file__)
+
+_WRITES = names("open io.open os.open os.makedirs os.mkdir shutil.copyfileobj os.symlink")
+
+
+def _extracts(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    opened = view.names.resolve(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+    if "tar" not in opened.lower() and not name.startswith("tarfile."):
+        return
+    if (
+        view.constant(node, "filter", default="") in ("data", "tar")
+        or view.argument(node, "members") is not None
+    ):
+        return
+    if view.argument(node, "filter") is not None and view.constant(node, "filter") is None:
+        return
+    if _members_checked(view, node):
+        return
+    yield NodeMatch(node, "members named .. or / are written outside the folder")
+
+
+def _members_checked(view: View, node: ast.Call) -> bool:
+    """Return whether the function looks at the members' names and stops before it extracts."""
+    function: ast.AST | None = view.function_of(node) or view.reading.tree
+    if function is None:
+        return False
+    before = [item for item in ast.walk(function) if getattr(item, "lineno", 1 << 30) < node.lineno]
+    looks = any(
+        (
+            isinstance(item, ast.Attribute)
+            and item.attr in ("name", "filename", "issym", "isfile", "isdir", "isreg")
+        )
+        or (isinstance(item, ast.Call) and view.names.called(item).endswith(("namelist", "getnames")))
+        for item in before
+    )
+    return looks and any(isinstance(item, ast.Raise | ast.Continue | ast.Return) for item in before)
+
+
+def _zip_bomb(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if view.is_route(node) and not _sizes_checked(view, node):
+        yield NodeMatch(node, f"{name} unpacks untrusted input, however large it becomes")
+
+
+def _sizes_checked(view: View, node: ast.Call) -> bool:
+    function = view.function_of(node)
+    return function is not None and any(
+        (isinstance(item, ast.Attribute) and item.attr in ("file_size", "size", "content_length"))
+        or (isinstance(item, ast.keyword) and item.arg == "max_length")
+        for item in ast.walk(function)
+    )
+
+
+CHECKS = (
+    Check(
+        _RULES["archive-traversal"],
+        methods=names("extractall extract"),
+        look=_extracts,
+        sinks=(
+            Sink(
+                "archive",
+                Use.ARCHIVE,
+                names=names("shutil.unpack_archive"),
+            ),
+        ),
+        grades=(Severity.MEDIUM, None, Severity.LOW),
+    ),
+    Check(
+        _RULES["archive-member-path"],
+        sinks=(
+            Sink("member", Use.ARCHIVE, names=_WRITES, arguments=(0, "file", "path")),
+            Sink(
+                "member-path",
+                Use.ARCHIVE,
+                methods=names("write_bytes write_text"),
+                arguments=(),
+                receiver=True,
+            ),
+        ),
+        tags=frozenset({"archive"}),
+    ),
+    Check(
+        _RULES["decompression-bomb"],
+        calls=names(
+            "gzip.decompress zlib.decompress bz2.decompress lzma.decompress zipfile.ZipFile.extractall "
+            "zipfile.ZipFile.read brotli.decompress"
+        ),
+        look=_zip_bomb,
+    ),
+)

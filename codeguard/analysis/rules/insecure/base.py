@@ -1,0 +1,245 @@
+"""What a rule about insecure code is made of, and what it may ask about the file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from codeguard.analysis import Reading
+from codeguard.analysis.python.dataflow.engine import Flow
+from codeguard.analysis.python.dataflow.sinks import Hit, Sink, SinkIndex
+from codeguard.analysis.python.dataflow.tables import SETTING, STORED
+from codeguard.analysis.python.dataflow.values import Origin, Reach, Value
+from codeguard.analysis.python.literal_text import Writer
+from codeguard.analysis.python.names import Names
+from codeguard.analysis.python.scopes import FunctionNode
+from codeguard.analysis.rules.base import Rule
+from codeguard.models import Confidence, Severity
+
+_SHOWN = 60  # characters of a part
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMatch:
+    """A place that a rule speaks of. Severity and confidence are the rule's unless given."""
+
+    node: ast.AST
+    reason: str
+    severity: Severity | None = None
+    confidence: Confidence | None = None
+
+
+class View:
+    """One file as the rules see it."""
+
+    def __init__(self, reading: Reading, sinks: SinkIndex) -> None:
+        self.reading = reading
+        self.names: Names = reading.names
+        self._sinks = sinks
+        self.settings: dict[ast.AST, tuple[tuple[str, ast.expr], ...]] = {}  # filled by `sessions.settings`
+        self._words: dict[tuple[str, ...], bool] = {}
+        self.told: set[tuple[str, str]] = set()  # a rule and the setting that it spoke of
+
+    @property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node of the file."""
+        return self.reading.nodes
+
+    @cached_property
+    def flow(self) -> Flow:
+        """The data flow through the file, made when a rule first asks for it."""
+        tree = self.reading.tree or ast.Module([], [])
+        return Flow(self.names, tree, self.nodes, self._sinks)
+
+    @cached_property
+    def writer(self) -> Writer:
+        """What writes out the texts that the file puts together."""
+        return Writer(self.names, len(self.nodes))
+
+    @cached_property
+    def lowered(self) -> str:
+        """The text in small letters, to look quickly whether a word occurs at all."""
+        return self.reading.text.lower()
+
+    def has(self, *words: str) -> bool:
+        """Return whether one of some words, in small letters, occurs anywhere; looked up once a file."""
+        known = self._words.get(words)
+        if known is None:
+            known = self._words[words] = any(word in self.lowered for word in words)
+        return known
+
+    @cached_property
+    def modules(self) -> frozenset[str]:
+        """The first parts of all names that are imported anywhere in the file."""
+        found: set[str] = set()
+        for node in self.reading.nodes_of(ast.Import):
+            found.update(alias.name.partition(".")[0] for alias in node.names)
+        for whence in self.reading.nodes_of(ast.ImportFrom):
+            if whence.module and not whence.level:
+                found.add(whence.module.partition(".")[0])
+        return frozenset(found)
+
+    def argument(self, call: ast.Call, keyword: str, position: int | None = None) -> ast.expr | None:
+        """Return an argument of a call by its keyword or its position."""
+        for item in call.keywords:
+            if item.arg == keyword:
+                return item.value
+            if item.arg is None:
+                found = self._spread(item.value, keyword)
+                if found is not None:
+                    return found
+        if position is not None and position < len(call.args):
+            found = call.args[position]
+            return None if isinstance(found, ast.Starred) else found
+        return None
+
+    def _spread(self, node: ast.expr, keyword: str) -> ast.expr | None:
+        """Return an entry of a mapping that is spread into keywords, where it is written in the file."""
+        for value in [node, *self.names.values_of(node)]:
+            if isinstance(value, ast.Dict):
+                for key, given in zip(value.keys, value.values, strict=True):
+                    if key is not None and self.names.text(key) == keyword:
+                        return given
+        return None
+
+    def constant(
+        self, call: ast.Call, keyword: str, position: int | None = None, default: object = None
+    ) -> object:
+        """Return the constant value of an argument, `default` where it is missing or no constant."""
+        return self.names.constant(self.argument(call, keyword, position), default)
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """Return the parent of a node."""
+        return self.reading.parents.get(node)
+
+    def function_of(self, node: ast.AST) -> FunctionNode | None:
+        """Return the innermost function around a node."""
+        return self.names.function_of(node)
+
+    def is_route(self, node: ast.AST) -> bool:
+        """Return whether a node stands in an entry point, as a view of a web framework."""
+        function = self.function_of(node)
+        return function is not None and self.flow.entry(function) is Reach.REMOTE
+
+    def statement(self, node: ast.AST) -> ast.AST:
+        """Return the statement that a node stands in."""
+        at: ast.AST | None = node
+        while at is not None and not isinstance(at, ast.stmt):
+            at = self.parent(at)
+        return node if at is None else at
+
+
+Look = Callable[[View, ast.AST, str], Iterable[NodeMatch]]
+Grades = tuple[Severity | None, Severity | None, Severity | None]  # of REMOTE, LOCAL and CALLER
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A rule and where it looks.
+
+    `look` is called for calls of `calls` (dotted names) and `methods` (of
+    whatever object), with the name, and for nodes of the types `nodes`.
+    `look_at_file` is called once a file. `sinks` are watched by the data flow, and
+    what arrives there is reported with the severity of its reach (`grades`;
+    None: not at all), and as low where `is_usual` knows the idiom. Origins count
+    whose tag is one of `tags`; those of `also` with a severity of their own.
+    """
+
+    rule: Rule
+    calls: frozenset[str] = frozenset()
+    methods: frozenset[str] = frozenset()
+    nodes: tuple[type[ast.AST], ...] = ()
+    look: Look | None = None
+    look_at_file: Callable[[View], Iterable[NodeMatch]] | None = None
+    sinks: tuple[Sink, ...] = ()
+    grades: Grades = (Severity.HIGH, Severity.MEDIUM, Severity.LOW)
+    tags: frozenset[str] = frozenset({"input"})
+    also: Mapping[str, Severity] = field(default_factory=dict)
+    is_usual: Callable[[View, Hit, Origin], bool] | None = None
+
+
+def arrived(check: Check, view: View, hit: Hit) -> Iterator[NodeMatch]:
+    """Yield what a rule says of a value that arrived at one of its sinks."""
+    told = check.tags.union(check.also)
+    origin = view.flow.source(hit.value, hit.sink.use, tags=told)
+    if origin is None:
+        return
+    graded = grade(check, origin)
+    if graded is not None and check.is_usual is not None and check.is_usual(view, hit, origin):
+        graded = Severity.LOW, Confidence.LOW
+    if graded is not None and hit.sink.wording is not None and origin.reach is Reach.CALLER:
+        graded = graded[0], Confidence.LOW  # it is put together here, and run elsewhere if at all
+    if graded is not None and origin.tag in check.also:
+        if (check.rule.id, origin.what) in view.told:
+            graded = Severity.LOW, Confidence.LOW  # one place is enough to look at where it comes from
+        view.told.add((check.rule.id, origin.what))
+    if graded is not None:
+        reason = f"{describe(origin)} {_where(view, hit)}"
+        sure = view.flow.source(hit.value, hit.sink.use, believing=True, tags=told)
+        if sure is None or sure.reach < origin.reach:
+            graded = (None if sure is None else grade(check, sure)) or (Severity.LOW, Confidence.LOW)
+            reason += ", by way of a function of another file whose name says that it checks or cleans"
+        yield NodeMatch(hit.call, reason, *graded)
+
+
+def _where(view: View, hit: Hit) -> str:
+    if hit.sink.wording is not None:
+        return "is put into a text of this kind"
+    name = view.names.called(hit.call) if isinstance(hit.call, ast.Call) else ""
+    return f"reaches {name.lstrip(':') or 'a call'}"
+
+
+def grade(check: Check, origin: Origin) -> tuple[Severity, Confidence] | None:
+    """Return severity and confidence for an origin, None where the rule says nothing of it."""
+    if origin.tag in check.also:
+        return check.also[origin.tag], Confidence.LOW
+    severity = check.grades[Reach.REMOTE - origin.reach] if origin.reach else None
+    if severity is None:
+        return None
+    confidence = {Reach.REMOTE: Confidence.HIGH, Reach.LOCAL: Confidence.MEDIUM}.get(
+        origin.reach, Confidence.MEDIUM if severity >= Severity.MEDIUM else Confidence.LOW
+    )
+    return severity, confidence
+
+
+def describe(origin: Origin) -> str:
+    """Return an origin in words."""
+    if origin.tag == STORED:
+        return f"what {origin.what} found"
+    if origin.tag == SETTING:
+        return f"a setting of {origin.what}"
+    kind = {
+        Reach.REMOTE: "an untrusted value",
+        Reach.LOCAL: "a value from outside the program",
+        Reach.CALLER: "the parameter",
+    }[origin.reach]
+    return f"{kind} {origin.what}"
+
+
+def source(view: View, value: Value, use: str) -> Origin | None:
+    """Return where a value comes from that is not harmless for a use."""
+    return view.flow.source(value, use)
+
+
+def unsaid(node: ast.expr, part: ast.expr | None) -> Iterator[NodeMatch]:
+    """Yield that a text is put together with a part that the file says nothing of, where it has one."""
+    if part is not None:
+        what = ast.unparse(part)[:_SHOWN]
+        reason = f"{what} is put into it, and the file does not say what that is"
+        yield NodeMatch(node, reason, Severity.MEDIUM, Confidence.LOW)
+
+
+def parameters_of(function: FunctionNode | None) -> frozenset[str]:
+    """Return the names of a function's parameters, none where there is no function."""
+    if function is None:
+        return frozenset()
+    listed = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    return frozenset(argument.arg for argument in listed)
+
+
+def names(text: str) -> frozenset[str]:
+    """Return the words of a text as a set, for tables that read well."""
+    return frozenset(text.split())

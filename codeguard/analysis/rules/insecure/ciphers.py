@@ -1,0 +1,222 @@
+"""Ciphers, modes, nonces and keys that do not hold."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+
+_RULES = rules_of(__file__)
+
+_PACKAGES = ("Crypto.Cipher", "Cryptodome.Cipher")
+_BROKEN = ("DES", "DES3", "ARC4", "ARC2", "Blowfish", "CAST", "XOR")
+_HAZMAT = "cryptography.hazmat.primitives.ciphers"
+_WEAK_CIPHERS = frozenset(f"{package}.{name}.new" for package in _PACKAGES for name in _BROKEN) | frozenset(
+    f"{_HAZMAT}.{part}.{name}"
+    for part in ("algorithms", "algorithms.decrepit")
+    for name in ("ARC4", "TripleDES", "Blowfish", "IDEA", "CAST5", "SEED", "RC2")
+)
+_NEW = frozenset(
+    f"{package}.{name}.new" for package in _PACKAGES for name in (*_BROKEN, "AES", "ChaCha20", "Salsa20")
+)
+_MODES = frozenset(f"{_HAZMAT}.modes.{mode}" for mode in ("CBC", "CTR", "OFB", "CFB", "GCM", "CFB8"))
+_RSA = names(
+    "Crypto.PublicKey.RSA.generate Cryptodome.PublicKey.RSA.generate Crypto.PublicKey.DSA.generate "
+    "cryptography.hazmat.primitives.asymmetric.rsa.generate_private_key "
+    "cryptography.hazmat.primitives.asymmetric.dsa.generate_private_key rsa.newkeys"
+)
+_CURVES = frozenset(
+    f"cryptography.hazmat.primitives.asymmetric.ec.{name}"
+    for name in ("SECP192R1", "SECT163K1", "SECT163R2", "SECT233K1", "SECP224R1")
+)
+
+
+def _weak_cipher(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    last = name.removesuffix(".new").rpartition(".")[2]
+    yield NodeMatch(node, f"{last} is broken: use AES-GCM or ChaCha20-Poly1305")
+
+
+def _ecb(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if name.endswith("modes.ECB"):
+        yield NodeMatch(node, "ECB shows which blocks are equal")
+        return
+    mode = view.argument(node, "mode", 1)
+    if mode is not None and view.names.resolve(mode).endswith("MODE_ECB"):
+        yield NodeMatch(node, "ECB shows which blocks are equal")
+    elif mode is not None and name.rpartition(".")[0].endswith("AES") and view.names.constant(mode) == 1:
+        yield NodeMatch(node, "mode 1 is ECB, which shows which blocks are equal")
+
+
+def _fixed_nonce(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if name in _MODES:
+        given = node.args[0] if node.args else None
+    elif name.endswith((".encrypt", ".encrypt.encrypt")):
+        given = node.args[0] if len(node.args) >= 3 else view.argument(node, "nonce")
+        if not name.startswith("cryptography."):
+            return
+    else:
+        given = view.argument(node, "iv", 2) or view.argument(node, "nonce")
+    if given is None or _is_decryption(view, node):
+        return
+    value = view.names.constant(given)
+    if isinstance(value, str | bytes) and value:
+        yield NodeMatch(node, "the nonce or IV is a constant, the same for every message")
+    elif _derived(view, given):
+        yield NodeMatch(node, "the IV is taken from the key, the same for every message")
+    elif _zeros(view, given):
+        yield NodeMatch(node, "the nonce or IV is made of one byte, the same for every message")
+
+
+def _zeros(view: View, node: ast.expr) -> bool:
+    """`bytes(16)`, `b"0" * AES.block_size`, here or in what the name is bound to."""
+    for value in (node, *view.names.values_of(node)):
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+            if any(isinstance(view.names.constant(side), bytes) for side in (value.left, value.right)):
+                return True
+        elif (
+            isinstance(value, ast.Call)
+            and view.names.called(value) in ("bytes", "bytearray")
+            and len(value.args) == 1
+        ):
+            size = value.args[0]
+            if isinstance(view.names.constant(size), int) or view.names.resolve(size).endswith(".block_size"):
+                return True
+    return False
+
+
+def _derived(view: View, node: ast.expr) -> bool:
+    for value in (node, *view.names.values_of(node)):
+        if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
+            base = value.value
+            text = (
+                base.attr
+                if isinstance(base, ast.Attribute)
+                else base.id
+                if isinstance(base, ast.Name)
+                else ""
+            )
+            if "key" in text.lower():
+                return True
+    return False
+
+
+def _is_decryption(view: View, node: ast.Call) -> bool:
+    at = view.parent(node)
+    while isinstance(at, ast.Call):  # Cipher(algorithm, mode(iv)).decryptor()
+        at = view.parent(at)
+    return isinstance(at, ast.Attribute) and at.attr in ("decrypt", "decryptor")
+
+
+def _nonce_reuse(view: View) -> Iterator[NodeMatch]:
+    """The same nonce object in two encryptions of one function, or one made once for all at module level."""
+    if not view.has("encrypt"):
+        return
+    for node in view.reading.nodes_of(ast.Call):
+        if not isinstance(node.func, ast.Attribute) or node.func.attr != "encrypt":
+            continue
+        name = view.names.called(node)
+        if "AESGCM" not in name and "ChaCha20Poly1305" not in name and "AESCCM" not in name:
+            continue
+        nonce = node.args[0] if node.args else view.argument(node, "nonce")
+        if nonce is None or not _made_once(view, nonce):
+            continue
+        yield NodeMatch(node, "the nonce is made once and used for every message")
+
+
+def _made_once(view: View, nonce: ast.expr) -> bool:
+    """Return whether a nonce lives longer than the call: of the module, of an object, from before a loop."""
+    if isinstance(nonce, ast.Attribute):
+        return bool(view.names.values_of(nonce))
+    if not isinstance(nonce, ast.Name):
+        return False
+    scope = view.names.scopes.scope_of(nonce)
+    found = view.names.scopes.find(nonce.id, scope)
+    if found is None:
+        return False
+    if found[0] is not scope and found[0] is view.names.scopes.module:
+        return True
+    loop = _loop_around(view, nonce)
+    return loop is not None and all(
+        binding.value is not None and not _within(view, binding.node, loop) for binding in found[1]
+    )
+
+
+def _loop_around(view: View, node: ast.AST) -> ast.AST | None:
+    at = view.parent(node)
+    while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(at, ast.For | ast.While | ast.ListComp | ast.GeneratorExp):
+            return at
+        at = view.parent(at)
+    return None
+
+
+def _within(view: View, node: ast.AST, holder: ast.AST) -> bool:
+    at: ast.AST | None = node
+    while at is not None and at is not holder:
+        at = view.parent(at)
+    return at is holder
+
+
+def _short_key(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if name in _CURVES:
+        yield NodeMatch(node, f"{name.rpartition('.')[2]} is too short: use SECP256R1 or Ed25519")
+        return
+    position = 1 if name.startswith("cryptography") and "rsa" in name else 0
+    bits = view.constant(node, "key_size", position)
+    bits = view.constant(node, "bits", position) if bits is None else bits
+    if isinstance(bits, int) and bits < 2048:
+        yield NodeMatch(node, f"{bits} bits are too short: at least 2048, better 3072")
+
+
+def _no_padding(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if name.endswith("PKCS1v15"):
+        call = view.parent(node)
+        encrypts = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in (
+            "encrypt", "decrypt")  # fmt: skip
+        if not encrypts:
+            return  # signatures with it hold
+    yield NodeMatch(node, f"{name.rpartition('.')[2]} padding tells an attacker what was encrypted: use OAEP")
+
+
+CHECKS = (
+    Check(
+        _RULES["weak-cipher"],
+        calls=_WEAK_CIPHERS,
+        look=_weak_cipher,
+    ),
+    Check(
+        _RULES["ecb-mode"],
+        calls=_NEW | {f"{_HAZMAT}.modes.ECB"},
+        look=_ecb,
+    ),
+    Check(
+        _RULES["constant-iv"],
+        calls=_NEW
+        | _MODES
+        | frozenset(
+            f"{_HAZMAT}.aead.{name}.encrypt" for name in ("AESGCM", "AESCCM", "ChaCha20Poly1305", "AESGCMSIV")
+        ),
+        look=_fixed_nonce,
+    ),
+    Check(
+        _RULES["nonce-reuse"],
+        look_at_file=_nonce_reuse,
+    ),
+    Check(
+        _RULES["short-key"],
+        calls=_RSA | _CURVES,
+        look=_short_key,
+    ),
+    Check(
+        _RULES["rsa-padding"],
+        calls=frozenset(f"{package}.PKCS1_v1_5.new" for package in _PACKAGES)
+        | names("cryptography.hazmat.primitives.asymmetric.padding.PKCS1v15"),
+        look=_no_padding,
+    ),
+)

@@ -1,0 +1,290 @@
+"""Settings of web applications that open them to attackers."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.handlers import is_handler, knows_user
+from codeguard.analysis.rules.insecure.sessions import settings
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Severity
+
+_RULES = rules_of(__file__)
+
+_RUN = names("flask.Flask.run uvicorn.run bottle.run aiohttp.web.run_app sanic.Sanic.run quart.Quart.run "
+             "werkzeug.serving.run_simple tornado.web.Application")  # fmt: skip
+_FRAMEWORKS = frozenset(
+    {"flask", "django", "bottle", "quart", "sanic", "fastapi", "tornado", "starlette", "werkzeug"}
+)
+
+
+def _debug(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if isinstance(node, ast.Call):
+        if (
+            view.constant(node, "debug", default=False) is True
+            or view.constant(node, "use_debugger", default=False) is True
+        ):
+            yield NodeMatch(node, "the debugger lets whoever sees an error run code")
+        return
+    for setting, value in settings(view, node):
+        if setting != "DEBUG" or view.names.constant(value, False) is not True:
+            continue
+        if _of_application(node) or _django_settings(view) or _of_configuration(view, node):
+            yield NodeMatch(node, "errors are shown to anyone, with variables and settings")
+
+
+def _of_application(node: ast.AST) -> bool:
+    """`app.debug = True`, `app.config["DEBUG"] = True`."""
+    if not isinstance(node, ast.Assign):
+        return False
+    target = ast.unparse(node.targets[0])
+    return target.startswith(("app.", "application.", "settings.")) or ".config[" in target
+
+
+def _of_configuration(view: View, node: ast.AST) -> bool:
+    """`class ProductionConfig: DEBUG = True`, `app.config.update(DEBUG=True)`."""
+    if isinstance(node, ast.keyword | ast.Dict):
+        call = view.parent(node)
+        return isinstance(call, ast.Call) and ast.unparse(call.func).endswith(
+            ("config.update", "config.from_mapping", "settings.configure")
+        )
+    owner = view.parent(node)
+    if not isinstance(owner, ast.ClassDef) or re.search("dev|test|local|debug", owner.name.lower()):
+        return False
+    return bool(re.search("prod|config|settings|base|live|staging", owner.name.lower()))
+
+
+def _django_settings(view: View) -> bool:
+    bound = view.names.scopes.module.bindings
+    return sum(name in bound for name in ("INSTALLED_APPS", "MIDDLEWARE", "ROOT_URLCONF", "ALLOWED_HOSTS", "SECRET_KEY",
+                                          "DATABASES", "TEMPLATES")) >= 1 and "DEBUG" in bound  # fmt: skip
+
+
+def _plain_port(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`server.add_insecure_port("[::]:50051")`."""
+    assert isinstance(node, ast.Call)
+    address = view.names.text(node.args[0]) if node.args else None
+    if address is None or not address.startswith(("localhost", "127.", "unix:", "[::1]")):
+        yield NodeMatch(node, "whoever is on the way reads and changes the calls")
+
+
+def _bound(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if name.endswith(".bind"):
+        address = node.args[0] if node.args else None
+        for value in [address, *(view.names.values_of(address) if address is not None else [])]:
+            if isinstance(value, ast.Tuple) and value.elts and _everywhere(view, value.elts[0]):
+                yield NodeMatch(node, "every network that the machine is in can connect")
+                return
+        return
+    host = view.argument(node, "host", 1 if name.startswith(("werkzeug", "uvicorn", "asyncio")) else 0)
+    if isinstance(host, ast.Tuple) and host.elts and name in _SERVERS:
+        host = host.elts[0]
+    if host is not None and _everywhere(view, host):
+        yield NodeMatch(node, "every network that the machine is in can connect")
+
+
+_SERVERS = names("http.server.HTTPServer http.server.ThreadingHTTPServer socketserver.TCPServer socketserver.UDPServer "
+                 "socketserver.ThreadingTCPServer xmlrpc.server.SimpleXMLRPCServer "
+                 "wsgiref.simple_server.make_server")  # fmt: skip
+
+
+def _everywhere(view: View, node: ast.expr) -> bool:
+    value = view.names.text(node)
+    return value in ("0.0.0.0", "::") or (value == "" and isinstance(view.parent(node), ast.Tuple))
+
+
+def _cors(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if isinstance(node, ast.Call):
+        yield from _cors_call(view, node, name)
+        return
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module)
+    if not view.has("access-control-allow-origin"):
+        return
+    origin: ast.AST | None = None
+    credentials = False
+    for part in ast.walk(node):
+        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Subscript):
+            header = (view.names.text(part.targets[0].slice) or "").lower()
+            if header == "access-control-allow-origin" and _any_origin(view, part.value):
+                origin = part
+            elif header == "access-control-allow-credentials":
+                credentials = credentials or (view.names.text(part.value) or "").lower() == "true"
+    if origin is not None and credentials:
+        yield NodeMatch(origin, "any site can read answers in the user's name")
+
+
+def _any_origin(view: View, node: ast.expr) -> bool:
+    """Return whether the origin is `*`, or repeats what the request says."""
+    if view.names.text(node) == "*":
+        return True
+    for value in [node, *view.names.values_of(node)]:
+        if (
+            isinstance(value, ast.Call | ast.Subscript)
+            and "origin" in ast.unparse(value).lower()
+            and "headers" in ast.unparse(value)
+        ):
+            scope = view.function_of(node)
+            return scope is None or not any(
+                isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In | ast.NotIn | ast.Eq)
+                for part in ast.walk(scope)
+            )
+    return False
+
+
+def _cors_call(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
+    credentials = any(
+        view.constant(node, keyword, default=False) is True
+        for keyword in ("allow_credentials", "supports_credentials")
+    )
+    if not credentials:
+        return
+    given = view.argument(node, "allow_origins") or view.argument(node, "origins")
+    pattern = view.constant(node, "allow_origin_regex", default=None)
+    value = view.names.constant(given, "*" if name.startswith("flask_cors") and given is None else ())
+    if (
+        value == "*"
+        or (isinstance(value, tuple) and "*" in value)
+        or pattern in (".*", "^.*$", "https?://.*", "https://.*")
+    ):
+        yield NodeMatch(node, "any site can read answers in the user's name")
+
+
+def _cors_setting(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if not isinstance(node, ast.Assign):
+        yield from _cors(view, node, name)
+        return
+    for setting, value in settings(view, node):
+        if (
+            setting in ("CORS_ALLOW_ALL_ORIGINS", "CORS_ORIGIN_ALLOW_ALL")
+            and view.names.constant(value, False) is True
+        ):
+            allowed = view.names.scopes.module.bindings.get("CORS_ALLOW_CREDENTIALS", [])
+            if any(
+                item.value is not None and view.names.constant(item.value, False) is True for item in allowed
+            ):
+                yield NodeMatch(node, "any site can read answers in the user's name")
+
+
+def _autoescape(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    given = view.argument(node, "autoescape")
+    if given is None or view.names.constant(given, True) is False:
+        severity = Severity.MEDIUM if given is not None or _renders_html(view) else Severity.LOW
+        yield NodeMatch(node, "values are put into pages without escaping", severity)
+
+
+def _renders_html(view: View) -> bool:
+    return any(
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and (".html" in node.value or "</" in node.value)
+        for node in view.nodes
+    )
+
+
+def _hosts(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    for setting, value in settings(view, node):
+        if setting == "ALLOWED_HOSTS" and view.names.constant(value, ()) == ("*",):
+            yield NodeMatch(node, "links in mails and caches can be made to point to another host")
+        elif (
+            setting in ("SECURE_SSL_REDIRECT", "SECURE_CONTENT_TYPE_NOSNIFF")
+            and view.names.constant(value, True) is False
+        ):
+            yield NodeMatch(node, f"{setting} is off", None if setting.endswith("NOSNIFF") else Severity.LOW)
+
+
+def _weak_header(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A policy of contents that allows everything, a private page that caches may keep."""
+    assert isinstance(node, ast.Assign)
+    target = node.targets[0]
+    if not isinstance(target, ast.Subscript) or not view.has("content-security-policy", "cache-control"):
+        return
+    header, text = (view.names.text(target.slice) or "").lower(), (view.names.text(node.value) or "").lower()
+    if header == "content-security-policy" and _ALLOWS_ALL.search(text[:2000]):
+        yield NodeMatch(node, "the policy lets scripts of any origin, or in the page, run")
+    elif header == "cache-control" and "public" in text:
+        function = view.function_of(node)
+        if function is not None and is_handler(view, function) and knows_user(view, function):
+            yield NodeMatch(node, "caches keep the page of one user and show it to others")
+
+
+_ALLOWS_ALL = lazy(r"(?:default|script)-src[^;]{0,200}(?: \*|'unsafe-eval'|'unsafe-inline')")
+
+
+def _listing(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Folders shown as lists, or a server for the whole disk."""
+    assert isinstance(node, ast.Call)
+    if isinstance(node.func, ast.Attribute) and node.func.attr in ("add_static", "static"):
+        for keyword in ("show_index", "follow_symlinks"):
+            if view.constant(node, keyword, default=False) is True:
+                yield NodeMatch(node, f"{keyword}=True shows what was not meant to be found")
+                return
+        return
+    for part in (node.func, *node.args):
+        if view.names.resolve(part) in ("http.server.SimpleHTTPRequestHandler", "functools.partial"):
+            folder = view.argument(node, "directory")
+            text = (
+                "~"
+                if folder is not None and "home" in ast.unparse(folder).lower()
+                else view.names.text(folder)
+            )
+            if text in ("/", "~", "/home", "/root", "/etc", "/var"):
+                yield NodeMatch(node, f"everything under {text} is served")
+            return
+
+
+CHECKS = (
+    Check(
+        _RULES["debug-server"],
+        calls=_RUN
+        | names("django.conf.settings.configure fastapi.FastAPI starlette.applications.Starlette app.run"),
+        nodes=(ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict),
+        look=_debug,
+    ),
+    Check(
+        _RULES["bound-to-all"],
+        calls=_RUN | _SERVERS | names("socket.socket.bind app.run asyncio.start_server"),
+        look=_bound,
+    ),
+    Check(
+        _RULES["cors-any-origin"],
+        calls=names(
+            "flask_cors.CORS flask_cors.cross_origin fastapi.middleware.cors.CORSMiddleware "
+            "starlette.middleware.cors.CORSMiddleware"
+        ),
+        methods=names("add_middleware"),
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.Assign),
+        look=_cors_setting,
+    ),
+    Check(
+        _RULES["autoescape-off"],
+        calls=names("jinja2.Environment jinja2.environment.Environment mako.lookup.TemplateLookup"),
+        look=lambda view, node, name: _autoescape(view, node, name) if name.startswith("jinja2") else (),
+    ),
+    Check(
+        _RULES["any-host"],
+        nodes=(ast.Assign,),
+        look=_hosts,
+    ),
+    Check(
+        _RULES["weak-header"],
+        nodes=(ast.Assign,),
+        look=_weak_header,
+    ),
+    Check(
+        _RULES["folder-shown"],
+        methods=names("add_static static"),
+        calls=names("functools.partial http.server.SimpleHTTPRequestHandler"),
+        look=_listing,
+    ),
+    Check(
+        _RULES["plain-rpc"],
+        methods=names("add_insecure_port"),
+        look=_plain_port,
+    ),
+)

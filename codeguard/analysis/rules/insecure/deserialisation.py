@@ -1,0 +1,138 @@
+"""Data that runs when it is loaded."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.analysis.python.dataflow.sinks import Sink
+from codeguard.analysis.python.dataflow.values import Use
+from codeguard.analysis.python.names import Names
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.sessions import settings
+from codeguard.models import Severity
+
+_RULES = rules_of(__file__)
+
+_SAFE_LOADERS = ("SafeLoader", "CSafeLoader", "BaseLoader", "CBaseLoader")
+_MODEL = names("torch.load joblib.load dill.load dill.loads cloudpickle.load cloudpickle.loads")
+
+
+def _yaml(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    loader = view.argument(node, "Loader", 1)
+    if name in ("yaml.load", "yaml.load_all"):
+        resolved = "" if loader is None else view.names.resolve(loader)
+        if resolved.rpartition(".")[2].endswith(_SAFE_LOADERS) or _derived(view, resolved):
+            return
+        yield NodeMatch(node, f"{name} with {resolved or 'no loader'} makes objects of any class")
+    elif name == "ruamel.yaml.YAML":
+        if view.constant(node, "typ", default="rt") == "unsafe":
+            yield NodeMatch(node, "typ='unsafe' makes objects of any class")
+    else:
+        yield NodeMatch(node, f"{name} makes objects of any class")
+
+
+def _setting(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Celery's tasks and Django's sessions as pickles."""
+    if not view.has("pickle"):
+        return
+    for setting, value in settings(view, node):
+        given = view.names.constant(value)
+        listed = given if isinstance(given, tuple) else (given,)
+        if setting.lower().removeprefix("celery_") in (
+            "task_serializer",
+            "accept_content",
+            "result_serializer",
+            "event_serializer",
+        ):
+            if any(item in ("pickle", "application/x-python-serialize") for item in listed):
+                yield NodeMatch(node, "whoever can write to the broker runs code in the worker")
+        elif setting in ("SESSION_SERIALIZER", "SERIALIZER") and "pickle" in str(given).lower():
+            yield NodeMatch(node, "whoever knows the key, or can write to the store, runs code")
+
+
+def _derived(view: View, name: str) -> bool:
+    definition = view.names.definition(name)
+    return isinstance(definition, ast.ClassDef) and any(
+        base.rpartition(".")[2] in _SAFE_LOADERS for base in view.names.bases(definition)
+    )
+
+
+def _numpy(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if view.constant(node, "allow_pickle", 2, False):
+        yield NodeMatch(node, "allow_pickle=True runs what the file says")
+
+
+def _unpickled(names: Names, call: ast.Call, name: str) -> bool:
+    if name == "torch.load":
+        return not any(
+            item.arg == "weights_only" and names.constant(item.value, True) for item in call.keywords
+        )
+    return True
+
+
+def _model(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if _unpickled(view.names, node, name):
+        yield NodeMatch(node, f"{name} runs what the file says: load weights only, or from a verified file")
+
+
+CHECKS = (
+    Check(
+        _RULES["pickled-messages"],
+        nodes=(ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict),
+        look=_setting,
+    ),
+    Check(
+        _RULES["unsafe-deserialisation"],
+        sinks=(
+            Sink(
+                "pickle",
+                Use.DATA,
+                names=names(
+                    "pickle.loads pickle.Unpickler pickle._loads _pickle.loads cPickle.loads marshal.loads "
+                    "jsonpickle.decode "
+                    "jsonpickle.loads dill.loads cloudpickle.loads jsonpickle.unpickler.decode"
+                ),
+                arguments=(0, "string", "data"),
+            ),
+        ),
+        grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
+    ),
+    Check(
+        _RULES["unpickled-file"],
+        sinks=(
+            Sink(
+                "pickle-file",
+                Use.DATA,
+                names=names(
+                    "pickle.load pickle._load _pickle.load cPickle.load marshal.load shelve.open pandas.read_pickle "
+                    "pandas.read_hdf dill.load cloudpickle.load torch.load joblib.load"
+                ),
+                arguments=(0, "file", "filename", "filepath_or_buffer", "f"),
+                accepts=_unpickled,
+            ),
+        ),
+        grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
+    ),
+    Check(
+        _RULES["unsafe-model-file"],
+        calls=_MODEL - names("dill.loads cloudpickle.loads"),
+        look=_model,
+    ),
+    Check(
+        _RULES["unsafe-yaml"],
+        calls=names(
+            "yaml.load yaml.load_all yaml.unsafe_load yaml.full_load yaml.unsafe_load_all ruamel.yaml.YAML"
+        ),
+        look=_yaml,
+    ),
+    Check(
+        _RULES["numpy-pickle"],
+        calls=names("numpy.load numpy.lib.npyio.load"),
+        look=_numpy,
+    ),
+)

@@ -1,0 +1,116 @@
+"""Runs the rules over one file: one pass over its calls and nodes, one over its data flow."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from codeguard.analysis import Reading
+from codeguard.analysis.python.dataflow.sinks import SinkIndex
+from codeguard.analysis.python.dataflow.values import Reach
+from codeguard.analysis.rules.base import Match
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, arrived
+
+
+def load_checks(package: str, path: Iterable[str]) -> tuple[Check, ...]:
+    """Return the checks of every module of a package that defines `CHECKS`, by module name."""
+    found: list[Check] = []
+    for info in sorted(pkgutil.iter_modules(path), key=lambda info: info.name):
+        found += getattr(importlib.import_module(f"{package}.{info.name}"), "CHECKS", ())
+    return tuple(found)
+
+
+class Engine:
+    """The rules, indexed by what they look at."""
+
+    def __init__(self, checks: Iterable[Check]) -> None:
+        self.checks = tuple(checks)
+        self._calls: dict[str, list[Check]] = {}
+        self._methods: dict[str, list[Check]] = {}
+        self._nodes: dict[type[ast.AST], list[Check]] = {}
+        self._by_sink: dict[str, Check] = {}
+        self._sinks = SinkIndex(
+            replace(sink, least=_least(check)) for check in self.checks for sink in check.sinks
+        )
+        for check in self.checks:
+            for name in check.calls:
+                self._calls.setdefault(name, []).append(check)
+            for method in check.methods:
+                self._methods.setdefault(method, []).append(check)
+            for kind in check.nodes:
+                self._nodes.setdefault(kind, []).append(check)
+            for sink in check.sinks:
+                if self._by_sink.setdefault(sink.key, check) is not check:
+                    raise ValueError(f"two rules share the sink key {sink.key!r}")
+
+    def inspect(self, reading: Reading) -> Iterator[Match]:
+        """Yield what the rules find in a file, each rule once a place."""
+        if reading.tree is None:
+            return
+        view = View(reading, self._sinks)
+        seen: dict[tuple[str, int, int], Match] = {}
+        for check, found in self._found(view):
+            match = _match(reading, check, found)
+            key = (match.rule, match.start, match.end)
+            known = seen.get(key)
+            if known is None or (known.severity or 0) < (match.severity or 0):
+                seen[key] = match
+        yield from sorted(seen.values(), key=lambda item: (item.start, item.end, item.rule))
+
+    def _found(self, view: View) -> Iterator[tuple[Check, NodeMatch]]:
+        for call in view.reading.nodes_of(ast.Call):
+            yield from self._of_call(view, call)
+        for kind, checks in self._nodes.items():
+            for node in view.reading.nodes_of(kind):
+                for check in checks:
+                    if check.look is not None:
+                        for found in check.look(view, node, ""):
+                            yield check, found
+        for check in self.checks:
+            if check.look_at_file is not None:
+                for found in check.look_at_file(view):
+                    yield check, found
+        for hit in view.flow.hits:
+            check = self._by_sink[hit.sink.key]
+            for found in arrived(check, view, hit):
+                yield check, found
+
+    def _of_call(self, view: View, node: ast.Call) -> Iterator[tuple[Check, NodeMatch]]:
+        resolved = view.names.names_of(node.func)
+        done: set[str] = set()
+        for name in resolved:
+            for check in self._calls.get(name, ()):
+                if check.look is not None and check.rule.id not in done:
+                    done.add(check.rule.id)
+                    for found in check.look(view, node, name):
+                        yield check, found
+        if isinstance(node.func, ast.Attribute):
+            for check in self._methods.get(node.func.attr, ()):
+                if check.look is not None and check.rule.id not in done:
+                    for found in check.look(view, node, resolved[-1] if resolved else ""):
+                        yield check, found
+
+
+def _least(check: Check) -> Reach:
+    """Return how far a value must come from for a check to say anything of it."""
+    told = [
+        Reach(Reach.REMOTE - index) for index, severity in enumerate(check.grades) if severity is not None
+    ]
+    if check.also:
+        told.append(Reach.LOCAL)
+    return min(told, default=Reach.CALLER)  # those without a grade look at what arrived themselves
+
+
+def _match(reading: Reading, check: Check, found: NodeMatch) -> Match:
+    start, end = reading.place(found.node)
+    return Match(
+        check.rule.id,
+        start,
+        end,
+        found.reason,
+        check.rule.severity if found.severity is None else found.severity,
+        check.rule.confidence if found.confidence is None else found.confidence,
+    )

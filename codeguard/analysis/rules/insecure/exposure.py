@@ -1,0 +1,298 @@
+"""Secrets that leak: compared carelessly, written into logs, stored as they are."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.handlers import is_from_request
+from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Severity
+
+_RULES = rules_of(__file__)
+
+_LOGGED = lazy(r"passw|passphrase|(?<![a-z])pwd(?![a-z])|secret|api_?key|private_?key|access_?token|auth_?token|"
+                     r"session_?token|reset_?token|credit_?card|card_?number|cvv|(?<![a-z])ssn(?![a-z])|"
+                     r"(?<![a-z])token$")  # fmt: skip
+_HARMLESS = lazy(r"len|hash|count|exist|valid|length|type|name|field|url|path|file|masked|redact|expire|id$|"
+                       r"reset_?password$|policy|min|max|prompt|is_|has_|form|error|label|help|usage|num")  # fmt: skip
+_COMPARED = lazy(r"passw(?:or)?d|secret|token|signature|(?<![a-z])(?:hmac|mac|digest)(?![a-z])|api_?key|"
+                       r"(?<![a-z])sig(?![a-z])|"
+                       r"(?<![a-z])otp(?![a-z])|csrf")  # fmt: skip
+_LOG_METHODS = names("debug info warning warn error critical exception log")
+
+
+def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Compare)
+    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        return
+    sides = (node.left, node.comparators[0])
+    if any(_is_plain(view, side) for side in sides):
+        return
+    words = [last_name(side) for side in sides]
+    secret = next(
+        (word for word in words if mentions(word, _COMPARED) and not mentions(word, _NOT_COMPARED)), ""
+    )
+    computed = any(_is_digest(view, side) for side in sides)
+    if not secret and not computed:
+        return
+    strong = (
+        computed or sum(bool(mentions(word, _COMPARED)) for word in words) == 2 or _from_request(view, sides)
+    )
+    if (
+        _pair_of_new(words)
+        or not strong
+        or getattr(view.function_of(node), "name", "") in ("__eq__", "__ne__")
+    ):
+        return
+    yield NodeMatch(node, f"== on {secret or 'a digest'} tells by its time how many characters are right",
+                Severity.MEDIUM if _authentic(view, node, secret) else Severity.LOW)  # fmt: skip
+
+
+_NOT_COMPARED = lazy(
+    r"token_?(?:type|kind|id$|len|count|num|name)|_?(?:version|algorithm|method|scheme)$|_(?:type|kind|len|length|count|field|url|name)$|next_token"
+)
+
+
+def _authentic(view: View, node: ast.Compare, secret: str) -> bool:
+    """Whether the comparison decides about a request, rather than about tokens of a language or checksums of files."""
+    function = view.function_of(node)
+    around = (function.name if function is not None else "") + " " + ast.unparse(node)
+    return bool(
+        re.search(
+            r"hmac|sign|auth|login|api_?key|passw|secret|webhook|csrf|otp|session|verify_token|access|request\b",
+            around.lower(),
+        )
+    )
+
+
+def _pair_of_new(words: list[str]) -> bool:
+    """`password == confirmation`: both from the same form, no secret of the server's."""
+    return any(re.search(r"confirm|repeat|again|verif|_2$|2$|old_|new_", word.lower()) for word in words)
+
+
+def _from_request(view: View, sides: tuple[ast.expr, ast.expr]) -> bool:
+    return any(
+        getattr(part, "id", getattr(part, "attr", "")) in ("request", "req", "headers")
+        for side in sides
+        for value in (side, *view.names.values_of(side))
+        for part in ast.walk(value)
+    )  # fmt: skip
+
+
+def _is_digest(view: View, node: ast.expr) -> bool:
+    made = view.names.resolve(node) if isinstance(node, ast.Call) else ""
+    if made.startswith("hmac.") and made.endswith(("digest()", "digest")):
+        return True  # by a helper of the file
+    for value in (node, *view.names.values_of(node)):
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            name = view.names.called(value)
+            if value.func.attr in ("hexdigest", "digest") and name.startswith("hmac."):
+                return True
+    return False
+
+
+def _is_plain(view: View, node: ast.expr) -> bool:
+    """Return whether a side is a literal, an empty value or the like: nothing that an attacker would measure."""
+    if isinstance(node, ast.Constant):
+        return not isinstance(node.value, str | bytes) or len(node.value) < 6
+    return isinstance(node, ast.Call) and view.names.called(node) in ("len", "type", "id", "ord", "int")
+
+
+def _logged(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if isinstance(node.func, ast.Attribute):
+        owner = last_name(node.func.value).lower()
+        if "log" not in owner and not name.startswith("logging."):
+            return
+    elif name != "print":
+        return
+    for argument in (*node.args, *(item.value for item in node.keywords)):
+        word = _secret_in(argument) or _whole_form(view, node, argument)
+        if word:
+            severity = Severity.LOW if name == "print" else Severity.MEDIUM
+            yield NodeMatch(node, f"{word} is written into a log", severity)
+            return
+
+
+def _whole_form(view: View, node: ast.Call, argument: ast.expr) -> str:
+    """Return the form that is written whole where people log in or register, its passwords with it."""
+    function = view.function_of(node)
+    if function is None or not view.has("request") or not _ENTERS.search(function.name):
+        return ""
+    text = ast.unparse(argument)[:200]
+    return "the whole form" if _FORM.search(text) else ""
+
+
+_ENTERS = lazy(r"log_?in|sign_?(?:in|up)|register|auth|password|pay|checkout|account", re.IGNORECASE)
+_FORM = lazy(
+    r"\brequest\.(?:form|POST|json|data|body|headers|get_json\(\)|get_data\(\)|form\.to_dict\(\)|values)\)*$"
+)
+
+
+def _secret_in(node: ast.expr) -> str:
+    """Return the secret that an argument shows: itself, or put into its text."""
+    if isinstance(node, ast.JoinedStr):
+        return next(
+            (
+                word
+                for part in node.values
+                if isinstance(part, ast.FormattedValue) and (word := _secret_in(part.value))
+            ),
+            "",
+        )
+    if isinstance(node, ast.BinOp):
+        return _secret_in(node.right) or _secret_in(node.left)
+    if isinstance(node, ast.Tuple):
+        return next((word for part in node.elts if (word := _secret_in(part))), "")
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        return next((word for part in node.args if (word := _secret_in(part))), "")
+    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        word = last_name(node)
+        if mentions(word, _LOGGED) and not mentions(word, _HARMLESS):
+            return word
+    return ""
+
+
+def _stored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A password written to a file, a cookie or a row as it is."""
+    assert isinstance(node, ast.Call)
+    for argument in (*node.args, *(item.value for item in node.keywords)):
+        word = _secret_in(argument)
+        if (
+            word
+            and re.search(r"passw|pwd|card|ssn|cvv", word.lower())
+            and not re.search(r"hash|crypt|enc", word.lower())
+        ):
+            owner = view.names.resolve(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+            if owner.startswith(("open", "pathlib.Path")) or name.endswith("set_cookie"):
+                yield NodeMatch(node, f"{word} is stored in clear text")
+                return
+
+
+def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A password in a row as it came, a token dumped into a file, a password that is only encoded."""
+    assert isinstance(node, ast.Call)
+    if name.startswith("base64."):
+        statement = view.statement(node)
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        kept = any(mentions(last_name(target), PASSWORD) for target in targets)
+        if kept and node.args and mentions(last_name(_inner(node.args[0])), PASSWORD):
+            yield NodeMatch(node, "base64 hides nothing: whoever reads it has the password")
+        return
+    # A constant is documentation or a default, not what somebody typed.
+    if name in ("json.dump", "yaml.dump", "yaml.safe_dump"):
+        for key, value in _entries(view, node.args[0] if node.args else None):
+            if (
+                mentions(key, _LOGGED)
+                and not mentions(key, _HARMLESS)
+                and not isinstance(value, ast.Constant)
+            ):
+                yield NodeMatch(node, f"{key} is stored in clear text")
+                return
+        return
+    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if method == "execute":
+        query = (view.names.text(node.args[0]) or "").lower() if node.args else ""
+        row = node.args[1] if len(node.args) > 1 else None
+        given = row.elts if isinstance(row, ast.Tuple | ast.List) else []
+        # `where password = ?` compares with a stored one: another rule speaks of that.
+        if (
+            query.lstrip().startswith(("insert", "update"))
+            and "passw" in query
+            and "where passw" not in query
+        ):
+            yield from _raw(view, node, [("", item) for item in given])
+    elif method in ("insert", "insert_one"):
+        yield from _raw(view, node, _entries(view, node.args[0] if node.args else None))
+    elif method == "add" or name.endswith(".objects.create"):
+        made = node.args[0] if method == "add" and node.args else node
+        # The row may be made on a line of its own: `user = User(…); session.add(user)`.
+        for value in (made, *view.names.values_of(made)):
+            if isinstance(value, ast.Call):
+                listed = [(item.arg or "", item.value) for item in value.keywords]
+                yield from _raw(view, node, [item for item in listed if item[0] in _COLUMNS])
+                return
+
+
+def _raw(view: View, node: ast.Call, given: list[tuple[str, ast.expr]]) -> Iterator[NodeMatch]:
+    """Values that are called a password, and were not made by a call."""
+    for key, value in given:
+        if (key and key not in _COLUMNS) or not isinstance(value, ast.Name | ast.Subscript | ast.Attribute):
+            continue
+        word = last_name(value)
+        bound = view.names.values_of(value)
+        made = any(isinstance(item, ast.Call) and not is_from_request(view, item) for item in bound)
+        if re.fullmatch(r"(?:new_|user_|raw_)?(?:password|passwd|pwd)", word.lower()) and not made:
+            yield NodeMatch(node, f"{word} is stored in clear text")
+            return
+
+
+def _inner(node: ast.expr) -> ast.expr:
+    return node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
+
+
+def _entries(view: View, node: ast.expr | None) -> list[tuple[str, ast.expr]]:
+    found: list[tuple[str, ast.expr]] = []
+    for value in [node, *view.names.values_of(node)] if node is not None else []:
+        if isinstance(value, ast.Dict):
+            for key, given in zip(value.keys, value.values, strict=True):
+                found.append((view.names.text(key) or "", given))
+    return found
+
+
+def _personal(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A column for card numbers or their codes, in a class of rows."""
+    assert isinstance(node, ast.Assign | ast.AnnAssign)
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    if not isinstance(target, ast.Name) or not isinstance(node.value, ast.Call):
+        return
+    if not isinstance(view.parent(node), ast.ClassDef) or not re.fullmatch(
+        r"(?:card|credit_card|cc)(?:_?(?:number|no|num))|cvv2?|cvc|card_cvv|pan|ssn|social_security_number",
+        target.id,
+    ):
+        return
+    if view.names.called(node.value).rpartition(".")[2] in (
+        "CharField",
+        "TextField",
+        "Column",
+        "mapped_column",
+        "IntegerField",
+    ):
+        yield NodeMatch(node, f"{target.id} is kept as it is in the database")
+
+
+_COLUMNS = frozenset({"password", "passwd", "pwd", "user_password"})
+
+
+CHECKS = (
+    Check(
+        _RULES["timing-comparison"],
+        nodes=(ast.Compare,),
+        look=_compared,
+    ),
+    Check(
+        _RULES["logged-secret"],
+        methods=_LOG_METHODS,
+        calls=names("print"),
+        look=_logged,
+    ),
+    Check(
+        _RULES["stored-in-clear"],
+        methods=names("write write_text set_cookie writelines"),
+        look=_stored,
+    ),
+    Check(
+        _RULES["kept-in-clear"],
+        calls=names("base64.b64encode base64.urlsafe_b64encode json.dump yaml.dump yaml.safe_dump"),
+        methods=names("execute insert insert_one add create"),
+        nodes=(ast.Assign, ast.AnnAssign),
+        look=lambda view, node, name: (
+            _kept(view, node, name) if isinstance(node, ast.Call) else _personal(view, node, name)
+        ),
+    ),
+)

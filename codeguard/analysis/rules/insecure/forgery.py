@@ -1,0 +1,159 @@
+"""Requests that others can forge: actions by GET, unsigned hooks, sockets of any origin, prices from forms."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.handlers import (
+    body_words,
+    is_from_request,
+    is_handler,
+    knows_user,
+    methods_of,
+    words,
+)
+from codeguard.analysis.rules.insecure.sessions import settings
+from codeguard.corpus.patterns import lazy
+
+_RULES = rules_of(__file__)
+
+_CHANGES = frozenset({"commit", "delete", "save", "destroy", "transfer", "set_password", "remove"})
+_HOOK = lazy(
+    r"web_?hook|/hooks?\b|(?:^|_)hook(?:$|_)|\bipn\b|(?:payment|stripe|github|paypal)_?(?:callback|event)",
+    re.IGNORECASE,
+)
+_SIGNED = lazy(
+    r"sign|hmac|digest|verif|construct_event|secret|token|auth|hub_signature|api_?key|compare_digest|allowed|remote_addr|"
+    r"\b40[13]\b|Permission|Forbidden",
+    re.IGNORECASE,
+)
+_OUTGOING = lazy(
+    r"\b(?:\w*url|callback|address|endpoint|target)\b", re.IGNORECASE
+)  # a hook that is to be called
+_PAYING = lazy(r"charge|pay|checkout|purchase|buy|order|intent|refund|bill", re.IGNORECASE)
+_PRICE = lazy(r"^(?:unit_?|total_?|item_?)?(?:price|total|discount|cost)$", re.IGNORECASE)
+
+
+def _by_get(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A handler for users who have logged in that changes something by what stands in the address of a GET."""
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    if not is_handler(view, node):
+        return
+    methods = methods_of(view, node)
+    if methods - {"GET", "HEAD"} or (not methods and "django" not in view.modules):
+        return
+    parts = list(ast.walk(node))
+    reads = any(isinstance(part, ast.Attribute) and part.attr in ("args", "GET") and is_from_request(view, part)
+                for part in parts)  # fmt: skip
+    if not reads or not knows_user(view, node) or any(_tests_method(part) for part in parts):
+        return
+    for part in parts:
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _CHANGES:
+            yield NodeMatch(part, "a link or picture on another site does this in the user's name")
+            return
+
+
+def _tests_method(part: ast.AST) -> bool:
+    return isinstance(part, ast.Attribute) and part.attr in ("method", "POST", "form", "is_valid")
+
+
+def _no_middleware(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Django's sessions and logins without its protection of forms."""
+    for setting, value in settings(view, node):
+        if setting != "MIDDLEWARE" or not isinstance(value, ast.List | ast.Tuple):
+            continue
+        listed = " ".join(view.names.text(item) or "" for item in value.elts)
+        if "AuthenticationMiddleware" in listed and "csrf" not in listed.lower():
+            yield NodeMatch(
+                node, "CsrfViewMiddleware is missing: other sites can send forms in the user's name"
+            )
+
+
+def _unsigned_hook(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    routes = words(node.decorator_list)
+    if not (_HOOK.search(node.name) or _HOOK.search(routes)) or not is_handler(view, node):
+        return
+    said = body_words(node) + " " + words([node.args])
+    reads = re.search(r"\b(?:json|get_json|get_data|data|body|loads|form|POST)\b", said)
+    decorators = words(part.func if isinstance(part, ast.Call) else part for part in node.decorator_list)
+    acts = any(
+        isinstance(part, ast.Expr) and isinstance(_called(part.value), ast.Call) for part in ast.walk(node)
+    )
+    if not acts or _OUTGOING.search(said):
+        return
+    if reads and not _SIGNED.search(said.replace("csrf_exempt", "")) and not _SIGNED.search(decorators):
+        yield NodeMatch(node.body[0], "anyone can call the hook: the sender's signature is not looked at")
+
+
+def _called(node: ast.expr) -> ast.expr:
+    return node.value if isinstance(node, ast.Await) else node
+
+
+def _any_socket(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`check_origin` that says yes, sockets of Socket.IO for `*`."""
+    if isinstance(node, ast.keyword):
+        if node.arg == "cors_allowed_origins" and view.names.constant(node.value) in ("*", ("*",)):
+            yield NodeMatch(node, "pages of any site can talk to the socket in the user's name")
+        return
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    last = node.body[-1]
+    if (
+        node.name == "check_origin"
+        and isinstance(last, ast.Return)
+        and isinstance(last.value, ast.Constant)
+        and last.value.value is True
+    ):
+        yield NodeMatch(last, "pages of any site can talk to the socket in the user's name")
+
+
+def _own_price(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A price from the request, in a handler that takes money."""
+    if isinstance(node, ast.Subscript):
+        key, holder = view.names.text(node.slice), node.value
+    else:
+        assert isinstance(node, ast.Call)
+        assert isinstance(node.func, ast.Attribute)
+        key, holder = view.names.text(node.args[0]) if node.args else None, node.func.value
+    if key is None or not _PRICE.match(key) or not is_from_request(view, holder):
+        return
+    function = view.function_of(node)
+    if function is None or not is_handler(view, function):
+        return
+    called = [part.func for part in ast.walk(function) if isinstance(part, ast.Call)]
+    if _PAYING.search(function.name) or _PAYING.search(words(called)):
+        yield NodeMatch(node, f"the visitor says the {key}: take it from the product")
+
+
+CHECKS = (
+    Check(
+        _RULES["change-by-get"],
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
+        look=_by_get,
+    ),
+    Check(
+        _RULES["no-csrf-middleware"],
+        nodes=(ast.Assign,),
+        look=_no_middleware,
+    ),
+    Check(
+        _RULES["unsigned-hook"],
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
+        look=_unsigned_hook,
+    ),
+    Check(
+        _RULES["any-socket-origin"],
+        nodes=(ast.FunctionDef, ast.keyword),
+        look=_any_socket,
+    ),
+    Check(
+        _RULES["price-by-client"],
+        nodes=(ast.Subscript,),
+        methods=names("get"),
+        look=_own_price,
+    ),
+)

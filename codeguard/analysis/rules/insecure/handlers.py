@@ -1,0 +1,171 @@
+"""What entry points ask about who calls: words of a function, whether it knows a user."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+from codeguard.analysis.python.dataflow.values import Reach
+from codeguard.analysis.python.scopes import FunctionNode
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, View
+from codeguard.corpus.patterns import lazy
+
+LOGIN = lazy(
+    r"login|auth|jwt|permission|current_?user|protected|require|token|bearer|member|identity|staff",
+    re.IGNORECASE,
+)
+_USERS = lazy(
+    r"(?:^|_)(?:user|account|member|principal|reader|owner|customer|admin|identity|subject|actor)(?:$|_)|auth",
+    re.IGNORECASE,
+)
+_STAFF = lazy(r"admin|staff|superuser|moderator|role|scope|permission_required", re.IGNORECASE)
+_PRESENT = (ast.In, ast.NotIn, ast.Is, ast.IsNot)
+REQUEST_READS = lazy(
+    r"\brequest\.(?:args|form|values|json|get_json|get_data|data|files|headers|cookies|GET|POST|FILES|query|query_params|"
+    r"match_info|body|post|params|path_params|rel_url)\b"
+)
+
+
+def is_handler(view: View, node: ast.AST) -> bool:
+    """Return whether a node is an entry point."""
+    return isinstance(node, FUNCTIONS) and view.flow.entry(node) is Reach.REMOTE
+
+
+def words(nodes: Iterable[ast.AST], without: Iterable[str] = ()) -> str:
+    """Return the names, keywords, short texts and numbers of status in some nodes, one after the other."""
+    left_out = frozenset(without)
+    found: list[str] = []
+    for node in nodes:
+        for part in ast.walk(node):
+            word = _word(part)
+            if word and word not in left_out:
+                found.append(word)
+    return " ".join(found)[:20_000]
+
+
+def _word(part: ast.AST) -> str:
+    if isinstance(part, ast.Name):
+        return part.id
+    if isinstance(part, ast.Attribute):
+        holder = part.value
+        if part.attr == "user" and isinstance(holder, ast.Name | ast.Attribute):
+            return "current_user"  # request.user, g.user, request.state.user
+        return part.attr
+    if isinstance(part, ast.keyword | ast.arg):
+        return part.arg or ""
+    if isinstance(part, ast.Constant):
+        return str(part.value)[:100] if isinstance(part.value, str | int) else ""
+    return ""
+
+
+def body_words(function: FunctionNode, without: Iterable[str] = ()) -> str:
+    """Return the words of what a function does, not of tests that only ask whether there is a user at all."""
+    return words(_but_presence(function.body), without)
+
+
+def _but_presence(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
+    for statement in body:
+        if isinstance(statement, ast.If):
+            if not _asks_presence(statement.test):
+                yield statement.test
+                yield from _but_presence(statement.body)
+            elif not _leaves(statement.body):
+                yield from _but_presence(statement.body)
+            yield from _but_presence(statement.orelse)
+        else:
+            yield statement
+
+
+def _asks_presence(test: ast.expr) -> bool:
+    """`"user_id" not in session`, `user is None`, `not current_user.is_authenticated`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    if isinstance(test, ast.Compare):
+        return isinstance(test.ops[0], _PRESENT)
+    return isinstance(test, ast.Name) or (isinstance(test, ast.Attribute) and test.attr == "is_authenticated")
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    return isinstance(body[-1], ast.Return | ast.Raise | ast.Expr)
+
+
+def knows_user(view: View, function: FunctionNode) -> bool:
+    """Whether a handler is only called for users who have logged in, by what stands around it or in its tests."""
+    around: list[ast.AST] = [
+        part.func if isinstance(part, ast.Call) and part.args else part for part in function.decorator_list
+    ]
+    owner = view.names.class_of(function)
+    if owner is not None:
+        around += [*owner.bases, *owner.decorator_list]
+        around += [item.value for item in owner.body if isinstance(item, ast.Assign)]
+    if LOGIN.search(words(around)):
+        return True
+    if any(_USERS.search(name) for name in injected(function)):
+        return True
+    tests = [part.test for part in ast.walk(function) if isinstance(part, ast.If)]
+    return bool(LOGIN.search(said := words(tests)) or "user_id" in said)
+
+
+def of_staff(view: View, function: FunctionNode) -> bool:
+    """Return whether a handler is for people who may see what is not theirs."""
+    around: list[ast.AST] = list(function.decorator_list)
+    owner = view.names.class_of(function)
+    if owner is not None:
+        around += [*owner.bases, *(item.value for item in owner.body if isinstance(item, ast.Assign))]
+    return bool(_STAFF.search(" ".join([words(around), *injected(function)])))
+
+
+def injected(function: FunctionNode) -> Iterator[str]:
+    """Yield the names that FastAPI's `Depends` is called with."""
+    given = [*function.args.defaults, *(item for item in function.args.kw_defaults if item is not None)]
+    given += [item.annotation for item in function.args.args if item.annotation is not None]
+    for part in (node for item in given for node in ast.walk(item)):
+        if isinstance(part, ast.Call) and getattr(part.func, "id", getattr(part.func, "attr", "")) in (
+            "Depends",
+            "Security",
+        ):
+            yield from words(part.args).split()
+
+
+def parameters(function: FunctionNode) -> set[str]:
+    """Return the names of a function's parameters, but the request, the object and what is injected."""
+    listed = [*function.args.posonlyargs, *function.args.args]
+    taken = {item.arg for item in listed[len(listed) - len(function.args.defaults) :]}
+    return {item.arg for item in (*listed, *function.args.kwonlyargs) if item.arg not in taken} - {
+        "self",
+        "cls",
+        "request",
+    }
+
+
+def methods_of(view: View, function: FunctionNode) -> set[str]:
+    """Return the HTTP methods that a handler answers to, in capitals; empty where that is not written."""
+    found: set[str] = set()
+    for decorator in function.decorator_list:
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        last = getattr(called, "attr", getattr(called, "id", ""))
+        if last in ("get", "post", "put", "patch", "delete"):
+            found.add(last.upper())
+        elif last in ("require_POST", "require_http_methods", "require_GET", "api_view"):
+            given = (
+                view.names.constant(decorator.args[0])
+                if isinstance(decorator, ast.Call) and decorator.args
+                else ()
+            )
+            found.update(
+                given if isinstance(given, tuple) else (), {"POST"} if last == "require_POST" else set()
+            )
+        elif last == "route" and isinstance(decorator, ast.Call):
+            given = view.constant(decorator, "methods", default=("GET",))
+            found.update(str(item) for item in given) if isinstance(given, tuple) else None
+    if function.name.upper() in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+        found.add(function.name.upper())
+    return found
+
+
+def is_from_request(view: View, node: ast.expr) -> bool:
+    """Return whether an expression, or what its name is bound to, reads from the request."""
+    return any(
+        REQUEST_READS.search(ast.unparse(value)[:300]) for value in (node, *view.names.values_of(node))
+    )

@@ -1,0 +1,284 @@
+"""Secrets that are written in the code."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.words import last_name
+from codeguard.analysis.rules.secrets import holds_secret
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Confidence, Severity
+
+_RULES = rules_of(__file__)
+
+_NAME = lazy(
+    r"(?:^|_)(?:password|passwd|passphrase|pwd|pass|secret|secret_?key|api_?key|apikey|access_?key|auth_?token|token|"
+    r"private_?key|encryption_?key|signing_?key|jwt_?key|jwt_?secret|client_?secret|access_?token|db_?pass|app_?key|"
+    r"secret_?access_?key|bearer|credentials?|fernet_?key|aes_?key|hmac_?key|master_?key|session_?key)(?:_\d|_b64|_hex)?$"
+)
+_KEY = lazy(r"(?:^|_)(?:encryption|signing|jwt|fernet|aes|hmac|master|session|cipher|crypto)_?key$|^key$")
+_PLACEHOLDER = lazy(
+    r"^$|x{4,}|\*{3,}|^\.+$|^<.*>$|^\$|\{.*\}|%\(|example|placeholder|change.?me|your[_-]|dummy|redacted|not.?set|"
+    r"^(?:none|null|true|false|test|password|passwd|secret|token|key|user|str|string|default|required|invalid)$",
+    re.IGNORECASE,
+)
+_TOKEN = lazy(
+    r"^(?:AKIA|ASIA)[0-9A-Z]{16}$|^gh[pousr]_[0-9A-Za-z]{36,}$|^xox[abpr]-[0-9A-Za-z-]{10,}$|^sk_live_[0-9A-Za-z]{16,}$|"
+    r"^sk-[0-9A-Za-z_-]{32,}$|^AIza[0-9A-Za-z_-]{35}$|^glpat-[0-9A-Za-z_-]{20}$|^eyJ[0-9A-Za-z_-]{10,}\.eyJ"
+)
+_PRIVATE_KEY = lazy(
+    r"-----BEGIN (?:RSA |EC |DSA |OPENSSH |PGP )?PRIVATE KEY(?: BLOCK)?-----\s*[A-Za-z0-9+/=]{16}"
+)
+_BEARER = lazy(r"^(?:Bearer|Basic|token|ApiKey) (?=\S*\d)[A-Za-z0-9+/=_.-]{16,}$")
+_URL = lazy(r"^[a-z][a-z0-9+]{1,20}://[^/\s:@{}]{1,64}:([^/\s:@{}]{3,64})@[^/\s]")
+
+
+def _named(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield names and what they are given, in an assignment, a call, a mapping, a default."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            name = _target_name(view, target)
+            if name:
+                yield name, node.value
+    elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        yield _target_name(view, node.target), node.value
+    elif isinstance(node, ast.keyword) and node.arg:
+        yield from _of_keyword(view, node)
+    elif isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                yield key.value, value
+    elif isinstance(node, ast.Compare):
+        for side, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
+            yield last_name(side), other
+    elif isinstance(node, ast.arguments):
+        positional = [*node.posonlyargs, *node.args]
+        for argument, default in zip(reversed(positional), reversed(node.defaults), strict=False):
+            yield argument.arg, default
+        for argument, given in zip(node.kwonlyargs, node.kw_defaults, strict=True):
+            if given is not None:
+                yield argument.arg, given
+
+
+def _of_keyword(view: View, node: ast.keyword) -> Iterator[tuple[str, ast.expr]]:
+    call = view.parent(node)
+    if node.arg == "auth" and isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
+        yield "password", node.value.elts[1]  # requests.get(…, auth=("robot", "…"))
+    elif node.arg == "default" and isinstance(call, ast.Call) and call.args:
+        yield (
+            (view.names.text(call.args[0]) or "").lstrip("-").replace("-", "_"),
+            node.value,
+        )  # add_argument, option
+    else:
+        assert node.arg is not None
+        yield node.arg, node.value
+
+
+def _target_name(view: View, target: ast.expr) -> str:
+    if isinstance(target, ast.Name):
+        return target.id
+    if isinstance(target, ast.Attribute):
+        return target.attr
+    if isinstance(target, ast.Subscript):
+        return view.names.text(target.slice) or ""
+    return ""
+
+
+def _literal(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
+        return node.value.decode("latin-1") if isinstance(node.value, bytes) else node.value
+    if isinstance(node, ast.BoolOp):  # os.environ.get("KEY") or "fallback"
+        return _literal(node.values[-1])
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("get", "getenv")
+        and len(node.args) == 2
+    ):
+        return _literal(node.args[1])
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "encode":
+        return _literal(node.func.value)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        if node.func.id in ("Field", "field", "SecretStr", "SecretBytes"):
+            given = node.args[:1] or [item.value for item in node.keywords if item.arg == "default"]
+            return _literal(given[0]) if given else None
+        if node.func.id == "getenv" and len(node.args) == 2:
+            return _literal(node.args[1])
+    return None
+
+
+def _hard_coded(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if isinstance(node, ast.Constant):
+        yield from (found for found in _telling(node) if not _told_as_secret(view, node))
+        return
+    if isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        return
+    for given, value in _named(view, node):
+        text = _literal(value)
+        if text is None or _told_as_secret(view, value):
+            continue
+        if given.lower() == "authorization" and _BEARER.match(text):
+            yield NodeMatch(value, "the header's token is written in the code", None, Confidence.HIGH)
+        if not _NAME.search(_snake(given)) or not _is_secret(given, text):
+            continue
+        shown = entropy(text)
+        yield NodeMatch(
+            value,
+            f"{given} is written in the code",
+            None,
+            Confidence.HIGH if shown > 3 else Confidence.MEDIUM,
+        )
+
+
+def _told_as_secret(view: View, node: ast.AST) -> bool:
+    """Return whether the signal `secrets` reports this place."""
+    return holds_secret(view.reading, *view.reading.place(node))
+
+
+def _telling(node: ast.Constant) -> Iterator[NodeMatch]:
+    text = node.value
+    if not isinstance(text, str) or len(text) < 10 or len(text) > 10_000:
+        return
+    if _TOKEN.match(text) and entropy(text) > 3 and "EXAMPLE" not in text:
+        yield NodeMatch(node, f"a token that begins with {text[:4]!r}", Severity.HIGH, Confidence.HIGH)
+    elif text.startswith("-----BEGIN") and _PRIVATE_KEY.match(text):
+        yield NodeMatch(node, "a private key", Severity.HIGH, Confidence.HIGH)
+    elif "://" in text[:24] and "@" in text:
+        match = _URL.match(text)
+        if match is not None and not _PLACEHOLDER.search(match[1]) and match[1].lower() not in _COMMON:
+            yield NodeMatch(node, "an address with a password in it", Severity.MEDIUM, Confidence.MEDIUM)
+
+
+_COMMON = frozenset({"pass", "pwd", "password", "pw", "user", "pass%20word", "pass:word"})
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name[:100]).lower().replace("-", "_")
+
+
+_PATTERN = lazy(r"\[[^\]]{2,80}\][+*?{]|\(\?[:P=!<]|\\[dws][+*]")  # of the pieces of a regular expression
+
+
+def _is_secret(name: str, text: str) -> bool:
+    """Return whether a text looks like a secret rather than a name, a message or a hole to be filled."""
+    if (
+        not 4 <= len(text) <= 200
+        or _PLACEHOLDER.search(text)
+        or any(character.isspace() for character in text)
+    ):
+        return False
+    if _PATTERN.search(text):
+        return False
+    if len(set(text)) < 4 or text.lower() in _snake(name) or _snake(name) in text.lower().replace("-", "_"):
+        return False
+    if re.fullmatch(r"[A-Za-z_./:-]+", text):
+        # Words alone are names of fields, settings, endpoints, except where they stand for a password.
+        plain = text.isalpha() and not text.istitle() and len(text) < 20
+        return plain and bool(re.search(r"pass|pwd|secret", _snake(name))) and _looks_chosen(text)
+    return True
+
+
+def _looks_chosen(text: str) -> bool:
+    return text.lower() in _CHOSEN or (text.lower() != text and text.upper() != text)
+
+
+_CHOSEN = frozenset({"admin", "root", "hunter", "letmein", "qwerty", "welcome", "monkey", "dragon", "supersecret",
+                     "topsecret", "changeit", "toor", "swordfish", "shhh", "mysecret", "secretkey"})  # fmt: skip
+
+
+def entropy(text: str) -> float:
+    """Return the entropy of a text's characters in bits a character (Shannon)."""
+    counts = Counter(text)
+    return (
+        -sum(count / len(text) * math.log2(count / len(text)) for count in counts.values()) if text else 0.0
+    )
+
+
+_CIPHERS = names(
+    "Crypto.Cipher.AES.new Cryptodome.Cipher.AES.new Crypto.Cipher.DES.new Crypto.Cipher.ARC4.new hmac.new hmac.digest "
+    "cryptography.fernet.Fernet cryptography.hazmat.primitives.ciphers.algorithms.AES "
+    "cryptography.hazmat.primitives.ciphers.aead.AESGCM cryptography.hazmat.primitives.ciphers.aead.ChaCha20Poly1305 "
+    "jwt.encode jwt.decode jose.jwt.encode jose.jwt.decode itsdangerous.URLSafeTimedSerializer itsdangerous.Signer "
+    "itsdangerous.URLSafeSerializer itsdangerous.TimestampSigner"
+)
+
+
+def _login(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`server.login("robot", "…")`, `HTTPBasicAuth("robot", "…")`, a comparison in constant time with a text."""
+    assert isinstance(node, ast.Call)
+    if len(node.args) < 2:
+        return
+    position = 2 if name.endswith((".connect", ".setdefault")) and len(node.args) > 2 else 1
+    text = _literal(node.args[position])
+    if name.endswith("compare_digest"):
+        text = text if text is not None else _literal(node.args[0])
+        secret = any(_NAME.search(_snake(last_name(item))) for item in node.args[:2])
+        if secret and text is not None and _is_secret("secret", text):
+            yield NodeMatch(node, "what a secret is compared with is written in the code")
+        return
+    if name == "os.environ.setdefault":
+        given = view.names.text(node.args[0]) or ""
+        if text is not None and _NAME.search(_snake(given)) and _is_secret(given, text):
+            yield NodeMatch(node, f"{given} is written in the code")
+        return
+    if name.endswith(".connect") and position != 2:
+        return
+    if text is not None and _literal(node.args[position - 1]) is not None and _is_secret("password", text):
+        yield NodeMatch(node, "the password is written in the code")
+
+
+_LOGINS = names(
+    "requests.auth.HTTPBasicAuth requests.auth.HTTPDigestAuth aiohttp.BasicAuth httpx.BasicAuth smtplib.SMTP.login "
+    "smtplib.SMTP_SSL.login ftplib.FTP.login ftplib.FTP_TLS.login imaplib.IMAP4.login imaplib.IMAP4_SSL.login "
+    "pymysql.connect MySQLdb.connect hmac.compare_digest secrets.compare_digest os.environ.setdefault"
+)
+
+
+def _constant_key(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    position = 1 if name.startswith(("jwt.", "jose.")) else 0
+    given = view.argument(node, "key", position) or view.argument(node, "secret_key", position)
+    value = view.names.constant(given)
+    if given is not None and isinstance(value, str | bytes) and len(value) >= 4:
+        yield NodeMatch(given, f"the key of {name} is written in the code")
+
+
+def _empty_password(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.keyword)
+    if (
+        node.arg in ("password", "passwd", "pwd")
+        and isinstance(node.value, ast.Constant)
+        and node.value.value == ""
+    ):
+        call = view.parent(node)
+        name = view.names.called(call) if isinstance(call, ast.Call) else ""
+        if name.rpartition(".")[2].lower() in ("connect", "client", "redis", "mysqlconnectionpool"):
+            yield NodeMatch(node, "the password is empty")
+
+
+CHECKS = (
+    Check(
+        _RULES["hard-coded-secret"],
+        nodes=(ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict, ast.arguments, ast.Constant, ast.Compare),
+        calls=_LOGINS,
+        look=lambda view, node, name: (
+            _login(view, node, name) if isinstance(node, ast.Call) else _hard_coded(view, node, name)
+        ),
+    ),
+    Check(
+        _RULES["hard-coded-key"],
+        calls=_CIPHERS,
+        look=_constant_key,
+    ),
+    Check(
+        _RULES["empty-password"],
+        nodes=(ast.keyword,),
+        look=_empty_password,
+    ),
+)

@@ -1,0 +1,242 @@
+"""Digests that do not hold: weak ones, and those of passwords."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.analysis.python.dataflow.sinks import Sink
+from codeguard.analysis.python.dataflow.values import Use
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.sessions import settings
+from codeguard.analysis.rules.insecure.words import PASSWORD, SECRET, mentions
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Confidence, Severity
+
+_RULES = rules_of(__file__)
+
+_WEAK = frozenset({"md5", "md4", "md2", "sha1", "sha", "ripemd160", "rmd160", "whirlpool"})
+_FAST = (
+    frozenset({"sha224", "sha256", "sha384", "sha512", "sha3_256", "sha3_512", "blake2b", "blake2s"}) | _WEAK
+)
+_CALLS = frozenset(f"hashlib.{name}" for name in _FAST) | names(
+    "hashlib.new Crypto.Hash.MD5.new Crypto.Hash.MD4.new Crypto.Hash.MD2.new Crypto.Hash.SHA.new Crypto.Hash.SHA1.new "
+    "Crypto.Hash.SHA256.new Crypto.Hash.SHA512.new Cryptodome.Hash.MD5.new Cryptodome.Hash.SHA1.new "
+    "cryptography.hazmat.primitives.hashes.MD5 cryptography.hazmat.primitives.hashes.SHA1"
+)
+_SECURITY = lazy(
+    r"sign|token|verif|integrit|auth|certificate|session|api_?key|nonce|hmac|(?:key|cert\w*|host)_?fingerprint|tamper|licen[cs]e|secur|reset",
+    re.IGNORECASE,
+)
+_TOKENIZER = lazy(r"tokeni[sz]\w*", re.IGNORECASE)
+_DERIVE = names("hashlib.pbkdf2_hmac cryptography.hazmat.primitives.kdf.pbkdf2.PBKDF2HMAC Crypto.Protocol.KDF.PBKDF2 "
+                "passlib.hash.pbkdf2_sha256.using passlib.hash.pbkdf2_sha512.using "
+                "werkzeug.security.generate_password_hash "
+                "bcrypt.gensalt hashlib.scrypt cryptography.hazmat.primitives.kdf.scrypt.Scrypt")  # fmt: skip
+
+
+def _algorithm(view: View, node: ast.Call, name: str) -> str:
+    if name == "hashlib.new":
+        return (view.names.text(view.argument(node, "name", 0)) or "").lower().replace("-", "")
+    last = name.removesuffix(".new").rpartition(".")[2].lower()
+    return last
+
+
+def _weak(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    algorithm = _algorithm(view, node, name)
+    if algorithm not in _WEAK or view.constant(node, "usedforsecurity", default=True) is False:
+        return
+    if _hashes_password(view, node, name) or _of_no_data(view, node):
+        return
+    function = view.function_of(node)
+    around = (
+        ast.unparse(view.statement(node))
+        if function is None
+        else f"{function.name} {ast.unparse(view.statement(node))}"
+    )
+    around = _TOKENIZER.sub("", around)
+    table = function is None and isinstance(view.reading.parents.get(node), ast.Dict)  # names of algorithms
+    serious = not table and (bool(_SECURITY.search(around)) or mentions(around, SECRET))
+    severity = Severity.MEDIUM if serious else Severity.LOW
+    yield NodeMatch(node, f"{algorithm} can be forged: use sha256 or better", severity,
+                Confidence.MEDIUM if serious else Confidence.LOW)  # fmt: skip
+
+
+def _of_no_data(view: View, node: ast.Call) -> bool:
+    """`sha1().digest_size`: a size is asked for."""
+    parent = view.parent(node)
+    return isinstance(parent, ast.Attribute) and parent.attr in ("digest_size", "block_size", "name")
+
+
+def _hashes_password(view: View, node: ast.Call, name: str) -> bool:
+    """Return whether what goes into a digest is named like a password, here or by `update`."""
+    data = [*node.args[1 if name == "hashlib.new" else 0 :], *(item.value for item in node.keywords)]
+    words = [part for argument in data for part in _words(view, argument)]
+    parent = view.parent(node)
+    if not data and isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
+        function = view.function_of(node)
+        holder = parent.targets[0].id
+        for call in ast.walk(function) if function is not None else ():
+            if (
+                isinstance(call, ast.Call)
+                and isinstance(call.func, ast.Attribute)
+                and call.func.attr == "update"
+                and isinstance(call.func.value, ast.Name)
+                and call.func.value.id == holder
+            ):
+                words += [part for argument in call.args for part in _words(view, argument)]
+    return any(mentions(word, PASSWORD) for word in words)
+
+
+def _words(view: View, node: ast.expr) -> Iterator[str]:
+    """Yield the names and keys in an expression, and in what its names are bound to."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            yield part.id
+            for value in view.names.values_of(part)[:2]:
+                yield from (item.id for item in ast.walk(value) if isinstance(item, ast.Name))
+                yield from (item.attr for item in ast.walk(value) if isinstance(item, ast.Attribute))
+        elif isinstance(part, ast.Attribute):
+            yield part.attr
+        elif (
+            isinstance(part, ast.Constant)
+            and isinstance(part.value, str)
+            and isinstance(view.parent(part), ast.Subscript | ast.Call)
+        ):
+            yield part.value
+
+
+def _fast_password(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    algorithm = _algorithm(view, node, name)
+    if algorithm not in _FAST or not _hashes_password(view, node, name):
+        return
+    if view.constant(node, "usedforsecurity", default=True) is False:
+        return
+    yield NodeMatch(
+        node, f"{algorithm} of a password is tried out by the billion: use scrypt, bcrypt or argon2"
+    )
+
+
+def _brought_password(view: View) -> Iterator[NodeMatch]:
+    """A digest in a helper that is called with a password."""
+    for hit in view.flow.hits:
+        if hit.sink.key == "hash" and isinstance(hit.call, ast.Call):
+            name = view.names.called(hit.call)
+            if (
+                _algorithm(view, hit.call, name) in _FAST
+                and view.constant(hit.call, "usedforsecurity") is not False
+            ):
+                word = next((word for word in view.flow.words(hit.value) if mentions(word, PASSWORD)), "")
+                if word and not name.startswith("hmac"):
+                    yield NodeMatch(
+                        hit.call, f"{word} is kept as a fast digest: use scrypt, bcrypt or argon2"
+                    )
+
+
+def _old_hasher(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Django's first hasher, the schemes of passlib, crypt."""
+    if isinstance(node, ast.Call):
+        if name == "passlib.context.CryptContext":
+            schemes = view.constant(node, "schemes", 0, ())
+            listed = schemes if isinstance(schemes, tuple) else (schemes,)
+            if listed and _OLD.search(str(view.constant(node, "default", default=listed[0]))):
+                yield NodeMatch(node, f"{listed[0]} is tried out by the million: use argon2 or bcrypt")
+        elif _OLD.search(name):
+            yield NodeMatch(node, f"{name} is tried out by the million: use argon2 or bcrypt")
+        return
+    for setting, value in settings(view, node):
+        if setting == "PASSWORD_HASHERS":
+            hashers = view.names.constant(value, ())
+            if isinstance(hashers, tuple) and hashers and _OLD.search(str(hashers[0])):
+                yield NodeMatch(node, f"{str(hashers[0]).rpartition('.')[2]} is tried out by the million")
+
+
+_OLD = lazy(
+    r"MD5|SHA1|Unsalted|Crypt(?:Password)?Hasher|(?:md5|sha1|des|bsdi|ldap_plaintext|plaintext|hex_\w+|lmhash|nthash|"
+    r"mysql323|apr_md5)(?:_crypt)?(?:\.hash|\.encrypt)?$"
+)
+
+
+def _unsalted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    position = {"hashlib.pbkdf2_hmac": 2, "hashlib.scrypt": None, "Crypto.Protocol.KDF.PBKDF2": 1}.get(
+        name, 99
+    )
+    salt = view.argument(node, "salt", position)
+    value = view.names.constant(salt)
+    if isinstance(value, str | bytes) and salt is not None:
+        yield NodeMatch(node, "the salt is the same for every password")
+
+
+def _iterations(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    least, given = 100_000, None
+    if name == "hashlib.pbkdf2_hmac":
+        given = view.constant(node, "iterations", 3)
+    elif name == "Crypto.Protocol.KDF.PBKDF2":
+        given = view.constant(node, "count", 3, 1000)
+    elif name == "bcrypt.gensalt":
+        least, given = 10, view.constant(node, "rounds", 0, 12)
+    elif name.endswith("scrypt") or name.endswith("Scrypt"):
+        least, given = 1 << 13, view.constant(node, "n")
+    elif name == "werkzeug.security.generate_password_hash":
+        method = view.constant(node, "method", 1, "scrypt")
+        last = str(method).rpartition(":")[2]
+        if str(method) in ("plain", "md5", "sha1", "sha256"):
+            yield NodeMatch(node, f"method {method!r} is no slow hash")
+        given = int(last) if str(method).startswith("pbkdf2") and last.isascii() and last.isdigit() else None
+    else:
+        given = view.constant(node, "iterations", None) or view.constant(node, "rounds", None)
+    if isinstance(given, int) and given < least:
+        yield NodeMatch(node, f"{given} rounds are too few: at least {least}")
+
+
+_OLD_SCHEMES = (
+    "md5_crypt",
+    "sha1_crypt",
+    "des_crypt",
+    "hex_md5",
+    "hex_sha1",
+    "hex_sha256",
+    "nthash",
+    "lmhash",
+    "plaintext",
+)
+CHECKS = (
+    Check(
+        _RULES["weak-hash"],
+        calls=_CALLS,
+        look=_weak,
+    ),
+    Check(
+        _RULES["fast-password-hash"],
+        calls=_CALLS,
+        look=_fast_password,
+        sinks=(Sink("hash", Use.DATA, names=_CALLS, arguments=("*",)),),
+        grades=(None, None, None),
+        look_at_file=_brought_password,
+    ),
+    Check(
+        _RULES["old-password-hash"],
+        calls=frozenset(
+            f"passlib.hash.{scheme}.{verb}" for scheme in _OLD_SCHEMES for verb in ("hash", "encrypt")
+        )
+        | names("passlib.context.CryptContext"),
+        nodes=(ast.Assign,),
+        look=_old_hasher,
+    ),
+    Check(
+        _RULES["constant-salt"],
+        calls=_DERIVE,
+        look=_unsalted,
+    ),
+    Check(
+        _RULES["few-iterations"],
+        calls=_DERIVE,
+        look=_iterations,
+    ),
+)

@@ -1,0 +1,217 @@
+"""Untrusted text that is run, rendered as a template, or used as a name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.analysis.python.dataflow.sinks import Hit, Sink
+from codeguard.analysis.python.dataflow.tables import FILE_READS, STORED
+from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
+from codeguard.analysis.python.names import Names
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of
+from codeguard.models import Severity
+
+_RULES = rules_of(__file__)
+
+
+def _template_method(names: Names, call: ast.Call, name: str) -> bool:
+    return not name.startswith("string.")
+
+
+def _own_format(names: Names, call: ast.Call, name: str) -> bool:
+    """Return whether the text that is formatted, not what is put in, may be untrusted."""
+    assert isinstance(call.func, ast.Attribute)
+    return not isinstance(call.func.value, ast.Constant) and bool(call.args or call.keywords)
+
+
+def _empty_globals(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`eval(x, {"__builtins__": {}})`: no sandbox, however it looks."""
+    assert isinstance(node, ast.Call)
+    given = view.argument(node, "globals", 1)
+    if (
+        isinstance(given, ast.Dict)
+        and any(key is not None and view.names.text(key) == "__builtins__" for key in given.keys)
+        and not isinstance(node.args[0], ast.Constant)
+    ):
+        yield NodeMatch(node, f"{name} without builtins is no sandbox: objects lead back to all classes")
+
+
+def _runs_file(view: View, hit: Hit, origin: Origin) -> bool:
+    """`exec(compile(f.read(), path, "exec"))`: a file is run by its path, as `import` does."""
+    given = hit.argument
+    if origin.what.removesuffix("()") not in FILE_READS or not isinstance(given, ast.Call):
+        return False
+    return (
+        view.names.called(given) == "compile"
+        and len(given.args) > 1
+        and view.names.text(given.args[1]) is None
+    )
+
+
+def _runs_elsewhere(view: View, hit: Hit, origin: Origin) -> bool:
+    """Return whether whoever gives the code gives both of its namespaces as well, or they are those of a frame.
+
+    `exec(code, globals, locals)` in a function of these is a debugger, a profiler or the like: it runs code
+    as `exec` itself does. So does `eval(text, self.namespace)`, and a subclass of an interpreter.
+    """
+    assert isinstance(hit.call, ast.Call)
+    spaces = hit.call.args[1:3]
+    if origin.reach is not Reach.REMOTE and spaces and isinstance(spaces[0], ast.Attribute):
+        return True
+    if origin.reach is Reach.CALLER and _of_super(hit.call):
+        return True
+    given = parameters_of(view.function_of(hit.call))
+    handed = all(isinstance(space, ast.Name) and space.id in given for space in spaces)
+    of_frame = any(
+        isinstance(value, ast.Attribute) and value.attr == "f_globals"
+        for value in (spaces[:1] and [spaces[0], *view.names.values_of(spaces[0])])
+    )
+    return origin.reach is not Reach.REMOTE and len(spaces) == 2 and (handed or of_frame)
+
+
+def _of_super(call: ast.Call) -> bool:
+    """Return whether a call hands on to the same method of the class above."""
+    holder = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return isinstance(holder, ast.Call) and isinstance(holder.func, ast.Name) and holder.func.id == "super"
+
+
+def _makes_function(view: View, hit: Hit, origin: Origin) -> bool:
+    """`exec(source, space)`, and what it made is taken out of `space`: how decorators write functions."""
+    call = hit.call
+    if origin.reach is not Reach.CALLER or not isinstance(call, ast.Call) or len(call.args) < 2:
+        return False
+    space, function = call.args[-1], view.function_of(call)
+    if view.names.called(call) != "exec" or not isinstance(space, ast.Name) or function is None:
+        return False
+    return space.id not in parameters_of(function) and any(
+        isinstance(part, ast.Subscript)
+        and isinstance(part.ctx, ast.Load)
+        and isinstance(part.value, ast.Name)
+        and part.value.id == space.id
+        and part.lineno > call.lineno
+        for part in ast.walk(function)
+    )
+
+
+def _model(names: Names, call: ast.Call, name: str) -> bool:
+    """Return whether a call makes or updates an object of a model with a mapping spread into its keywords."""
+    if not any(item.arg is None for item in call.keywords):
+        return False
+    if not isinstance(call.func, ast.Name | ast.Attribute):
+        return False  # what another call returned is a function
+    last = name.rpartition(".")[2]
+    written = call.func.id if isinstance(call.func, ast.Name) else call.func.attr
+    return (
+        last[:1].isupper() or written[:1].isupper() or ".objects." in name or written in ("create", "update")
+    )
+
+
+def _row(names: Names, call: ast.Call, name: str) -> bool:
+    """`query.filter(…).update(data)`, `collection.insert_one(data)`, where the mapping's keys name columns."""
+    assert isinstance(call.func, ast.Attribute)
+    holder = call.func.value
+    if call.func.attr != "update":
+        return True
+    if isinstance(holder, ast.Attribute):
+        return holder.attr == "__dict__"
+    return (
+        isinstance(holder, ast.Call)
+        and isinstance(holder.func, ast.Attribute)
+        and holder.func.attr in ("filter", "filter_by", "where")
+    )
+
+
+CHECKS = (
+    Check(
+        _RULES["code-injection"],
+        sinks=(
+            Sink(
+                "code",
+                Use.CODE,
+                names=names(
+                    "eval exec execfile code.InteractiveInterpreter.runsource code.InteractiveConsole.push "
+                    "numexpr.evaluate runpy.run_path pandas.eval sympy.sympify timeit.timeit timeit.repeat"
+                ),
+                arguments=(0,),
+            ),
+            Sink(
+                "code-method",
+                Use.CODE,
+                methods=names("eval"),
+                arguments=(0,),
+                accepts=lambda n, c, name: "pandas" in name,
+            ),
+        ),
+        grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
+        is_usual=lambda view, hit, origin: (
+            _runs_file(view, hit, origin)
+            or _runs_elsewhere(view, hit, origin)
+            or _makes_function(view, hit, origin)
+        ),
+        also={STORED: Severity.MEDIUM},
+    ),
+    Check(
+        _RULES["eval-sandbox"],
+        calls=names("eval exec"),
+        look=_empty_globals,
+    ),
+    Check(
+        _RULES["template-injection"],
+        sinks=(
+            Sink(
+                "template",
+                Use.TEMPLATE,
+                names=names(
+                    "flask.render_template_string jinja2.Template jinja2.Environment.from_string "
+                    "mako.template.Template "
+                    "jinja2.environment.Template django.template.Template tornado.template.Template "
+                    "render_template_string quart.render_template_string bottle.template"
+                ),
+                arguments=(0, "source", "template", "text"),
+            ),
+            Sink("template-method", Use.TEMPLATE, methods=names("from_string"), accepts=_template_method),
+        ),
+        grades=(Severity.HIGH, Severity.MEDIUM, Severity.LOW),
+        also={STORED: Severity.MEDIUM},
+    ),
+    Check(
+        _RULES["format-injection"],
+        sinks=(
+            Sink(
+                "format",
+                Use.FORMAT,
+                methods=names("format format_map"),
+                arguments=(),
+                receiver=True,
+                accepts=_own_format,
+            ),
+        ),
+        grades=(Severity.MEDIUM, None, None),
+    ),
+    Check(
+        _RULES["unsafe-reflection"],
+        sinks=(
+            Sink("reflection", Use.NAME, names=names("getattr"), arguments=(1,)),
+            Sink(
+                "import",
+                Use.NAME,
+                names=names(
+                    "importlib.import_module __import__ django.utils.module_loading.import_string "
+                    "werkzeug.utils.import_string pydoc.locate"
+                ),
+            ),
+        ),
+        grades=(Severity.HIGH, Severity.LOW, None),
+    ),
+    Check(
+        _RULES["mass-assignment"],
+        sinks=(
+            Sink("setattr", Use.NAME, names=names("setattr object.__setattr__"), arguments=(1,)),
+            Sink("attributes", Use.KEYS, methods=names("update insert_one"), arguments=(0,), accepts=_row),
+            Sink("model", Use.KEYS, arguments=("**",), accepts=_model, any_call=True),
+        ),
+        grades=(Severity.HIGH, None, None),
+    ),
+)

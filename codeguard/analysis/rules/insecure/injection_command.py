@@ -1,0 +1,194 @@
+"""Untrusted text in commands, and commands that others can replace."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.analysis.python.dataflow.sinks import Hit, Sink
+from codeguard.analysis.python.dataflow.tables import SETTING, STORED
+from codeguard.analysis.python.dataflow.values import Origin, Use
+from codeguard.analysis.python.interpolation import UnknownParts
+from codeguard.analysis.python.literal_text import HOLE
+from codeguard.analysis.python.names import Names
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of, unsaid
+from codeguard.models import Severity
+
+_RULES = rules_of(__file__)
+
+_SUBPROCESS = names(
+    "subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen "
+    "asyncio.create_subprocess_exec"
+)
+_SHELL = names(
+    "os.system os.popen os.popen2 os.popen3 subprocess.getoutput subprocess.getstatusoutput commands.getoutput "
+    "commands.getstatusoutput asyncio.create_subprocess_shell popen2.popen2 fabric.Connection.run invoke.run"
+)
+_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell", "pwsh"})
+_TOOLS = frozenset(
+    {"git", "tar", "curl", "wget", "find", "ssh", "scp", "rsync", "zip", "7z", "sendmail", "awk", "hg"}
+)
+
+
+def _keyword(call: ast.Call, name: str) -> ast.expr | None:
+    return next((item.value for item in call.keywords if item.arg == name), None)
+
+
+def _spread(names: Names, call: ast.Call, name: str) -> ast.expr | None:
+    """Return an entry of a mapping that is spread into keywords."""
+    for item in call.keywords:
+        for value in [item.value, *names.values_of(item.value)] if item.arg is None else []:
+            if isinstance(value, ast.Dict):
+                for key, given in zip(value.keys, value.values, strict=True):
+                    if key is not None and names.text(key) == name:
+                        return given
+    return None
+
+
+def _in_shell(names: Names, call: ast.Call, name: str) -> bool:
+    shell = _keyword(call, "shell") or _spread(names, call, "shell")
+    if shell is not None and names.constant(shell, True):
+        return True
+    listed = _command(names, call)
+    if listed:
+        first = (names.text(listed[0]) or "").rpartition("/")[2]
+        return (
+            first in _SHELLS and len(listed) > 2 and names.text(listed[1]) in ("-c", "/c", "-lc", "-Command")
+        )
+    return False
+
+
+def _hands_on(view: View, hit: Hit, origin: Origin) -> bool:
+    """Return whether whoever gives the command also says whether there is a shell: `Popen(args, shell=shell)`."""
+    assert isinstance(hit.call, ast.Call)
+    shell = _keyword(hit.call, "shell")
+    return isinstance(shell, ast.Name) and shell.id in parameters_of(view.function_of(hit.call))
+
+
+def _unsaid(view: View) -> Iterator[NodeMatch]:
+    """A command with a part of which the file does not say where it comes from, where data flow found none."""
+    told = {hit.call for hit in view.flow.hits if hit.sink.use is Use.SHELL}
+    parts = UnknownParts(view.names, view.reading.parents, Use.SHELL)
+    for call in view.reading.nodes_of(ast.Call):
+        name = view.names.called(call)
+        if call in told or not (
+            name in _SHELL or (name in _SUBPROCESS and _in_shell(view.names, call, name))
+        ):
+            continue
+        command = call.args[0] if call.args else _keyword(call, "args")
+        if command is not None and view.writer.text(command).strip(HOLE):
+            yield from unsaid(call, parts.of(command))
+
+
+def _without_shell(names: Names, call: ast.Call, name: str) -> bool:
+    return not _in_shell(names, call, name)
+
+
+def _command(names: Names, call: ast.Call) -> list[ast.expr]:
+    argument = call.args[0] if call.args else _keyword(call, "args")
+    if isinstance(argument, ast.Name):
+        values = names.values_of(argument)
+        argument = values[-1] if values else argument
+    return argument.elts if isinstance(argument, ast.List | ast.Tuple) else []
+
+
+def _option(names: Names, call: ast.Call, name: str) -> bool:
+    """Return whether a tool that takes dangerous options is called without `--` before what is given to it."""
+    listed = _command(names, call)
+    if not listed or not _without_shell(names, call, name):
+        return False
+    tool = (names.text(listed[0]) or "").rpartition("/")[2]
+    return tool in _TOOLS and not any(
+        isinstance(item, ast.Constant) and item.value == "--" for item in listed
+    )
+
+
+def _program(names: Names, call: ast.Call, name: str) -> bool:
+    return not _in_shell(names, call, name) and not _command(names, call)
+
+
+def _partial_path(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A program by its name alone, looked up in a search path that the call itself takes from elsewhere."""
+    assert isinstance(node, ast.Call)
+    environment = view.argument(node, "env")
+    listed = _command(view.names, node)
+    if environment is None or not listed:
+        return
+    program = view.names.text(listed[0])
+    if program is None or "/" in program:
+        return
+    value = view.names.values_of(environment) if isinstance(environment, ast.Name) else [environment]
+    for part in value:
+        if isinstance(part, ast.Dict):
+            for key, entry in zip(part.keys, part.values, strict=True):
+                if key is not None and view.names.text(key) == "PATH" and view.names.text(entry) is None:
+                    yield NodeMatch(
+                        node, f"{program} is looked up in a PATH that is put together at run time"
+                    )
+
+
+def _search_path(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`.` or a world-writable folder in front of the search path."""
+    assert isinstance(node, ast.Assign)
+    for target in node.targets:
+        if not (isinstance(target, ast.Subscript) and view.names.resolve(target.value) == "os.environ"):
+            continue
+        if view.names.text(target.slice) != "PATH":
+            continue
+        texts = [part.value for part in ast.walk(node.value) if isinstance(part, ast.Constant)]
+        first = next((text for text in texts if isinstance(text, str) and text != "PATH"), "")
+        if first.startswith((".:", ":", "/tmp", "/var/tmp")):
+            yield NodeMatch(node, f"the search path begins with {first!r}, where others may put programs")
+
+
+CHECKS = (
+    Check(
+        _RULES["command-injection"],
+        sinks=(
+            Sink(
+                "shell",
+                Use.SHELL,
+                names=_SHELL,
+                arguments=(0, "cmd", "command"),
+            ),
+            Sink(
+                "shell-true",
+                Use.SHELL,
+                names=_SUBPROCESS - {"asyncio.create_subprocess_exec"},
+                arguments=(0, "args"),
+                accepts=_in_shell,
+            ),
+            Sink("remote-shell", Use.SHELL, methods=names("exec_command"), needs_built=True),
+        ),
+        grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
+        also={STORED: Severity.MEDIUM, SETTING: Severity.MEDIUM},
+        is_usual=_hands_on,
+        look_at_file=_unsaid,
+    ),
+    Check(
+        _RULES["argument-injection"],
+        sinks=(
+            Sink("argument", Use.ARGUMENT, names=_SUBPROCESS, arguments=(0, "args"), accepts=_option),
+            Sink(
+                "program",
+                Use.ARGUMENT,
+                names=_SUBPROCESS
+                | names("pty.spawn os.execv os.execvp os.execl os.execlp os.spawnv os.spawnl os.startfile"),
+                arguments=(0, "args", 1),
+                accepts=_program,
+            ),
+        ),
+        grades=(Severity.HIGH, Severity.LOW, Severity.LOW),
+    ),
+    Check(
+        _RULES["untrusted-search-path"],
+        calls=_SUBPROCESS,
+        nodes=(ast.Assign,),
+        look=lambda view, node, name: (
+            _search_path(view, node, name)
+            if isinstance(node, ast.Assign)
+            else _partial_path(view, node, name)
+        ),
+    ),
+)

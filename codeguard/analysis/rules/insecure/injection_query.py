@@ -1,0 +1,255 @@
+"""What SQL statements look like in the middle of code, and sentences that begin with the same words do not."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.analysis.python.dataflow.sinks import Hit, Sink, Wording
+from codeguard.analysis.python.dataflow.tables import SETTING, STORED
+from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
+from codeguard.analysis.python.interpolation import UnknownParts
+from codeguard.analysis.python.names import Names
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, unsaid
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Severity
+
+_RULES = rules_of(__file__)
+
+_NAME = r"[\w.\0\"`\[\]]{1,200}"
+_COLUMN = rf"(?:{_NAME}|\*|\w{{1,40}}\([\w.\0*, ]{{0,100}}\))(?:\s+(?:as\s+)?\w{{1,60}})?"
+_SHOUTED = (
+    r"SELECT\s[^;]{1,1500}?\sFROM\s|INSERT\s+(?:OR\s+\w{1,20}\s+)?INTO\s|REPLACE\s+INTO\s|DELETE\s+FROM\s|"
+    r"UPDATE\s[^;]{1,300}?\sSET\s|MERGE\s+INTO\s|WITH\s+(?:RECURSIVE\s+)?[^;]{1,200}?\sAS\s*\(|COPY\s*\(\s*SELECT\s"
+)
+_SPOKEN = (
+    rf"select\s+(?:distinct\s+)?{_COLUMN}(?:\s*,\s*{_COLUMN}){{0,60}}\s+from\s+{_NAME}"
+    r"(?:\s+(?:\w{1,60}\s+)?(?:where|order\s+by|group\s+by|limit|join|inner|left)\s|\s*;?\s*$)|"
+    rf"insert\s+(?:or\s+\w{{1,20}}\s+)?into\s+{_NAME}\s*(?:\(|values|select)|"
+    rf"update\s+{_NAME}\s+set\s+{_NAME}\s*=|delete\s+from\s+{_NAME}(?:\s+where\s|\s*;?\s*$)"
+)
+STATEMENTS = Wording(
+    begins=lazy(
+        r"[\s(]{0,200}(?:SELECT|INSERT|REPLACE|DELETE|UPDATE|MERGE|WITH|COPY|select|insert|update|delete|"
+        r"Select|Insert|Update|Delete)(?:\s|$)"
+    ),
+    holds=lazy(
+        rf"[\s(]{{0,200}}(?:{_SHOUTED}|{_SPOKEN}|Select\s+\*\s+[Ff]rom\s|Insert\s+[Ii]nto\s+{_NAME}\s+[Vv]alues|"
+        rf"Update\s+{_NAME}\s+[Ss]et\s+{_NAME}\s*=|Delete\s+[Ff]rom\s+{_NAME}\s+[Ww]here\s)",
+        re.DOTALL,
+    ),
+)
+
+
+_NO_DATABASE = ("subprocess", "concurrent", "multiprocessing", "asyncio", "threading", "celery", "redis")
+
+
+def _database(names: Names, call: ast.Call, name: str) -> bool:
+    return name.partition(".")[0] not in _NO_DATABASE and bool(call.args or call.keywords)
+
+
+_ANY_STATEMENT = lazy(
+    r"\s*(?:SELECT|INSERT|REPLACE|DELETE|UPDATE|MERGE|WITH|COPY|CALL|EXEC)\b", re.IGNORECASE
+)
+# What takes names and keywords alone, which no driver lets be bound as values.
+_OF_NAMES = lazy(
+    r"\s*(?:CREATE|ALTER|DROP|TRUNCATE|RENAME|GRANT|REVOKE|SET\s+(?:SESSION|LOCAL|TRANSACTION|NAMES|CHARACTER|ISOLATION)|USE|SHOW|DESCRIBE|PRAGMA|PURGE|VACUUM|ANALYZE|REINDEX"
+    r"|COMMENT|LOCK|SAVEPOINT|RELEASE|ROLLBACK|DECLARE|FETCH|CLOSE|KILL|LISTEN|NOTIFY|ATTACH|DETACH|REFRESH|CLUSTER)\b",
+    re.IGNORECASE,
+)
+_SHARED_METHODS = ("fetch", "raw")  # of clients of other things than databases as well
+
+
+def _names_things(view: View, hit: Hit, origin: Origin) -> bool:
+    """Return whether a part is the name of a table or the like that the program chooses, or no statement is seen.
+
+    A value cannot be bound there, so that code which manages schemas has no other way.
+    """
+    if origin.reach is not Reach.CALLER and origin.tag != SETTING:
+        return False
+    text = view.writer.text(hit.argument if hit.sink.wording is None else hit.call)
+    if _OF_NAMES.match(text):
+        return "'\0" not in text
+    if _ANY_STATEMENT.match(text):
+        return False
+    function = hit.call.func if isinstance(hit.call, ast.Call) else None
+    shared = isinstance(function, ast.Attribute) and function.attr in _SHARED_METHODS
+    return shared and not any(
+        isinstance(node.value, str) and STATEMENTS.begins.match(node.value)
+        for node in view.reading.nodes_of(ast.Constant)
+    )
+
+
+def _find(names: Names, call: ast.Call, name: str) -> bool:
+    """Return whether a `find` is one of a document store: with a mapping for its filter, not a piece of text."""
+    if not call.args or name.startswith(("str.", "re.", "xml.", "lxml.", "bs4.", "pathlib.", "bytes.")):
+        return False
+    given = call.args[0]
+    if isinstance(given, ast.Name):
+        values = names.values_of(given)
+        given = values[0] if len(values) == 1 else given
+    if not isinstance(given, ast.Dict | ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+        return False
+    return "mongo" in name.lower() or _is_mongo(call) or (isinstance(given, ast.Dict) and bool(given.keys))
+
+
+def _runs_script(names: Names, call: ast.Call, name: str) -> bool:
+    """`collection.find({"$where": f"this.total > {minimum}"})`."""
+    given = call.args[0] if call.args else None
+    return isinstance(given, ast.Dict) and any(
+        key is not None and names.text(key) in ("$where", "$function", "$accumulator") for key in given.keys
+    )
+
+
+def _unsaid(view: View) -> Iterator[NodeMatch]:
+    """A statement with a part of which the file does not say where it comes from, where data flow found none."""
+    if not any(isinstance(node.value, str) and STATEMENTS.begins.match(node.value)
+               for node in view.reading.nodes_of(ast.Constant)):  # fmt: skip
+        return
+    told = {hit.function for hit in view.flow.hits if hit.sink.use is Use.SQL}
+    parts = UnknownParts(view.names, view.reading.parents, Use.SQL)
+    for kind in (ast.JoinedStr, ast.BinOp, ast.Call):
+        for node in view.reading.nodes_of(kind):
+            around = view.parent(node)
+            if isinstance(around, ast.BinOp) or view.function_of(node) in told:
+                continue
+            if not STATEMENTS.holds.match(view.writer.text(node)):
+                continue
+            yield from unsaid(node, parts.of(node))
+
+
+_OF_DIRECTORIES = ("ldap", "dc=", "(uid=", "(cn=", "objectclass")  # else a `search` is of something else
+
+
+def _searches_directory(names: Names, call: ast.Call, name: str) -> bool:
+    """Return whether a `search` is one of a directory, of a base and a filter, and no pattern's of one text."""
+    if name.startswith(("re.", "str.", "imaplib.")):
+        return False
+    assert isinstance(call.func, ast.Attribute)
+    return call.func.attr != "search" or len(call.args) + len(call.keywords) > 1
+
+
+def _is_mongo(call: ast.Call) -> bool:
+    assert isinstance(call.func, ast.Attribute)
+    return call.func.attr in (
+        "find_one",
+        "delete_many",
+        "update_one",
+        "update_many",
+        "delete_one",
+        "count_documents",
+    )
+
+
+CHECKS = (
+    Check(
+        _RULES["sql-injection"],
+        sinks=(
+            Sink(
+                "sql",
+                Use.SQL,
+                methods=names(
+                    "execute executemany executescript execute_sql raw fetch fetchrow fetchval fetch_all fetch_one "
+                    "read_sql read_sql_query extra callproc mogrify exec_driver_sql execute_async run_query"
+                ),
+                names=names("pandas.read_sql pandas.read_sql_query"),
+                arguments=(0, "sql", "query", "statement", "where"),
+                needs_built=True,
+                accepts=_database,
+            ),
+            Sink(
+                "sql-text",
+                Use.SQL,
+                names=names(
+                    "sqlalchemy.text sqlalchemy.sql.text sqlalchemy.literal_column sqlalchemy.sql.expression.text "
+                    "django.db.models.expressions.RawSQL django.db.models.RawSQL psycopg2.sql.SQL psycopg.sql.SQL"
+                ),
+                needs_built=True,
+            ),
+            Sink(
+                "sql-extra",
+                Use.SQL,
+                methods=names("extra"),
+                arguments=("select", "tables", "order_by"),
+                needs_built=True,
+            ),
+            Sink("sql-statement", Use.SQL, arguments=(), wording=STATEMENTS),
+        ),
+        look_at_file=_unsaid,
+        grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
+        also={STORED: Severity.MEDIUM, SETTING: Severity.MEDIUM},
+        is_usual=_names_things,
+    ),
+    Check(
+        _RULES["nosql-injection"],
+        sinks=(
+            Sink(
+                "nosql",
+                Use.NOSQL,
+                methods=names(
+                    "find find_one delete_many delete_one update_one update_many count_documents aggregate "
+                    "find_one_and_update find_one_and_delete map_reduce"
+                ),
+                arguments=(0, "filter"),
+                accepts=_find,
+            ),
+            Sink(
+                "nosql-code",
+                Use.CODE,
+                methods=names("find find_one count_documents aggregate"),
+                arguments=(0, "filter"),
+                needs_built=True,
+                accepts=_runs_script,
+            ),
+        ),
+        grades=(Severity.HIGH, None, None),
+    ),
+    Check(
+        _RULES["ldap-injection"],
+        sinks=(
+            Sink(
+                "ldap",
+                Use.LDAP,
+                methods=names("search_s search_st search_ext search_ext_s search simple_bind_s paged_search"),
+                arguments=(0, 1, 2, "search_filter", "filterstr", "search_base", "base"),
+                needs_built=True,
+                accepts=_searches_directory,
+            ),
+        ),
+        is_usual=lambda view, hit, origin: not view.has(*_OF_DIRECTORIES),
+        grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
+    ),
+    Check(
+        _RULES["xpath-injection"],
+        sinks=(
+            Sink(
+                "xpath",
+                Use.XPATH,
+                names=names("lxml.etree.XPath lxml.etree.ETXPath"),
+                methods=names("xpath iterfind"),
+                needs_built=True,
+            ),
+            Sink(
+                "xpath-find",
+                Use.XPATH,
+                methods=names("find findall findtext"),
+                needs_built=True,
+                accepts=lambda names, call, name: "etree" in name.lower() or _is_expression(names, call),
+            ),
+        ),
+        grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
+    ),
+)
+
+
+def _is_expression(names: Names, call: ast.Call) -> bool:
+    argument = call.args[0] if call.args else None
+    if isinstance(argument, ast.Name):
+        values = names.values_of(argument)
+        argument = values[0] if len(values) == 1 else argument
+    if argument is None:
+        return False
+    texts = [node.value for node in ast.walk(argument) if isinstance(node, ast.Constant)]
+    return any(isinstance(text, str) and ("[@" in text or ("//" in text and "[" in text)) for text in texts)

@@ -1,0 +1,177 @@
+"""Limits that are switched off, or that reading does without."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.analysis.python.dataflow.sinks import Sink
+from codeguard.analysis.python.dataflow.values import Use
+from codeguard.analysis.python.names import Names
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.handlers import is_handler
+from codeguard.analysis.rules.insecure.sessions import settings
+from codeguard.models import Severity
+
+_RULES = rules_of(__file__)
+
+_HUGE = 1 << 30
+_SIZES = frozenset(
+    {
+        "MAX_CONTENT_LENGTH", "DATA_UPLOAD_MAX_MEMORY_SIZE", "DATA_UPLOAD_MAX_NUMBER_FIELDS",
+        "DATA_UPLOAD_MAX_NUMBER_FILES", "MAX_FORM_MEMORY_SIZE", "MAX_IMAGE_PIXELS", "client_max_size",
+        "max_buffer_size", "max_body_size", "max_message_size", "max_msg_size",
+    }
+)  # fmt: skip
+
+
+def _switched_off(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if isinstance(node, ast.Call):
+        if name == "sys.set_int_max_str_digits" and view.constant(node, "maxdigits", 0) == 0:
+            yield NodeMatch(node, "numbers of any length are read from text")
+        return
+    for setting, value in settings(view, node):
+        if setting not in _SIZES and setting != "max_size":
+            continue
+        given = view.names.constant(value, "")
+        if setting == "max_size" and not (
+            isinstance(node, ast.keyword) and _serves(view, node) and given is None
+        ):
+            continue
+        zero = setting == "client_max_size" and given in (0, None)
+        if (
+            given is None
+            or zero
+            or (isinstance(given, int) and not isinstance(given, bool) and given > _HUGE)
+        ):
+            yield NodeMatch(node, f"{setting} lets anyone send as much as they like")
+
+
+def _serves(view: View, node: ast.keyword) -> bool:
+    call = view.parent(node)
+    return isinstance(call, ast.Call) and view.names.called(call).startswith(("websockets.", "websocket."))
+
+
+def _upload_read(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`await upload.read()` in a handler that checks nothing of what came."""
+    assert isinstance(node, ast.Call)
+    assert isinstance(node.func, ast.Attribute)
+    if node.args or node.keywords:
+        return
+    function = view.function_of(node)
+    if function is None or not is_handler(view, function) or not _is_upload(view, node.func.value):
+        return
+    if view.has("max_content_length", "content_length", "content-length") or _refuses(function):
+        return
+    kept = view.parent(node)
+    kept = view.parent(kept) if isinstance(kept, ast.Await) else kept
+    if not isinstance(kept, ast.Assign) and not (
+        isinstance(kept, ast.Call) and view.names.called(kept) == "len"
+    ):
+        return
+    yield NodeMatch(node, "an upload of any size is read into memory")
+
+
+def _is_upload(view: View, node: ast.expr) -> bool:
+    if any(resolved.endswith("UploadFile()") for resolved in view.names.names_of(node)):
+        return True
+    return any(".files" in (text := ast.unparse(value)[:200]) or ".FILES" in text
+               for value in (node, *view.names.values_of(node)))  # fmt: skip
+
+
+def _refuses(function: ast.AST) -> bool:
+    """Return whether a function turns anything away, or hands the work to something that may."""
+    return any(isinstance(part, ast.Raise | ast.If | ast.Try) for part in ast.walk(function))
+
+
+def _endless_line(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`self.rfile.readline()` of a server's handler, and `reader.read()` of a connection, without a limit."""
+    assert isinstance(node, ast.Call)
+    assert isinstance(node.func, ast.Attribute)
+    function = view.function_of(node)
+    if node.args or node.keywords or function is None:
+        return
+    holder = node.func.value
+    if node.func.attr == "readline":
+        if isinstance(holder, ast.Attribute) and holder.attr == "rfile":
+            yield NodeMatch(node, "a line of any length is read into memory")
+    elif isinstance(holder, ast.Name) and holder.id == "reader":
+        listed = [item.arg for item in function.args.args]
+        if isinstance(function, ast.AsyncFunctionDef) and listed[-2:] == ["reader", "writer"]:
+            yield NodeMatch(node, "as much is read as the client sends")
+
+
+def _endless_receiving(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`while True: data += connection.recv(…)`, where only the sender decides when it ends."""
+    assert isinstance(node, ast.While)
+    if not (isinstance(node.test, ast.Constant) and node.test.value) or not view.has("recv("):
+        return
+    parts = [part for statement in node.body for part in ast.walk(statement)]
+    receives = any(
+        isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "recv"
+        for part in parts
+    )
+    keeps = any(isinstance(part, ast.AugAssign) and isinstance(part.op, ast.Add) for part in parts) or any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in ("append", "extend")
+        for part in parts
+    )
+    # A comparison of a length, or a call that does one, is the limit that this rule misses elsewhere.
+    measures = any(isinstance(part, ast.Compare | ast.Call) and _measures(view, part) for part in parts)
+    # `b"\\r\\n" in data` ends at a mark that the protocol sets: the usual way to read a line.
+    ends = any(
+        isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In | ast.NotIn) for part in parts
+    )
+    if receives and keeps and not measures and not ends:
+        yield NodeMatch(node, "the sender decides how much is kept")
+
+
+def _measures(view: View, part: ast.Compare | ast.Call) -> bool:
+    if isinstance(part, ast.Call):
+        return view.names.called(part) == "len"
+    return isinstance(part.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+
+
+def _stranger_compressed(names: Names, call: ast.Call, name: str) -> bool:
+    return len(call.args) + len(call.keywords) == 1
+
+
+CHECKS = (
+    Check(
+        _RULES["limit-off"],
+        nodes=(ast.Assign, ast.AnnAssign, ast.keyword),
+        calls=names("sys.set_int_max_str_digits"),
+        look=_switched_off,
+    ),
+    Check(
+        _RULES["unbounded-upload"],
+        methods=names("read"),
+        look=_upload_read,
+    ),
+    Check(
+        _RULES["unbounded-line"],
+        methods=names("readline read"),
+        look=_endless_line,
+    ),
+    Check(
+        _RULES["endless-receiving"],
+        nodes=(ast.While,),
+        look=_endless_receiving,
+    ),
+    Check(
+        _RULES["unbounded-decompression"],
+        sinks=(
+            Sink(
+                "decompress",
+                Use.SIZE,
+                names=names(
+                    "gzip.decompress zlib.decompress bz2.decompress lzma.decompress brotli.decompress"
+                ),
+                accepts=_stranger_compressed,
+            ),
+        ),
+        grades=(Severity.MEDIUM, None, None),
+    ),
+)

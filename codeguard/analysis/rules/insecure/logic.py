@@ -1,0 +1,186 @@
+"""Checks that check nothing: dropped answers, conditions that always hold, hosts compared by a part of them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.words import last_name
+from codeguard.corpus.patterns import lazy
+
+_RULES = rules_of(__file__)
+
+_ANSWERS = names(
+    "hmac.compare_digest secrets.compare_digest werkzeug.security.check_password_hash bcrypt.checkpw "
+    "django.contrib.auth.hashers.check_password django.contrib.auth.authenticate passlib.hash.bcrypt.verify "
+    "django.utils.crypto.constant_time_compare django.utils.http.url_has_allowed_host_and_scheme os.access"
+)
+_PEOPLE = lazy(
+    r"admin|allow|trusted|privileged|staff|whitelist|permitted|owners?|users|roles|hosts|origins|domains",
+    re.IGNORECASE,
+)
+_HOST = lazy(r"host|netloc|domain|origin|referr?er", re.IGNORECASE)
+_ADDRESS = lazy(
+    r"url|uri|link|origin|host|netloc|referr?er|target|next|redirect|callback|address|domain", re.IGNORECASE
+)
+_DOMAIN = lazy(
+    r"^(?:[a-z0-9-]{1,63}\.){1,4}(?:com|org|net|io|dev|test|example|internal|local|co|app|cloud|edu|gov|[a-z]{2})$"
+)
+_SITE = lazy(r"^https?://(?:[\w-]{1,63}\.){1,5}[\w-]{2,63}$")
+_PATTERN = lazy(r"^(?:\^|\\A)?(?:\(\?:)?https?\??:(?://|\\/\\/)[\w\\.()|+*\[\]-]{3,80}$")
+_JUDGES = lazy(
+    r"allow|valid|trust|safe|check|permit|verify|accept|is_|origin|redirect|fetch|proxy|cors", re.IGNORECASE
+)
+_FILE_ENDS = frozenset(
+    {"py", "js", "md", "sh", "so", "pl", "rs", "cc", "hs", "ts", "mk", "am", "in", "gz", "ps"}
+)
+
+
+def _dropped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if not isinstance(view.parent(node), ast.Expr):
+        return
+    if name in _ANSWERS or (isinstance(node.func, ast.Attribute) and not _may_raise(view, name)):
+        yield NodeMatch(node, "the answer of the check is not looked at")
+
+
+def _may_raise(view: View, name: str) -> bool:
+    """Return whether a method called `check_password` or the like is of the file itself, and raises."""
+    definition = view.names.definition(name)
+    return definition is not None and any(isinstance(part, ast.Raise) for part in ast.walk(definition))
+
+
+def _always(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`if role == "editor" or "admin":`."""
+    assert isinstance(node, ast.BoolOp)
+    if not isinstance(node.op, ast.Or) or not isinstance(
+        view.parent(node), ast.If | ast.While | ast.IfExp | ast.Assert
+    ):
+        return
+    compared = any(isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq) for part in node.values)
+    for part in node.values[1:]:
+        if compared and isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value:
+            yield NodeMatch(node, f"the condition holds whatever the value is: {part.value!r} alone is true")
+            return
+
+
+def _in_text(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`name in "alice,bob"`, which holds for every part of it."""
+    assert isinstance(node, ast.Compare)
+    right = node.comparators[0]
+    if not isinstance(node.ops[0], ast.In | ast.NotIn) or not isinstance(right, ast.Name | ast.Attribute):
+        return
+    listed = view.names.constant(right) if _PEOPLE.search(last_name(right)) else None
+    if (
+        isinstance(listed, str)
+        and len(listed) > 2
+        and isinstance(node.left, ast.Name | ast.Attribute | ast.Subscript)
+    ):
+        yield NodeMatch(node, f"every part of the text {last_name(right)} counts as a member: split it")
+
+
+def _by_part(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A host compared by its end, its beginning, or as a part of an address."""
+    if isinstance(node, ast.Compare):
+        yield from _as_part(view, node)
+        return
+    assert isinstance(node, ast.Call)
+    assert isinstance(node.func, ast.Attribute)
+    method, holder = node.func.attr, node.func.value
+    if method in ("match", "search"):
+        yield from _unanchored(view, node, name)
+        return
+    text = view.names.text(node.args[0]) if len(node.args) == 1 else None
+    if text is None:
+        return
+    if method == "endswith" and _DOMAIN.match(text.lower()) and _is_host(view, holder):
+        yield NodeMatch(
+            node, f"evil{text} ends with it, too: compare the whole host, or end with a dot before it"
+        )
+    elif method == "startswith" and _SITE.match(text) and _ADDRESS.search(last_name(holder)):
+        yield NodeMatch(node, f"{text}.evil.test begins with it, too: put a / behind it")
+
+
+def _is_host(view: View, node: ast.expr) -> bool:
+    if _HOST.search(last_name(node)):
+        return True
+    return any(_HOST.search(last_name(value)) for value in view.names.values_of(node))
+
+
+def _as_part(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
+    left, right = view.names.text(node.left), node.comparators[0]
+    if not isinstance(node.ops[0], ast.In | ast.NotIn) or left is None or not _DOMAIN.match(left.lower()):
+        return
+    if left.rpartition(".")[2] in _FILE_ENDS or not _ADDRESS.search(last_name(right)):
+        return
+    if not isinstance(right, ast.Name | ast.Attribute | ast.Subscript) or not _decides(view, node):
+        return
+    if isinstance(view.names.constant(right), tuple):
+        return
+    yield NodeMatch(node, f"any address that holds {left!r} somewhere passes: compare its host")
+
+
+def _decides(view: View, node: ast.Compare) -> bool:
+    """Return whether a comparison is there to turn something away."""
+    function = view.function_of(node)
+    statement = view.statement(node)
+    if isinstance(statement, ast.Return):
+        return function is not None and bool(_JUDGES.search(function.name))
+    if not isinstance(statement, ast.If) or node not in ast.walk(statement.test):
+        return False
+    last = statement.body[-1]
+    if isinstance(node.ops[0], ast.NotIn):
+        return isinstance(last, ast.Raise | ast.Return) or (
+            isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
+        )
+    return isinstance(last, ast.Return) and isinstance(last.value, ast.Constant) and last.value.value is True
+
+
+def _unanchored(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
+    """`re.match("https://shop.test", origin)`: a pattern that does not look at the end of the host."""
+    if name in ("re.match", "re.search"):
+        pattern, subject = view.names.text(node.args[0]) if node.args else None, node.args[1:2]
+    else:
+        assert isinstance(node.func, ast.Attribute)
+        pattern, subject = None, node.args[:1]
+        for value in view.names.values_of(node.func.value):
+            if isinstance(value, ast.Call) and view.names.called(value) == "re.compile" and value.args:
+                pattern = view.names.text(value.args[0])
+    if (
+        pattern is None
+        or not subject
+        or not _PATTERN.match(pattern)
+        or not _ADDRESS.search(last_name(subject[0]))
+    ):
+        return
+    if "." in pattern:
+        yield NodeMatch(node, "the pattern ends within the host: https://shop.test.evil.test matches, too")
+
+
+CHECKS = (
+    Check(
+        _RULES["check-dropped"],
+        calls=_ANSWERS,
+        methods=names("check_password verify_password compare_digest has_perm is_authorized"),
+        look=_dropped,
+    ),
+    Check(
+        _RULES["condition-always-holds"],
+        nodes=(ast.BoolOp,),
+        look=_always,
+    ),
+    Check(
+        _RULES["member-of-text"],
+        nodes=(ast.Compare,),
+        look=_in_text,
+    ),
+    Check(
+        _RULES["host-by-part"],
+        nodes=(ast.Compare,),
+        methods=names("endswith startswith match search"),
+        look=_by_part,
+    ),
+)

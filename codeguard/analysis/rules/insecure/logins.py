@@ -1,0 +1,247 @@
+"""Logins, sessions and passwords whose handlers leave a step out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.analysis.python.scopes import FunctionNode
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.handlers import body_words, is_from_request, is_handler, words
+from codeguard.corpus.patterns import lazy
+
+_RULES = rules_of(__file__)
+
+_CHANGE = lazy(r"(?:change|update|set|edit|new)_?pass|pass\w{0,8}_?(?:change|update|edit)", re.IGNORECASE)
+_RESET = lazy(r"reset|recover|forgot", re.IGNORECASE)
+_SETS = lazy(r"set_password|password|passwd|pwd", re.IGNORECASE)
+_OLD = lazy(
+    r"check_password|verify|checkpw|\bold_|current_pass|\bold\b|authenticate|PasswordChangeForm|token|code|confirm_identity|"
+    r"reauth|\bverify_and_update\b|form\.is_valid|is_valid|validate",
+    re.IGNORECASE,
+)
+_PROOF = lazy(
+    r"token|code|sign|loads|verify|secret|ticket|nonce|otp|check_password|key|hash_equals|compare_digest|old_|answer_hash|"
+    r"send|mail|is_valid|validate|login_required|current_user",
+    re.IGNORECASE,
+)
+_ENDED = lazy(
+    r"logout|log_out|flush|clear|\bpop\b|invalidate|revoke|expire|destroy|blacklist|\bdel\b|unset|forget|delete_session|"
+    r"remove|end_session|sign_out|terminate",
+    re.IGNORECASE,
+)
+_LOGOUT = lazy(r"^(?:do_|user_|handle_)?(?:log_?out|sign_?out)(?:_view|_user)?$", re.IGNORECASE)
+_SID = lazy(r"^(?:session_?id|sess_?id|sid|session|phpsessid|jsessionid)$", re.IGNORECASE)
+_LASTS = lazy(r"access|session|login|bearer|sign_in|refresh|issue", re.IGNORECASE)
+
+
+def _changed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A handler that sets a new password and asks neither for the old one nor for a proof."""
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    if not view.has("passw") or not (_CHANGE.search(node.name) or _RESET.search(node.name)):
+        return
+    if not is_handler(view, node):
+        return
+    setting = next((part for part in ast.walk(node) if _sets_password(part)), None)
+    if setting is None:
+        return
+    said = body_words(node) + " " + words(node.decorator_list)
+    if _CHANGE.search(node.name) and not _RESET.search(node.name):
+        if not _OLD.search(said):
+            yield NodeMatch(
+                setting, "the password is changed for whoever sits at an open session: ask for the old one"
+            )
+    elif not _PROOF.search(said):
+        yield NodeMatch(setting, "the password is reset for whoever names the account")
+
+
+def _sets_password(part: ast.AST) -> bool:
+    if isinstance(part, ast.Call):
+        return isinstance(part.func, ast.Attribute) and part.func.attr == "set_password"
+    if isinstance(part, ast.Assign):
+        return any(
+            isinstance(target, ast.Attribute) and bool(_SETS.search(target.attr)) for target in part.targets
+        )
+    return False
+
+
+def _logged_in(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`login(request, User.objects.get(name=…))`: a user who was looked up by name, and never asked for a password."""
+    assert isinstance(node, ast.Call)
+    function = view.function_of(node)
+    given = (
+        node.args[1]
+        if name.startswith("django.") and len(node.args) > 1
+        else node.args[0]
+        if node.args
+        else None
+    )
+    if function is None or given is None:
+        return
+    for value in (given, *view.names.values_of(given)):
+        if not isinstance(value, ast.Call):
+            continue
+        called = view.names.called(value)
+        looked_up = called.endswith((".get", "get_object_or_404", ".first", ".first_or_404", ".one"))
+        inside = " ".join(ast.unparse(part) for part in ast.walk(value) if isinstance(part, ast.keyword))
+        if looked_up and re.search(r"request\b|form\b", inside) and not _OLD.search(body_words(function)):
+            yield NodeMatch(node, "the user is logged in by name alone: no password was asked for")
+            return
+
+
+def _ended(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A logout that leaves the session as it is."""
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    if not _LOGOUT.match(node.name) or not is_handler(view, node):
+        return
+    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call | ast.Delete)]
+    if len(node.body) > 1 and not any(_ends(view, part) for part in calls):
+        yield NodeMatch(node.body[0], "the session lives on after the logout")
+
+
+def _ends(view: View, part: ast.AST) -> bool:
+    if isinstance(part, ast.Delete):
+        return True
+    assert isinstance(part, ast.Call)
+    last = getattr(part.func, "attr", getattr(part.func, "id", "")) + " " + view.names.called(part)
+    if last.startswith("delete_cookie"):
+        return bool(_SID.search(view.names.text(part.args[0] if part.args else None) or "sid"))
+    return bool(_ENDED.search(last)) or last.startswith("delete")
+
+
+def _fixed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """The identifier of a session, taken from the request; the login of Django written by hand."""
+    if isinstance(node, ast.Call):
+        key = view.names.text(view.argument(node, "key", 0))
+        value = view.argument(node, "value", 1)
+        if key is not None and value is not None and _SID.match(key) and is_from_request(view, value):
+            yield NodeMatch(node, "the visitor chooses the identifier of the session")
+        return
+    assert isinstance(node, ast.Assign)
+    target = node.targets[0]
+    if isinstance(target, ast.Attribute):
+        held = (
+            target.attr in ("sid", "session_id", "session_key")
+            and "session" in ast.unparse(target.value).lower()
+        )
+        if held and is_from_request(view, node.value):
+            yield NodeMatch(node, "the visitor chooses the identifier of the session")
+        return
+    if not isinstance(target, ast.Subscript):
+        return
+    key, holder = view.names.text(target.slice) or "", ast.unparse(target.value)[:80]
+    if not holder.endswith("session"):
+        return
+    if (_SID.match(key) or key == "id") and is_from_request(view, node.value):
+        yield NodeMatch(node, "the visitor chooses the identifier of the session")
+    elif holder == "request.session" and re.match(r"_?(?:auth_)?user|account|uid|member", key):
+        function = view.function_of(node)
+        if function is not None and _starts_session(view, function):
+            yield NodeMatch(
+                node,
+                "the session keeps the identifier that it had before the login: use django.contrib.auth.login",
+            )
+
+
+def _starts_session(view: View, function: FunctionNode) -> bool:
+    called = {
+        view.names.called(part).rpartition(".")[2]
+        for part in ast.walk(function)
+        if isinstance(part, ast.Call)
+    }
+    checks = {"authenticate", "check_password", "checkpw", "verify"} & called
+    fresh = {"login", "cycle_key", "flush", "clear", "invalidate", "regenerate"} & called
+    return "django" in view.modules and bool(checks) and not fresh
+
+
+def _endless_token(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    function = view.function_of(node)
+    payload = view.argument(node, "payload", 0) or view.argument(node, "claims", 0)
+    if function is None or payload is None or not _LASTS.search(function.name):
+        return
+    written = [value for value in (payload, *view.names.values_of(payload)) if isinstance(value, ast.Dict)]
+    if not written or any(key is None for value in written for key in value.keys):
+        return
+    if "exp" not in words([function]).split():
+        yield NodeMatch(node, "the token has no exp: whoever finds it can use it for ever")
+
+
+def _tells(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A login that answers one thing where the name is unknown, and another where the password is wrong."""
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    if not view.has("passw") or not re.search(r"log_?in|sign_?in|auth", node.name, re.IGNORECASE):
+        return
+    if not is_handler(view, node):
+        return
+    said = [
+        (part, part.value[:200])
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
+    unknown = [part for part, text in said if _UNKNOWN.search(text)]
+    if unknown and any(_WRONG.search(text) for part, text in said if part not in unknown):
+        yield NodeMatch(unknown[0], "the answer tells which names have an account")
+
+
+_UNKNOWN = lazy(
+    r"(?:no|unknown|invalid|such) (?:such )?(?:user|account|e-?mail|username)|"
+    r"(?:user|account|e-?mail|username) (?:is |was )?"
+    r"(?:not found|unknown|does ?n.?o?t exist|not registered|not exist)",
+    re.IGNORECASE,
+)
+_WRONG = lazy(
+    r"(?:wrong|incorrect|invalid|bad) (?:password|pass)|password (?:is |was )?(?:wrong|incorrect|invalid)",
+    re.IGNORECASE,
+)
+
+
+def _stateless(view: View) -> Iterator[NodeMatch]:
+    """The address of an OAuth login, put together without the state that the answer is compared with."""
+    if not view.has("response_type=code") or view.has("state"):
+        return
+    for node in view.reading.nodes_of(ast.Constant):
+        if isinstance(node.value, str) and "response_type=code" in node.value:
+            yield NodeMatch(node, "no state: another site can finish the login with an account of its own")
+            return
+
+
+CHECKS = (
+    Check(
+        _RULES["password-without-proof"],
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
+        look=_changed,
+    ),
+    Check(
+        _RULES["login-without-password"],
+        calls=names("django.contrib.auth.login flask_login.login_user"),
+        look=_logged_in,
+    ),
+    Check(
+        _RULES["session-outlives-logout"],
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
+        look=_ended,
+    ),
+    Check(
+        _RULES["session-fixation"],
+        nodes=(ast.Assign,),
+        methods=names("set_cookie"),
+        look=_fixed,
+    ),
+    Check(
+        _RULES["token-without-end"],
+        calls=names("jwt.encode jose.jwt.encode jwt.api_jwt.encode authlib.jose.jwt.encode"),
+        look=_endless_token,
+    ),
+    Check(
+        _RULES["names-told"],
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
+        look=_tells,
+    ),
+    Check(
+        _RULES["oauth-without-state"],
+        look_at_file=_stateless,
+    ),
+)

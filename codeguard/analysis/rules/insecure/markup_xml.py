@@ -1,0 +1,132 @@
+"""XML that reads files, grows without end, or is put together from text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.analysis.python.dataflow.sinks import Sink
+from codeguard.analysis.python.dataflow.values import Use
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.models import Confidence, Severity
+
+_RULES = rules_of(__file__)
+
+_STANDARD = names(
+    "xml.etree.ElementTree.parse xml.etree.ElementTree.fromstring xml.etree.ElementTree.XML "
+    "xml.etree.ElementTree.iterparse xml.etree.cElementTree.parse xml.etree.cElementTree.fromstring "
+    "xml.dom.minidom.parse xml.dom.minidom.parseString xml.dom.pulldom.parse xml.dom.pulldom.parseString "
+    "xml.sax.parse xml.sax.parseString xml.dom.expatbuilder.parse xml.dom.expatbuilder.parseString xmltodict.parse"
+)
+_LXML = names("lxml.etree.parse lxml.etree.fromstring lxml.etree.XML lxml.etree.iterparse lxml.objectify.parse "
+              "lxml.objectify.fromstring")  # fmt: skip
+
+
+def _parser(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if name == "xml.sax.handler.feature_external_ges":
+        return
+    resolves = view.constant(node, "resolve_entities", default=None)
+    external = view.constant(node, "no_network", default=True)
+    if resolves is True or view.constant(node, "load_dtd", default=False) is True or external is False:
+        yield NodeMatch(
+            node, "the parser reads what entities and DTDs point to", Severity.HIGH, Confidence.HIGH
+        )
+    if view.constant(node, "huge_tree", default=False) is True:
+        yield NodeMatch(node, "huge_tree=True switches the limits of expansion off", Severity.MEDIUM)
+
+
+def _feature(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if len(node.args) < 2 or not view.names.constant(node.args[1]):
+        return
+    feature = view.names.resolve(node.args[0])
+    if feature.endswith(("feature_external_ges", "feature_external_pes")) or "external-general-entities" in (
+        view.names.text(node.args[0]) or ""
+    ):
+        yield NodeMatch(node, "the parser reads what external entities point to")
+
+
+def _external(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if isinstance(node, ast.Call) and name.endswith("setFeature"):
+        yield from _feature(view, node, name)
+    elif isinstance(node, ast.Call):
+        yield from _parser(view, node, name)
+
+
+def _built(view: View) -> Iterator[NodeMatch]:
+    for hit in view.flow.hits:
+        if hit.sink.key not in ("xml-built", "xml-sent") or not hit.value.built:
+            continue
+        origin = view.flow.source(hit.value, Use.XML)
+        if origin is not None and origin.tag == "input" and _has_markup(hit.argument, view):
+            sent = hit.sink.key == "xml-sent" and _is_element(hit.argument, view)
+            severity = Severity.MEDIUM if origin.reach > 1 or sent else Severity.LOW
+            yield NodeMatch(hit.call, f"{origin.what} is put into the text of the document", severity)
+
+
+def _is_element(node: ast.expr, view: View) -> bool:
+    """Return whether a text has an element with its end in it."""
+    values = view.names.values_of(node) if isinstance(node, ast.Name) else [node]
+    text = " ".join(
+        part.value
+        for value in values
+        for part in ast.walk(value)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    )
+    return "</" in text or "<?xml" in text
+
+
+def _has_markup(node: ast.expr, view: View) -> bool:
+    values = view.names.values_of(node) if isinstance(node, ast.Name) else [node]
+    return any(
+        isinstance(part, ast.Constant) and isinstance(part.value, str) and "<" in part.value
+        for value in values
+        for part in ast.walk(value)
+    )
+
+
+CHECKS = (
+    Check(
+        _RULES["xml-external-entity"],
+        calls=names("lxml.etree.XMLParser lxml.etree.ETCompatXMLParser"),
+        methods=names("setFeature"),
+        look=_external,
+        sinks=(
+            Sink(
+                "lxml",
+                Use.XML,
+                names=_LXML,
+                accepts=lambda names, call, name: (
+                    len(call.args) < 2
+                    and not any(item.arg == "parser" for item in call.keywords)
+                    and not any(item.arg == "resolve_entities" for item in call.keywords)
+                ),
+            ),
+        ),
+        grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
+    ),
+    Check(
+        _RULES["xml-entity-expansion"],
+        sinks=(Sink("xml", Use.XML, names=_STANDARD),),
+        grades=(Severity.HIGH, Severity.LOW, Severity.LOW),
+    ),
+    Check(
+        _RULES["xml-injection"],
+        sinks=(
+            Sink("xml-built", Use.XML, names=_STANDARD | _LXML, needs_built=True, accepts=lambda *_: True),
+            Sink(
+                "xml-sent",
+                Use.XML,
+                names=names(
+                    "requests.post requests.put httpx.post httpx.put requests.Session.post urllib.request.Request"
+                ),
+                arguments=("data", "content"),
+                needs_built=True,
+            ),
+        ),
+        grades=(None, None, None),
+        look_at_file=_built,
+    ),
+)

@@ -1,0 +1,141 @@
+"""Requests to where others choose, and redirects there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.analysis.python.dataflow.sinks import Sink
+from codeguard.analysis.python.dataflow.tables import STORED
+from codeguard.analysis.python.dataflow.values import Use
+from codeguard.analysis.python.names import Names
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.models import Severity
+
+_RULES = rules_of(__file__)
+
+_VERBS = "get post put patch delete head options request"
+_REQUESTS = frozenset(
+    f"{owner}.{verb}"
+    for owner in (
+        "requests", "requests.Session", "requests.session", "httpx", "httpx.Client", "httpx.AsyncClient",
+        "aiohttp.ClientSession", "urllib3", "urllib3.PoolManager", "requests.sessions.Session",
+    )
+    for verb in _VERBS.split()
+)  # fmt: skip
+_OPENERS = names(
+    "urllib.request.urlopen urllib.request.urlretrieve urllib.request.Request urllib2.urlopen urlopen "
+    "http.client.HTTPConnection http.client.HTTPSConnection socket.create_connection pycurl.Curl.setopt "
+    "aiohttp.request httpx.stream"
+)
+
+
+def _goes_elsewhere(names: Names, call: ast.Call, name: str) -> bool:
+    """Return whether the value may be the host: not where the address begins with a fixed one."""
+    argument = (
+        call.args[-1]
+        if name.endswith(".request") and len(call.args) > 1
+        else call.args[0]
+        if call.args
+        else None
+    )
+    for item in call.keywords:
+        if item.arg == "url":
+            argument = item.value
+    return argument is not None and not fixed_host(names, argument)
+
+
+def fixed_host(names: Names, node: ast.expr, depth: int = 0) -> bool:
+    """Return whether an address begins with a scheme and a whole host that the code fixes."""
+    if depth > 8:
+        return False
+    if isinstance(node, ast.Name):
+        values = names.values_of(node)
+        return bool(values) and all(fixed_host(names, value, depth + 1) for value in values)
+    if isinstance(node, ast.JoinedStr) and node.values:
+        first = node.values[0]
+        if isinstance(first, ast.FormattedValue):
+            return fixed_host(names, first.value, depth + 1)
+        return _has_host(names.text(first))
+    if isinstance(node, ast.BinOp):
+        left = names.text(node.left)
+        return _has_host(left) if left is not None else fixed_host(names, node.left, depth + 1)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        return _has_host((names.text(node.func.value) or "").partition("{")[0])
+    if isinstance(node, ast.Attribute) and not names.values_of(node):
+        return node.attr.isupper() or "base" in node.attr or "host" in node.attr
+    return _has_host(names.text(node))
+
+
+def _has_host(text: str | None) -> bool:
+    _, found, rest = (text or "").partition("://")
+    return bool(found) and ("/" in rest or "?" in rest)
+
+
+def _no_timeout(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    given = any(item.arg in ("timeout", None) for item in node.keywords)
+    if given and view.constant(node, "timeout", default=1) is not None:
+        return
+    yield NodeMatch(node, f"{name} waits for ever where the other side does not answer")
+
+
+CHECKS = (
+    Check(
+        _RULES["server-side-request-forgery"],
+        sinks=(
+            Sink(
+                "url",
+                Use.URL,
+                names=_REQUESTS | _OPENERS,
+                arguments=(0, "url", "host"),
+                accepts=_goes_elsewhere,
+            ),
+            Sink(
+                "url-second",
+                Use.URL,
+                names=frozenset(name for name in _REQUESTS if name.endswith(".request")),
+                arguments=(1,),
+                accepts=_goes_elsewhere,
+            ),
+        ),
+        grades=(Severity.HIGH, None, Severity.LOW),
+        also={STORED: Severity.MEDIUM},
+    ),
+    Check(
+        _RULES["open-redirect"],
+        sinks=(
+            Sink(
+                "redirect",
+                Use.REDIRECT,
+                names=names(
+                    "flask.redirect django.shortcuts.redirect django.http.HttpResponseRedirect redirect "
+                    "starlette.responses.RedirectResponse fastapi.responses.RedirectResponse bottle.redirect "
+                    "werkzeug.utils.redirect aiohttp.web.HTTPFound aiohttp.web.HTTPSeeOther sanic.response.redirect "
+                    "HttpResponseRedirect RedirectResponse quart.redirect django.http.HttpResponsePermanentRedirect "
+                    "tornado.web.RequestHandler.redirect"
+                ),
+                arguments=(0, "url", "location", "to"),
+                accepts=lambda names, call, name: not call.args or not _own_page(names, call.args[0]),
+            ),
+        ),
+        grades=(Severity.HIGH, None, None),
+    ),
+    Check(
+        _RULES["request-without-timeout"],
+        calls=frozenset(name for name in _REQUESTS if name.startswith("requests.")),
+        look=_no_timeout,
+    ),
+)
+
+
+def _own_page(names: Names, node: ast.expr) -> bool:
+    """Return whether an address begins with a path of the site's own or with a whole host."""
+    if isinstance(node, ast.JoinedStr) and node.values:
+        text = names.text(node.values[0]) if isinstance(node.values[0], ast.Constant) else None
+    elif isinstance(node, ast.BinOp):
+        text = names.text(node.left)
+    else:
+        return False
+    return text is not None and (_has_host(text) or (len(text) > 1 and text[0] == "/" and text[1] != "/"))

@@ -1,0 +1,228 @@
+"""Objects that anyone can reach by their number, and fields that anyone can set."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.analysis.python.scopes import FunctionNode
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View
+from codeguard.analysis.rules.insecure.handlers import (
+    body_words,
+    is_from_request,
+    is_handler,
+    knows_user,
+    of_staff,
+    parameters,
+)
+from codeguard.corpus.patterns import lazy
+
+_RULES = rules_of(__file__)
+
+_OWNER = lazy(
+    r"current_user|user|owner|author|tenant|account_id|customer|organi[sz]ation|permission|authori[sz]|can_|is_admin|"
+    r"is_staff|check_|require_|ensure_|identity|\bsession\b|\b40[13]\b|forbidden|belongs|member|role|scope|signature|"
+    r"\bsub\b|claims|token|hmac|webhook",
+    re.IGNORECASE,
+)
+_PRIVATE = lazy(
+    r"(?:^|[a-z])(?:Order|Invoice|Account|Message|Document|Payment|Patient|Medical\w*|Card|Booking|Transaction|Statement|"
+    r"Prescription|Contract|Wallet|Subscription|Receipt|Payslip|Letter|Reservation|Ticket)s?$"
+)
+_WHERE_ID = lazy(
+    r"\b(?:select|delete|update)\b.{0,300}\bwhere\s{1,5}(?:\w{1,20}\.)?(?:\w{1,20}_)?(?:id|uuid|number|pk)\s{0,3}=\s{0,3}"
+    r"(?:\?|%s|%\(\w{1,30}\)s|:\w{1,30}|\$1)\s{0,5};?\s{0,5}$",
+    re.IGNORECASE | re.DOTALL,
+)
+_KEYS = frozenset({"id", "pk", "uuid", "_id", "number", "slug"})
+_PERSONAL = frozenset({"password", "password_hash", "hashed_password", "ssn", "secret", "api_key", "token"})
+
+
+def _unowned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A handler that looks an object up by what the request says, and never asks whose it is."""
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    if not is_handler(view, node):
+        return
+    given = parameters(node)
+    looked_up = next(_lookups(view, node, given), None)
+    if looked_up is None:
+        return
+    call, model, by_parameter = looked_up
+    if _OWNER.search(_rest(node, call, given)) or of_staff(view, node):
+        return
+    logged_in = knows_user(view, node)
+    if logged_in or (by_parameter and _PRIVATE.search(model) and not _OWNER.search(node.name)):
+        whose = "whoever has logged in" if logged_in else "anyone"
+        yield NodeMatch(call, f"{whose} gets any {model or 'object'} by its number: nothing asks whose it is")
+
+
+def _rest(node: FunctionNode, call: ast.Call, given: set[str]) -> str:
+    """The words of a handler but for the names of its parameters and of the model it looks up."""
+    models = {part.id for part in ast.walk(call) if isinstance(part, ast.Name)} | {"session"}
+    texts = {str(part.value)[:100] for part in ast.walk(call) if isinstance(part, ast.Constant)}
+    return body_words(node, {*given, *models, *texts, "get_session", "db", *_routed(node)})
+
+
+def _routed(node: FunctionNode) -> set[str]:
+    return {
+        part.slice.value
+        for part in ast.walk(node)
+        if isinstance(part, ast.Subscript)
+        and isinstance(part.slice, ast.Constant)
+        and isinstance(part.slice.value, str)
+        and isinstance(part.value, ast.Attribute)
+        and part.value.attr
+        in ("args", "GET", "form", "POST", "json", "query_params", "match_info", "path_params")
+    }
+
+
+def _lookups(view: View, node: FunctionNode, given: set[str]) -> Iterator[tuple[ast.Call, str, bool]]:
+    """Yield calls that look one object up by its key, the object's class, and whether a parameter is the key."""
+    for call in ast.walk(node):
+        if not isinstance(call, ast.Call):
+            continue
+        for key, model in _keyed(view, call):
+            by_parameter = isinstance(key, ast.Name) and key.id in given
+            if by_parameter or is_from_request(view, key):
+                yield call, model, by_parameter
+                break
+
+
+def _keyed(view: View, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
+    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if last in ("get", "get_or_404", "first_or_404") and isinstance(call.func, ast.Attribute):
+        holder = call.func.value
+        if isinstance(holder, ast.Attribute) and holder.attr in ("query", "objects"):
+            model = getattr(holder.value, "id", "")
+            if len(call.args) == 1 and not call.keywords:
+                yield call.args[0], model
+            yield from _by_keyword(call, model)
+        elif len(call.args) == 2 and isinstance(call.args[0], ast.Name) and call.args[0].id[:1].isupper():
+            yield call.args[1], call.args[0].id  # session.get(Model, key)
+    elif last in ("get_object_or_404", "get_or_404", "aget_object_or_404") and call.args:
+        yield from _by_keyword(call, getattr(call.args[0], "id", ""))
+    elif last in ("filter", "where") and len(call.args) == 1 and isinstance(call.args[0], ast.Compare):
+        left, right = call.args[0].left, call.args[0].comparators[0]
+        if isinstance(left, ast.Attribute) and left.attr in _KEYS and isinstance(call.args[0].ops[0], ast.Eq):
+            yield right, getattr(left.value, "id", "")
+    elif last == "filter_by":
+        holder = call.func.value if isinstance(call.func, ast.Attribute) else call
+        yield from _by_keyword(call, next(_classes(holder), ""))
+    elif last == "execute" and len(call.args) == 2 and isinstance(call.args[1], ast.Tuple | ast.List):
+        query, given = (view.names.text(call.args[0]) or "")[:2000], call.args[1].elts
+        if len(given) == 1 and _WHERE_ID.search(query):
+            yield given[0], "row"
+
+
+def _classes(node: ast.AST) -> Iterator[str]:
+    return (part.id for part in ast.walk(node) if isinstance(part, ast.Name) and part.id[:1].isupper())
+
+
+def _by_keyword(call: ast.Call, model: str) -> Iterator[tuple[ast.expr, str]]:
+    if len(call.keywords) == 1 and call.keywords[0].arg in _KEYS:
+        yield call.keywords[0].value, model
+
+
+def _whole(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`return account.__dict__`, `return vars(account)` in an answer to anyone."""
+    assert isinstance(node, ast.Return)
+    value = node.value
+    if (
+        isinstance(value, ast.Call)
+        and len(value.args) == 1
+        and not view.names.called(value).startswith(("vars", ":"))
+    ):
+        value = value.args[0]  # jsonify(…)
+    shown = isinstance(value, ast.Attribute) and value.attr == "__dict__"
+    shown = shown or (isinstance(value, ast.Call) and view.names.called(value) == "vars")
+    if shown and view.is_route(node):
+        yield NodeMatch(
+            node, "every attribute goes to the client, hashes of passwords and notes with the rest"
+        )
+
+
+def _for_anyone(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`permission_classes = [AllowAny]` on a view that changes things, and as the default of all views."""
+    if not view.has("permission"):
+        return
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if (
+                key is not None
+                and view.names.text(key) == "DEFAULT_PERMISSION_CLASSES"
+                and _allows(view, value)
+            ):
+                yield NodeMatch(value, "every view that says nothing else is open to anyone")
+        return
+    assert isinstance(node, ast.ClassDef)
+    for item in node.body:
+        if not isinstance(item, ast.Assign) or not isinstance(item.targets[0], ast.Name):
+            continue
+        if item.targets[0].id == "permission_classes" and _allows(view, item.value) and _changes(view, node):
+            yield NodeMatch(item, "anyone can change or delete with this view")
+
+
+def _allows(view: View, node: ast.expr) -> bool:
+    if not isinstance(node, ast.List | ast.Tuple):
+        return False
+    listed = [view.names.text(item) or view.names.resolve(item) for item in node.elts]
+    return not listed or all(item.endswith("AllowAny") for item in listed)
+
+
+def _changes(view: View, node: ast.ClassDef) -> bool:
+    defined = {item.name for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)}
+    whole = any(
+        base.endswith(("ModelViewSet", "DestroyAPIView", "UpdateAPIView")) for base in view.names.bases(node)
+    )
+    return whole or bool(defined & {"delete", "put", "patch", "destroy", "update", "partial_update"})
+
+
+def _every_field(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`class Meta: fields = "__all__"` of a form or serializer, and fields that hold secrets."""
+    assert isinstance(node, ast.ClassDef)
+    if node.name != "Meta":
+        return
+    owner = view.parent(node)
+    if not isinstance(owner, ast.ClassDef):
+        return
+    bases = " ".join(view.names.bases(owner))
+    if not ("ModelForm" in bases or "Serializer" in bases):
+        return
+    for item in node.body:
+        if not isinstance(item, ast.Assign) or not isinstance(item.targets[0], ast.Name):
+            continue
+        field, value = item.targets[0].id, view.names.constant(item.value, "")
+        if (field == "fields" and value == "__all__") or (field == "exclude" and value == ()):
+            yield NodeMatch(
+                item, "every field of the model, later ones too, can be set by whoever sends the form"
+            )
+        elif field == "fields" and isinstance(value, tuple) and "Serializer" in bases:
+            shown = _PERSONAL.intersection(map(str, value))
+            if shown and not view.has("write_only"):
+                yield NodeMatch(item, f"{min(shown)} is sent to whoever reads the object")
+
+
+CHECKS = (
+    Check(
+        _RULES["object-without-owner"],
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
+        look=_unowned,
+    ),
+    Check(
+        _RULES["open-to-anyone"],
+        nodes=(ast.ClassDef, ast.Dict),
+        look=_for_anyone,
+    ),
+    Check(
+        _RULES["whole-object-shown"],
+        nodes=(ast.Return,),
+        look=_whole,
+    ),
+    Check(
+        _RULES["every-field"],
+        nodes=(ast.ClassDef,),
+        look=_every_field,
+    ),
+)

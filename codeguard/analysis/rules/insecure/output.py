@@ -1,0 +1,263 @@
+"""Untrusted text in what others read: pages, headers, logs, tables."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.analysis.python.dataflow.scope import sets_header
+from codeguard.analysis.python.dataflow.sinks import Arrival, Hit, Sink
+from codeguard.analysis.python.dataflow.tables import STORED
+from codeguard.analysis.python.dataflow.values import Origin, Reach, Use, Value
+from codeguard.analysis.python.names import Names
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, describe, names
+from codeguard.analysis.rules.insecure.surroundings import is_server
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Severity
+
+_RULES = rules_of(__file__)
+
+_LOGGING = names("debug info warning warn error critical exception log")
+_RESPONSES = names(
+    "flask.make_response flask.Response django.http.HttpResponse fastapi.responses.HTMLResponse "
+    "starlette.responses.HTMLResponse HTMLResponse HttpResponse make_response aiohttp.web.Response "
+    "sanic.response.html tornado.web.RequestHandler.write "
+    "http.server.BaseHTTPRequestHandler.wfile.write http.server.SimpleHTTPRequestHandler.wfile.write "
+    "werkzeug.wrappers.Response werkzeug.Response bottle.HTTPResponse"
+)
+
+
+def _is_logger(names: Names, call: ast.Call, name: str) -> bool:
+    if name.startswith("logging."):
+        return True
+    function = call.func
+    return (
+        isinstance(function, ast.Attribute)
+        and "log" in ast.unparse(function.value).lower().rpartition(".")[2]
+    )
+
+
+def _is_page(names: Names, call: ast.Call, name: str) -> bool:
+    """Return whether an answer may be a page: not where it says that it is of another type."""
+    for item in call.keywords:
+        if item.arg in ("content_type", "mimetype", "media_type"):
+            kind = names.text(item.value)
+            return kind is None or "html" in kind.lower() or "svg" in kind.lower()
+    return not name.startswith("aiohttp.") or any(item.arg in ("headers", None) for item in call.keywords)
+
+
+def _shown_as_written(view: View, hit: Hit, origin: Origin) -> bool:
+    """`log.info("%s: %r", name, value)`: what stands at %r shows no line break."""
+    call = hit.call
+    assert isinstance(call, ast.Call)
+    if hit.argument not in call.args[1:]:
+        return False
+    template = view.names.text(call.args[0])
+    if template is None and len(call.args) > 1:
+        template = view.names.text(call.args[1])  # log.log(level, template, …)
+    fields = _FIELD.findall((template or "").replace("%%", ""))
+    index = call.args.index(hit.argument) - (1 if view.names.text(call.args[0]) is not None else 2)
+    return 0 <= index < len(fields) and fields[index] not in "s"
+
+
+_FIELD = lazy(r"%[-+ #0-9.*]{0,9}([a-zA-Z])")
+
+
+def _returned_html(view: View) -> Iterator[NodeMatch]:
+    for arrival in view.flow.returns:
+        if view.flow.entry(arrival.function) is not Reach.REMOTE or not isinstance(arrival.node, ast.Return):
+            continue
+        origin = _shown(view, arrival.value)
+        if origin is not None and arrival.value.built and _writes_markup(view, arrival):
+            sure = _shown(view, arrival.value, believing=True)
+            stored = Severity.MEDIUM if origin.tag == STORED else None
+            yield NodeMatch(
+                arrival.node,
+                f"{describe(origin)} is returned as a page, not escaped",
+                stored if sure is not None else Severity.LOW,
+            )
+
+
+def _shown(view: View, value: Value, *, believing: bool = False) -> Origin | None:
+    """Return where a value comes from that an attacker chooses, or may have stored."""
+    for tag in ("input", STORED):
+        found = view.flow.source(value, Use.HTML, believing=believing, tags=frozenset({tag}))
+        if found is not None and (tag == STORED or found.reach is Reach.REMOTE):
+            return found
+    return None
+
+
+def _writes_markup(view: View, arrival: Arrival) -> bool:
+    """Return whether the function has markup in its strings, and answers with text that is not of another type."""
+    function = arrival.function
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or not isinstance(
+        arrival.node, ast.Return
+    ):
+        return False
+    if not _plain_answer(view, arrival.node.value) or _of_other_type(view, arrival.node.value):
+        return False
+    if "fastapi" in view.modules and not view.has("htmlresponse"):
+        return False  # what a function returns is sent as JSON
+    if view.modules & {"flask", "bottle", "quart", "werkzeug"} and _shown_directly(view, arrival.node.value):
+        return True
+    return any(
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and "<" in node.value
+        and ">" in node.value
+        for node in ast.walk(function)
+    )
+
+
+def _plain_answer(view: View, node: ast.expr | None) -> bool:
+    if isinstance(node, ast.Call):
+        return view.names.called(node) in _RESPONSES | {"str.format", "str.join"} or isinstance(
+            node.func, ast.Attribute
+        )
+    return isinstance(node, ast.JoinedStr | ast.BinOp | ast.Name | ast.Tuple | ast.Subscript)
+
+
+def _of_other_type(view: View, node: ast.expr | None) -> bool:
+    """Return whether an answer of text, status and headers, or one that is made here, says that it is no page."""
+    if isinstance(node, ast.Call):
+        return not _is_page(view.names, node, view.names.called(node))
+    headers = node.elts[-1] if isinstance(node, ast.Tuple) and node.elts else None
+    if not isinstance(headers, ast.Dict):
+        return False
+    return any(
+        str(view.names.text(key)).lower() == "content-type" and "html" not in str(view.names.text(value))
+        for key, value in zip(headers.keys, headers.values, strict=True)
+    )
+
+
+def _shown_directly(view: View, node: ast.expr | None) -> bool:
+    return isinstance(node, ast.JoinedStr | ast.BinOp) and view.is_route(node)
+
+
+def _exception_returned(view: View) -> Iterator[NodeMatch]:
+    for arrival in view.flow.returns:
+        function = arrival.function
+        if view.flow.entry(function) is not Reach.REMOTE:
+            continue
+        if Use.RESPONSE in arrival.value.clean:
+            continue
+        if any(origin.tag == "exception" for origin in arrival.value.origins):
+            yield NodeMatch(arrival.node, "the exception's text goes to the client")
+        elif any(origin.what == "os.environ" for origin in arrival.value.origins):
+            yield NodeMatch(arrival.node, "the environment, with its secrets, goes to the client")
+    for hit in view.flow.hits:
+        shown = any(origin.tag == "exception" for origin in hit.value.origins)
+        if hit.sink.key == "refusal" and shown and view.is_route(hit.call):
+            yield NodeMatch(hit.call, "the exception's text goes to the client")
+
+
+def _trace_returned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    statement = view.statement(node)
+    if view.is_route(node) and isinstance(statement, ast.Return | ast.Assign):
+        yield NodeMatch(node, "a stack trace is made in a function that answers anyone")
+
+
+def _of_request(target: ast.Subscript) -> bool:
+    """Return whether a header is one of a request, which goes to a server, or of a message that is no answer."""
+    words = ast.unparse(target.value).lower()
+    return "request" in words or "message" in words or "msg" in words
+
+
+def _header_stores(view: View) -> Iterator[NodeMatch]:
+    for arrival in view.flow.stores:
+        target = arrival.target
+        if not (isinstance(target, ast.Subscript) and sets_header(target)) or _of_request(target):
+            continue
+        origin = view.flow.source(arrival.value, Use.HEADER, tags=frozenset({"input"}))
+        if origin is not None and origin.reach is Reach.REMOTE:
+            sure = view.flow.source(arrival.value, Use.HEADER, believing=True)
+            yield NodeMatch(
+                arrival.node,
+                f"{describe(origin)} is written into a header",
+                None if sure is not None else Severity.LOW,
+            )
+
+
+def _raw_headers(names: Names, call: ast.Call, name: str) -> bool:
+    return not name.startswith(("email.", "requests.", "urllib.", "http.client."))
+
+
+CHECKS = (
+    Check(
+        _RULES["cross-site-scripting"],
+        sinks=(
+            Sink(
+                "html",
+                Use.HTML,
+                names=_RESPONSES,
+                arguments=(0, "content", "text", "response", "body"),
+                needs_built=True,
+                accepts=_is_page,
+            ),
+        ),
+        look_at_file=_returned_html,
+        grades=(Severity.HIGH, None, None),
+        also={STORED: Severity.MEDIUM},
+    ),
+    Check(
+        _RULES["unescaped-markup"],
+        sinks=(
+            Sink(
+                "markup",
+                Use.HTML,
+                names=names(
+                    "markupsafe.Markup flask.Markup jinja2.Markup jinja2.utils.markupsafe.Markup "
+                    "django.utils.safestring.mark_safe django.utils.safestring.SafeString django.utils.html.mark_safe "
+                    "django.utils.safestring.SafeText"
+                ),
+            ),
+        ),
+        grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
+        also={STORED: Severity.MEDIUM},
+    ),
+    Check(
+        _RULES["header-injection"],
+        sinks=(
+            Sink(
+                "header",
+                Use.HEADER,
+                methods=names("send_header add_header putheader"),
+                arguments=(0, 1),
+                accepts=_raw_headers,
+            ),
+            Sink("mail", Use.HEADER, methods=names("sendmail"), arguments=(2, "msg"), needs_built=True),
+        ),
+        look_at_file=_header_stores,
+        grades=(Severity.MEDIUM, None, None),
+    ),
+    Check(
+        _RULES["log-injection"],
+        sinks=(Sink("log", Use.LOG, methods=_LOGGING, arguments=("*",), accepts=_is_logger),),
+        grades=(Severity.MEDIUM, None, None),
+        is_usual=lambda view, hit, origin: not is_server(view) or _shown_as_written(view, hit, origin),
+    ),
+    Check(
+        _RULES["csv-injection"],
+        sinks=(Sink("csv", Use.CSV, methods=names("writerow writerows"), arguments=(0,)),),
+        grades=(Severity.MEDIUM, None, None),
+    ),
+    Check(
+        _RULES["exception-details"],
+        sinks=(
+            Sink(
+                "refusal",
+                Use.RESPONSE,
+                names=names(
+                    "fastapi.HTTPException starlette.exceptions.HTTPException HTTPException flask.abort abort "
+                    "aiohttp.web.HTTPInternalServerError werkzeug.exceptions.InternalServerError"
+                ),
+                arguments=(1, "detail", "description", "text", "reason"),
+            ),
+        ),
+        grades=(None, None, None),
+        look_at_file=_exception_returned,
+        calls=names("traceback.format_exc traceback.format_exception"),
+        look=_trace_returned,
+    ),
+)

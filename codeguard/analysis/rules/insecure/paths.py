@@ -1,0 +1,231 @@
+"""Paths that others choose, uploads, temporary files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.analysis.python.dataflow.sinks import Sink
+from codeguard.analysis.python.dataflow.values import Use
+from codeguard.analysis.python.literal_text import written
+from codeguard.analysis.python.names import Names
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Confidence, Severity
+
+_RULES = rules_of(__file__)
+
+_TEMPORARY = lazy(r"^(?:/tmp/|/var/tmp/|/dev/shm/)[\w…]")
+
+
+def _is_path(names: Names, call: ast.Call, name: str) -> bool:
+    return not name.startswith(("gzip.GzipFile", ":"))
+
+
+def _path_itself(names: Names, call: ast.Call, name: str) -> bool:
+    """Return whether a method is one of a path: `open` is one of many other things, too."""
+    return not name.endswith("open") or name.startswith("pathlib.")
+
+
+def _temporary(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    prefix = view.argument(node, "prefix", 1)
+    if prefix is not None and written(view.names, prefix).startswith("\\\\.\\pipe"):
+        return  # a pipe of Windows, which is no file
+    yield NodeMatch(node, f"{name} names a file that another may make first")
+
+
+def _fixed_temporary(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    argument = node.args[0] if node.args else None
+    if isinstance(node.func, ast.Attribute) and name.startswith("pathlib.Path."):
+        made = node.func.value
+        if isinstance(made, ast.Name):
+            values = view.names.values_of(made)
+            made = values[0] if len(values) == 1 else made
+        argument = made.args[0] if isinstance(made, ast.Call) and made.args else None
+    mode = view.constant(node, "mode", 1, "r") if name in ("open", "io.open") else "w"
+    if argument is None or not any(letter in str(mode) for letter in "wax+"):
+        return
+    text = view.names.text(argument) or _beginning(view.names, argument)
+    if not text and _in_temporary_folder(view, argument):
+        text = "/tmp/…"
+    if text and _TEMPORARY.match(text) and "x" not in str(mode):
+        yield NodeMatch(node, f"{text!r} can be foreseen: another user may have made it, or a link")
+
+
+def _in_temporary_folder(view: View, node: ast.expr) -> bool:
+    """`os.path.join(tempfile.gettempdir(), "name")`, where the name is written in the code."""
+    for value in [node, *view.names.values_of(node)]:
+        parts: list[ast.expr] = []
+        if isinstance(value, ast.Call) and view.names.called(value) == "os.path.join":
+            parts = value.args
+        elif isinstance(value, ast.JoinedStr):
+            parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in value.values]
+        elif isinstance(value, ast.BinOp):
+            parts = [value.left, value.right]
+        if (
+            len(parts) == 2
+            and view.names.resolve(parts[0]) == "tempfile.gettempdir()"
+            and (view.names.text(parts[1]) or _beginning(view.names, parts[1]))
+        ):
+            return True
+    return False
+
+
+def _beginning(names: Names, node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        values = names.values_of(node)
+        node = values[0] if len(values) == 1 else node
+    if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
+        return str(node.values[0].value) + "x"
+    if isinstance(node, ast.BinOp):
+        return names.text(node.left) or _beginning(names, node.left)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        return (names.text(node.func.value) or "").partition("{")[0] + "x"
+    return ""
+
+
+def _looks_at_file(test: ast.expr) -> bool:
+    return any(
+        isinstance(part, ast.Attribute)
+        and part.attr in ("exists", "isfile", "access", "islink", "is_symlink")
+        for part in ast.walk(test)
+    )
+
+
+def _check_then_use(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`if os.path.exists(p): … open(p)`: in between another may swap the file."""
+    assert isinstance(node, ast.If)
+    if not view.has("exist", "isfile", "access", "link") or not _looks_at_file(node.test):
+        return
+    tested = [
+        ast.dump(call.args[0])
+        for call in ast.walk(node.test)
+        if isinstance(call, ast.Call)
+        and call.args
+        and view.names.called(call) in ("os.path.exists", "os.path.isfile", "os.access", "os.path.islink")
+    ]
+    tested += [
+        ast.dump(call.func.value)
+        for call in ast.walk(node.test)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("exists", "is_symlink")
+        and not call.args
+    ]
+    if not tested:
+        return
+    access = any(
+        isinstance(call, ast.Call) and view.names.called(call) == "os.access" for call in ast.walk(node.test)
+    )
+    body = [item for statement in (*node.body, *_after(view, node)) for item in ast.walk(statement)]
+    for call in body:
+        if not isinstance(call, ast.Call):
+            continue
+        used = view.names.called(call)
+        path = call.args[0] if call.args else None
+        if isinstance(call.func, ast.Attribute) and call.func.attr in (
+            "write_text",
+            "write_bytes",
+            "unlink",
+            "open",
+            "chmod",
+        ):
+            path = call.func.value
+        elif used not in (
+            "open",
+            "os.remove",
+            "os.unlink",
+            "os.chmod",
+            "os.chown",
+            "os.rename",
+            "shutil.move",
+        ):
+            continue
+        if path is not None and ast.dump(path) in tested:
+            changes = used not in ("open",) or any(
+                c in str(view.constant(call, "mode", 1, "r")) for c in "wa+"
+            )
+            strong = access or (changes and used in ("os.chmod", "os.chown", "open"))
+            yield NodeMatch(call, "the file can be swapped after it was looked at", Severity.MEDIUM if access else
+                        Severity.LOW, Confidence.MEDIUM if strong else Confidence.LOW)  # fmt: skip
+            return
+
+
+def _after(view: View, node: ast.If) -> list[ast.stmt]:
+    """The statements after an `if` that leaves the function where the test holds."""
+    if not isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue):
+        return []
+    holder = view.parent(node)
+    body = getattr(holder, "body", [])
+    return body[body.index(node) + 1 :] if node in body else []
+
+
+CHECKS = (
+    Check(
+        _RULES["path-traversal"],
+        sinks=(
+            Sink(
+                "path",
+                Use.PATH,
+                names=names(
+                    "open io.open codecs.open os.open os.remove os.unlink os.rmdir shutil.rmtree os.listdir os.scandir "
+                    "flask.send_file django.http.FileResponse fastapi.responses.FileResponse aiofiles.open "
+                    "starlette.responses.FileResponse FileResponse send_file bottle.static_file os.makedirs os.mkdir "
+                    "pathlib.Path.read_text pathlib.Path.read_bytes pathlib.Path.write_text pathlib.Path.write_bytes "
+                    "pathlib.Path.open pathlib.Path.unlink aiohttp.web.FileResponse zipfile.ZipFile tarfile.open"
+                ),
+                arguments=(0, "file", "path", "filename"),
+                accepts=_is_path,
+            ),
+            Sink(
+                "path-second",
+                Use.PATH,
+                names=names(
+                    "shutil.copy shutil.copyfile shutil.copy2 shutil.move os.rename os.replace shutil.copytree"
+                ),
+                arguments=(0, 1),
+            ),
+            Sink(
+                "path-receiver",
+                Use.PATH,
+                methods=names("read_text read_bytes write_text write_bytes unlink open"),
+                arguments=(),
+                receiver=True,
+                accepts=_path_itself,
+            ),
+        ),
+        grades=(Severity.HIGH, None, None),
+    ),
+    Check(
+        _RULES["file-upload"],
+        sinks=(
+            Sink(
+                "upload",
+                Use.PATH,
+                methods=names("save"),
+                arguments=(0, "dst"),
+                accepts=lambda names, call, name: bool(call.args),
+            ),
+            Sink("upload-kind", Use.FILE_NAME, methods=names("save"), arguments=(0, "dst")),
+        ),
+        grades=(Severity.HIGH, None, None),
+    ),
+    Check(
+        _RULES["insecure-temporary-file"],
+        calls=names("tempfile.mktemp os.tempnam os.tmpnam"),
+        look=_temporary,
+    ),
+    Check(
+        _RULES["predictable-temporary-file"],
+        calls=names("open io.open pathlib.Path.write_text pathlib.Path.write_bytes os.mkdir os.makedirs"),
+        look=_fixed_temporary,
+    ),
+    Check(
+        _RULES["check-then-use"],
+        nodes=(ast.If,),
+        look=_check_then_use,
+    ),
+)

@@ -1,0 +1,179 @@
+"""Rights of files and processes that are too wide."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.words import SECRET, mentions
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Confidence, Severity
+
+_RULES = rules_of(__file__)
+
+_SYSTEM = (
+    "/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/cron", "/etc/ld.so", "/etc/hosts", "/etc/profile",
+    "/etc/ssh", "/etc/pam.d", "/etc/systemd", "/etc/init", "/root/.ssh", "/boot/",
+)  # fmt: skip
+
+
+def _wide(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    by_method = (
+        isinstance(node.func, ast.Attribute) and node.func.attr == "chmod" and not name.startswith("os.")
+    )
+    mode = _mode(
+        view,
+        view.argument(
+            node, "mode", 0 if (by_method and name.startswith("pathlib")) or len(node.args) == 1 else 1
+        ),
+    )
+    if mode is None:
+        return
+    if mode & 0o002 and not mode & 0o1000:
+        yield NodeMatch(node, f"mode {mode:o} lets everybody write")
+    elif mode & 0o6000 and mode & 0o011:
+        yield NodeMatch(node, f"mode {mode:o} runs with the owner's rights, whoever starts it")
+    elif mode & 0o044 and _of_secret(view, _changed(node, by_method=by_method)):
+        yield NodeMatch(node, f"mode {mode:o} lets others read a secret")
+
+
+def _changed(node: ast.Call, *, by_method: bool) -> ast.expr | None:
+    if by_method and isinstance(node.func, ast.Attribute):
+        return node.func.value
+    return node.args[0] if node.args else None
+
+
+def _of_secret(view: View, node: ast.expr | None) -> bool:
+    """Return whether a path, or what its name is bound to, is one of a key or a secret."""
+    if node is None:
+        return False
+    text = " ".join(ast.unparse(value)[:200] for value in (node, *view.names.values_of(node)))
+    return mentions(text, SECRET) or _KEY_FILE.search(text) is not None
+
+
+_KEY_FILE = lazy(r"\.(?:key|pem|p12|pfx|env|htpasswd|netrc|pgpass)\b|id_(?:rsa|ed25519|ecdsa)\b")
+
+
+def _mode(view: View, node: ast.expr | None) -> int | None:
+    value = view.names.constant(node)
+    if isinstance(value, int):
+        return value
+    if node is None:
+        return None
+    bits = 0
+    for part in ast.walk(node):
+        if isinstance(part, ast.Attribute):
+            bits |= _BITS.get(part.attr, 0)
+    return bits or None
+
+
+_BITS = {
+    "S_IRWXO": 0o007, "S_IWOTH": 0o002, "S_IROTH": 0o004, "S_IXOTH": 0o001, "S_IRWXG": 0o070, "S_IWGRP": 0o020,
+    "S_IRGRP": 0o040, "S_IRWXU": 0o700, "S_IRUSR": 0o400, "S_IWUSR": 0o200, "S_ISUID": 0o4000, "S_ISGID": 0o2000,
+    "S_ISVTX": 0o1000, "S_IXUSR": 0o100, "S_IXGRP": 0o010,
+}  # fmt: skip
+
+
+def _umask(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    value = view.constant(node, "mask", 0)
+    if not isinstance(value, int) or isinstance(value, bool) or value & 0o002:
+        return
+    # `old = os.umask(0)` followed by `os.umask(old)` reads the mask.
+    statement = view.statement(node)
+    severity = Severity.LOW if isinstance(statement, ast.Assign) else Severity.MEDIUM
+    yield NodeMatch(node, f"umask {value:o} lets everybody write to new files", severity)
+
+
+def _made_wide(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    mode = _mode(
+        view,
+        view.argument(
+            node, "mode", {"os.mkdir": 1, "os.makedirs": 1, "os.open": 2, "os.mkfifo": 1}.get(name)
+        ),
+    )
+    given = view.argument(
+        node, "mode", {"os.mkdir": 1, "os.makedirs": 1, "os.open": 2, "os.mkfifo": 1}.get(name)
+    )
+    if given is not None and mode is not None and mode & 0o002 and not mode & 0o1000:
+        # The umask takes the bit away again, as it does with the default 0o777 of a folder.
+        severity = Severity.LOW if (mode == 0o777 and name != "os.open") or mode == 0o666 else Severity.MEDIUM
+        yield NodeMatch(node, f"mode {mode:o} lets everybody write", severity)
+
+
+def _order(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`setuid` before `setgid`: the group stays root's. Without a look at the groups: the others stay."""
+    assert isinstance(node, ast.Call)
+    function = view.function_of(node)
+    holder: ast.AST | None = function or view.reading.tree
+    if holder is None:
+        return
+    calls = [
+        (part.lineno, view.names.called(part)) for part in ast.walk(holder) if isinstance(part, ast.Call)
+    ]
+    later = [
+        called
+        for line, called in calls
+        if line > node.lineno and called in ("os.setgid", "os.setgroups", "os.initgroups")
+    ]
+    before = [called for line, called in calls if line < node.lineno]
+    if view.names.constant(node.args[0] if node.args else None) == 0:
+        yield NodeMatch(node, "the program takes root's rights", Severity.MEDIUM, Confidence.LOW)
+    elif later:
+        yield NodeMatch(node, f"after setuid {later[0]} fails: the group's rights stay")
+    elif not any(called in ("os.setgid", "os.setregid", "os.setresgid", "os.setegid") for called in before):
+        yield NodeMatch(
+            node,
+            "the rights of root's group stay: setgid and setgroups come first",
+            Severity.LOW,
+            Confidence.LOW,
+        )
+
+
+def _system_file(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if name == "open":
+        mode = view.constant(node, "mode", 1, "r")
+        if not any(letter in str(mode) for letter in "wax+"):
+            return
+    target = node.args[-1] if name.startswith(("shutil.", "os.rename", "os.replace")) and len(node.args) > 1 else (
+        node.args[0] if node.args else None)  # fmt: skip
+    text = view.names.text(target)
+    if text is not None and text.startswith(_SYSTEM):
+        yield NodeMatch(node, f"{text} is changed by a program")
+
+
+CHECKS = (
+    Check(
+        _RULES["world-writable"],
+        calls=names("os.chmod os.fchmod os.lchmod pathlib.Path.chmod"),
+        methods=names("chmod"),
+        look=_wide,
+    ),
+    Check(
+        _RULES["wide-umask"],
+        calls=names("os.umask"),
+        look=_umask,
+    ),
+    Check(
+        _RULES["made-world-writable"],
+        calls=names("os.open os.mkdir os.makedirs os.mkfifo pathlib.Path.mkdir pathlib.Path.touch"),
+        look=_made_wide,
+    ),
+    Check(
+        _RULES["privileges-not-dropped"],
+        calls=names("os.setuid os.seteuid os.setreuid"),
+        look=_order,
+    ),
+    Check(
+        _RULES["system-file-changed"],
+        calls=names(
+            "open shutil.copy shutil.copyfile shutil.move os.rename os.replace pathlib.Path.write_text"
+        ),
+        look=_system_file,
+    ),
+)

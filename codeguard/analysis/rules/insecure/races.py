@@ -1,0 +1,93 @@
+"""What another can change in between, or put in place first."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.analysis.python.scopes import FunctionNode
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.handlers import words
+from codeguard.corpus.patterns import lazy
+
+_RULES = rules_of(__file__)
+
+_COUNTED = lazy(
+    r"balance|stock|quantity|credits?$|seats|inventory|points|coins|remaining|uses_left|available|tickets_left|funds|quota"
+)
+_TOGETHER = lazy(
+    r"select_for_update|with_for_update|\bF\b|atomic|lock|acquire|mutex|semaphore|transaction|serializable|begin_nested",
+    re.IGNORECASE,
+)
+_FETCHED = lazy(
+    r"\.(?:get|first|one|get_or_404|first_or_404|get_object_or_404|scalar_one|find_one)$|^get_object_or_404$"
+)
+_SHARED = ("/tmp", "/var/tmp", "/dev/shm")
+
+
+def _between(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`if wallet.balance >= amount: wallet.balance -= amount`, with nothing that keeps others out in between."""
+    assert isinstance(node, ast.AugAssign)
+    target = node.target
+    if not isinstance(target, ast.Attribute) or not _COUNTED.search(target.attr.lower()):
+        return
+    function = view.function_of(node)
+    if function is None or not isinstance(node.op, ast.Sub | ast.Add):
+        return
+    tested = any(
+        isinstance(part, ast.If)
+        and ast.dump(target.value) in ast.dump(part.test)
+        and target.attr in words([part.test])
+        for part in ast.walk(function)
+    )
+    if tested and _is_shared(view, target.value, function) and not _TOGETHER.search(words([function])):
+        yield NodeMatch(node, f"two requests at once both pass the test of {target.attr}, and both change it")
+
+
+def _is_shared(view: View, node: ast.expr, function: FunctionNode) -> bool:
+    """Return whether an object is one of a database, or of a class in a file that has threads."""
+    if isinstance(node, ast.Name) and node.id == "self":
+        return bool(view.modules & {"threading", "concurrent"})
+    for value in view.names.values_of(node):
+        called = view.names.called(value) if isinstance(value, ast.Call) else ""
+        saved = re.search(r"\b(?:save|commit|update|flush)\b", words(function.body))
+        if _FETCHED.search(called) and saved:
+            return True
+    return False
+
+
+def _first(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A folder that all can write, in front of the modules; a file there that is opened whoever made it."""
+    assert isinstance(node, ast.Call)
+    if name == "os.open":
+        path, flags = view.names.text(node.args[0] if node.args else None), view.argument(node, "flags", 1)
+        named = words([flags]) if flags is not None else ""
+        if path is not None and path.startswith(_SHARED) and "O_CREAT" in named and "O_EXCL" not in named:
+            yield NodeMatch(
+                node, f"{path!r} may be a link that another user put there: add O_EXCL or O_NOFOLLOW"
+            )
+        return
+    given = node.args[-1] if node.args else None
+    text = view.names.text(given)
+    if text is not None and (text.startswith(_SHARED) or (text == "." and name.endswith("insert"))):
+        yield NodeMatch(node, f"modules are looked for in {text!r} first, where others may put them")
+    elif name.startswith("ctypes.") and text is not None and text.startswith("./"):
+        yield NodeMatch(
+            node, f"{text!r} is looked for in the folder that the program happens to be started in"
+        )
+
+
+CHECKS = (
+    Check(
+        _RULES["change-in-between"],
+        nodes=(ast.AugAssign,),
+        look=_between,
+    ),
+    Check(
+        _RULES["foreign-folder-first"],
+        calls=names("sys.path.insert sys.path.append os.open ctypes.CDLL ctypes.cdll.LoadLibrary"),
+        look=_first,
+    ),
+)

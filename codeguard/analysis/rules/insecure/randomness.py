@@ -1,0 +1,166 @@
+"""Random values that can be foreseen, where secrets are made of them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.words import SECRET, mentions
+from codeguard.corpus.patterns import lazy
+
+_RULES = rules_of(__file__)
+
+_CALLS = frozenset(
+    f"{owner}.{name}"
+    for owner in ("random", "random.Random", "numpy.random")
+    for name in (
+        "random",
+        "randint",
+        "randrange",
+        "choice",
+        "choices",
+        "sample",
+        "getrandbits",
+        "randbytes",
+        "uniform",
+        "shuffle",
+    )
+)
+_SECRET_PURPOSE = ("password", "passwd", "token", "secret", "otp", "pin_code", "apikey", "api_key", "nonce", "salt",
+                   "session", "csrf", "reset", "verification", "captcha", "invite", "credential", "private", "_iv",
+                   "coupon", "voucher", "auth", "crypt", "recovery", "activation", "two_factor", "mfa", "passcode",
+                   "one_time", "signup_code", "login_code", "confirm")  # fmt: skip
+_CODES = frozenset({"code", "pin", "key"})
+
+
+def _purpose(view: View, node: ast.AST) -> str:
+    """Return what a value is made for, if the names around it speak of a secret."""
+    statement = view.statement(node)
+    words: list[str] = []
+    if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        words += [ast.unparse(target) for target in targets if not isinstance(target, ast.Tuple)]
+    function = view.function_of(node)
+    if function is not None:
+        words.append(function.name)
+    at = view.parent(node)
+    while at is not None and at is not statement:
+        if isinstance(at, ast.keyword) and at.arg:
+            words.append(at.arg)
+        at = view.parent(at)
+    owner = view.names.class_of(node)
+    if owner is not None and words and any(word.lower() in _CODES for word in words):
+        words.append(owner.name)
+    return next((word for word in words if any(part in word.lower() for part in _SECRET_PURPOSE)), "")
+
+
+def _short(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`secrets.token_hex(3)`, `uuid.uuid4().hex[:6]`: few enough to be tried out."""
+    if isinstance(node, ast.Subscript):
+        if not isinstance(node.slice, ast.Slice) or not view.has("token_", "uuid4"):
+            return
+        made, length = view.names.resolve(node.value), view.names.constant(node.slice.upper)
+        if (
+            not made.startswith(("secrets.token_", "uuid.uuid4"))
+            or not isinstance(length, int)
+            or length >= 12
+        ):
+            return
+    else:
+        assert isinstance(node, ast.Call)
+        size = view.constant(node, "nbytes", 0)
+        if not isinstance(size, int) or size >= 8:
+            return
+    purpose = _purpose(view, node)
+    named = _target(view, node)
+    if purpose and not _CODE.search(purpose) and not _NO_SECRET.search(named):
+        yield NodeMatch(node, f"{purpose!r} is short enough to be tried out: take 16 bytes and more")
+
+
+_CODE = lazy(r"pin|otp|code|suffix|nonce|salt", re.IGNORECASE)
+_NO_SECRET = lazy(r"mask|padding|jitter|version|timestamp", re.IGNORECASE)
+
+
+def _target(view: View, node: ast.AST) -> str:
+    """Return the name that the statement around a node assigns to."""
+    statement = view.statement(node)
+    return ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+
+
+def _purpose_of_callers(view: View, node: ast.AST) -> str:
+    """Return what the function around a node is called for, where a name there speaks of a secret."""
+    function = view.function_of(node)
+    if function is None:
+        return ""
+    name = ":" + view.names.symbol(function)
+    calls = (part for part in view.nodes if isinstance(part, ast.Call) and view.names.called(part) == name)
+    return next((purpose for call in calls if (purpose := _purpose(view, call))), "")
+
+
+def _weak_random(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    purpose = _purpose(view, node) or _purpose_of_callers(view, node)
+    if purpose:
+        yield NodeMatch(node, f"{name} can be foreseen, and makes {purpose!r}: use the secrets module")
+
+
+def _seed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    given = node.args[0] if node.args else view.argument(node, "a")
+    if given is None:
+        return
+    made = view.names.resolve(given)
+    by_time = made.startswith(("time.", "datetime.", "os.getpid", "int()")) or any(
+        isinstance(part, ast.Call) and view.names.called(part).startswith(("time.", "datetime.", "os.getpid"))
+        for part in ast.walk(given)
+    )
+    constant = view.names.constant(given) is not None
+    if not (by_time or constant):
+        return
+    function = view.function_of(node)
+    holder: ast.AST | None = function or view.reading.tree
+    makes = next(
+        (
+            part
+            for part in (ast.walk(holder) if holder is not None else ())
+            if isinstance(part, ast.Call) and view.names.called(part) in _CALLS and _purpose(view, part)
+        ),
+        None,
+    )
+    if makes is not None or (function is not None and mentions(function.name, SECRET)):
+        yield NodeMatch(node, "the seed is known or easily guessed, and so is all that is made from it")
+
+
+def _uuid(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    purpose = _purpose(view, node)
+    if purpose:
+        yield NodeMatch(
+            node, f"{name} is made of the clock and the network address, and makes {purpose!r}: use secrets"
+        )
+
+
+CHECKS = (
+    Check(
+        _RULES["predictable-secret"],
+        calls=_CALLS,
+        look=_weak_random,
+    ),
+    Check(
+        _RULES["predictable-seed"],
+        calls=names("random.seed random.Random numpy.random.seed"),
+        look=_seed,
+    ),
+    Check(
+        _RULES["short-secret"],
+        calls=names("secrets.token_hex secrets.token_bytes secrets.token_urlsafe os.urandom"),
+        nodes=(ast.Subscript,),
+        look=_short,
+    ),
+    Check(
+        _RULES["guessable-identifier"],
+        calls=names("uuid.uuid1 uuid.uuid3 uuid.uuid5"),
+        look=_uuid,
+    ),
+)

@@ -1,0 +1,234 @@
+"""Regular expressions that take for ever, or that others choose."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+from re import _constants, _parser  # type: ignore[attr-defined]
+from typing import Any
+
+from codeguard.analysis.python.dataflow.sinks import Sink
+from codeguard.analysis.python.dataflow.values import Use
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.models import Severity
+
+_RULES = rules_of(__file__)
+
+_CALLS = names("re.compile re.match re.search re.fullmatch re.findall re.finditer re.sub re.subn re.split "
+               "regex.compile regex.match regex.search regex.fullmatch regex.findall regex.sub")  # fmt: skip
+_LONGEST = 1000
+_REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
+
+
+def backtracks(pattern: str) -> str | None:
+    """Return why a pattern can take exponential time, None where no reason is seen.
+
+    Looks for a repetition without end within another one, of which a text
+    can be split between the two in many ways: `(a+)+`, `(a|a)*`, `(\\w+\\s?)*`.
+    """
+    if len(pattern) > _LONGEST:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            parsed = _parser.parse(pattern)
+        except (re.error, RecursionError, OverflowError, MemoryError, ValueError):
+            return None
+    return _nested(list(parsed), last=True, depth=0)
+
+
+def _nested(items: list[Any], *, last: bool, depth: int) -> str | None:
+    if depth > 30:
+        return None
+    for index, (operator, argument) in enumerate(items):
+        rest = items[index + 1 :]
+        if operator in _REPEATS:
+            _, most, inner = argument
+            if most is _constants.MAXREPEAT or most > 20:
+                reason = _ambiguous(list(inner))
+                if reason is not None and not _matches_all(rest, last):
+                    return reason
+        for part in _parts(operator, argument):
+            found = _nested(part, last=last and not rest, depth=depth + 1)
+            if found is not None:
+                return found
+    return None
+
+
+def _matches_all(rest: list[Any], last: bool) -> bool:
+    """Return whether nothing after a repetition can fail, so that no other way is tried."""
+    return last and not rest
+
+
+def _parts(operator: Any, argument: Any) -> list[list[Any]]:
+    if operator is _constants.SUBPATTERN:
+        return [list(argument[3])]
+    if operator in _REPEATS:
+        return [list(argument[2])]
+    if operator is _constants.BRANCH:
+        return [list(branch) for branch in argument[1]]
+    if operator in (_constants.ASSERT, _constants.ASSERT_NOT):
+        return [list(argument[1])]
+    return []
+
+
+def _ambiguous(inner: list[Any]) -> str | None:
+    """Return why the body of an endless repetition can match one text in several ways."""
+    while len(inner) == 1 and inner[0][0] is _constants.SUBPATTERN:
+        inner = list(inner[0][1][3])
+    if len(inner) == 1 and inner[0][0] is _constants.BRANCH:
+        firsts = [_first(list(branch)) for branch in inner[0][1][1]]
+        for index, one in enumerate(firsts):
+            if any(_overlap(one, other) for other in firsts[index + 1 :]):
+                branches = [list(branch) for branch in inner[0][1][1]]
+                if all(_single(branch) for branch in branches):
+                    return "two branches of a repetition match the same text"
+        for branch in inner[0][1][1]:
+            if _is_endless(list(branch)):
+                return "a repetition within a repetition"
+        return None
+    for operator, argument in inner:
+        # The parser takes a common beginning out of the branches: `(a|a)*` is a and one of two nothings.
+        if operator is _constants.BRANCH and sum(not len(branch) for branch in argument[1]) > 1:
+            return "two branches of a repetition match the same text"
+    return "a repetition within a repetition" if _is_endless(inner) else None
+
+
+def _single(branch: list[Any]) -> bool:
+    return len(branch) == 1
+
+
+def _is_endless(inner: list[Any]) -> bool:
+    """Whether a sequence is an endless repetition, with at most optional things beside that it could match, too."""
+    endless = [
+        item
+        for item in inner
+        if item[0] in _REPEATS and item[1][1] is _constants.MAXREPEAT and item[1][0] <= 1
+    ]
+    if len(endless) != 1:
+        return False
+    body = list(endless[0][1][2])
+    own = _first(body)
+    for item in inner:
+        if item is endless[0]:
+            continue
+        optional = item[0] in _REPEATS and item[1][0] == 0
+        if item[0] is _constants.AT:
+            continue
+        if not optional and not _overlap(_first([item]), own):
+            return False
+    return own is not None and not _is_fixed_list(body)
+
+
+def _is_fixed_list(body: list[Any]) -> bool:
+    return len(body) != 1 or body[0][0] in (_constants.GROUPREF,)
+
+
+_SAMPLE = "aA0_ -.,/\\\"'<>()[]{}:;=+*&%$#@!?~|^\n\t\u00e9"
+
+
+def _first(items: list[Any]) -> frozenset[str] | None:
+    """Return which of some sample characters a sequence may begin with, None where it is not known."""
+    for operator, argument in items:
+        if operator is _constants.LITERAL:
+            return frozenset({chr(argument)})
+        if operator is _constants.NOT_LITERAL:
+            return frozenset(_SAMPLE) - {chr(argument)}
+        if operator is _constants.ANY:
+            return frozenset(_SAMPLE)
+        if operator is _constants.IN:
+            return _class(argument)
+        if operator is _constants.SUBPATTERN:
+            return _first(list(argument[3]))
+        if operator in _REPEATS:
+            return _first(list(argument[2]))
+        if operator is _constants.BRANCH:
+            found = [_first(list(branch)) for branch in argument[1]]
+            known = [item for item in found if item is not None]
+            return frozenset().union(*known) if known else None
+        if operator is not _constants.AT:
+            return None
+    return None
+
+
+def _class(members: list[Any]) -> frozenset[str]:
+    negated = bool(members) and members[0][0] is _constants.NEGATE
+    found: set[str] = set()
+    for operator, argument in members:
+        if operator is _constants.LITERAL:
+            found.add(chr(argument))
+        elif operator is _constants.RANGE:
+            low, high = argument
+            found.update(character for character in _SAMPLE if low <= ord(character) <= high)
+            found.add(chr(low))
+        elif operator is _constants.CATEGORY:
+            found.update(_category(argument))
+    return frozenset(_SAMPLE) - found if negated else frozenset(found)
+
+
+def _category(category: Any) -> set[str]:
+    table = {
+        _constants.CATEGORY_WORD: r"\w",
+        _constants.CATEGORY_NOT_WORD: r"\W",
+        _constants.CATEGORY_DIGIT: r"\d",
+        _constants.CATEGORY_NOT_DIGIT: r"\D",
+        _constants.CATEGORY_SPACE: r"\s",
+        _constants.CATEGORY_NOT_SPACE: r"\S",
+    }
+    pattern = table.get(category)
+    return set(re.findall(pattern, _SAMPLE)) if pattern else set()
+
+
+def _overlap(one: frozenset[str] | None, other: frozenset[str] | None) -> bool:
+    return one is not None and other is not None and bool(one & other)
+
+
+def _slow(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    pattern = view.names.constant(view.argument(node, "pattern", 0))
+    if not isinstance(pattern, str) or len(pattern) < 5:
+        return
+    reason = backtracks(pattern)
+    if reason is not None:
+        yield NodeMatch(node, f"{reason}: a short text can take years")
+
+
+def _listed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Patterns in a list or mapping whose name says what they are, used elsewhere."""
+    if isinstance(node, ast.Call):
+        yield from _slow(view, node, name)
+        return
+    assert isinstance(node, ast.Assign)
+    target = node.targets[0]
+    named = (
+        target.id
+        if isinstance(target, ast.Name)
+        else target.attr
+        if isinstance(target, ast.Attribute)
+        else ""
+    )
+    if not re.search("pattern|regex", named.lower()):
+        return
+    for part in ast.walk(node.value):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and len(part.value) > 5:
+            reason = backtracks(part.value)
+            if reason is not None and not isinstance(view.parent(part), ast.Call):
+                yield NodeMatch(part, f"{reason}: a short text can take years")
+
+
+CHECKS = (
+    Check(
+        _RULES["exponential-regex"],
+        calls=_CALLS,
+        nodes=(ast.Assign,),
+        look=_listed,
+    ),
+    Check(
+        _RULES["regex-injection"],
+        sinks=(Sink("regex", Use.REGEX, names=_CALLS, arguments=(0, "pattern")),),
+        grades=(Severity.MEDIUM, None, None),
+    ),
+)

@@ -1,0 +1,301 @@
+"""Tokens, cookies and forms that others can forge."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Severity
+
+_RULES = rules_of(__file__)
+
+_DECODE = names("jwt.decode jose.jwt.decode jwt.api_jwt.decode jwt.PyJWT.decode authlib.jose.jwt.decode")
+_SESSION_WORDS = (
+    "session",
+    "token",
+    "auth",
+    "sid",
+    "jwt",
+    "user",
+    "login",
+    "remember",
+    "csrf",
+    "access",
+    "refresh",
+)
+
+
+def _unverified(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if name.endswith(("get_unverified_claims", "get_unverified_claims_of")):
+        yield NodeMatch(node, "the claims are read without a look at the signature")
+        return
+    if view.constant(node, "verify", default=True) is False:
+        yield NodeMatch(node, "verify=False accepts any token")
+    options = view.argument(node, "options")
+    for value in [options, *view.names.values_of(options)] if options is not None else []:
+        if isinstance(value, ast.Dict):
+            for key, given in zip(value.keys, value.values, strict=True):
+                switch = view.names.text(key)
+                if switch in ("verify_signature", "verify_exp") and view.names.constant(given, True) is False:
+                    yield NodeMatch(node, f"{switch} is off")
+                    return
+    algorithms = view.argument(node, "algorithms", 2)
+    if algorithms is not None:
+        allowed = view.names.constant(algorithms, ())
+        listed = allowed if isinstance(allowed, tuple) else (allowed,)
+        if any(isinstance(item, str) and item.lower() == "none" for item in listed):
+            yield NodeMatch(node, "the algorithm none accepts any token")
+
+
+def _by_token(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """The algorithm that the token itself names, keys of two kinds at once, a token that is taken apart by hand."""
+    assert isinstance(node, ast.Call)
+    if name.startswith("base64."):
+        function = view.function_of(node)
+        text = " ".join(ast.unparse(part)[:200] for part in (node, *_bound(view, node)))
+        if _SECOND_PART.search(text) and function is not None and not _verifies(view, function):
+            yield NodeMatch(node, "the claims are read without a look at the signature")
+        return
+    algorithms = view.argument(node, "algorithms", 2)
+    if algorithms is None:
+        if name.startswith("jose.") and len(node.args) == 2 and not node.keywords:
+            yield NodeMatch(node, "any algorithm is accepted: name the one that is used")
+        return
+    for part in ast.walk(algorithms):
+        if isinstance(part, ast.Subscript | ast.Name | ast.Call) and _from_header(view, part):
+            yield NodeMatch(node, "the token says itself how it is checked")
+            return
+    allowed = view.names.constant(algorithms, ())
+    if isinstance(allowed, tuple) and {"HS256", "RS256"} <= set(allowed):
+        yield NodeMatch(node, "a token signed with the public key as if it were a password is accepted")
+
+
+def _bound(view: View, node: ast.Call) -> list[ast.expr]:
+    names_in = [part for argument in node.args for part in ast.walk(argument) if isinstance(part, ast.Name)]
+    return [value for part in names_in[:4] for value in view.names.values_of(part)]
+
+
+def _verifies(view: View, function: ast.AST) -> bool:
+    called = [
+        getattr(part.func, "attr", getattr(part.func, "id", ""))
+        for part in ast.walk(function)
+        if isinstance(part, ast.Call)
+    ]
+    return any(
+        word in name.lower()
+        for name in called
+        for word in ("verif", "compare_digest", "check", "valid", "hmac")
+    )
+
+
+def _from_header(view: View, node: ast.expr) -> bool:
+    text = " ".join(ast.unparse(value)[:200] for value in (node, *view.names.values_of(node)))
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            text += " ".join(ast.unparse(value)[:200] for value in view.names.values_of(part))
+    return "get_unverified_header" in text
+
+
+_SECOND_PART = lazy(r"\.split\(b?'\.'(?:, \d)?\)\[1\]")
+
+
+def _none(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    algorithm = view.constant(node, "algorithm", 2, "")
+    if (isinstance(algorithm, str) and algorithm.lower() == "none") or (
+        algorithm is None and isinstance(view.argument(node, "algorithm"), ast.Constant)
+    ):
+        yield NodeMatch(node, "the token is not signed")
+
+
+def _cookie(view: View, node: ast.Call) -> str:
+    key = view.names.text(view.argument(node, "key", 0))
+    return "a cookie" if key is None else key
+
+
+def _matters(view: View, node: ast.Call) -> bool:
+    """Return whether a cookie carries a session: by its name or its value's."""
+    given = view.argument(node, "value", 1)
+    text = (_cookie(view, node) + " " + ("" if given is None else ast.unparse(given))).lower()
+    return any(word in text for word in _SESSION_WORDS)
+
+
+def _insecure_cookie(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    yield from _flag(view, node, "secure", "also goes over http://")
+
+
+def _script_cookie(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    yield from _flag(view, node, "httponly", "can be read by scripts")
+
+
+def _flag(view: View, node: ast.AST, keyword: str, effect: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if any(item.arg is None for item in node.keywords) or len(node.args) + len(node.keywords) < 2:
+        return
+    given = view.argument(node, keyword)
+    if (given is None and _matters(view, node)) or (
+        given is not None and view.names.constant(given, True) is False
+    ):
+        yield NodeMatch(
+            node,
+            f"{_cookie(view, node)} {effect}",
+            None if given is not None or _matters(view, node) else Severity.LOW,
+        )
+
+
+def _samesite(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    given = view.argument(node, "samesite")
+    value = view.names.constant(given, "Lax")
+    if given is not None and (value is None or str(value).lower() == "none") and _matters(view, node):
+        yield NodeMatch(node, f"{_cookie(view, node)} is sent with requests from other sites")
+
+
+_COOKIE_SETTINGS = {
+    "SESSION_COOKIE_SECURE": "the session's cookie also goes over http://",
+    "CSRF_COOKIE_SECURE": "the cookie against forgery also goes over http://",
+    "REMEMBER_COOKIE_SECURE": "the login's cookie also goes over http://",
+}
+_SCRIPT_SETTINGS = {
+    "SESSION_COOKIE_HTTPONLY": "the session's cookie can be read by scripts",
+    "REMEMBER_COOKIE_HTTPONLY": "the login's cookie can be read by scripts",
+}
+
+
+def _configures(parent: ast.AST | None) -> bool:
+    """Return whether a mapping is handed to `config.update`, or kept under the name of a configuration."""
+    if isinstance(parent, ast.Call):
+        last = parent.func.attr if isinstance(parent.func, ast.Attribute) else ""
+        return last in ("update", "from_mapping", "configure")
+    if isinstance(parent, ast.Assign | ast.AnnAssign):
+        target = parent.targets[0] if isinstance(parent, ast.Assign) else parent.target
+        return "config" in ast.unparse(target).lower() or "settings" in ast.unparse(target).lower()
+    return False
+
+
+def settings(view: View, node: ast.AST) -> tuple[tuple[str, ast.expr], ...]:
+    """Return names and values of settings, in all the ways that frameworks take them."""
+    known = view.settings.get(node)
+    if known is None:
+        known = view.settings[node] = tuple(_settings(view, node))
+    return known
+
+
+def _settings(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                yield target.id, node.value
+            elif isinstance(target, ast.Subscript):
+                yield view.names.text(target.slice) or "", node.value
+            elif isinstance(target, ast.Attribute):
+                yield target.attr.upper(), node.value
+    elif isinstance(node, ast.AnnAssign) and node.value is not None and isinstance(node.target, ast.Name):
+        yield node.target.id, node.value
+    elif isinstance(node, ast.keyword) and node.arg:
+        yield node.arg, node.value
+    elif isinstance(node, ast.Dict) and _configures(view.parent(node)):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isupper():
+                yield key.value, value
+
+
+def _other_sites(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if isinstance(node, ast.Call):
+        yield from _samesite(view, node, name)
+        return
+    for setting, value in settings(view, node):
+        if setting in ("SESSION_COOKIE_SAMESITE", "CSRF_COOKIE_SAMESITE", "REMEMBER_COOKIE_SAMESITE"):
+            given = view.names.constant(value, "Lax")
+            if given is None or given is False or str(given).lower() == "none":
+                yield NodeMatch(node, f"{setting} sends the cookie with requests from other sites")
+
+
+def _setting(table: dict[str, str], view: View, node: ast.AST) -> Iterator[NodeMatch]:
+    for name, value in settings(view, node):
+        if name in table and view.names.constant(value, True) is False:
+            yield NodeMatch(node, table[name])
+
+
+def _csrf(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        for decorator in node.decorator_list:
+            called = decorator.func if isinstance(decorator, ast.Call) else decorator
+            for resolved in view.names.names_of(called):
+                inner = decorator.args[0] if isinstance(decorator, ast.Call) and decorator.args else called
+                if (
+                    resolved.endswith("csrf_exempt")
+                    or view.names.resolve(inner).endswith("csrf_exempt")
+                    or (
+                        resolved.rpartition(".")[2] == "exempt"
+                        and "csrf" in resolved.lower() + ast.unparse(called).lower()
+                    )
+                ):
+                    yield NodeMatch(decorator, "other sites can send this form in the user's name")
+        return
+    if isinstance(node, ast.Call):
+        if name.endswith("csrf_exempt") and not isinstance(view.parent(node), ast.FunctionDef | ast.ClassDef):
+            yield NodeMatch(node, "other sites can send this form in the user's name")
+        return
+    for setting, value in settings(view, node):
+        if (
+            setting in ("WTF_CSRF_ENABLED", "WTF_CSRF_CHECK_DEFAULT", "CSRF_ENABLED")
+            and view.names.constant(value, True) is False
+        ):
+            yield NodeMatch(node, f"{setting} is off: other sites can send forms in the user's name")
+
+
+_SETTINGS = (ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict)
+CHECKS = (
+    Check(
+        _RULES["unverified-jwt"],
+        calls=_DECODE | names("jose.jwt.get_unverified_claims jose.jws.get_unverified_claims"),
+        look=_unverified,
+    ),
+    Check(
+        _RULES["token-decides"],
+        calls=_DECODE | names("base64.urlsafe_b64decode base64.b64decode"),
+        look=_by_token,
+    ),
+    Check(
+        _RULES["unsigned-jwt"],
+        calls=names("jwt.encode jose.jwt.encode jwt.api_jwt.encode"),
+        look=_none,
+    ),
+    Check(
+        _RULES["cookie-not-secure"],
+        methods=names("set_cookie set_signed_cookie"),
+        nodes=_SETTINGS,
+        look=lambda view, node, name: (
+            _insecure_cookie(view, node, name)
+            if isinstance(node, ast.Call)
+            else _setting(_COOKIE_SETTINGS, view, node)
+        ),
+    ),
+    Check(
+        _RULES["cookie-for-scripts"],
+        methods=names("set_cookie set_signed_cookie"),
+        nodes=_SETTINGS,
+        look=lambda view, node, name: (
+            _script_cookie(view, node, name)
+            if isinstance(node, ast.Call)
+            else _setting(_SCRIPT_SETTINGS, view, node)
+        ),
+    ),
+    Check(
+        _RULES["cookie-for-other-sites"],
+        methods=names("set_cookie set_signed_cookie"),
+        nodes=_SETTINGS,
+        look=_other_sites,
+    ),
+    Check(
+        _RULES["csrf-protection-off"],
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.keyword),
+        calls=names("django.views.decorators.csrf.csrf_exempt"),
+        look=_csrf,
+    ),
+)

@@ -1,0 +1,304 @@
+"""Connections that others can read or take over: TLS, SSH, clear text."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of
+from codeguard.analysis.rules.insecure.words import PASSWORD, mentions
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Severity
+
+_RULES = rules_of(__file__)
+
+_VERBS = ("get", "post", "put", "patch", "delete", "head", "options", "request", "stream")
+_REQUESTS = frozenset(
+    f"{owner}.{verb}"
+    for owner in (
+        "requests",
+        "requests.Session",
+        "requests.session",
+        "httpx",
+        "httpx.Client",
+        "httpx.AsyncClient",
+    )
+    for verb in _VERBS
+) | names("httpx.Client httpx.AsyncClient")
+_OLD = ("SSLv2", "SSLv3", "TLSv1", "TLSv1_1", "PROTOCOL_SSLv2", "PROTOCOL_SSLv3", "PROTOCOL_TLSv1", "PROTOCOL_TLSv1_1",
+        "SSLv2_METHOD", "SSLv3_METHOD", "TLSv1_METHOD", "TLSv1_1_METHOD", "PROTOCOL_SSLv23")  # fmt: skip
+_LOCAL = ("localhost", "127.", "[::1]", "0.0.0.0", "::1", "example", "{")
+
+
+def _no_verification(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if name in ("ssl._create_unverified_context", "ssl._create_stdlib_context"):
+        if name == "ssl._create_unverified_context":
+            yield NodeMatch(node, "the context trusts every certificate")
+        return
+    for keyword in (
+        "verify",
+        "verify_ssl",
+        "ssl",
+        "verify_certs",
+        "ssl_verify",
+        "validate_certs",
+        "check_hostname",
+    ):
+        given = view.argument(node, keyword)
+        if given is not None and view.names.constant(given, True) is False:
+            yield NodeMatch(node, f"{keyword}=False trusts every certificate")
+            return
+    for keyword in ("cert_reqs", "ssl_cert_reqs"):
+        given = view.argument(node, keyword)
+        if given is not None and (
+            view.names.resolve(given).endswith("CERT_NONE")
+            or view.names.constant(given, "") in ("CERT_NONE", None, "none")
+        ):
+            yield NodeMatch(node, f"{keyword} asks for no certificate")
+
+
+def _database(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Connections to databases and directories whose TLS is off, addresses that say so, cipher lists with holes."""
+    if isinstance(node, ast.keyword):
+        value = view.names.constant(node.value, "")
+        if node.arg == "sslmode" and value in ("disable", "allow"):
+            yield NodeMatch(node, f"sslmode={value} sends what the database holds in clear text")
+        elif node.arg in _OFF and value is True:
+            yield NodeMatch(node, f"{node.arg}=True takes the protection of the connection away")
+        return
+    assert isinstance(node, ast.Call)
+    if name == "ldap3.Server":
+        address = view.names.text(view.argument(node, "host", 0)) or ""
+        plain = address.startswith("ldap://") or view.constant(node, "use_ssl", default=True) is False
+        if plain and not view.has("start_tls", "ldap_start_tls", "tls="):
+            yield NodeMatch(node, "the directory's password is sent in clear text")
+    elif name.endswith("set_ciphers"):
+        text = view.names.text(node.args[0]) if node.args else None
+        if text is not None and _HOLES.search(text):
+            yield NodeMatch(node, f"{text!r} lets broken ciphers in")
+
+
+_OFF = names("tlsInsecure tlsAllowInvalidCertificates ssl_disabled trust_server_certificate")
+_HOLES = lazy(
+    r"SECLEVEL=0|(?:^|[:,+ ])(?:ALL|NULL|eNULL|aNULL|EXPORT|EXP|LOW|RC4|DES|3DES|MD5|ADH)(?:$|[:,+ @-])"
+)
+
+
+def _assigned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if isinstance(node, ast.Call):
+        yield from _no_verification(view, node, name)
+        return
+    assert isinstance(node, ast.Assign)
+    for target in node.targets:
+        if isinstance(target, ast.Subscript):
+            key, given = view.names.text(target.slice), view.names.constant(node.value, True)
+            if (key == "verify" and given is False and view.modules & {"requests", "httpx"}) or (
+                key == "PYTHONHTTPSVERIFY" and given == "0"
+            ):
+                yield NodeMatch(node, f"{key} switches the look at certificates off")
+        if not isinstance(target, ast.Attribute):
+            continue
+        value = view.names.resolve(node.value)
+        if target.attr == "verify_mode" and value.endswith("CERT_NONE"):
+            yield NodeMatch(node, "the context asks for no certificate", _asked_for(view, node))
+        elif target.attr == "verify" and view.names.constant(node.value, True) is False:
+            if view.modules & {"requests", "httpx"}:
+                yield NodeMatch(node, "the session trusts every certificate")
+        elif target.attr == "_create_default_https_context" and "unverified" in value:
+            yield NodeMatch(node, "every HTTPS request of the process trusts every certificate")
+
+
+def _hostname(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if isinstance(node, ast.Call):
+        if view.constant(node, "assert_hostname", default=True) is False:
+            yield NodeMatch(node, "the certificate of any other host is accepted")
+        return
+    assert isinstance(node, ast.Assign)
+    for target in node.targets:
+        named = isinstance(target, ast.Attribute) and target.attr in ("check_hostname", "assert_hostname")
+        own = (
+            isinstance(target, ast.Attribute)
+            and isinstance(target.value, ast.Name)
+            and target.value.id == "self"
+        )
+        function = view.function_of(node)
+        if own and function is not None and function.name == "__init__":
+            continue  # what an object of its own begins with, and no context of a connection
+        if named and view.names.constant(node.value, True) is False:
+            yield NodeMatch(node, "the certificate of any other host is accepted", _asked_for(view, node))
+
+
+_OPTION = lazy(r"verif|valid|insecure|cert|check_?host|trust|tls|ssl", re.IGNORECASE)
+
+
+def _asked_for(view: View, node: ast.AST) -> Severity | None:
+    """Return low where a branch does it for those alone who asked for it: `if not validate_cert:`, in a library."""
+    child: ast.AST = node
+    at = view.parent(node)
+    while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(at, ast.If) and child is not at.test:
+            given = parameters_of(view.function_of(at))
+            for part in ast.walk(at.test):
+                name = (
+                    part.attr
+                    if isinstance(part, ast.Attribute)
+                    else part.id
+                    if isinstance(part, ast.Name)
+                    else ""
+                )
+                kept = isinstance(part, ast.Attribute) or name in given
+                if kept and _OPTION.search(name):
+                    return Severity.LOW
+        child, at = at, view.parent(at)
+    return None
+
+
+def _old_protocol(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Attribute)
+    if not view.has("ssl"):
+        return
+    resolved = view.names.resolve(node)
+    owner, _, last = resolved.rpartition(".")
+    if last not in _OLD or not owner.startswith(("ssl", "OpenSSL.SSL")) or last == "PROTOCOL_SSLv23":
+        return
+    parent = view.parent(node)
+    if isinstance(parent, ast.Compare | ast.Subscript | ast.List | ast.Tuple | ast.Attribute | ast.Dict):
+        return  # a table of versions chooses none
+    if isinstance(parent, ast.Assign) and not any(
+        (isinstance(target, ast.Attribute) and target.attr == "minimum_version")
+        or isinstance(target, ast.Name)
+        for target in parent.targets
+    ):
+        return
+    yield NodeMatch(node, f"{last} is broken: at least TLS 1.2")
+
+
+def _host_key(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if name.startswith("asyncssh."):
+        given = view.argument(node, "known_hosts")
+        if given is not None and view.names.constant(given, "") is None:
+            yield NodeMatch(node, "known_hosts=None accepts any server")
+        return
+    policy = node.args[0] if node.args else view.argument(node, "policy")
+    if policy is not None:
+        chosen = view.names.resolve(policy)
+        if "AutoAddPolicy" in chosen or "WarningPolicy" in chosen:
+            yield NodeMatch(node, f"{chosen.removesuffix('()')} accepts any server")
+
+
+def _cleartext(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if name.startswith("ftplib.FTP"):
+        yield NodeMatch(node, "FTP sends password and files in clear text: use FTP_TLS or SFTP")
+    elif name.startswith("telnetlib"):
+        yield NodeMatch(node, "Telnet sends passwords in clear text: use SSH")
+    elif name.endswith(".login"):
+        owner = view.function_of(node) or view.reading.tree
+        calls = [part for part in ast.walk(owner) if isinstance(part, ast.Call)] if owner is not None else []
+        if not any(
+            isinstance(part.func, ast.Attribute) and part.func.attr in ("starttls", "stls") for part in calls
+        ):
+            yield NodeMatch(node, f"{name} before STARTTLS sends the password in clear text")
+
+
+def _credentials(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`requests.post("http://…", data={"password": …})`, `auth=`, a token in the headers."""
+    assert isinstance(node, ast.Call)
+    address = view.argument(node, "url", 1 if name.endswith(".request") else 0)
+    text = _start(view, address)
+    if not text.startswith("http://") or any(part in text[7:24] for part in _LOCAL):
+        return
+    given = [item for item in node.keywords if item.arg in ("auth", "data", "json", "headers", "params")]
+    for item in given:
+        words = _keys(view, item.value)
+        if item.arg == "auth" or any(
+            mentions(word, PASSWORD) or word.lower() in _CREDENTIALS for word in words
+        ):
+            yield NodeMatch(node, "credentials go over http:// in clear text")
+            return
+
+
+_CREDENTIALS = frozenset({"authorization", "token", "api_key", "apikey", "x-api-key", "secret", "access_token", "card",
+                          "card_number", "cvv", "ssn"})  # fmt: skip
+
+
+def _start(view: View, node: ast.expr | None) -> str:
+    if node is None:
+        return ""
+    text = view.names.text(node)
+    if text is not None:
+        return text
+    for value in view.names.values_of(node):
+        node = value
+    if isinstance(node, ast.JoinedStr) and node.values:
+        first = node.values[0]
+        return _start(view, first.value if isinstance(first, ast.FormattedValue) else first)
+    if isinstance(node, ast.BinOp):
+        return _start(view, node.left)
+    return ""
+
+
+def _keys(view: View, node: ast.expr) -> list[str]:
+    values = view.names.values_of(node) if isinstance(node, ast.Name) else [node]
+    return [
+        key.value
+        for value in values
+        if isinstance(value, ast.Dict)
+        for key in value.keys
+        if isinstance(key, ast.Constant) and isinstance(key.value, str)
+    ]
+
+
+CHECKS = (
+    Check(
+        _RULES["tls-not-verified"],
+        calls=_REQUESTS
+        | names(
+            "ssl._create_unverified_context aiohttp.TCPConnector urllib3.PoolManager urllib3.HTTPSConnectionPool "
+            "elasticsearch.Elasticsearch ssl.wrap_socket aiohttp.ClientSession.get aiohttp.ClientSession.post "
+            "redis.Redis websockets.connect ldap3.Tls boto3.client"
+        ),
+        nodes=(ast.Assign,),
+        look=_assigned,
+    ),
+    Check(
+        _RULES["weak-connection"],
+        nodes=(ast.keyword,),
+        calls=names("ldap3.Server"),
+        methods=names("set_ciphers"),
+        look=_database,
+    ),
+    Check(
+        _RULES["hostname-not-verified"],
+        nodes=(ast.Assign,),
+        calls=names("urllib3.HTTPSConnectionPool urllib3.PoolManager"),
+        look=_hostname,
+    ),
+    Check(
+        _RULES["old-tls"],
+        nodes=(ast.Attribute,),
+        look=_old_protocol,
+    ),
+    Check(
+        _RULES["ssh-host-key"],
+        calls=names("asyncssh.connect asyncssh.SSHClientConnectionOptions"),
+        methods=names("set_missing_host_key_policy"),
+        look=_host_key,
+    ),
+    Check(
+        _RULES["cleartext-protocol"],
+        calls=names(
+            "ftplib.FTP telnetlib.Telnet smtplib.SMTP.login poplib.POP3.pass_ imaplib.IMAP4.login nntplib.NNTP.login"
+        ),
+        look=_cleartext,
+    ),
+    Check(
+        _RULES["cleartext-credentials"],
+        calls=_REQUESTS,
+        look=_credentials,
+    ),
+)

@@ -1,0 +1,112 @@
+"""Near-identical copies of trusted functions, with the line that was changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from codeguard.analysis import Reading
+from codeguard.analysis.python.statements import MAX_STATEMENTS, Statement, statements
+from codeguard.analysis.python.twins import TrustedFunctions, Twin
+from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
+from codeguard.analysis.rules.near_copy.difference import Change, Difference, Weight, difference
+from codeguard.analysis.rules.secrets import masked_file
+from codeguard.models import Chunk, ChunkKind
+
+_RULES = rules_of(__file__)
+
+FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
+_TOO_LONG = f"a function of more than {MAX_STATEMENTS:,} statements was not compared with its trusted twin"
+LEAST_TOKENS = 14  # of both functions together
+TELLING_TOKENS = 120  # of both together: so much code is no coincidence, whatever it is called
+MOST_REPLACED = 3
+MOST_ADDED = 6
+NAMED_SHARE = 0.3
+UNNAMED_SHARE = 0.1
+
+
+class NearCopySignal:
+    """Compares functions with the trusted ones of the same name or the same code.
+
+    Layout, comments, names of variables, annotations, order of parameters
+    and of keywords do not count. A copy of all that counts is nothing.
+    """
+
+    name: ClassVar[str] = "near_copy"
+    summary: ClassVar[str] = "copies of trusted functions with a changed line"
+    needs: ClassVar[frozenset[str]] = frozenset({"trusted_functions"})
+    rules: ClassVar[tuple[Rule, ...]] = (
+        _RULES["changed-line"],
+        _RULES["removed-check"],
+        _RULES["changed-message"],
+    )
+
+    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+        """Yield the changes of each near copy, the heaviest first."""
+        trusted = context.services.trusted_functions
+        if not trusted:
+            return
+        position = 0
+        for chunk, masked in zip(reading.file.chunks, masked_file(reading).chunks, strict=True):
+            if chunk.kind in FUNCTIONS:
+                yield from _matches(reading, masked, position, trusted)
+            position += len(chunk.text)
+
+
+def _matches(reading: Reading, chunk: Chunk, position: int, trusted: TrustedFunctions) -> Iterator[Match]:
+    closest: tuple[Twin, Difference] | None = None
+    twins = trusted.twins(chunk)
+    own = statements(chunk.text, chunk.language, chunk.symbol.rpartition(".")[2]) if twins else ()
+    if twins and not own and chunk.text.strip():
+        reading.unread.note(_TOO_LONG, chunk.start_line)
+    for twin in twins:
+        found = _compared(own, chunk, twin)
+        if found is None:
+            continue
+        if not found.changes:
+            return  # a copy of all that counts
+        if closest is None or found.share < closest[1].share:
+            closest = (twin, found)
+    if closest is None or not _is_copy(*closest, chunk):
+        return
+    twin, found = closest
+    for change in sorted(found.changes, key=lambda item: -item.weight)[:3]:
+        yield _match(change, twin, position)
+
+
+def _compared(own: tuple[Statement, ...], chunk: Chunk, twin: Twin) -> Difference | None:
+    function = twin.function
+    name = function.symbol.rpartition(".")[2]
+    return difference(statements(function.text, function.language, name), function.text, own, chunk.text)
+
+
+def _is_copy(twin: Twin, found: Difference, chunk: Chunk) -> bool:
+    """Return whether so much agrees that the rest was changed, not written anew."""
+    if (
+        found.size < LEAST_TOKENS
+        or not found.mostly_equal
+        or found.replaced > MOST_REPLACED
+        or found.added > MOST_ADDED
+    ):
+        return False
+    own, other = chunk.symbol.rpartition("."), twin.function.symbol.rpartition(".")
+    named = twin.named and (own[0] == other[0] or found.size >= TELLING_TOKENS)
+    if named:
+        return found.share <= NAMED_SHARE
+    return found.size >= TELLING_TOKENS and found.share <= UNNAMED_SHARE
+
+
+def _match(change: Change, twin: Twin, position: int) -> Match:
+    shown = f"{change.what} beside {twin.function.symbol} ({twin.function.origin})"
+    lines = f"trusted: {change.was or 'nothing'}; here: {change.now or 'nothing'}"
+    rules = {Weight.PROTECTION: "removed-check", Weight.CHANGE: "changed-line"}
+    return Match(
+        rules.get(change.weight, "changed-message"),
+        position + change.start,
+        position + change.end,
+        f"{shown}; {lines}",
+        measurements={"trusted_line": twin.function.line, "likeness": round(twin.likeness, 2)},
+    )
+
+
+SIGNAL = NearCopySignal()

@@ -1,0 +1,285 @@
+"""What changed between a trusted function and its near copy, and how much that matters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import IntEnum
+
+from codeguard.analysis.python.sketches import Token
+from codeguard.analysis.python.statements import ITSELF, Statement, is_variable
+from codeguard.corpus.patterns import lazy
+
+MAX_HUNKS = 8
+MAX_CHANGED_HUNKS = 3
+MAX_RUN = 300  # tokens of a changed stretch that are compared one by one
+COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!=", "in", "not", "is", "===", "!=="})
+_OPERATORS = "+ - * / // % ** & | ^ << >> and or && || ! += -= *= /= //= %= @"
+OPERATORS = frozenset(_OPERATORS.split())
+LEAVING = frozenset({"raise", "assert", "throw", "abort", "panic"})
+QUIET = lazy(r"(?:log(?:ger|ging)?|_log|print|warnings|console|debug|echo)\b")
+_PROTECTING = """
+verify check_hostname cert_reqs CERT_REQUIRED ssl_context autoescape safe_load SafeLoader usedforsecurity
+compare_digest hmac secure httponly samesite algorithms escape quote sanitize sanitise validate valid is_valid
+authenticate authorize authorise permission permissions has_permission login_required realpath resolve
+is_relative_to commonpath sha256 sha384 sha512 blake2b scrypt pbkdf2_hmac bcrypt argon2 iterations secrets
+token_bytes token_hex urandom literal_eval timeout O_EXCL O_NOFOLLOW shell follow_symlinks allow_redirects
+trust_env csrf_exempt umask mode nonce iv salt
+"""
+PROTECTING = frozenset(_PROTECTING.split())
+_WEAK = """
+md5 sha1 MD5 SHA1 ECB DES ARC4 RC4 CERT_NONE _create_unverified_context eval exec system popen pickle marshal
+unsafe_load UnsafeLoader 0o777 0o666 0777 0666 random mktemp shell
+"""
+WEAK = frozenset(_WEAK.split())
+
+
+class Weight(IntEnum):
+    """How much a change matters."""
+
+    NOTHING = 0
+    QUIET = 1  # a message, a log line
+    CHANGE = 2  # another comparison, constant, operator, call or variable
+    PROTECTION = 3  # a check, a security argument or a protecting call
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change: what kind it is, where it shows in the candidate, and both lines as they are written."""
+
+    what: str
+    weight: Weight
+    start: int
+    end: int
+    was: str
+    now: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """All that differs between two functions.
+
+    `size` counts the tokens of both, `share` is the part of them that
+    differ, 0 to 1. `replaced` counts statements of the original that have
+    no equal, `added` those of the copy.
+    `mostly_equal` says that more of the bodies agrees than differs.
+    """
+
+    changes: tuple[Change, ...]
+    share: float
+    size: int
+    replaced: int
+    added: int
+    mostly_equal: bool
+
+
+def difference(
+    trusted: Sequence[Statement], trusted_text: str, copy: Sequence[Statement], copy_text: str
+) -> Difference | None:
+    """Compare two functions statement by statement; None where they differ in too many places."""
+    matcher = SequenceMatcher(
+        None, [item.key for item in trusted], [item.key for item in copy], autojunk=False
+    )
+    blocks = matcher.get_opcodes()
+    hunks = [block for block in blocks if block[0] != "equal"]
+    changed = sum(end > begin for _, begin, end, _, _ in hunks)
+    # Statements put in between hide a change, so one change may have more of them around it.
+    if len(hunks) > (MAX_HUNKS if changed <= 1 else MAX_CHANGED_HUNKS):
+        return None
+    size = sum(len(item.key) for item in (*trusted, *copy))
+    pairs = [
+        pair
+        for tag, begin, end, other, _ in blocks
+        if tag == "equal"
+        for pair in zip(trusted[begin:end], copy[other : other + end - begin], strict=True)
+    ]
+    changes: list[Change] = []
+    differing = 0
+    for _, begin, end, other, other_end in hunks:
+        hunk = _Hunk(trusted[begin:end], copy[other:other_end], trusted_text, copy_text)
+        found, tokens = hunk.change(copy, other)
+        differing += tokens
+        if found is not None:
+            changes.append(found)
+    changes += _exchanged(pairs, trusted_text, copy_text)
+    return Difference(
+        tuple(changes),
+        differing / max(1, size),
+        size,
+        sum(max(end - begin, other_end - other) for _, begin, end, other, other_end in hunks if end > begin),
+        sum(other_end - other for _, begin, end, other, other_end in hunks if end == begin),
+        _body_size(trusted) + _body_size(copy) - differing >= differing,
+    )
+
+
+def _body_size(found: Sequence[Statement]) -> int:
+    return sum(len(item.key) for item in found[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class _Hunk:
+    """Statements of the one and of the other that stand in each other's place."""
+
+    gone: Sequence[Statement]
+    come: Sequence[Statement]
+    trusted_text: str
+    copy_text: str
+
+    def change(self, copy: Sequence[Statement], at: int) -> tuple[Change | None, int]:
+        """Return the change, None where only the order of keywords differs, and how many tokens differ."""
+        gone = [word for item in self.gone for word in item.key]
+        come = [word for item in self.come for word in item.key]
+        if self.gone and self.come and Counter(gone) == Counter(come) and gone.count("=") > 1:
+            return None, 0
+        lost, new = _differing(gone, come)
+        what, weight = self._judge(lost, new)
+        start, end = self._place(copy, at)
+        was = " ".join(_shown(self.trusted_text, item) for item in self.gone[:2])
+        now = " ".join(_shown(self.copy_text, item) for item in self.come[:2])
+        return Change(what, weight, start, end, was, now), len(lost) + len(new)
+
+    def _judge(self, lost: list[str], new: list[str]) -> tuple[str, Weight]:
+        if self._only_quiet():
+            return "a message", Weight.QUIET
+        if self._removed_check():
+            return "removed check", Weight.PROTECTION
+        weak = sorted(WEAK.intersection(new) - set(lost))
+        touched = sorted(PROTECTING.intersection(_names_at(self.gone, lost, self.come, new)))
+        if weak:
+            return f"weakened to {weak[0]}", Weight.PROTECTION
+        if touched and self.gone:
+            return f"changed protection ({touched[0]})", Weight.PROTECTION
+        differing = [*lost, *new]
+        if not self.gone:
+            return "added statement", Weight.CHANGE
+        if not self.come:
+            return "removed statement", Weight.CHANGE
+        if COMPARISONS.intersection(differing):
+            return "changed comparison", Weight.CHANGE
+        if OPERATORS.intersection(differing):
+            return "changed operator", Weight.CHANGE
+        if all(_is_constant(word) for word in differing):
+            return "changed constant", Weight.CHANGE
+        return "changed code", Weight.CHANGE
+
+    def _only_quiet(self) -> bool:
+        statements = [*self.gone, *self.come]
+        if all(QUIET.match(item.tokens[0].text) for item in statements):
+            return True
+        if len(self.gone) != 1 or len(self.come) != 1:
+            return False
+        lost, new = _differing(self.gone[0].key, self.come[0].key)
+        raising = self.gone[0].key[0] in LEAVING and self.come[0].key[0] in LEAVING
+        return (
+            raising
+            and self.gone[0].key[1:2] == self.come[0].key[1:2]
+            and all(_is_text(word) or not word.isalnum() for word in (*lost, *new))
+        )
+
+    def _removed_check(self) -> bool:
+        kept = Counter(word for item in self.come for word in item.key if word in LEAVING)
+        had = Counter(word for item in self.gone for word in item.key if word in LEAVING)
+        return bool(had - kept)
+
+    def _place(self, copy: Sequence[Statement], at: int) -> tuple[int, int]:
+        """Return where a reader has to look: the changed statements, or the one where some are missing."""
+        if self.come:
+            return self.come[0].start, self.come[-1].end
+        beside = copy[min(at, len(copy) - 1)]
+        return beside.start, beside.end
+
+
+def _differing(gone: Sequence[str], come: Sequence[str]) -> tuple[list[str], list[str]]:
+    if max(len(gone), len(come)) > MAX_RUN:
+        return list(gone), list(come)
+    lost: list[str] = []
+    new: list[str] = []
+    for tag, a, b, c, d in SequenceMatcher(None, gone, come, autojunk=False).get_opcodes():
+        if tag != "equal":
+            lost += gone[a:b]
+            new += come[c:d]
+    return lost, new
+
+
+def _names_at(
+    gone: Sequence[Statement], lost: list[str], come: Sequence[Statement], new: list[str]
+) -> Iterator[str]:
+    """Yield the words that differ, and the keyword that a differing value is given under."""
+    yield from lost
+    yield from new
+    before, after = _keywords(gone), _keywords(come)
+    yield from (name for name in before if before[name] != after.get(name))
+
+
+def _keywords(items: Sequence[Statement]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for item in items:
+        for at in range(1, len(item.key) - 1):
+            if item.key[at] == "=" and item.tokens[at - 1].text.isidentifier() and at > 1:
+                found[item.tokens[at - 1].text] = item.key[at + 1]
+    return found
+
+
+def _is_text(word: str) -> bool:
+    return word[-1:] in "\"'`"
+
+
+def _is_constant(word: str) -> bool:
+    return (
+        _is_text(word)
+        or word[:1].isdigit()
+        or word in ("True", "False", "None", "true", "false", "null", "-")
+    )
+
+
+def _shown(text: str, item: Statement) -> str:
+    return " ".join(text[item.start : item.end].split())[:120]
+
+
+def _exchanged(
+    pairs: Sequence[tuple[Statement, Statement]], trusted_text: str, copy_text: str
+) -> Iterator[Change]:
+    """Yield the statements in which a copy uses another variable than everywhere else it does.
+
+    Each variable of the original has one name in an honest copy; a name that
+    stands for another one in few places was exchanged.
+    """
+    meant: dict[str, Counter[str]] = {}
+    for first, second in pairs:
+        for one, other in _variables(first, second):
+            meant.setdefault(one, Counter())[other] += 1
+    usual = {one: others.most_common(1)[0][0] for one, others in meant.items()}
+    origins: dict[str, Counter[str]] = {}
+    for one, others in meant.items():
+        origins.setdefault(usual[one], Counter())[one] += others[usual[one]]
+    found = 0
+    for first, second in pairs:
+        wrong = [
+            (one, other)
+            for one, other in _variables(first, second)
+            if usual[one] != other or origins[other].most_common(1)[0][0] != one
+        ]
+        if wrong and found < MAX_CHANGED_HUNKS:
+            found += 1
+            yield Change(
+                "exchanged variable",
+                Weight.CHANGE,
+                second.start,
+                second.end,
+                _shown(trusted_text, first),
+                _shown(copy_text, second),
+            )
+
+
+def _variables(first: Statement, second: Statement) -> Iterator[tuple[str, str]]:
+    if "def" in first.key[:2] or ITSELF in first.key[:3]:
+        return  # parameters may stand in another order
+    for at in range(len(first.tokens)):
+        if is_variable(first.tokens, at):
+            yield _named(first.tokens[at]), _named(second.tokens[at])
+
+
+def _named(token: Token) -> str:
+    return token.text

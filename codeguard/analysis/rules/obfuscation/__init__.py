@@ -1,0 +1,295 @@
+"""Code that hides what it does."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from codeguard.analysis import Reading, SegmentKind
+from codeguard.analysis.python.capabilities import DECODING, RUNNING_CODE, RUNNING_COMMANDS
+from codeguard.analysis.python.imports import SCRIPTS
+from codeguard.analysis.rules.base import Context, Match, Rule
+from codeguard.analysis.rules.obfuscation.rules import RULES
+from codeguard.analysis.rules.obfuscation.texts import far_right, is_blob, is_plain, reads_like_code, spelled
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Severity
+
+SOUP = lazy(r"_{0,3}(?=[lIO01_]*[lI1][lIO01_]*[lIO01])[lIO01_]{6,}\Z|_0x[0-9a-fA-F]{3,}\Z|[O0]{5,}\Z")
+LEAST_SOUP = 3
+LONG_LINE = 2_000
+LEAST_LAMBDAS = 4
+LEAST_RUN = 5
+MAX_SHOWN = 60
+MOST_PARTS = 2_000  # of one expression
+_TOO_MANY = f"an expression of more than {MOST_PARTS:,} parts was not looked through for hidden names"
+_SCRIPT_PACKED = lazy(
+    r"\beval\s{0,3}\(\s{0,3}function\s{0,3}\(\s{0,3}p\s{0,3},\s{0,3}a\s{0,3},\s{0,3}c\b"
+    r"|\bString\.fromCharCode\s{0,3}\((?:\s{0,3}(?:0x)?[0-9a-fA-F]{1,6}\s{0,3},){12}"
+    r"|\beval\s{0,3}\(\s{0,3}(?:unescape|decodeURIComponent|String\.fromCharCode|\w{1,40}\.split\s{0,3}\([^)\n]{0,20}\)\.reverse)"
+)
+_BUILDING = frozenset({"chr", "reversed", "bytes", "bytearray"}) | DECODING
+_DANGEROUS = RUNNING_CODE | RUNNING_COMMANDS
+_TELLING = lazy(
+    r"\b(?:exec|eval|compile|__import__|system|popen|subprocess|socket|environ|builtins|os|requests|urllib)\b"
+)
+
+
+class ObfuscationSignal:
+    """Looks at what strings come to, how names are spelled and where code stands.
+
+    Nothing is run: constants are folded by codeguard's own operations.
+    Encoded data that is neither run nor turned into code is information.
+    """
+
+    name: ClassVar[str] = "obfuscation"
+    summary: ClassVar[str] = "code that hides what it does"
+    needs: ClassVar[frozenset[str]] = frozenset()
+    rules: ClassVar[tuple[Rule, ...]] = RULES
+
+    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+        """Yield what is hidden, in the order of the rules."""
+        line = -1
+        for start, end in far_right(reading.text):
+            if reading.line_of(start) != line and not _in_string(reading, start):
+                line = reading.line_of(start)
+                yield Match("far-right", start, end, "code behind a hundred spaces or more, out of sight")
+        yield from _spelled(reading)
+        if reading.tree is not None:
+            yield from _python(reading)
+        elif reading.language in SCRIPTS:
+            yield from _script(reading)
+
+
+def _in_string(reading: Reading, offset: int) -> bool:
+    """Return whether an offset lies in a comment or string; they do not overlap and stand in the order of the text."""
+    known = reading.shared.get("obfuscation")
+    if not isinstance(known, tuple):
+        quoted = [
+            item
+            for item in reading.segments
+            if item.kind is not SegmentKind.IDENTIFIER and item.kind is not SegmentKind.PROSE
+        ]
+        known = reading.shared["obfuscation"] = ([item.start for item in quoted], quoted)
+    starts, segments = known
+    at = bisect_right(starts, offset) - 1
+    return at >= 0 and offset < segments[at].end
+
+
+def _spelled(reading: Reading) -> Iterator[Match]:
+    if reading.language not in SCRIPTS and reading.language != "python":
+        return
+    for start, end, word in spelled(reading.text):
+        severity = None if reads_like_code(word) or _TELLING.search(word) else Severity.LOW
+        yield Match("escaped-text", start, end, f"escapes that spell {word[:MAX_SHOWN]!r}", severity)
+
+
+def _python(reading: Reading) -> Iterator[Match]:
+    soup: dict[str, ast.AST] = {}
+    runs = False
+    blobs: list[ast.Constant] = []
+    depth: dict[ast.AST, int] = {}
+    for node in reading.nodes:
+        kind = type(node)
+        if kind is ast.Call:
+            found = list(_call(reading, node))  # type: ignore[arg-type]
+            runs = runs or any(item.rule == "runs-built-text" for item in found) or _runs(reading, node)  # type: ignore[arg-type]
+            yield from found
+        elif kind is ast.Constant:
+            value = node.value  # type: ignore[attr-defined]
+            text = value.decode("latin-1") if isinstance(value, bytes) else value
+            if isinstance(text, str) and len(text) >= 200 and is_blob(text):
+                blobs.append(node)  # type: ignore[arg-type]
+        elif kind is ast.Name:
+            if node.id[0] in "lIO_" and SOUP.match(node.id):  # type: ignore[attr-defined]
+                soup.setdefault(node.id, node)  # type: ignore[attr-defined]
+        elif kind is ast.Lambda:
+            yield from _lambdas(reading, node, depth)
+    for blob in blobs:
+        start, end = reading.place(blob)
+        reason = f"{end - start} characters of encoded data" + (
+            " in a file that runs built text" if runs else ""
+        )
+        yield Match("encoded-blob", start, end, reason, Severity.MEDIUM if runs else None)
+    yield from _soup(reading, soup)
+
+
+def _runs(reading: Reading, node: ast.Call) -> bool:
+    """Return whether a call runs a text that is not written at the call."""
+    if isinstance(node.func, ast.Name | ast.Attribute | ast.Call | ast.Subscript) and node.args:
+        name = reading.names.called(node)
+        return name in ("exec", "eval") and not isinstance(node.args[0], ast.Constant) and _decodes(reading)
+    return False
+
+
+def _decodes(reading: Reading) -> bool:
+    return (
+        re.search(r"b64decode|b85decode|a85decode|fromhex|unhexlify|decompress|marshal", reading.text)
+        is not None
+    )
+
+
+def _call(reading: Reading, node: ast.Call) -> Iterator[Match]:
+    name = reading.names.called(node)
+    if not name:
+        return
+    if name in _DANGEROUS:
+        yield from _hidden_call(reading, node, name)
+        if node.args and name in RUNNING_CODE and _is_built(reading, node.args[0]):
+            text = reading.names.text(node.args[0])
+            if text is not None:
+                start, end = reading.place(node)
+                yield Match(
+                    "runs-built-text", start, end, f"{name} gets {text[:MAX_SHOWN]!r}, put together here"
+                )
+    elif name in DECODING or name.endswith(".join"):
+        around = reading.parents.get(node)
+        if isinstance(around, ast.Attribute | ast.Call) and reading.names.called(_outer(around)) in DECODING:
+            return
+        text = reading.names.text(node)
+        if text is None or len(text) < 6 or not is_plain(text):
+            return
+        if (name in DECODING or _is_built(reading, node)) and (reads_like_code(text) or _is_name(text)):
+            start, end = reading.place(node)
+            yield Match("hidden-text", start, end, f"comes to {text[:MAX_SHOWN]!r}")
+
+
+def _text(reading: Reading, node: ast.expr) -> str | None:
+    """Return what an expression comes to; `bytes` of a written list, which is not folded elsewhere, as well."""
+    text = reading.names.text(node)
+    if text is not None:
+        return text
+    at: ast.expr = node
+    while isinstance(at, ast.Call) and isinstance(at.func, ast.Attribute) and at.func.attr == "decode":
+        at = at.func.value
+    if isinstance(at, ast.Call) and at.args and reading.names.called(at) in ("bytes", "bytearray"):
+        values = reading.names.constant(at.args[0])
+        if isinstance(values, tuple) and all(isinstance(value, int) and 0 <= value < 256 for value in values):
+            return bytes(values).decode("utf-8", "replace")
+    return None
+
+
+def _outer(node: ast.AST) -> ast.Call:
+    return node if isinstance(node, ast.Call) else ast.Call(ast.Constant(""), [], [])
+
+
+def _is_name(text: str) -> bool:
+    return len(text) <= 40 and _TELLING.search(text) is not None
+
+
+def _hidden_call(reading: Reading, node: ast.Call, name: str) -> Iterator[Match]:
+    """Yield calls of dangerous functions whose names are put together, not written."""
+    built = any(_names_by_text(part, reading) for part in _called_through(reading, node.func))
+    if built:
+        start, end = reading.place(node)
+        yield Match("hidden-call", start, end, f"calls {name} by a name that is put together")
+
+
+def _called_through(reading: Reading, node: ast.expr) -> Iterator[ast.expr]:
+    """Yield the expression that is called, what it is taken from, and what its name is bound to."""
+    waiting = [node]
+    seen: set[ast.AST] = set()
+    while waiting:
+        at = waiting.pop()
+        if at in seen:
+            continue
+        if len(seen) >= MOST_PARTS:
+            reading.unread.note(_TOO_MANY, getattr(node, "lineno", 0))
+            break
+        seen.add(at)
+        yield at
+        if isinstance(at, ast.Attribute | ast.Subscript):
+            waiting.append(at.value)
+        elif isinstance(at, ast.Name):
+            waiting += reading.names.values_of(at)
+        elif isinstance(at, ast.Call) and at.args:
+            waiting.append(at.args[0])
+
+
+def _names_by_text(node: ast.expr, reading: Reading) -> bool:
+    """Return whether a `getattr`, an import or a subscript takes a name that is not written in one piece."""
+    if isinstance(node, ast.Subscript):
+        return not isinstance(node.slice, ast.Constant) and isinstance(
+            reading.names.constant(node.slice), str
+        )
+    if not isinstance(node, ast.Call):
+        return False
+    function = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+    if function not in ("getattr", "__import__", "import_module", "get", "__getattribute__"):
+        return False
+    given = node.args[-1] if node.args else None
+    if function == "getattr" and len(node.args) > 1:
+        given = node.args[1]
+    return (
+        given is not None
+        and not isinstance(given, ast.Constant | ast.Name | ast.Attribute)
+        and reading.names.text(given) is not None
+    )
+
+
+def _is_built(reading: Reading, node: ast.expr) -> bool:
+    """Return whether a text is made of character codes, encoded data or backward text."""
+    waiting: list[ast.AST] = [node]
+    seen: set[ast.AST] = set()
+    while waiting:
+        at = waiting.pop()
+        if at in seen:
+            continue
+        if len(seen) >= MOST_PARTS:
+            reading.unread.note(_TOO_MANY, getattr(node, "lineno", 0))
+            break
+        seen.add(at)
+        if isinstance(at, ast.Call):
+            name = reading.names.called(at)
+            if name in _BUILDING:
+                return True
+        if isinstance(at, ast.Slice) and at.step is not None and reading.names.constant(at.step) == -1:
+            return True
+        if isinstance(at, ast.Name):
+            waiting += [reading.names.values_of(at)[0]] if len(reading.names.values_of(at)) == 1 else []
+            if at.id == "chr":
+                return True
+        waiting += list(ast.iter_child_nodes(at))
+    return False
+
+
+def _lambdas(reading: Reading, node: ast.AST, depth: dict[ast.AST, int]) -> Iterator[Match]:
+    at = reading.parents.get(node)
+    while at is not None and not isinstance(at, ast.stmt | ast.Lambda):
+        at = reading.parents.get(at)
+    depth[node] = depth.get(at, 0) + 1 if isinstance(at, ast.Lambda) else 1
+    if depth[node] == LEAST_LAMBDAS:
+        start, end = reading.place(node)
+        yield Match("nested-lambdas", start, end, f"{LEAST_LAMBDAS} lambdas or more in one another")
+
+
+def _soup(reading: Reading, soup: dict[str, ast.AST]) -> Iterator[Match]:
+    if len(soup) >= LEAST_SOUP:
+        first = min(
+            soup.values(), key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+        )
+        start, end = reading.place(first)
+        shown = ", ".join(sorted(soup)[:3])
+        yield Match("identifier-soup", start, end, f"{len(soup)} names that cannot be told apart: {shown}")
+
+
+def _script(reading: Reading) -> Iterator[Match]:
+    for found in _SCRIPT_PACKED.finditer(reading.text):
+        if not _in_string(reading, found.start()):
+            yield Match(
+                "runs-built-text", found.start(), found.end(), "runs or spells text from character codes"
+            )
+            break
+    soup: dict[str, tuple[int, int]] = {}
+    for segment in reading.segments:
+        if segment.kind is SegmentKind.IDENTIFIER and SOUP.match(segment.text):
+            soup.setdefault(segment.text, (segment.start, segment.end))
+    if len(soup) >= LEAST_SOUP:
+        start, end = min(soup.values())
+        shown = ", ".join(sorted(soup)[:3])
+        yield Match("identifier-soup", start, end, f"{len(soup)} names that cannot be told apart: {shown}")
+
+
+SIGNAL = ObfuscationSignal()

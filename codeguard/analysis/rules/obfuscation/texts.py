@@ -1,0 +1,97 @@
+"""What a text looks like: encoded, code, spelled in escapes, hidden far to the right."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+from codeguard.corpus.patterns import lazy
+
+LEAST_BLOB = 200
+BASE64 = lazy(r"[A-Za-z0-9+/_-]{40,}={0,2}\Z")
+HEX = lazy(r"(?:[0-9a-fA-F]{2}){20,}\Z")
+_CODE = lazy(
+    r"(?:^|[\n;:{ (])(?:import\s+[\w.]+|from\s+[\w.]+\s+import\b|"
+    r"def\s+\w+\s*\(|lambda\b[^:\n]{0,60}:|exec\s*\(|eval\s*\(|"
+    r"__import__\s*\(|os\.(?:system|environ|popen)|subprocess\.|socket\.|require\s*\(|child_process|function\s*\w{0,30}\(|"
+    r"print\s*\(|curl\s+-|wget\s+http|/bin/(?:ba)?sh)"
+)
+_ESCAPES = lazy(r"(?:\\x[2-7][0-9a-fA-F]|\\u00[2-7][0-9a-fA-F]|\\u\{[2-7][0-9a-fA-F]\}|\\1[0-7]{2}){6,}")
+_ESCAPE = lazy(r"\\x(..)|\\u00(..)|\\u\{(..)\}|\\(1[0-7]{2})")
+_FAR_RIGHT = lazy(r"[^\s#/*][^\S\n]{100,}+(?=[^\s#\\])")
+MAX_ESCAPES = 400
+
+
+def entropy(text: str) -> float:
+    """Return the Shannon entropy of a text's characters, in bits a character."""
+    counts = Counter(text)
+    return (
+        -sum(count / len(text) * math.log2(count / len(text)) for count in counts.values()) if text else 0.0
+    )
+
+
+def is_blob(text: str) -> bool:
+    """Return whether a text is long and encoded: base64 or hexadecimal, and not one character over and over."""
+    sample = "".join(text[:4_000].split())
+    if len(sample) < LEAST_BLOB:
+        return False
+    return (HEX.match(sample) is not None and entropy(sample) > 3.0) or (
+        BASE64.match(sample) is not None and entropy(sample) > 4.5
+    )
+
+
+def reads_like_code(text: str) -> bool:
+    """Return whether a text is a program, or names what programs do to a machine."""
+    return _CODE.search(text[:4_000]) is not None
+
+
+def is_plain(text: str) -> bool:
+    """Return whether a text is made of characters that can be typed."""
+    sample = text[:400]
+    return len(sample) >= 4 and sum(" " <= char <= "~" or char in "\n\t\r" for char in sample) >= 0.97 * len(
+        sample
+    )
+
+
+def spelled(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and meaning of words that are spelled in escapes though they could be typed."""
+    if text.count("\\x") + text.count("\\u") + text.count("\\1") < 6:
+        return
+    for match in _ESCAPES.finditer(text):
+        codes = [
+            int(part[3], 8) if part[3] else int(part[0] or part[1] or part[2], 16)
+            for part in _ESCAPE.findall(match.group()[: MAX_ESCAPES * 6])
+        ]
+        word = "".join(map(chr, codes))
+        letters = sum(char.isalpha() for char in word)
+        if (
+            is_plain(word)
+            and letters >= 0.7 * len(word)
+            and re.search(r"[a-z]{4}|[A-Z]{4}", word)
+            and not _is_alphabet(word)
+        ):
+            yield match.start(), match.end(), word
+
+
+def _is_alphabet(word: str) -> bool:
+    """Return whether the characters just count up, as tables of character sets do."""
+    steps = sum(ord(after) - ord(before) == 1 for before, after in pairwise(word))
+    return 2 * steps > len(word)
+
+
+_SAYS_SOMETHING = re.compile(r"\w{3}|[(){}\[\];=`$&<>+!]")
+
+
+def far_right(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where code stands behind so much space that an editor does not show it."""
+    for line in re.finditer(r"[^\n]{120,}", text):
+        if "    " * 25 not in line.group() and "\t" * 25 not in line.group():
+            continue
+        for found in _FAR_RIGHT.finditer(line.group()):
+            start = line.start() + found.end()
+            if not _SAYS_SOMETHING.search(text, start, line.end()):
+                continue  # cells of a table
+            yield start, min(line.end(), start + 200)

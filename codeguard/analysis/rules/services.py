@@ -1,0 +1,44 @@
+"""Make what detectors compare a file with, out of the trusted files, where one of them asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from codeguard.analysis.rules.base import CorpusSignal, FileSignal, Services
+from codeguard.corpus.secrets import without_secrets
+from codeguard.models import SourceFile
+
+
+def asked_of(signal: FileSignal | CorpusSignal) -> frozenset[str]:
+    """Return the names of the services that a signal needs or uses."""
+    return frozenset((*signal.needs, *getattr(signal, "uses", ())))
+
+
+def services_for(
+    signals: Iterable[FileSignal | CorpusSignal],
+    trusted: Callable[[], Sequence[SourceFile]] | None,
+    audited: Callable[[], Iterable[str]] | None = None,
+) -> Services:
+    """Return the services that these signals need or use, none where nothing is trusted.
+
+    `trusted` reads the trusted files; it is called where a signal asks for
+    them, once. `audited` names the files that are examined, whose modules
+    may be imported, too; without it, or where the trusted files declare no
+    package, there is no `packages`.
+    """
+    asked = {name for signal in signals for name in asked_of(signal)}
+    if trusted is None or not asked & {"trusted", "trusted_functions", "packages"}:
+        return Services()
+    files = tuple(trusted())
+    functions = packages = None
+    if "trusted_functions" in asked:
+        from codeguard.analysis.python.twins import TrustedFunctions
+
+        functions = TrustedFunctions.from_files(map(without_secrets, files))
+    if "packages" in asked and audited is not None:
+        from codeguard.analysis.rules.imports.declared import declared_packages, modules_of
+
+        declared = declared_packages(files)
+        if declared:
+            packages = declared | modules_of((*(file.path for file in files), *audited()))
+    return Services(files if "trusted" in asked else None, functions, packages)

@@ -1,0 +1,175 @@
+"""Orders in prose, by tables of what is ordered and how that is worded.
+
+A paragraph is read as one line. An order that is forbidden ("never send"),
+quoted or given as an example of what to look for is none.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Severity
+
+SHORTEST = 16  # characters of a text that may be an order
+LONGEST = 6_000  # characters of a paragraph that are looked at
+MOST_LABELS = 20  # of a text
+_LABEL = lazy(
+    r"^\W{0,6}(?:to-?do|action (?:item|required)|next step|task|reminder|follow-?up|instruction|user|human|assistant"
+    r"|system|admin|developer|note to self)s?\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SHOWN = 120
+_WINDOW, _OVERLAP = 700, 300  # characters
+_BEFORE = 70  # characters in which an order is taken back
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One row of a table: the rule that it speaks for, what is ordered, and in which words."""
+
+    rule: str
+    what: str
+    pattern: re.Pattern[str]
+    needs: tuple[str, ...]  # one of these is in every text that the pattern is found in, in lower case
+    severity: Severity | None = None
+    prose: bool = False  # looked for in prose alone, not in the comments of code
+    negated: bool = False  # the pattern itself holds the "do not"
+    foreign: bool = False  # looked for where there are words of another language than English
+
+
+@cache
+def read_orders(path: Path) -> tuple[Order, ...]:
+    """Return the table that a TOML file holds.
+
+    A pattern of `any` is tried on a paragraph that is one line, in any case; `<NAME>` stands for a pattern of the
+    table `names`. `needs`, `prose`, `negated`, `foreign` and `severity` are as in `Order`.
+    """
+    stored: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    names: dict[str, str] = {}
+    for name, pattern in stored["names"].items():
+        names[name] = _filled(pattern, names)
+    return tuple(
+        Order(
+            row["rule"],
+            row["what"],
+            lazy("|".join(_filled(one, names) for one in row["any"]), re.IGNORECASE),
+            tuple(row["needs"]),
+            Severity[row["severity"].upper()] if "severity" in row else None,
+            row.get("prose", False),
+            row.get("negated", False),
+            row.get("foreign", False),
+        )
+        for row in stored["order"]
+    )
+
+
+def _filled(pattern: str, names: Mapping[str, str]) -> str:
+    return _NAME.sub(lambda found: names.get(found[1], found[0]), pattern)
+
+
+_NAME = re.compile(r"<([A-Z_]+)>")
+_FOREIGN = lazy(
+    r"[\u00c0-\u024f\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7ff]|\b(?:nicht|benutzer|sende|schicke|utilisateur|envoie|usuario|envía|usuário|utente)\b",
+    re.IGNORECASE,
+)
+_TAKEN_BACK = lazy(
+    r"\b(?:never|do not|don't|does not|doesn't|must not|mustn't|should not|shouldn't|cannot|can't|not"
+    r"|avoid|refuse to|forbid\w{0,5}|prohibit\w{0,3}|flag|detect\w{0,3}|block\w{0,3}|prevent\w{0,3}|reject\w{0,3}"
+    r"|warn\w{0,5}|look for|looks for|check(?:s|ing)? for|scan(?:s|ning)? for|such as|for example|e\.g\."
+    r"|attempt\w{0,3}|attacks?|malicious|suspicious|injection|vulnerab\w{0,8}|example|no need to"
+    r"|instead of|rather than|anti-?patterns?|bad|wrong|risk\w{0,2}|unsafe|whether|red flags?|❌"
+    r"|✗)\b[^.!?]{0,60}$|[❌✗🚫][^.!?\n]{0,60}$",
+    re.IGNORECASE,
+)
+_QUOTED = lazy(r"[\"“'`«][^\"”'`»]{0,60}$")
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """An order that was found: its row, its words, and the character offset in its file where it begins."""
+
+    order: Order
+    words: str
+    start: int
+
+    @property
+    def reason(self) -> str:
+        """What is ordered, with the words."""
+        shown = self.words if len(self.words) <= _SHOWN else f"{self.words[: _SHOWN - 1]}…"
+        return f"{self.order.what}: “{shown}”"
+
+
+def orders_in(table: Sequence[Order], text: str, start: int, *, prose: bool) -> Iterator[Ordered]:
+    """Yield the orders of a table in a paragraph, comment or docstring, each rule once.
+
+    `start` is its character offset in the file.
+    """
+    if len(text) < SHORTEST:
+        return
+    said: set[str] = set()
+    for line in _lines(text[:LONGEST]):
+        yield from _in_line(table, line, text, start, prose, said)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield a text as one line, in stretches, and what follows a label at the start of a line within it."""
+    yield from _windows(" ".join(text.split()))
+    for label in islice(_LABEL.finditer(text), MOST_LABELS):
+        if text[: label.start()].strip():
+            yield " ".join(text[label.start() : label.start() + _WINDOW].split())
+
+
+def _windows(line: str) -> Iterator[str]:
+    """Yield a line in stretches in which a pattern with gaps is tried quickly; neighbours share their ends."""
+    for at in range(0, max(1, len(line) - _OVERLAP), _WINDOW - _OVERLAP):
+        yield line[at : at + _WINDOW]
+
+
+_THIRD_PERSON = lazy(r"[A-Z][a-z]{2,20}(?<!s)s\b")
+
+
+def _in_line(
+    table: Sequence[Order], line: str, text: str, start: int, prose: bool, said: set[str]
+) -> Iterator[Ordered]:
+    foreign = _FOREIGN.search(line) is not None
+    low = line.lower()
+    for order in table:
+        if order.rule in said or (order.prose and not prose) or (order.foreign and not foreign):
+            continue
+        if not any(word in low for word in order.needs):
+            continue
+        for found in order.pattern.finditer(line):
+            before = line[max(0, found.start() - _BEFORE) : found.start()]
+            taken_back = not order.negated and _TAKEN_BACK.search(before) is not None
+            # `Opens …` in a comment or docstring says what the code does.
+            described = not prose and _THIRD_PERSON.match(found.group()) is not None
+            if not taken_back and not described and not _quoted(before, line, found.end()):
+                said.add(order.rule)
+                yield Ordered(order, found.group(), _place(text, found.group(), start))
+                break
+
+
+def _quoted(before: str, line: str, end: int) -> bool:
+    opening = _QUOTED.search(before)
+    if opening is None:
+        return False
+    mark = opening.group()[0]
+    closing = {"“": "”", "«": "»"}.get(mark, mark)
+    if mark in "'`\"" and before.count(mark) % 2 == 0:
+        return False
+    return closing in line[end : end + 80]
+
+
+def _place(text: str, found: str, start: int) -> int:
+    """Return where the first words of what was found stand."""
+    words = found.split()[:3]
+    at = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
+    return start + (at.start() if at else 0)

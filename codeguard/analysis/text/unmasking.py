@@ -1,0 +1,390 @@
+"""Runs of encoded text, read where the result is text."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import unicodedata
+import urllib.parse
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from codeguard.analysis.text.words import COMMON, split_glued
+from codeguard.corpus.confusables import NEAR_LOOKALIKE
+from codeguard.corpus.patterns import lazy
+
+RUNS = 200  # looked at in one text
+RUN_LENGTH = 20_000  # characters of one run
+TOO_MANY_RUNS = f"more than {RUNS} encoded runs of one text were not decoded"
+RUN_TOO_LONG = f"encoded runs were not decoded beyond {RUN_LENGTH:,} characters"
+
+_WORDS = lazy(r"[^\W\d_]{2,}")
+
+
+def _base64(run: str) -> bytes:
+    run = re.sub(r"\s", "", run).replace("-", "+").replace("_", "/").rstrip("=")
+    return base64.b64decode(run + "=" * (-len(run) % 4))
+
+
+def _base32(run: str) -> bytes:
+    run = re.sub(r"\s", "", run).rstrip("=")
+    return base64.b32decode(run + "=" * (-len(run) % 8))
+
+
+def _hexadecimal(run: str) -> bytes:
+    return bytes.fromhex(re.sub(r"0[xX]|\\x|[^0-9a-fA-F]", "", run))
+
+
+def _escapes(run: str) -> bytes:
+    def decode(match: re.Match[str]) -> str:
+        digits = match[1] or match[2] or match[3] or match[4]
+        value = int(digits, 8 if match[4] else 16)
+        return chr(value) if value < 0x110000 else "\ufffd"
+
+    return _ESCAPE.sub(decode, run).encode("utf-8", "replace")
+
+
+def _decimal(run: str) -> bytes:
+    return bytes(int(number) for number in re.findall(r"\d+", run))
+
+
+def _binary(run: str) -> bytes:
+    return bytes(int(bits, 2) for bits in re.findall(r"[01]{8}", run))
+
+
+def _percent(run: str) -> bytes:
+    return urllib.parse.unquote_to_bytes(run)
+
+
+_ESCAPE = lazy(r"\\(?:x([0-9a-fA-F]{2})|u\{?([0-9a-fA-F]{1,6})\}?|U([0-9a-fA-F]{8})|([0-3]?[0-7]{2}))")
+
+_BACKSLASH, _DIGIT, _PERCENT = lazy(r"\\[xuU0-7]"), lazy(r"\d"), lazy("%[0-9a-fA-F]{2}")
+_CAPITALS, _LONG = lazy("[A-Z2-7]{16}"), lazy("[A-Za-z0-9+/_-]{12}")
+_ANY = lazy(r"[\\%\d]|[A-Za-z0-9+/_-]{12}")  # what a text must hold for any of them
+
+# `make_current`, `RequestHandler`: read like any other run, which is quick, and not counted.
+_PLAIN_NAME = lazy(r"(?:[A-Z]?[a-z]{3,}+[_/-]?\s{0,3}){1,200}+")
+_DIGEST = lazy(r"(?:sha(?:1|224|256|384|512)|md5)[=:-]\Z")
+_LONGEST_DIGEST = 140  # characters of a SHA-512 in hexadecimal, and white space
+
+# Name, what a text must hold for a closer look, what a run looks like, how it is read.
+_CODECS: tuple[tuple[str, re.Pattern[str], re.Pattern[str], Callable[[str], bytes]], ...] = (
+    ("escapes", _BACKSLASH, lazy(rf"(?:[ -\[\]-~]{{0,3}}{_ESCAPE.pattern}){{4,}}+[ -\[\]-~]{{0,80}}"), _escapes),
+    ("hex", _DIGIT, lazy(r"(?<!\w)(?:(?:0[xX]|\\x)?[0-9a-fA-F]{2}[ ,:;-]{0,2}){8,}+"), _hexadecimal),
+    ("binary", _DIGIT, lazy(r"(?<!\w)(?:[01]{8}[ ,]?){5,}+"), _binary),
+    ("character codes", _DIGIT, lazy(r"(?<!\w)(?:1?\d\d[ ,;]{1,2}){8,}+\d{0,3}"), _decimal),
+    ("percent escapes", _PERCENT, lazy(r"(?:[\w.~+-]{0,12}%[0-9a-fA-F]{2}){3,}+[\w.~+-]{0,80}"), _percent),
+    ("base32", _CAPITALS, lazy(r"(?<![\w/+])[A-Z2-7]{16,}+={0,6}(?![\w/+=])"), _base32),
+    ("base64", _LONG, lazy(r"(?<![\w/+])(?:[A-Za-z0-9+/_-]{12,}+\s{0,3}){1,200}={0,2}(?![\w/+=])"), _base64),
+)  # fmt: skip
+
+
+def decoded_runs(text: str, met: Callable[[str], None]) -> Iterator[tuple[str, str]]:
+    """Yield the codec and the text of every encoded run that reads as text; `met` is told of bounds that are met."""
+    if _ANY.search(text) is None:
+        return
+    looked = 0
+    for name, needed, pattern, decode in _CODECS:
+        if needed.search(text) is None:
+            continue
+        for match in pattern.finditer(text):
+            looked += not (_names_digest(text, match) or _PLAIN_NAME.fullmatch(match.group()))
+            if looked > RUNS:
+                met(TOO_MANY_RUNS)
+                return
+            run = match.group()
+            if len(run) > RUN_LENGTH:
+                met(RUN_TOO_LONG)
+            found = _text(decode, run[:RUN_LENGTH])
+            if found is not None:
+                yield name, found
+
+
+def _names_digest(text: str, match: re.Match[str]) -> bool:
+    """Return whether a run is where a list of files or packages names a digest; it is read, and not counted."""
+    start = match.start()
+    return (
+        len(match.group()) <= _LONGEST_DIGEST and _DIGEST.search(text, max(0, start - 10), start) is not None
+    )
+
+
+def _text(decode: Callable[[str], bytes], run: str) -> str | None:
+    """Return what a run decodes to if that is text, compressed or not."""
+    try:
+        data = decode(run)
+        if data[:2] in (b"x\x9c", b"x\xda", b"x\x01"):
+            data = zlib.decompressobj().decompress(data, RUN_LENGTH)
+        text = data.decode("utf-8")
+    except (ValueError, binascii.Error, zlib.error, OverflowError):
+        return None
+    return text if _is_text(text) else None
+
+
+def _is_text(text: str) -> bool:
+    """Tell words from noise: printable, mostly letters and spaces, at least two words or eight letters."""
+    if len(text) < 4:
+        return False
+    fine = sum(
+        char.isalnum() or char.isspace() or char in ".,:;!?'\"()[]{}<>/_-=+*#&@%$|\\`" for char in text
+    )
+    letters = sum(char.isalpha() for char in text)
+    if fine != len(text) or letters * 2 < len(text):
+        return False
+    return len(_WORDS.findall(text)) >= 2 or letters >= 8
+
+
+LIMIT = 20_000
+DEPTH = 3
+READINGS = 40
+_TOO_LONG = f"hidden text was not looked for beyond {LIMIT:,} characters of one text"
+_TOO_DEEP = f"an encoding inside {DEPTH} others was not decoded"
+_TOO_MANY = f"more than {READINGS} readings of one text were not looked at"
+
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
+)
+INVISIBLE = lazy(f"[{_INVISIBLE}]+")
+_WITHIN_WORD = lazy(f"(?<=[A-Za-z])[{_INVISIBLE}]+(?=[A-Za-z])")
+_TAGS = lazy("[\U000e0020-\U000e007e]{2,}")
+_SELECTORS = lazy("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
+_BITS = lazy("[\u200b-\u200f\u2060-\u2064\u180e]{16,}")
+_WORD = lazy(r"[^\W\d_]{2,}")
+_LEET_WORD = lazy(r"(?<![\w@$])(?=[\w@$!|+]*[A-Za-z])(?=[\w@$!|+]*[0134578@$!|+])[\w@$!|+]{3,}")
+_LEET_SIGN = lazy(r"[0134578@$!|+]")
+_DIGITS = lazy(r"(?<!\w)[0134578]{3,}(?!\w)")
+_LEET = str.maketrans("013457@$!|+8", "oieastasiltb")
+_APART = r"[^\W\d_](?:(?P<gap>[ .\-_*·|~]| {2})[^\W\d_](?:(?P=gap)[^\W\d_]){2,})"
+_SPACED = lazy(rf"(?<![^\W_]){_APART}(?:[^\w\s]*\s{{2,}}[^\W\d_](?:(?P=gap)[^\W\d_])*)*(?![^\W_])")
+# I.g.n.o.r.e a.l.l: where no space sets the letters apart, a single one parts the words.
+_DOTTED = lazy(
+    r"(?<![^\W_])(?<![^\W_][.\-_*·|~])[^\W\d_](?P<gap>[.\-_*·|~])[^\W\d_](?:(?P=gap)[^\W\d_])+"
+    r"(?:[^\w\s]*\s+[^\W\d_](?:(?P=gap)[^\W\d_])+)+(?![^\W_])"
+)
+_CAMEL = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_FLAGS = lazy("[\U0001f1e6-\U0001f1ff]{3,}")  # two are a flag
+_REGIONAL = {0x1F1E6 + index: chr(ord("a") + index) for index in range(26)}
+_SMALL = str.maketrans("ʙʜɢʀɴʟᴀᴅᴇᴊᴋᴍᴘꜰᴛᴜᴠᴡᴢɪᴏꜱᴄʏ", "bhgrnladejkmpftuvwziosc" + "y")
+_UPSIDE = str.maketrans("ɐqɔpǝɟƃɓɥᴉıɾʞlɯuodbɹsʇnʌʍxʎz¡¿˙'", "abcdefgghiijklmnopqrstuvwxyz!?.,")
+_ROT13 = str.maketrans(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "nopqrstuvwxyzabcdefghijklmNOPQRSTUVWXYZABCDEFGHIJKLM",
+)
+_ATBASH = str.maketrans(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPONMLKJIHGFEDCBA",
+)
+_ASCII_WORD = lazy(r"[a-z]{3,}")
+_TELLING = sorted(word for word in COMMON if len(word) >= 4)
+_ROT13_WORDS = frozenset(word.translate(_ROT13) for word in _TELLING) - COMMON
+_ATBASH_WORDS = frozenset(word.translate(_ATBASH) for word in _TELLING) - COMMON
+_REVERSED_WORDS = frozenset(word[::-1] for word in _TELLING) - COMMON
+_RESPELLED = _ROT13_WORDS | _ATBASH_WORDS | _REVERSED_WORDS
+
+
+@dataclass(frozen=True, slots=True)
+class Unmasked:
+    """One reading of a text; `masks` names what it was hidden by, outermost first."""
+
+    text: str
+    masks: tuple[str, ...] = ()
+
+
+def unmasked(
+    text: str, depth: int = DEPTH, met: Callable[[str], None] = lambda what: None
+) -> tuple[Unmasked, ...]:
+    """Return the readings of a text: first the text as it shows, then what it hides, without doubles.
+
+    `met` is told, in a clause, of every bound that keeps something from being read.
+    """
+    if len(text) > LIMIT:
+        met(_TOO_LONG)
+        text = text[:LIMIT]
+    shown, masks = _shown(text)
+    readings = {shown: Unmasked(shown, masks)}
+    for hidden in _hidden(text, shown, depth, met):
+        if len(readings) >= READINGS:
+            met(_TOO_MANY)
+            break
+        if hidden.text.strip():
+            readings.setdefault(hidden.text, hidden)
+    return tuple(readings.values())
+
+
+def split_name(name: str) -> str:
+    """Return an identifier as words: `ignore_allRules` is `ignore all Rules`."""
+    words = " ".join(_CAMEL.findall(name))
+    if len(name) >= 16 and " " not in words:
+        return split_glued(name.lower()) or words
+    return words
+
+
+def _shown(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the text without what cannot be seen, with lookalikes folded."""
+    if text.isascii():
+        return text, ()
+    masks: list[str] = []
+    shown = INVISIBLE.sub("", text)
+    if len(_WITHIN_WORD.findall(text)) >= 2:
+        masks.append("invisible characters")
+    folded = unicodedata.normalize("NFKC", shown)
+    if _fancy(shown, folded):
+        masks.append("styled letters")
+    small = folded.translate(_SMALL)
+    plain = _without_stacked_marks(_FLAGS.sub(lambda run: run.group().translate(_REGIONAL), small))
+    if plain != small or sum(a != b for a, b in zip(small, folded, strict=True)) > 3:
+        masks.append("styled letters")
+    latin = _fold_lookalikes(plain)
+    if latin != plain:
+        masks.append("lookalike letters")
+    return latin, tuple(dict.fromkeys(masks))
+
+
+def _fancy(text: str, folded: str) -> bool:
+    """Return whether NFKC turned at least three other letters into ASCII ones."""
+    return text != folded and sum(char.isascii() and char.isalpha() for char in folded) >= 3 + sum(
+        char.isascii() and char.isalpha() for char in text
+    )
+
+
+def _without_stacked_marks(text: str) -> str:
+    """Drop combining marks where they are laid over Latin text in quantity."""
+    apart = unicodedata.normalize("NFD", text)
+    bare = [char for char in apart if not "\u0300" <= char <= "\u036f"]
+    latin = sum(char.isascii() and char.isalpha() for char in bare)
+    return "".join(bare) if latin and (len(apart) - len(bare)) * 2 > latin else text
+
+
+def _fold_lookalikes(text: str) -> str:
+    """Fold lookalikes in words that mix them with Latin letters, and everywhere in a text that is mostly Latin."""
+    letters = [char for char in text if char.isalpha()]
+    mostly_latin = sum(char.isascii() for char in letters) * 2 > len(letters)
+
+    def fold(match: re.Match[str]) -> str:
+        word = match.group()
+        if word.isascii():
+            return word
+        folded = word.translate(NEAR_LOOKALIKE)
+        if not folded.isascii():
+            return word
+        mixed = any(char.isascii() for char in word) and any(_foreign(char) for char in word)
+        whole = mostly_latin and len(word) >= 4 and folded.lower() in COMMON
+        return folded if mixed or whole else word
+
+    return _WORD.sub(fold, text)
+
+
+def _foreign(char: str) -> bool:
+    return not char.isascii() and not unicodedata.name(char, "").startswith("LATIN")
+
+
+def _hidden(text: str, shown: str, depth: int, met: Callable[[str], None]) -> Iterator[Unmasked]:
+    if not text.isascii():
+        for mask, found in _invisible_messages(text):
+            yield from _nested(found, mask, depth, met)
+    for mask, found in decoded_runs(shown, met):
+        yield from _nested(found, mask, depth, met)
+    if "&#" in shown and (decoded := _unescaped(shown)) != shown:
+        yield Unmasked(decoded, ("character references",))
+    for mask, found in _respelled(shown):
+        yield Unmasked(found, (mask,))
+
+
+def _unescaped(text: str) -> str:
+    from html import unescape  # brings the table of all entities
+
+    return unescape(text)
+
+
+def _nested(text: str, mask: str, depth: int, met: Callable[[str], None]) -> Iterator[Unmasked]:
+    if depth <= 1:
+        if next(decoded_runs(text, met), None) is not None:
+            met(_TOO_DEEP)
+        yield Unmasked(text, (mask,))
+        return
+    for inner in unmasked(text, depth - 1, met):
+        yield Unmasked(inner.text, (mask, *inner.masks))
+
+
+def _invisible_messages(text: str) -> Iterator[tuple[str, str]]:
+    for match in _TAGS.finditer(text):
+        yield "tag characters", "".join(chr(ord(char) - 0xE0000) for char in match.group())
+    for match in _SELECTORS.finditer(text):
+        values = [ord(char) - (0xFE00 if char < "\uffff" else 0xE0100 - 16) for char in match.group()]
+        yield "variation selectors", bytes(values).decode("utf-8", "replace")
+    for match in _BITS.finditer(text):
+        yield from (("zero-width bits", found) for found in _from_bits(match.group()))
+
+
+def _from_bits(run: str) -> Iterator[str]:
+    """Read two sorts of invisible characters as zeros and ones, either way round."""
+    sorts = sorted(set(run))
+    if len(sorts) != 2:
+        return
+    for zero in sorts:
+        bits = "".join("0" if char == zero else "1" for char in run)
+        found = bytes(int(bits[at : at + 8], 2) for at in range(0, len(bits) - 7, 8)).decode(
+            "utf-8", "replace"
+        )
+        if found.isprintable() and "\ufffd" not in found:
+            yield found
+
+
+def _respelled(text: str) -> Iterator[tuple[str, str]]:
+    spaced = _SPACED.sub(_join_spaced, _DOTTED.sub(_join_dotted, text))
+    if spaced != text:
+        yield "spaced letters", spaced
+    leet = text
+    if _LEET_SIGN.search(text):
+        leet = _LEET_WORD.sub(lambda match: _unleet(match.group()), text)
+    if leet != text and _gained(text, leet) >= 2:
+        yield "digits for letters", _DIGITS.sub(lambda match: _unleet(match.group()), leet)
+    words = _ASCII_WORD.findall(text.lower())
+    if len(words) >= 3 and not _RESPELLED.isdisjoint(words):
+        if _share(words, _ROT13_WORDS):
+            yield "rot13", text.translate(_ROT13)
+        if _share(words, _REVERSED_WORDS):
+            yield "reversed text", text[::-1]
+        if _share(words, _ATBASH_WORDS):
+            yield "atbash", text.translate(_ATBASH)
+    if not text.isascii() and len(re.findall("[ǝɐɹʇɥʎʍɯɔ]", text)) >= 3:
+        yield "upside-down letters", text[::-1].translate(_UPSIDE)
+        yield "upside-down letters", text.translate(_UPSIDE)
+
+
+def _gained(before: str, after: str) -> int:
+    """Count the common words that a respelling made."""
+    known = sum(word in COMMON for word in _ASCII_WORD.findall(before.lower()))
+    return sum(word in COMMON for word in _ASCII_WORD.findall(after.lower())) - known
+
+
+def _share(words: list[str], marked: frozenset[str]) -> bool:
+    hits = sum(word in marked for word in words)
+    return hits >= 2 and hits * 8 >= len(words) and hits > sum(word in COMMON for word in words)
+
+
+def _join_spaced(match: re.Match[str]) -> str:
+    """Join letters set apart; wider gaps part the words, or else the vocabulary does."""
+    parts = re.split(r"\s{2,}", match.group())
+    joined = [re.sub(r"[\W_]", "", part) for part in parts]
+    if len(joined) == 1 and len(joined[0]) > 7:
+        return split_glued(joined[0].lower()) or joined[0]
+    return " ".join(joined)
+
+
+def _join_dotted(match: re.Match[str]) -> str:
+    return " ".join(re.sub(r"[\W_]", "", part) for part in match.group().split())
+
+
+def _unleet(word: str) -> str:
+    """Read digits and signs as letters; a 1 is an i, or an l where that makes a common word."""
+    lower = word.lower()
+    plain = lower.translate(_LEET)
+    if plain in COMMON or "1" not in lower:
+        return plain
+    other = lower.replace("1", "l").translate(_LEET)
+    if other in COMMON:
+        return other
+    return plain.replace("ii", "ll")

@@ -1,0 +1,213 @@
+"""The facade: open a guard, index paths, ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codeguard.config import CATALOG, DefenseConfig, Settings, load_settings
+from codeguard.errors import ConfigError, NoIndexError
+from codeguard.index.catalog import Catalog
+from codeguard.index.report import IndexReport, Progress
+from codeguard.index.workspace import Workspace
+from codeguard.ranking.reranking import Ranking
+from codeguard.ranking.search import Searcher
+
+# What indexes and what audits is imported where it is first used: a query needs neither.
+if TYPE_CHECKING:
+    from codeguard.audit.findings import AuditReport
+    from codeguard.audit.run import AuditOptions
+
+LONGEST_QUERY = 10_000
+
+
+class CodeGuard:
+    """A guarded index of code. Use as a context manager or call `close`.
+
+    Several processes may hold the same index open, one of them indexing.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        trust: Sequence[str] = (),
+        untrust: Sequence[str] = (),
+        *,
+        create: bool = True,
+        renew: bool = False,
+    ) -> None:
+        self._settings = settings
+        self._create, self._renew = create, renew
+        self._opened: tuple[Workspace, Searcher] | None = None
+        self._trust, self._untrust = tuple(trust), tuple(untrust)
+        if not create:
+            self._parts()
+
+    @classmethod
+    def open(
+        cls,
+        store: str | Path | None = None,
+        trust: Sequence[str | Path] = (),
+        *,
+        untrust: Sequence[str | Path] = (),
+        config: Path | None = None,
+        settings: Settings | None = None,
+        create: bool = True,
+        renew: bool = False,
+    ) -> CodeGuard:
+        """Open the guard of a store: a folder, or the URL of a Chroma server.
+
+        With `create` the store is opened when it is first used.
+
+        Args:
+            store: ".codeguard" by default.
+            trust: paths that are the team's own, for `index`; the index remembers them.
+            untrust: paths that are no longer, for `index`.
+            config: a configuration file instead of the user's.
+            settings: complete settings instead of a configuration file.
+            create: make the store where there is none; False makes that an error.
+            renew: set a state directory aside that this installation did not make, and begin a fresh one.
+
+        Raises:
+            ConfigError, StoreError: see there.
+        """
+        chosen = settings if settings is not None else load_settings(config)
+        chosen = chosen.replace(store=None if store is None else str(store))
+        paths = tuple(str(path) for path in trust) or chosen.defense.trust_paths
+        taken = tuple(str(path) for path in untrust) or chosen.defense.untrust
+        return cls(chosen, paths, taken, create=create, renew=renew)
+
+    def _parts(self) -> tuple[Workspace, Searcher]:
+        if self._opened is None:
+            workspace = Workspace(self._settings, create=self._create, renew=self._renew)
+            self._opened = workspace, Searcher(workspace)
+        return self._opened
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._settings
+
+    @property
+    def catalog(self) -> Catalog:
+        """What is indexed."""
+        return self.workspace.catalog
+
+    @property
+    def workspace(self) -> Workspace:
+        """The parts beneath; no stable interface."""
+        return self._parts()[0]
+
+    def index(
+        self,
+        paths: Sequence[str | Path] = (),
+        *,
+        quarantine: bool = False,
+        rebuild: bool = False,
+        progress: Progress = lambda stage, done, total: None,
+    ) -> IndexReport:
+        """Bring the index up to date with these paths and the trusted ones; see `Indexer.run`.
+
+        With `rebuild` it is made new from the files, those of earlier runs
+        among them, and so is an index of another user or an older version;
+        see `codeguard.index.rebuild.rebuild`.
+        """
+        from codeguard.index.pipeline import Indexer, found_first
+
+        chosen, trust, untrust = (
+            [Path(path) for path in part] for part in (paths, self._trust, self._untrust)
+        )
+        exists = (self._settings.state / CATALOG).exists()
+        if rebuild or (exists and self.catalog.foreign):
+            from codeguard.index.rebuild import rebuild as make_new
+
+            self.close()
+            return make_new(
+                self._settings, chosen, trust, untrust=untrust, quarantine=quarantine, progress=progress
+            )
+        discovery = None if exists else found_first(chosen, trust, self._settings)
+        return Indexer(self.workspace, progress).run(
+            chosen, trust, untrust=untrust, quarantine=quarantine, discovery=discovery
+        )
+
+    def audit(self, paths: Sequence[str | Path], options: AuditOptions | None = None) -> AuditReport:
+        """Audit files against what this index trusts (or what the options name); see `codeguard.audit.run.audit`."""
+        from codeguard.audit.run import AuditOptions, audit
+
+        chosen = options or AuditOptions()
+        if not chosen.trust and chosen.base is None and self._trust:
+            chosen = replace(chosen, trust=tuple(Path(path) for path in self._trust))
+        return audit([Path(path) for path in paths], chosen, self.settings)
+
+    def query(
+        self,
+        text: str,
+        k: int = 5,
+        *,
+        mode: str | None = None,
+        order: str | None = None,
+        defense: bool = True,
+        config: DefenseConfig | None = None,
+    ) -> Ranking:
+        """Return the ranking for a query.
+
+        Args:
+            text: what is looked for, natural language or code.
+            k: how many results, one a file; 1 or more.
+            mode: "rerank" or "drop", the configuration's by default.
+            order: "score" or "penalty", the configuration's by default.
+            defense: False ranks by retrieval alone, for comparison.
+            config: another defense configuration for this query alone.
+
+        Raises:
+            ConfigError: an argument out of its range.
+            StoreError, EmbeddingError: the index cannot be read.
+        """
+        return self.query_many([text], k, mode=mode, order=order, defense=defense, config=config)[0]
+
+    def query_many(
+        self,
+        texts: Sequence[str],
+        k: int = 5,
+        *,
+        mode: str | None = None,
+        order: str | None = None,
+        defense: bool = True,
+        config: DefenseConfig | None = None,
+    ) -> list[Ranking]:
+        """Return a ranking for each query; the queries are embedded together. Arguments as in `query`."""
+        if k < 1:
+            raise ConfigError("k", got=k, expected="1 or more")
+        for text in texts:
+            if not text.strip() or len(text) > LONGEST_QUERY:
+                got = "an empty text" if not text.strip() else f"{len(text)} characters"
+                raise ConfigError("query", got=got, expected=f"1 to {LONGEST_QUERY} characters")
+        if not texts:
+            return []
+        chosen = config or self.settings.defense
+        chosen = replace(chosen, mode=mode or chosen.mode, order=order or chosen.order)
+        if self._opened is None and not (self._settings.state / CATALOG).exists():
+            raise NoIndexError(f"no index in {self._settings.state}", hint="call index first")
+        workspace, searcher = self._parts()
+        workspace.refresh()
+        under_way = workspace.under_way()
+        if not under_way and workspace.catalog.intents(1):  # of an index that was ended in the middle
+            from codeguard.index.pipeline import Indexer
+
+            Indexer(workspace).repair_if_alone()
+        return searcher.rank_all(texts, chosen, k, defense=defense, under_way=under_way)
+
+    def close(self) -> None:
+        """Stop the sandbox and let go of the store."""
+        if self._opened is not None:
+            (workspace, searcher), self._opened = self._opened, None
+            searcher.close()
+            workspace.close()
+
+    def __enter__(self) -> CodeGuard:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

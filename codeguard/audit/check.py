@@ -1,0 +1,127 @@
+"""Check the functions of one file, without store or embedding."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codeguard.behavior import SpecLibrary
+from codeguard.config import Settings, user_config_dir
+from codeguard.corpus.chunking import chunk_file
+from codeguard.corpus.decoding import refusal
+from codeguard.corpus.discovery import HEAD_BYTES
+from codeguard.errors import CorpusError, NoIndexError, NothingToDoError
+from codeguard.index.behavior_reports import checkable
+from codeguard.index.chunk_tasks import chunked
+from codeguard.index.evidence_tasks import Checks, Material
+from codeguard.index.executor import open_executor
+from codeguard.index.secret_tasks import masked
+from codeguard.index.workspace import Workspace
+from codeguard.models import CheckReport, Chunk, Skipped, SourceFile
+from codeguard.sandbox import Level
+from codeguard.trust.installation import left_alone
+from codeguard.trust.kept_secrets import kept_secret
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFunction:
+    """One function of a checked file and what the checker says of it."""
+
+    chunk: Chunk
+    report: CheckReport
+
+
+def check_file(
+    path: Path,
+    symbol: str | None = None,
+    *,
+    against: Sequence[Path] = (),
+    settings: Settings | None = None,
+    warn: Callable[[str], None] = lambda line: None,
+) -> list[CheckedFunction]:
+    """Run the behavior checker on the functions of one file; no store and no embedding is touched.
+
+    The expectations come from the shipped and the user's specs, from the
+    files in `against` (which count as trusted), or, without `against`, from
+    the trusted code of the index in the settings' state directory, if any. `warn` is told where
+    there is one that is not this installation's: it is not read.
+
+    Raises:
+        CorpusError: the file cannot be read.
+        NothingToDoError: it has no such function.
+    """
+    chosen = settings or Settings()
+    data = _read(path)
+    SpecLibrary.load([Path(folder) for folder in chosen.specs])  # what is wrong with them is said at once
+    with open_executor(1, fork=True) as executor:
+        (file,) = chunked(executor, [(path.as_posix(), data)])
+        if isinstance(file, Skipped):
+            raise CorpusError(file.reason)
+        (file,) = masked([file], executor)
+        wanted = [chunk for chunk in file.chunks if checkable(chunk) and symbol in (None, chunk.symbol)]
+        if not wanted and (why := refusal(data[:HEAD_BYTES], path.name)):
+            raise NothingToDoError(f"{path} holds no code", got=why, expected="a file of Python")
+        if not wanted:
+            got = f"{symbol!r}" if symbol else "none"
+            known = ", ".join(chunk.symbol for chunk in file.chunks if checkable(chunk))
+            if not known:
+                raise NothingToDoError(
+                    f"no function in {path} can be run",
+                    got=f"{file.language or 'no'} code",
+                    expected="functions of Python",
+                    hint=f"codeguard audit {path} reads what cannot be run",
+                )
+            raise NothingToDoError(
+                f"{path} has no such function", got=got, expected=known[:200], hint="name one of these"
+            )
+        material = _material(chosen, against, warn)
+        checks = Checks(executor, material.shared, material.required_level)
+        answers = checks([(chunk, file) for chunk in wanted], again=True)
+        return [CheckedFunction(chunk, report) for (chunk, _), (_, report) in answers if report is not None]
+
+
+def _material(chosen: Settings, against: Sequence[Path], warn: Callable[[str], None]) -> Material:
+    """Return what the functions are checked against."""
+    ignored = "" if against else left_alone(chosen)
+    if ignored:
+        warn(ignored)
+    trusted = [read_source(other) for other in against]
+    seed = chosen.fixed_seed or kept_secret(user_config_dir() / "check.seed")
+    if not against and not ignored:
+        with contextlib.suppress(NoIndexError), contextlib.closing(Workspace(chosen)) as workspace:
+            trusted = workspace.trusted_files()
+            seed = workspace.seed
+    return Material(
+        trusted=trusted,
+        spec_folders=[Path(folder) for folder in chosen.specs],
+        seed=seed,
+        required_level=Level[chosen.defense.required_level],
+        signals=(),
+        zygotes=1,
+    )
+
+
+def read_source(path: Path) -> SourceFile:
+    """Read and chunk one trusted file given by hand; its secrets are masked, as they are in an index.
+
+    Raises:
+        CorpusError: it does not exist, is no regular file or cannot be read.
+    """
+    (file,) = masked([chunk_file(path.as_posix(), _read(path))])
+    return file
+
+
+def _read(path: Path) -> bytes:
+    if not path.is_file():
+        if path.is_dir():
+            hint = f"name one of its files; codeguard audit {path} looks at all of it"
+            raise CorpusError(f"cannot read {path}", got="a folder", expected="a file", hint=hint)
+        raise CorpusError(
+            f"cannot read {path}", got="nothing there", expected="a file", hint="check the path"
+        )
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CorpusError(f"cannot read {path}", got=error.strerror, expected="a readable file") from None

@@ -1,0 +1,63 @@
+"""Compare two functions of files given by hand: `codeguard equiv`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from codeguard.audit.check import read_source
+from codeguard.behavior.budget import Budget
+from codeguard.behavior.equivalence import Equivalence, Sameness, compare_functions
+from codeguard.behavior.specs.library import SpecLibrary
+from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.running import drive
+from codeguard.config import Settings, user_config_dir
+from codeguard.errors import NothingToDoError
+from codeguard.sandbox import Level, Sandbox
+from codeguard.trust.kept_secrets import kept_secret
+
+EQUIVALENCE_BUDGET = Budget(generated=200, tailored=100, edited=160, wall_s=8.0, cpu_s=2.0)
+
+
+def compare_files(
+    first: tuple[Path, str],
+    second: tuple[Path, str],
+    *,
+    specs: Sequence[Path] = (),
+    settings: Settings | None = None,
+) -> Equivalence:
+    """Compare two functions, each given as a file and a name (`function` or `Class.method`), in the sandbox.
+
+    `specs` are files of recorded specs (`codeguard.learned.toml`) whose calls are tried as well. Both
+    sides are run confined, whoever wrote them.
+
+    Raises:
+        CorpusError: a file cannot be read.
+        NothingToDoError: there is no such function in it.
+    """
+    chosen = settings or Settings()
+    references = [_reference(path, symbol, specs) for path, symbol in (first, second)]
+    required = Level[chosen.defense.required_level]
+    with contextlib.closing(Sandbox(required, workers=min(2, os.cpu_count() or 1))) as sandbox:
+        if sandbox.level < required:
+            reason = f"the sandbox offers {sandbox.level.name}, {required.name} is required"
+            return Equivalence(Sameness.UNKNOWN, reason, level=sandbox.level.name)
+        seed = chosen.fixed_seed or kept_secret(user_config_dir() / "check.seed")
+        steps = compare_functions(references[0], references[1], sandbox.level, EQUIVALENCE_BUDGET, seed)
+        (found,) = drive(sandbox, [steps])
+        return found
+
+
+def _reference(path: Path, symbol: str, specs: Sequence[Path]) -> Reference:
+    library = SpecLibrary().with_trusted([read_source(item) for item in (path, *specs)])
+    names = [item.definition.qualified_name for item in library.references]
+    found = [item for item, name in zip(library.references, names, strict=True) if name == symbol]
+    if not found:
+        raise NothingToDoError(
+            f"{path} has no such function",
+            got=repr(symbol) if symbol else "none",
+            expected=", ".join(dict.fromkeys(names))[:200] or "a function",
+        )
+    return found[-1]

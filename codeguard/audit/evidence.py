@@ -1,0 +1,188 @@
+"""Provenance and behavior of files as they would enter the corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from codeguard.analysis import Reading
+from codeguard.analysis.observations import AUDIT, DISCOVERY, detector_error
+from codeguard.analysis.rules import Match, Rule
+from codeguard.audit.findings import Finding
+from codeguard.audit.inspection import Inspected, chunk_finding, finding_of, own_finding
+from codeguard.audit.trust import TrustedBase
+from codeguard.config import Settings, below_level
+from codeguard.corpus.agent_files import agent_file_kind
+from codeguard.errors import CodeguardError
+from codeguard.models import Severity, SourceFile, Trust, Verdict
+from codeguard.ranking.signals.base import Context, Services, Subject
+from codeguard.ranking.signals.behavior import BehaviorSignal
+from codeguard.ranking.signals.provenance import ProvenanceSignal
+from codeguard.trust.paths import NameIndex
+
+if TYPE_CHECKING:
+    from codeguard.index.workspace import Workspace
+
+_MODIFIED = next(rule for rule in ProvenanceSignal.rules if rule.id == "modified")
+_BEHAVIOR = {rule.id: rule for rule in BehaviorSignal.rules}
+_TOLD_BY_OTHERS = "company"  # text around a convicted function: that function is a finding already
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the behavior checks of an audit came to."""
+
+    findings: tuple[Finding, ...] = ()
+    level: str = ""
+    functions: int = 0
+    ran: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+def provenance_findings(inspected: Sequence[Inspected], base: TrustedBase) -> list[Finding]:
+    """Return modified trusted files, and names that pass for another's."""
+    listed = NameIndex(() if base.manifest is None else base.manifest.files)
+    present = NameIndex()
+    found: list[Finding] = []
+    for item in inspected:
+        twin, other = listed.twin(item.name), present.add(item.name)
+        if base.manifest is None or item.name not in base.manifest.files:
+            if twin is not None:
+                reason = f"passes for the trusted file {twin}"
+                trusted_twin = own_finding(f"{DISCOVERY}.collision", item.name, reason, item.sha256)
+                found.append(replace(trusted_twin, severity=Severity.HIGH))
+            elif other is not None:
+                reason = f"passes for {other}"
+                found.append(own_finding(f"{DISCOVERY}.collision", item.name, reason, item.sha256))
+        elif item.file is not None and not base.covers(item.name, item.sha256):
+            found += _modified(item.file, base)
+        found += _agent_file(item, base)
+    return found
+
+
+def _agent_file(item: Inspected, base: TrustedBase) -> list[Finding]:
+    """Return the finding that assistants obey this file and the manifest does not list it as it is."""
+    kind = agent_file_kind(item.name)
+    if not kind or base.manifest is None or base.covers(item.name, item.sha256):
+        return []
+    known = item.name in base.manifest.files
+    what = "has changed since it was listed" if known else "is not listed in the manifest"
+    return [own_finding(f"{AUDIT}.agent-file", item.name, f"{kind}: {what}", item.sha256)]
+
+
+def _modified(file: SourceFile, base: TrustedBase) -> list[Finding]:
+    """Return a finding for each chunk of a listed file that is not the listed text.
+
+    Where the manifest is unsigned it is a snapshot of ours, and an edit since
+    then the ordinary case.
+    """
+    assert base.manifest is not None
+    reading = Reading(file)
+    severity = Severity.LOW if base.manifest.unsigned else _MODIFIED.severity
+    found = []
+    for chunk in file.chunks:
+        if base.manifest.trust_of(file.path, chunk.sha256) is Trust.MODIFIED and chunk.text.strip():
+            reason = "the path is trusted, this text of it is not"
+            match = Match(_MODIFIED.id, 0, 0, reason, severity)
+            found.append(chunk_finding(reading, chunk, match, ProvenanceSignal.name, _MODIFIED))
+    return found
+
+
+def behavior_findings(
+    files: Iterable[SourceFile],
+    base: TrustedBase,
+    settings: Settings,
+    executor: Executor,
+    index: Workspace | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Checked:
+    """Return what the functions of untrusted files do that they should not, from kept evidence where it holds.
+
+    `index` is the workspace of the index that `base` comes from, None where
+    there is none. A checker that cannot start is a warning and no pass.
+    """
+    from codeguard.audit.evidence_store import opened_workspace  # with it comes the behavior checker
+
+    wanted = [file for file in files if not base.covers(file.path, file.sha256) and _has_functions(file)]
+    if not wanted:
+        return Checked()
+    try:
+        if index is not None:
+            return _checked(wanted, base, index, executor, progress)
+        with opened_workspace(settings, base) as opened:
+            return _checked(wanted, base, opened, executor, progress)
+    except CodeguardError as error:
+        failed = own_finding(
+            f"{AUDIT}.detector-error", wanted[0].path, f"behavior was not looked at: {error}"
+        )
+        return Checked((failed,), warnings=(f"behavior was not looked at: {error}",))
+
+
+def _has_functions(file: SourceFile) -> bool:
+    from codeguard.index.behavior_reports import checkable
+
+    return any(checkable(chunk) for chunk in file.chunks)
+
+
+def _checked(
+    files: Sequence[SourceFile],
+    base: TrustedBase,
+    workspace: Workspace,
+    executor: Executor,
+    progress: Callable[[int, int], None],
+) -> Checked:
+    from codeguard.audit.evidence_store import ensure_level
+    from codeguard.index.behavior_reports import checkable
+
+    level = ensure_level(workspace)
+    reports = workspace.reports(executor=executor)
+    subjects = [
+        (chunk, file)
+        for file in files
+        for chunk in file.chunks
+        if checkable(chunk) and _trust(base, file.path, chunk.sha256) is not Trust.TRUSTED
+    ]
+    ran = reports.prepare(subjects, progress)
+    if ran:
+        workspace.ran_at = reports.ran_at
+        level = workspace.level  # what was kept may be of another machine
+    below = below_level(level, workspace.settings.defense.required_level)
+    context = Context(Services(behavior=reports))
+    found: list[Finding] = []
+    for file in files:
+        found += _of_file(file, base, context)
+    warnings = [*([below] if below else []), *workspace.warnings]
+    return Checked(tuple(found), level, 0 if below else len(subjects), ran, tuple(warnings))
+
+
+def _of_file(file: SourceFile, base: TrustedBase, context: Context) -> list[Finding]:
+    from codeguard.index.behavior_reports import checkable
+
+    reading = Reading(file)
+    signal = BehaviorSignal()
+    found = []
+    for chunk in filter(checkable, file.chunks):
+        subject = Subject(chunk, file, _trust(base, file.path, chunk.sha256))
+        try:
+            evidence = list(signal.examine(subject, context))
+        except Exception as error:
+            found.append(finding_of(file, detector_error(signal.name, reading, error)))
+            continue
+        for item in evidence:
+            rule = _BEHAVIOR[item.id]
+            if item.measurements.get("verdict") == Verdict.ERROR.value and item.id == "untested":
+                failed = Rule("untested", rule.summary, Severity.LOW, rule.confidence)
+                match = Match("untested", 0, 0, item.reason)
+                found.append(chunk_finding(reading, chunk, match, signal.name, failed))
+            elif item.severity > Severity.INFO and item.id != _TOLD_BY_OTHERS:
+                # What does not convict is for a reader to know, and no reason to stop a commit.
+                severity = item.severity if item.convicts else min(item.severity, Severity.LOW)
+                match = Match(item.id, 0, 0, item.reason, severity, item.confidence, dict(item.measurements))
+                found.append(chunk_finding(reading, chunk, match, signal.name, rule))
+    return found
+
+
+def _trust(base: TrustedBase, path: str, digest: str) -> Trust:
+    return Trust.UNLISTED if base.manifest is None else base.manifest.trust_of(path, digest)

@@ -1,0 +1,99 @@
+"""Where an audit keeps what it learned of behavior: the index's state directory, else one of the user's own."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import platformdirs
+
+from codeguard.audit.trust import TrustedBase
+from codeguard.config import CATALOG, LEVELS, Settings
+from codeguard.errors import NoIndexError, StoreError
+from codeguard.index.workspace import Workspace
+from codeguard.models import SourceFile
+from codeguard.trust import VerifiedManifest
+from codeguard.trust.state_files import StateFolder
+
+LARGEST = 256_000_000  # bytes of kept evidence that belongs to no index; above, it starts anew
+
+
+class AuditWorkspace(Workspace):
+    """A workspace without an index: its manifest and trusted files are those of one audit."""
+
+    def __init__(self, settings: Settings, folder: Path, base: TrustedBase) -> None:
+        self._base = base
+        own = settings.replace(store=str(folder), state_dir=str(folder))
+        super().__init__(own, create=True)
+        if self.catalog.foreign:  # of another key or an older version: nothing in it verifies
+            self.catalog.close()
+            (folder / CATALOG).unlink()
+            super().__init__(own, create=True)
+
+    def _check_state(self, create: bool, renew: bool) -> None:
+        """Check that the folder is this user's alone; of whose making it is says each evidence's own mark."""
+        with StateFolder(self.state.parent, create=create, checked=False):
+            pass  # made for this user alone, whatever the umask: versions seen are kept there
+        with StateFolder(self.state, create=create) as folder:
+            folder.check_all()
+
+    @property
+    def manifest(self) -> VerifiedManifest | None:
+        """The manifest of this audit."""
+        return self._base.manifest
+
+    def trusted_files(self) -> list[SourceFile]:
+        """Return the trusted files of this audit."""
+        return self._base.files()
+
+
+def index_of(settings: Settings) -> Workspace | None:
+    """Return the workspace of the settings' index, None where there is none."""
+    try:
+        return Workspace(settings)
+    except NoIndexError:
+        return None
+
+
+def base_of(workspace: Workspace) -> TrustedBase:
+    """Return what an index trusts, in its names."""
+    root = Path(workspace.catalog.meta("root") or ".").resolve()
+    manifest = workspace.manifest
+    if manifest is None:
+        return TrustedBase(root)
+    by = "unsigned" if manifest.unsigned else f"signed by {', '.join(manifest.signed_by)}"
+    said = f"{len(manifest.files)} files are trusted by the index in {workspace.state} ({by})"
+    return TrustedBase(root, manifest, workspace.trusted_files, said)
+
+
+@contextlib.contextmanager
+def opened_workspace(settings: Settings, base: TrustedBase) -> Iterator[Workspace]:
+    """Open a room for evidence that belongs to no index; a passing one where none can be kept."""
+    folder = Path(platformdirs.user_state_dir("codeguard")) / "audit"
+    with contextlib.ExitStack() as stack:
+        try:
+            if (folder / CATALOG).exists() and (folder / CATALOG).stat().st_size > LARGEST:
+                (folder / CATALOG).unlink()
+            opened = AuditWorkspace(settings, folder, base)
+        except (StoreError, OSError) as error:
+            passing = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="codeguard-")))
+            opened = AuditWorkspace(settings, passing, base)
+            opened.warnings.append(f"evidence is not kept: {error}")
+        stack.callback(opened.close)
+        yield opened
+
+
+def ensure_level(workspace: Workspace) -> str:
+    """Return the sandbox level that the kept evidence is of; it is found out where it is not known or too low.
+
+    A level that was once too low may have been raised since, so it is asked for again.
+    """
+    known = workspace.catalog.meta("sandbox_level") or ""
+    required = workspace.settings.defense.required_level
+    if known in LEVELS and LEVELS.index(known) >= LEVELS.index(required):
+        return known
+    level = workspace.sandbox.level.name
+    workspace.catalog.set_meta("sandbox_level", level)
+    return level

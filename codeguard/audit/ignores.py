@@ -1,0 +1,58 @@
+"""Inline ignores: `# codeguard: ignore[rule] reason`, believed only where a verified manifest vouches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from codeguard.analysis.observations import AUDIT, Observation
+from codeguard.analysis.own_checks import INLINE_IGNORE
+from codeguard.audit.findings import Finding, Standing
+from codeguard.audit.rules import Selection
+
+RULE = f"{AUDIT}.{INLINE_IGNORE}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """A comment that asks for something to be ignored.
+
+    `lines` are the lines it speaks for: its own, and the next one where it
+    stands alone. `problem` says why it cannot count, empty where it may.
+    """
+
+    lines: tuple[int, ...]
+    rules: tuple[str, ...]
+    reason: str
+    problem: str
+
+    @classmethod
+    def of(cls, item: Observation) -> Ignore:
+        """Return what an observation `audit.inline-ignore` asks for."""
+        asked, line = item.measurements, item.place.start_line
+        return cls(
+            lines=(line, line + 1) if asked["alone"] else (line,),
+            rules=tuple(filter(None, str(asked["rules"]).split(","))),
+            reason=str(asked["reason"]),
+            problem=str(asked["problem"]),
+        )
+
+
+def uncounted(ignore: Ignore, covered: bool) -> str:
+    """Return why an ignore does not count, empty where it does."""
+    if not covered:
+        return "asks to be ignored, in a file that no verified manifest covers"
+    return f"asks to be ignored, but {ignore.problem}" if ignore.problem else ""
+
+
+def suppressed(findings: Sequence[Finding], ignores: Mapping[str, Sequence[Ignore]]) -> list[Finding]:
+    """Return the findings, those suppressed that an ignore of their file (by path) names on their line."""
+    result = []
+    for item in findings:
+        for ignore in ignores.get(item.path, ()):
+            named = Selection(ignore.rules).takes(item.rule) and item.place.start_line in ignore.lines
+            if named and item.rule != RULE:
+                item = item.overruled(Standing.SUPPRESSED, ignore.reason)
+                break
+        result.append(item)
+    return result

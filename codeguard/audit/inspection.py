@@ -1,0 +1,200 @@
+"""What the engine says of files, as findings."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from codeguard.analysis import Reading
+from codeguard.analysis.engine import Engine, Step
+from codeguard.analysis.observations import (
+    AUDIT,
+    DISCOVERY,
+    LISTED_OF_A_RULE,
+    Observation,
+    Place,
+    digest_of_lines,
+    observed,
+)
+from codeguard.analysis.own_checks import INLINE_IGNORE
+from codeguard.analysis.rules import Context, FileSignal, Match, Rule
+from codeguard.analysis.rules.base import IMPORTED, IN_TEST
+from codeguard.audit.findings import Finding
+from codeguard.audit.ignores import Ignore
+from codeguard.audit.rules import OWN_RULES
+from codeguard.corpus.chunking import chunk_file
+from codeguard.corpus.discovery import FoundFile, read_file
+from codeguard.errors import CorpusError
+from codeguard.models import Chunk, ChunkKind, Severity, SourceFile
+from codeguard.workers.garbage_collection import Collector
+
+FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to audit: its name in the corpus, and its bytes or where they are."""
+
+    name: str
+    found: FoundFile | None = None
+    data: bytes = b""
+
+    @property
+    def size(self) -> int:
+        """Size in bytes."""
+        return self.found.size if self.found is not None else len(self.data)
+
+    def read(self) -> bytes:
+        """Return the bytes; CorpusError where they cannot be read any more."""
+        return self.data if self.found is None else read_file(self.found)
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """What the static signals say of one file; `file` is None where it could not be read or is not kept.
+
+    `ignores` are the comments that ask for something to be ignored, each with
+    the finding that it is where it does not count.
+    """
+
+    name: str
+    findings: tuple[Finding, ...]
+    ignores: tuple[tuple[Ignore, Finding], ...] = ()
+    file: SourceFile | None = None
+    sha256: str = ""
+    functions: int = 0
+    lines: int = 0
+
+
+class Inspector:
+    """The engine in this process, for texts of one's own: nothing ends what is deaf to a deadline."""
+
+    def __init__(self, signals: Iterable[FileSignal], context: Context, *, keep: bool = True) -> None:
+        self._engine = Engine(signals, context)
+        self._keep = keep
+        self._collector = Collector()
+
+    def inspect(self, source: Source) -> Inspected:
+        """Return what stands out in one file."""
+        try:
+            data = source.read()
+        except CorpusError as error:
+            return unreadable(source.name, f"{DISCOVERY}.unseen", error)
+        try:
+            file = chunk_file(source.name, data)
+        except CorpusError as error:
+            return unreadable(source.name, f"{DISCOVERY}.encoding", error, data)
+        found = inspected(file, self._engine.observe(file), keep=self._keep)
+        self._collector.looked_at(len(file.text))
+        return found
+
+
+def inspected(file: SourceFile, steps: Iterable[Step], *, keep: bool) -> Inspected:
+    """Return what the steps of the engine come to."""
+    findings: list[Finding] = []
+    ignores: list[tuple[Ignore, Finding]] = []
+    for step in steps:
+        asking = [item for item in step.observations if (item.signal, item.rule) == (AUDIT, INLINE_IGNORE)]
+        ignores += [(Ignore.of(item), finding_of(file, item)) for item in asking]
+        findings += findings_of(file, [item for item in step.observations if item not in asking])
+    lines = Reading(file).line_starts
+    return Inspected(
+        name=file.path,
+        findings=tuple(findings),
+        ignores=tuple(ignores),
+        file=file if keep else None,
+        sha256=file.sha256,
+        functions=sum(chunk.kind in FUNCTIONS for chunk in file.chunks),
+        lines=len(lines) - (not file.text or file.text[-1] in "\r\n"),
+    )
+
+
+def unreadable(name: str, rule: str, error: CorpusError, data: bytes = b"") -> Inspected:
+    """Return the inspection of a file of which nothing could be read."""
+    digest = hashlib.sha256(data).hexdigest() if data else ""
+    return Inspected(name, (own_finding(rule, name, str(error), digest),))
+
+
+def findings_of(file: SourceFile, observations: Sequence[Observation]) -> list[Finding]:
+    """Return observations of one file as findings; of a rule that fills the file the first is told how many more."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for item in observations:
+        counts[item.signal, item.rule] += item.count
+    found = []
+    for item in observations:
+        more = counts[item.signal, item.rule] - LISTED_OF_A_RULE
+        if item.listed:
+            finding = finding_of(file, item)
+            if more > 0:
+                said = f"{more} more of this rule in the file are not listed"
+                finding = replace(finding, reason=f"{finding.reason} ({said})")
+            found.append(finding)
+    return found
+
+
+def finding_of(file: SourceFile, item: Observation) -> Finding:
+    """Return an observation as a finding."""
+    chunk = file.chunks[item.chunk] if 0 <= item.chunk < len(file.chunks) else None
+    return Finding(
+        rule=f"{AUDIT}.detector-error" if item.failed else f"{item.signal}.{item.rule}",
+        path=file.path,
+        place=item.place,
+        severity=min(item.severity, Severity.LOW) if item.measurements.get(IN_TEST) else item.severity,
+        confidence=item.confidence,
+        reason=item.reason,
+        digest=file.sha256 if chunk is None else chunk.sha256,
+        symbol="" if chunk is None else chunk.symbol,
+        snippet=item.snippet,
+        text_digest=item.text_digest,
+        measurements=dict(item.measurements),
+    )
+
+
+def own_modules(findings: Iterable[Finding], names: Iterable[str]) -> list[Finding]:
+    """Return the findings, low where what is imported is a module that lies among the audited files itself."""
+    python = [PurePosixPath(name) for name in names if name.endswith((".py", ".pyi"))]
+    modules = {path.stem for path in python} | {path.parent.name for path in python}
+    return [
+        replace(item, severity=min(item.severity, Severity.LOW))
+        if item.measurements.get(IMPORTED) in modules
+        else item
+        for item in findings
+    ]
+
+
+def own_finding(rule: str, path: str, reason: str, digest: str = "") -> Finding:
+    """Return a finding of the audit's own about a file of which nothing can be shown."""
+    return file_finding(rule, OWN_RULES[rule], path, reason, digest)
+
+
+def file_finding(id_: str, rule: Rule, path: str, reason: str, digest: str) -> Finding:
+    """Return a finding about a whole file by a rule, of which no line can be shown."""
+    return Finding(
+        rule=id_,
+        path=path,
+        place=Place(),
+        severity=rule.severity,
+        confidence=rule.confidence,
+        reason=reason,
+        digest=digest,
+        text_digest=digest_of_lines([reason]),
+    )
+
+
+def chunk_finding(reading: Reading, chunk: Chunk, match: Match, signal: str, rule: Rule) -> Finding:
+    """Return a finding about a whole chunk, shown at its first line; its fingerprint is over all its text."""
+    starts = [*reading.line_starts, len(reading.text)]
+    line = min(chunk.start_line, len(starts) - 1)
+    while (
+        line < min(chunk.end_line, len(starts) - 1)
+        and not reading.text[starts[line - 1] : starts[line]].strip()
+    ):
+        line += 1
+    shown = reading.text[starts[line - 1] : starts[line]].rstrip()
+    start = starts[line - 1] + len(shown) - len(shown.lstrip())
+    placed = replace(match, start=start, end=starts[line - 1] + len(shown))
+    found = finding_of(reading.file, observed(reading, placed, signal, rule))
+    return replace(found, digest=chunk.sha256, symbol=chunk.symbol, text_digest=chunk.sha256)

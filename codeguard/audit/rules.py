@@ -1,0 +1,143 @@
+"""Every rule that an audit may name: those of the signals, and the audit's own."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from codeguard.analysis.observations import AUDIT, DISCOVERY, ENGINE_RULES
+from codeguard.analysis.rules import Rule
+from codeguard.analysis.rules.base import rules_of
+from codeguard.errors import ConfigError
+from codeguard.ranking.signals import AnySignal, load_all
+
+_RULES = {**ENGINE_RULES, **rules_of(__file__)}
+
+AUDIT_RULES: tuple[Rule, ...] = (
+    _RULES["detector-error"],
+    _RULES["not-fully-read"],
+    _RULES["inline-ignore"],
+    _RULES["company"],
+    _RULES["baseline"],
+    _RULES["agent-file"],
+)
+
+DISCOVERY_RULES: tuple[Rule, ...] = (
+    _RULES["encoding"],
+    _RULES["name"],
+    _RULES["link"],
+    _RULES["unseen"],
+    _RULES["not-audited"],
+    _RULES["collision"],
+    _RULES["syntax"],
+)
+
+
+RULES_PAGE = "docs/rules.md"
+DISTRIBUTION = "codeguard-rag"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRule:
+    """A rule with the name of the signal that it belongs to."""
+
+    signal: str
+    rule: Rule
+
+    @property
+    def id(self) -> str:
+        """The full id, `signal.rule`."""
+        return f"{self.signal}.{self.rule.id}"
+
+
+OWN_RULES: dict[str, Rule] = {
+    **{f"{AUDIT}.{rule.id}": rule for rule in AUDIT_RULES},
+    **{f"{DISCOVERY}.{rule.id}": rule for rule in DISCOVERY_RULES},
+}
+
+
+def all_rules(signals: Sequence[AnySignal] | None = None) -> tuple[NamedRule, ...]:
+    """Return the audit's own rules and those of the signals (default: the registered ones), sorted by id."""
+    named = [NamedRule(AUDIT, rule) for rule in AUDIT_RULES]
+    named += [NamedRule(DISCOVERY, rule) for rule in DISCOVERY_RULES]
+    for signal in load_all() if signals is None else signals:
+        named += [NamedRule(signal.name, rule) for rule in signal.rules]
+    return tuple(sorted(named, key=lambda item: item.id))
+
+
+def page_of(id_: str) -> str:
+    """Return where a rule is explained: a page of the documentation, with the rule's own anchor."""
+    return f"{RULES_PAGE}#{id_}"
+
+
+def url_of(id_: str) -> str:
+    """Return the absolute address of a rule's page, by the documentation's address in the package's metadata."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        urls = dict(item.split(", ", 1) for item in metadata(DISTRIBUTION).get_all("Project-URL") or ())
+    except (PackageNotFoundError, ValueError):
+        urls = {}
+    base = urls.get("Documentation", f"https://pypi.org/project/{DISTRIBUTION}").rstrip("/")
+    return f"{base}/{page_of(id_)}" if "Documentation" in urls else f"{base}/#{id_}"
+
+
+def find_rule(id_: str) -> NamedRule:
+    """Return one rule by its full id; ConfigError where there is none."""
+    rules = all_rules()
+    for item in rules:
+        if item.id == id_:
+            return item
+    raise ConfigError(
+        "no such rule", got=repr(id_), expected=_meant(id_, rules), hint="codeguard rules lists all"
+    )
+
+
+def _meant(wrong: str, rules: Sequence[NamedRule]) -> str:
+    """Return the rules that somebody may have meant who wrote this."""
+    ids = [item.id for item in rules]
+    near = [id_ for id_ in ids if wrong in id_] or difflib.get_close_matches(wrong, ids, n=3)
+    by_name = {id_.rpartition(".")[2]: id_ for id_ in ids}
+    near = near or [by_name[name] for name in difflib.get_close_matches(wrong, by_name, n=3)]
+    near = near or [id_ for id_ in ids if id_.partition(".")[0] == wrong.partition(".")[0]]
+    return " or ".join(near[:5]) or "signal.rule"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which rules count, by full id or by prefix at a dot: `insecure` means all of that signal.
+
+    Without `select` all do; `ignore` takes away from those. Of two that
+    match, the longer one decides.
+    """
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+    def takes(self, rule: str) -> bool:
+        """Return whether a rule counts."""
+        chosen = _longest(rule, self.select) if self.select else 0
+        ignored = _longest(rule, self.ignore)
+        return chosen >= 0 and (ignored < 0 or chosen > ignored)
+
+    def check(self, rules: Sequence[NamedRule]) -> None:
+        """Raise ConfigError for a pattern that matches no rule: a slip of the pen must not hide a finding."""
+        for pattern in (*self.select, *self.ignore):
+            if not any(_matches(item.id, pattern) for item in rules):
+                meant = _meant(pattern, rules)
+                raise ConfigError(
+                    "no such rule or signal",
+                    got=repr(pattern),
+                    expected=meant,
+                    hint="codeguard rules lists all",
+                )
+
+
+def _matches(rule: str, pattern: str) -> bool:
+    return rule == pattern or rule.startswith(pattern.rstrip(".*") + ".")
+
+
+def _longest(rule: str, patterns: Sequence[str]) -> int:
+    """Return the length of the longest pattern that matches, -1 where none does."""
+    return max((len(pattern) for pattern in patterns if _matches(rule, pattern)), default=-1)

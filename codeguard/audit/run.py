@@ -1,0 +1,329 @@
+"""Audit files as they would enter the corpus; neither a vector store nor an embedding is touched."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codeguard.analysis.rules import CorpusSignal, FileSignal
+from codeguard.audit.evidence import Checked, behavior_findings, provenance_findings
+from codeguard.audit.findings import AuditReport, Finding, Standing, with_fingerprints
+from codeguard.audit.ignores import Ignore, suppressed, uncounted
+from codeguard.audit.inspection import Inspected, Source, own_modules
+from codeguard.audit.rules import Selection, all_rules
+from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
+from codeguard.audit.trust import TrustedBase, of_paths
+from codeguard.audit.workers import corpus_findings, inspect_all, workers_for
+from codeguard.config import CATALOG, Settings, check_jobs
+from codeguard.corpus.agent_files import agent_file_kind
+from codeguard.corpus.discovery import EXCLUDED, discover
+from codeguard.corpus.ignore_rules import Exclusion
+from codeguard.errors import CorpusError, NothingToDoError
+from codeguard.index.executor import open_executor
+from codeguard.index.observation_tasks import Compared
+from codeguard.index.secret_tasks import masked
+from codeguard.models import Confidence, Severity, Skipped
+from codeguard.ranking.signals import load_all, refuse_unknown
+from codeguard.trust.acceptances import Acceptances, load_acceptances
+from codeguard.trust.installation import left_alone
+from codeguard.workers.garbage_collection import deferred
+from codeguard.workers.tasks import Shared
+
+if TYPE_CHECKING:
+    from codeguard.index.workspace import Workspace
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """What an audit may be told.
+
+    `trust` are paths that are the team's own, `base` a manifest that is
+    verified already; without both the index of the settings says what is
+    trusted, if there is one. `staged` reads the git index instead of the
+    files. Findings below `min_confidence` or outside the selection are
+    counted and not listed. `jobs` bounds the worker processes. With
+    `update_baseline` the baseline file is written anew with what is at least
+    as severe as `baseline_from`, `reason` being that of new entries.
+    """
+
+    selection: Selection = field(default_factory=Selection)
+    min_confidence: Confidence = Confidence.LOW
+    staged: bool = False
+    trust: tuple[Path, ...] = ()
+    base: TrustedBase | None = None
+    behavior: bool = True
+    baseline: Path | None = None
+    update_baseline: bool = False
+    baseline_from: Severity = Severity.INFO
+    reason: str = ""
+    jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        check_jobs(self.jobs)
+
+
+def audit(
+    paths: Sequence[Path],
+    options: AuditOptions | None = None,
+    settings: Settings | None = None,
+    *,
+    progress: Progress = lambda stage, done, total: None,
+) -> AuditReport:
+    """Audit the files under `paths`, or what is staged.
+
+    Raises:
+        NothingToDoError: not one file, suitable or not, under the paths.
+        CorpusError, ConfigError, ManifestError, StoreError: see there.
+    """
+    with ExitStack() as stack, deferred():
+        run = _Audit(paths, options or AuditOptions(), settings or Settings(), progress, stack)
+        return run.report()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFile:
+    """A file that assistants obey: `trust` is trusted, changed, new, or unknown where there is no manifest."""
+
+    path: str
+    kind: str
+    sha256: str
+    trust: str
+
+
+def listed_agent_files(
+    paths: Sequence[Path], options: AuditOptions, settings: Settings
+) -> tuple[AgentFile, ...]:
+    """Return the files under `paths` that assistants obey by their names; raises as `audit` does."""
+    with ExitStack() as stack:
+        run = _Audit(paths, options, settings, lambda stage, done, total: None, stack)
+        return tuple(run.agent_files())
+
+
+def _common_root(paths: Sequence[Path]) -> Path:
+    """Return the folder that names are relative to: the working directory, or what holds all paths outside of it."""
+    here = Path.cwd()
+    real = [path.resolve() for path in paths]
+    if all(path.is_relative_to(here) for path in real):
+        return here
+    return Path(os.path.commonpath([path.parent for path in real]))
+
+
+class _Audit:
+    """One audit; gathers findings, then lets those who may overrule them."""
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        options: AuditOptions,
+        settings: Settings,
+        progress: Progress,
+        stack: ExitStack,
+    ) -> None:
+        self._begun = time.monotonic()
+        self._paths = [Path(path) for path in paths]
+        self._options = options
+        self._settings = settings
+        self._progress = progress
+        self._stack = stack
+        registered = load_all()
+        self._signals = [item.name for item in registered if isinstance(item, FileSignal)]
+        self._corpus = [item for item in registered if isinstance(item, CorpusSignal)]
+        options.selection.check(all_rules(registered))
+        refuse_unknown(settings.defense)
+        if options.baseline is not None:  # said before the work, not after it
+            from codeguard.audit.baseline import read_baseline
+
+            read_baseline(options.baseline, missing_is_empty=options.update_baseline)
+        self._ignored_state = left_alone(settings)
+        self._index = self._open_index(stack)
+        self._sources, self._skipped, root = self._found()
+        self._base = self._trusted(root)
+        self._warnings = [*filter(None, [self._ignored_state]), *self._base.warnings]
+
+    def agent_files(self) -> Iterator[AgentFile]:
+        """Yield the files that assistants obey, by name."""
+        for source in self._sources:
+            kind = agent_file_kind(source.name)
+            if not kind:
+                continue
+            digest = sha256(source.read()).hexdigest()
+            manifest = self._base.manifest
+            if manifest is None:
+                trust = "unknown"
+            elif self._base.covers(source.name, digest):
+                trust = "trusted"
+            else:
+                trust = "changed" if source.name in manifest.files else "new"
+            yield AgentFile(source.name, kind, digest, trust)
+
+    def report(self) -> AuditReport:
+        """Run the audit."""
+        inspected = self._inspect()
+        checked = self._behavior(inspected)
+        findings = [finding for item in inspected for finding in item.findings]
+        findings += skipped_findings(self._skipped)
+        read = {item.name: item.sha256 for item in inspected if item.lines}
+        findings += secret_file_findings(read, self._skipped, findings)
+        findings += provenance_findings(inspected, self._base)
+        findings += checked.findings
+        names = [item.name for item in self._corpus]
+        findings += corpus_findings(self._executor, self._shared, inspected, names)
+        findings = own_modules(findings, [item.name for item in inspected])
+        findings = self._with_ignores(findings, inspected)
+        findings = self._accepted(findings)
+        kept = with_fingerprints(self._baselined(findings, inspected))
+        chosen = [item for item in kept if self._takes(item)]
+        return AuditReport(
+            findings=tuple(chosen),
+            files=len(inspected),
+            functions=sum(item.functions for item in inspected),
+            lines=sum(item.lines for item in inspected),
+            skipped=self._skipped,
+            hidden=len(kept) - len(chosen),
+            trust=self._base.said,
+            trusted=sum(self._base.covers(item.name, item.sha256) for item in inspected),
+            vouched=self._index is not None
+            or (self._base.manifest is not None and not self._base.manifest.unsigned),
+            sandbox_level=checked.level,
+            checked=checked.functions,
+            ran=checked.ran,
+            seconds=time.monotonic() - self._begun,
+            warnings=(*self._warnings, *checked.warnings),
+        )
+
+    def _open_index(self, stack: ExitStack) -> Workspace | None:
+        """Open the index whose trust counts, where nothing else was named and there is one."""
+        named = self._options.trust or self._options.base or self._settings.defense.trust_paths
+        if named or self._ignored_state or not (self._settings.state / CATALOG).exists():
+            return None
+        from codeguard.audit.evidence_store import index_of
+
+        index = index_of(self._settings)
+        if index is not None:
+            stack.callback(index.close)
+        return index
+
+    def _found(self) -> tuple[list[Source], tuple[Skipped, ...], Path]:
+        root = self._options.base.root if self._options.base is not None else _common_root(self._paths)
+        if self._index is not None:
+            root = Path(self._index.catalog.meta("root") or ".")
+        if self._options.staged:
+            from codeguard.audit.staged import staged_files
+
+            staged = staged_files(Path.cwd(), self._paths)
+            exclusion = Exclusion(self._settings.exclude)
+            left_out = tuple(
+                Skipped(item.name, EXCLUDED) for item in staged.sources if exclusion.covers(item.name)
+            )
+            taken = [item for item in staged.sources if not exclusion.covers(item.name)]
+            return taken, (*staged.skipped, *left_out), staged.root
+        missing = [path for path in self._paths if not path.exists() and not path.is_symlink()]
+        if missing:
+            kind = NothingToDoError if len(missing) == len(self._paths) else CorpusError
+            raise kind(f"no such file: {missing[0]}", hint="check the path")
+        found = discover(self._paths, root=root, exclude=self._settings.exclude)
+        if not found.files and not found.skipped:
+            raise NothingToDoError("no file to audit", got="nothing in there", hint="give other paths")
+        return [Source(item.name, item) for item in found.files], found.skipped, root
+
+    def _trusted(self, root: Path) -> TrustedBase:
+        if self._options.base is not None:
+            return self._options.base
+        if self._index is not None:
+            from codeguard.audit.evidence_store import base_of
+
+            return base_of(self._index)
+        paths = self._options.trust or tuple(Path(path) for path in self._settings.defense.trust_paths)
+        return of_paths(paths, self._settings, root) if paths else TrustedBase(root)
+
+    @cached_property
+    def _executor(self) -> Executor:
+        """Who looks at the files: copies of this process, which is small and has all of the signals already."""
+        count = workers_for(self._sources, self._options.jobs or self._settings.jobs)
+        return self._stack.enter_context(open_executor(count, fork=True))
+
+    @cached_property
+    def _shared(self) -> Shared:
+        trusted = self._base.files() if self._base.manifest is not None else None
+        names = [source.name for source in self._sources]
+        return Compared(trusted, names, self._signals).shared()
+
+    def _inspect(self) -> list[Inspected]:
+        keep = bool(self._corpus) or self._options.behavior or self._base.manifest is not None
+
+        def progress(done: int, total: int) -> None:
+            self._progress("files", done, total)
+
+        return inspect_all(
+            self._sources, self._executor, self._shared, self._signals, keep=keep, progress=progress
+        )
+
+    def _behavior(self, inspected: Sequence[Inspected]) -> Checked:
+        if not (self._options.behavior and self._settings.defense.enable_behavior):
+            return Checked()
+        # Masked as the trusted files of an index are: a secret is no difference of behavior.
+        found = (item.file for item in inspected if item.file is not None)
+        files = list(masked(found, self._executor))
+        return behavior_findings(
+            files,
+            self._base,
+            self._settings,
+            self._executor,
+            self._index,
+            lambda done, total: self._progress("checks", done, total),
+        )
+
+    def _with_ignores(self, findings: list[Finding], inspected: Sequence[Inspected]) -> list[Finding]:
+        counting: dict[str, list[Ignore]] = {}
+        for item in inspected:
+            covered = self._base.covers(item.name, item.sha256)
+            for ignore, finding in item.ignores:
+                why = uncounted(ignore, covered)
+                if why:
+                    findings.append(replace(finding, reason=why))
+                else:
+                    counting.setdefault(item.name, []).append(ignore)
+        return suppressed(findings, counting)
+
+    def _accepted(self, findings: Sequence[Finding]) -> list[Finding]:
+        known = Acceptances() if self._ignored_state else load_acceptances(self._settings.state)
+        if known.refused:
+            self._warnings.append(f"{known.refused} acceptances do not verify: they do not count")
+        result = []
+        for item in findings:
+            acceptance = known.of(item.digest) if item.open else None
+            if acceptance is not None:
+                item = item.overruled(Standing.ACCEPTED, acceptance.say())
+            result.append(item)
+        return result
+
+    def _baselined(self, findings: list[Finding], inspected: Sequence[Inspected]) -> list[Finding]:
+        place = self._options.baseline
+        if place is None:
+            return findings
+        from codeguard.audit.baseline import audited_scope, read_baseline, write_baseline
+
+        ordered = with_fingerprints(findings)
+        known = read_baseline(place, missing_is_empty=self._options.update_baseline)
+        if self._options.update_baseline:
+            names = audited_scope(self._paths, self._base.root, self._options.staged, inspected)
+            write_baseline(place, known, ordered, names, self._writes_down, self._options.reason)
+            known = read_baseline(place)
+        problem = known.problem(self._paths, self._base, self._options.staged, inspected)
+        return [*ordered, problem] if problem is not None else known.baseline.apply(ordered)
+
+    def _writes_down(self, item: Finding) -> bool:
+        return self._takes(item) and item.severity >= self._options.baseline_from
+
+    def _takes(self, item: Finding) -> bool:
+        return self._options.selection.takes(item.rule) and item.confidence >= self._options.min_confidence

@@ -1,0 +1,115 @@
+"""What an audit trusts: verified manifests from outside of the audited tree, and the files they list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from codeguard.config import Settings
+from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
+from codeguard.corpus.discovery import discover, read_file
+from codeguard.corpus.secrets import without_secrets
+from codeguard.errors import CodeguardError, CorpusError, ManifestError
+from codeguard.models import SourceFile
+from codeguard.trust import (
+    BUNDLE_NAME,
+    MANIFEST_NAME,
+    VerifiedManifest,
+    build_manifest,
+    combined,
+    read_inside,
+    rechunked,
+    unlistable,
+    verify_unsigned,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedBase:
+    """A verified manifest in the names of the audit, and how to get the trusted files.
+
+    `root` is the folder to which the names are relative; `said` is one line
+    for a person.
+    """
+
+    root: Path
+    manifest: VerifiedManifest | None = None
+    files: Callable[[], list[SourceFile]] = field(default=list)
+    said: str = "nothing is trusted"
+    warnings: tuple[str, ...] = ()
+
+    def covers(self, name: str, sha256: str) -> bool:
+        """Return whether the manifest lists a file with exactly these bytes."""
+        return self.manifest is not None and self.manifest.covers(name, sha256)
+
+
+def of_manifest(verified: VerifiedManifest, tree: Path) -> TrustedBase:
+    """Trust what a manifest of the tree in a folder lists; the audit's names are the manifest's."""
+    root = tree.resolve()
+    manifest = verified if verified.manifest.chunker == CHUNKER_ID else _rechunked(verified, root)
+    return TrustedBase(root, manifest, lambda: _covered(manifest, root), _said(manifest))
+
+
+def of_paths(paths: Sequence[Path], settings: Settings, root: Path) -> TrustedBase:
+    """Trust paths: those with a signed manifest as far as it verifies, the others as they are now.
+
+    Raises:
+        ManifestError, ConfigError: a manifest is refused, or a signature is required and there is none.
+        CorpusError: a path cannot be read.
+    """
+    from codeguard.trust.signed_trees import find_signed_trees, holds, verified_trees
+
+    base = root.resolve()
+    trees = find_signed_trees([path.resolve() for path in paths], base)
+    parts = verified_trees(trees, settings)
+    files: list[tuple[str, bytes, list[str]]] = []
+    sources: dict[str, SourceFile] = {}
+    found = discover(paths, root=base).files
+    refused = unlistable(item.name for item in found)
+    for item in found:
+        if item.name.rpartition("/")[2] in (MANIFEST_NAME, BUNDLE_NAME) or item.name in refused:
+            continue
+        data = read_file(item)
+        sources[item.name] = file = without_secrets(chunk_file(item.name, data))
+        if not any(holds(tree, item.name) for tree in trees):
+            files.append((item.name, data, [chunk.sha256 for chunk in file.chunks]))
+    if files:
+        unsigned = build_manifest(base, files, chunker=CHUNKER_ID)
+        parts.append((".", verify_unsigned(unsigned, require_signature=settings.require_signature)))
+    if not parts:
+        return TrustedBase(base)
+    manifest = combined(parts)
+    trusted = [file for name, file in sources.items() if manifest.covers(name, file.sha256)]
+    warnings = tuple(f"{name} is not trusted: {reason}" for name, reason in refused.items())
+    return TrustedBase(base, manifest, lambda: trusted, _said(manifest), warnings)
+
+
+def _covered(manifest: VerifiedManifest, root: Path) -> list[SourceFile]:
+    """Return the listed files that are as they were signed."""
+    found = []
+    for path in manifest.files:
+        try:
+            file = without_secrets(chunk_file(path, read_inside(root, path)))
+        except CodeguardError:
+            continue  # missing or unreadable: nothing is derived from it
+        if manifest.covers(path, file.sha256):
+            found.append(file)
+    return found
+
+
+def _rechunked(verified: VerifiedManifest, root: Path) -> VerifiedManifest:
+    """Cut the listed files anew where another version of the chunker made the manifest."""
+    files = []
+    for path in verified.files:
+        try:
+            data = read_inside(root, path)
+            files.append((path, data, [chunk.sha256 for chunk in chunk_file(path, data).chunks]))
+        except (ManifestError, CorpusError):
+            continue  # not as it was signed: none of its chunks is trusted
+    return rechunked(verified, files, CHUNKER_ID)
+
+
+def _said(manifest: VerifiedManifest) -> str:
+    by = f"signed by {', '.join(manifest.signed_by)}" if not manifest.unsigned else "unsigned"
+    return f"{len(manifest.files)} files are trusted ({by})"

@@ -1,0 +1,143 @@
+"""Audit many files by worker processes, which are bounded and can be ended: one file ends none of the others."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+
+from codeguard.analysis import Reading
+from codeguard.analysis.observations import (
+    DISCOVERY,
+    Observation,
+    all_observed,
+    bound_met,
+    detector_error,
+)
+from codeguard.analysis.rules import Context, CorpusSignal, Match, load_corpus_signals
+from codeguard.audit.findings import Finding
+from codeguard.audit.inspection import Inspected, Source, finding_of, findings_of, inspected, unreadable
+from codeguard.corpus.serialization import described, rebuilt
+from codeguard.errors import CorpusError
+from codeguard.index.chunk_tasks import chunked
+from codeguard.index.executor import spread
+from codeguard.index.observation_tasks import Request, observed
+from codeguard.models import Skipped, SourceFile
+from codeguard.workers.tasks import MEMORY_BYTES, Bounds, Run, Shared, WorkerError
+
+WORTH_A_PROCESS = 400_000  # bytes: about the text that is looked at while a process starts
+FILES_A_PROCESS = 12
+CORPUS_CPU_S, CORPUS_CPU_S_PER_BYTE, CORPUS_MEMORY_PER_BYTE = 5.0, 3e-6, 20
+
+Progress = Callable[[int, int], None]
+
+
+def workers_for(sources: Sequence[Source], jobs: int | None) -> int:
+    """Return how many processes are worth their start, at most `jobs` (default: one a core)."""
+    size = sum(source.size for source in sources)
+    most = jobs or os.cpu_count() or 1
+    return max(1, min(most, size // WORTH_A_PROCESS, len(sources) // FILES_A_PROCESS))
+
+
+def inspect_all(
+    sources: Sequence[Source],
+    executor: Executor,
+    shared: Shared,
+    names: Sequence[str],
+    *,
+    keep: bool = True,
+    progress: Progress = lambda done, total: None,
+) -> list[Inspected]:
+    """Return what the static signals of these names say of each file, in the order of the sources.
+
+    A file that runs into a bound, or on which a worker dies, is a finding of
+    its own beside what was found until then.
+    """
+    results: dict[int, Inspected] = {}
+    read: deque[tuple[int, bytes]] = deque()
+    cut: deque[int] = deque()
+
+    def texts() -> Iterator[tuple[str, bytes]]:
+        for position, source in enumerate(sources):
+            try:
+                data = source.read()
+            except CorpusError as error:
+                results[position] = unreadable(source.name, f"{DISCOVERY}.unseen", error)
+                continue
+            read.append((position, data))
+            yield source.name, data
+
+    def files() -> Iterator[SourceFile]:
+        for file in chunked(executor, texts()):
+            position, data = read.popleft()
+            if isinstance(file, Skipped):
+                error = CorpusError(file.reason)
+                results[position] = unreadable(file.path, f"{DISCOVERY}.encoding", error, data)
+                continue
+            cut.append(position)
+            yield file
+
+    requests = map(Request, files())
+    for file, steps in observed(executor, lambda: shared, names, requests):
+        progress(len(results), len(sources))
+        results[cut.popleft()] = inspected(file, steps, keep=keep)
+    progress(len(sources), len(sources))
+    return [results[position] for position in range(len(sources))]
+
+
+def corpus_findings(
+    executor: Executor, shared: Shared, all_inspected: Sequence[Inspected], names: Sequence[str]
+) -> list[Finding]:
+    """Return what the signals of these names that need all files at once say of those that were kept."""
+    files = [item.file for item in all_inspected if item.file is not None]
+    if not files or not names:
+        return []
+    payload = json.dumps([described(file) for file in files]).encode("ascii")
+    size = len(payload)
+    bounds = Bounds(
+        CORPUS_CPU_S + CORPUS_CPU_S_PER_BYTE * size,
+        600.0,
+        MEMORY_BYTES + CORPUS_MEMORY_PER_BYTE * size,
+    )
+    (answer,) = spread(executor, corpus_task, [[payload]], shared, bounds)
+    if not answer.ended and len(answer.parts) != len(names):
+        raise WorkerError("a worker has other signals than this process", hint="start it again")
+    found = [
+        finding
+        for part in answer.parts
+        for place, rows in json.loads(part)
+        for finding in findings_of(files[place], list(map(Observation.from_values, rows)))
+    ]
+    if answer.ended:  # told of the first file, as it is nobody's alone
+        name = names[min(len(answer.parts), len(names) - 1)]
+        why = f"the signal {name}, which compares all files, did not finish: {answer.why}"
+        found.append(finding_of(files[0], bound_met(why)))
+    return found
+
+
+def corpus_task(shared: Shared) -> Run:
+    """Let the signals that need all files at once see them; a part for each signal."""
+    signals = load_corpus_signals()
+
+    def run(payload: bytes) -> Iterator[bytes]:
+        files = [rebuilt(value) for value in json.loads(payload)]
+        readings = {file.path: Reading(file) for file in files}
+        places = {file.path: place for place, file in enumerate(files)}
+        for signal in signals:
+            found = _of_corpus(signal, readings)
+            rows = [(places[path], [item.to_values() for item in items]) for path, items in found.items()]
+            yield json.dumps(rows).encode("ascii")
+
+    return run
+
+
+def _of_corpus(signal: CorpusSignal, readings: dict[str, Reading]) -> dict[str, list[Observation]]:
+    try:
+        found: dict[str, list[Match]] = {}
+        for path, match in signal.inspect_corpus(readings.values(), Context()):
+            found.setdefault(path, []).append(match)
+        return {path: all_observed(signal, readings[path], matches) for path, matches in found.items()}
+    except Exception as error:  # a signal may be a third party's; its failure is told of the first file
+        return {path: [detector_error(signal.name, readings[path], error)] for path in list(readings)[:1]}

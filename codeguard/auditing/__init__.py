@@ -1,1 +1,0 @@
-"""The parts of an audit: what is read, what looks at it, who may overrule it. `codeguard.audit` joins them."""

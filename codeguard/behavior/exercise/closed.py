@@ -1,0 +1,346 @@
+"""A part of Python in which a function's result can depend on nothing but its arguments.
+
+An allow-list: of syntax, of builtins, of modules and their functions, and of
+the methods of plain values. What is not on it is not wrong, it is only not
+known to be pure, so it earns nothing. Left out on purpose is whatever tells
+where code runs or keeps something from one call for the next: attributes and
+names with double underscores, `id`, `hash`, `globals`, `type`, `is` between
+values, stores to attributes, `global`, defaults that change, decorators,
+classes, frames, files, clocks, randomness, handlers that also catch what the
+limits of a test raise (`RecursionError`, `MemoryError`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from codeguard.behavior.inputs.tailored import is_magic
+from codeguard.behavior.source.constants import UnknownError, fold
+from codeguard.behavior.source.definitions import unparse
+
+Constants = Mapping[str, object]
+PREFIX = "_codeguard_"
+_WORDS = tomllib.loads((Path(__file__).parent / "closed.toml").read_text("utf-8"))
+BUILTINS, CAUGHT, VALUES, METHODS, FIELDS, CONVERTING, UNSEEN = (
+    frozenset(_WORDS[name].split())
+    for name in ("builtins", "caught", "values", "methods", "fields", "converting", "unseen")
+)
+MODULES: Mapping[str, frozenset[str]] = {
+    name: frozenset(text.split()) for name, text in _WORDS["modules"].items()
+}
+"""Modules whose chosen functions are pure: what each may be asked for."""
+
+_SYNTAX = (
+    *(ast.Module, ast.FunctionDef, ast.Lambda, ast.Return, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For),
+    *(ast.While, ast.If, ast.Break, ast.Continue, ast.Pass, ast.Expr, ast.Raise, ast.Try, ast.ExceptHandler),
+    *(ast.Assert, ast.Delete, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.Nonlocal, ast.arguments, ast.arg),
+    *(ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Dict, ast.Set, ast.List, ast.Tuple, ast.ListComp),
+    *(ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.comprehension, ast.Compare, ast.Call, ast.keyword),
+    *(ast.JoinedStr, ast.FormattedValue, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name),
+    *(
+        ast.Slice,
+        ast.Import,
+        ast.ImportFrom,
+        ast.alias,
+        ast.expr_context,
+        ast.operator,
+        ast.unaryop,
+        ast.boolop,
+    ),
+    *(ast.cmpop,),
+)
+_PRECISION = re.compile(r"\.(\d+|\{[^}]*\})(?![\d.]*[eEfFgG%n])|\.\*")
+_FIELD = re.compile(r"\{[^{}]*[.\[][^{}]*\}")
+_MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp)
+
+
+def first_opening(tree: ast.Module, constants: Constants, known: frozenset[str]) -> str:
+    """Return the first thing in a module that is not in the closed part of Python, empty where all is.
+
+    `constants` are names with known values. `known` are the constants that
+    the trusted function spells out, as text: what cuts a sequence short at
+    another constant is not known to be a mistake of nobody's.
+    """
+    return next(_Gate(tree, constants, known).openings(), "")
+
+
+class _Gate:
+    """One module that is read, with the names that it binds."""
+
+    def __init__(self, tree: ast.Module, constants: Constants, known: frozenset[str]) -> None:
+        self.tree = tree
+        self.constants = constants
+        self.known = known
+        self.bound = {
+            node.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+        }
+        self.bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+        self.bound |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+        self.bound |= {
+            node.name for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler) and node.name
+        }
+        self.modules: dict[str, str] = {}  # local name: module
+        self.imported: dict[str, str] = {}  # local name: module.name
+        self.parents = {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+        self.mutable = {
+            target.id
+            for statement in tree.body
+            if isinstance(statement, ast.Assign) and isinstance(statement.value, _MUTABLE)
+            for target in statement.targets
+            if isinstance(target, ast.Name)
+        }
+
+    def openings(self) -> Iterator[str]:
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield from self._import(node)
+        for statement in self.tree.body:
+            yield from self._top_level(statement)
+        for node in ast.walk(self.tree):
+            if not isinstance(node, _SYNTAX):
+                yield type(node).__name__.lower()
+            check = getattr(self, f"check_{type(node).__name__.lower()}", None)
+            if check is not None:
+                yield from check(node)
+
+    def _top_level(self, statement: ast.stmt) -> Iterator[str]:
+        documented = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if isinstance(statement, ast.FunctionDef | ast.Import | ast.ImportFrom) or documented:
+            return
+        named = isinstance(statement, ast.Assign) and all(
+            isinstance(item, ast.Name) for item in statement.targets
+        )
+        named |= isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+        if not named:
+            yield f"top level: {_first_line(statement)}"
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name not in MODULES or "." in alias.name:
+                    yield f"import {alias.name}"
+                self.modules[alias.asname or alias.name] = alias.name
+                self.bound.add(alias.asname or alias.name)
+            return
+        allowed = MODULES.get(node.module or "", frozenset()) if not node.level else frozenset()
+        for alias in node.names:
+            if alias.name not in allowed:
+                yield f"import {node.module}.{alias.name}"
+            self.imported[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+            self.bound.add(alias.asname or alias.name)
+
+    def check_functiondef(self, node: ast.FunctionDef) -> Iterator[str]:
+        yield from _reserved(node.name)
+        if node.decorator_list:
+            yield f"decorator {unparse(node.decorator_list[0])}"
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if default is not None and not _unchanging(default):
+                yield f"default {unparse(default)}"
+
+    def check_lambda(self, node: ast.Lambda) -> Iterator[str]:
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if default is not None and not _unchanging(default):
+                yield f"default {unparse(default)}"
+
+    def check_arg(self, node: ast.arg) -> Iterator[str]:
+        yield from _reserved(node.arg)
+
+    def check_keyword(self, node: ast.keyword) -> Iterator[str]:
+        if node.arg is not None:
+            yield from _reserved(node.arg)
+
+    def check_name(self, node: ast.Name) -> Iterator[str]:
+        yield from _reserved(node.id)
+        if not isinstance(node.ctx, ast.Load):
+            return
+        parent = self.parents.get(id(node))
+        if node.id in self.constants and not isinstance(parent, ast.Assign):
+            yield from self._number(node)
+        if node.id in self.bound:
+            if node.id in self.modules and not isinstance(parent, ast.Attribute):
+                yield f"the module {node.id} as a value"
+            if node.id in self.mutable and (
+                isinstance(
+                    parent,
+                    ast.Return | ast.Assign | ast.Tuple | ast.List | ast.Dict | ast.Yield | ast.NamedExpr,
+                )
+            ):
+                yield f"{node.id} is handed on"
+            return
+        if node.id not in BUILTINS:
+            yield node.id
+        is_called = isinstance(parent, ast.Call) and parent.func is node
+        if node.id not in VALUES and not is_called and node.id.islower():
+            yield f"{node.id} as a value"
+
+    def check_attribute(self, node: ast.Attribute) -> Iterator[str]:
+        if not isinstance(node.ctx, ast.Load):
+            yield f"attribute {node.attr} is changed"
+            return
+        base = node.value
+        if isinstance(base, ast.Name) and base.id in self.modules:
+            if node.attr not in MODULES[self.modules[base.id]]:
+                yield f"{self.modules[base.id]}.{node.attr}"
+            return
+        parent = self.parents.get(id(node))
+        is_called = isinstance(parent, ast.Call) and parent.func is node
+        of_kind = isinstance(base, ast.Name) and base.id in VALUES and base.id not in self.bound
+        if node.attr in FIELDS:
+            return
+        if node.attr not in METHODS or not (is_called or of_kind):
+            yield f"attribute {node.attr}"
+
+    def check_call(self, node: ast.Call) -> Iterator[str]:
+        function = node.func
+        name = self._called(function)
+        if isinstance(function, ast.Attribute):
+            yield from self._method(node, function)
+        elif not isinstance(function, ast.Name | ast.Lambda | ast.Call | ast.Subscript | ast.IfExp):
+            yield f"call of {unparse(function)[:60]}"
+        arguments = [item for item in node.args if not isinstance(item, ast.Starred)]
+        if name == "range":
+            yield from self._cuts(arguments)
+        elif name in ("zip", "map") and len(arguments) > (1 if name == "zip" else 2):
+            for argument in arguments[name == "map" :]:
+                if self._constant(argument) is not None:
+                    yield f"{name} of a constant, which cuts short"
+        elif name == "pow" and len(arguments) > 2 and self._constant(arguments[2]) is not None:
+            yield "pow with a constant modulus"
+        elif name in ("heapq.nlargest", "heapq.nsmallest", "slice"):
+            yield from self._cuts(arguments[:1] if name != "slice" else arguments)
+        elif name in _BOUNDED:
+            yield from self._cuts(arguments[1:])
+        elif name == "collections.deque" and (node.keywords or len(arguments) > 1):
+            yield "a deque of limited length"
+        elif name == "next" and len(arguments) > 1:
+            yield "next with a default"
+        if any(keyword.arg == "default" for keyword in node.keywords):
+            yield "a default for no value"
+        if any(keyword.arg is None for keyword in node.keywords):
+            yield "keywords that are not written out"
+
+    def _called(self, function: ast.expr) -> str:
+        if isinstance(function, ast.Name):
+            return self.imported.get(function.id, function.id if function.id not in self.bound else "")
+        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            module = self.modules.get(function.value.id)
+            return f"{module}.{function.attr}" if module else ""
+        return ""
+
+    def _method(self, node: ast.Call, function: ast.Attribute) -> Iterator[str]:
+        if function.attr in ("encode", "decode") and (len(node.args) > 1 or node.keywords):
+            yield "a codec that leaves characters out"
+        if function.attr == "format":
+            template = function.value
+            text = template.value if isinstance(template, ast.Constant) else None
+            if not isinstance(text, str) or _FIELD.search(text) or _cuts_text(text):
+                yield "format with a template that is not plain"
+
+    def _cuts(self, bounds: list[ast.expr]) -> Iterator[str]:
+        """Yield a bound that is a constant which the trusted function does not know."""
+        for bound in bounds:
+            value = self._constant(bound)
+            if value is not None and not self._ordinary(value):
+                yield f"a bound of {unparse(bound)[:40]}, which the trusted function does not have"
+
+    def _ordinary(self, value: object) -> bool:
+        return (isinstance(value, int) and -2 <= value <= 2) or repr(value) in self.known
+
+    def _constant(self, node: ast.AST | None) -> object:
+        if not isinstance(node, ast.expr):
+            return None
+        try:
+            return fold(node, self.constants)
+        except UnknownError:
+            return None
+
+    def check_compare(self, node: ast.Compare) -> Iterator[str]:
+        sides = [node.left, *node.comparators]
+        for place, operator in enumerate(node.ops):
+            if isinstance(operator, ast.Is | ast.IsNot):
+                pair = sides[place : place + 2]
+                if not any(
+                    isinstance(side, ast.Constant) and side.value in (None, True, False) for side in pair
+                ):
+                    yield "identity of two values"
+
+    def check_excepthandler(self, node: ast.ExceptHandler) -> Iterator[str]:
+        caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+        if not all(isinstance(item, ast.Name) and item.id in CAUGHT for item in caught):
+            yield f"except {unparse(node.type) if node.type else 'everything'}"
+        if node.name:
+            yield "an exception as a value"
+
+    def check_raise(self, node: ast.Raise) -> Iterator[str]:
+        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        if not isinstance(raised, ast.Name) or raised.id not in BUILTINS or node.cause is not None:
+            yield "raises something of its own"
+
+    def check_formattedvalue(self, node: ast.FormattedValue) -> Iterator[str]:
+        if node.format_spec is not None and _cuts_text(f"{{:{unparse(node.format_spec)}}}"):
+            yield "a format that cuts text"
+
+    def check_binop(self, node: ast.BinOp) -> Iterator[str]:
+        left = node.left
+        if (
+            isinstance(node.op, ast.Mod)
+            and isinstance(left, ast.Constant)
+            and isinstance(left.value, str | bytes)
+        ):
+            text = left.value if isinstance(left.value, str) else left.value.decode("latin-1")
+            if _PRECISION.search(text) or "*" in text:
+                yield "a format that cuts text"
+
+    def check_constant(self, node: ast.Constant) -> Iterator[str]:
+        yield from self._number(node)
+
+    def _number(self, node: ast.expr) -> Iterator[str]:
+        """Yield a number that nobody else knows, where nothing shows that it matters.
+
+        In a comparison, an operation or a subscript it does: those are
+        watched. In the hands of another function it may cut something off.
+        """
+        while self._constant(parent := self.parents.get(id(node))) is not None and isinstance(
+            parent, ast.expr
+        ):
+            node = parent
+        value = self._constant(node)
+        if not isinstance(value, int | float) or not is_magic(value, self.known):
+            return
+        named = parent.targets[0] if isinstance(parent, ast.Assign) else None
+        if isinstance(named, ast.Name) and named.id in self.constants:
+            return  # where the name is used decides
+        if isinstance(parent, ast.Call) and self._called(parent.func) in ("chr", "round", "int"):
+            return
+        if not isinstance(parent, _WATCHED):
+            yield f"the number {unparse(node)[:40]}, which the trusted function does not have"
+
+
+_HANDING_ON = (ast.Return, ast.Assign, ast.Tuple, ast.List, ast.Dict, ast.Yield, ast.NamedExpr)
+_BOUNDED = frozenset(f"itertools.{name}" for name in ("islice", "compress", "count", "repeat", "cycle"))
+_WATCHED = (ast.Compare, ast.BinOp, ast.AugAssign, ast.Return, ast.Subscript, ast.Slice, ast.Dict)
+
+
+def _reserved(name: str) -> Iterator[str]:
+    if name.startswith("__") or name.startswith(PREFIX):
+        yield name
+
+
+def _unchanging(node: ast.expr) -> bool:
+    if isinstance(node, ast.Tuple):
+        return all(_unchanging(item) for item in node.elts)
+    return isinstance(node, ast.Constant | ast.UnaryOp) or (isinstance(node, ast.Name) and node.id in VALUES)
+
+
+def _cuts_text(text: str) -> bool:
+    return any(_PRECISION.search(spec) for spec in re.findall(r":([^{}]*(?:\{[^{}]*\})?[^{}]*)\}", text))
+
+
+def _first_line(node: ast.AST) -> str:
+    return unparse(node).partition("\n")[0][:60]

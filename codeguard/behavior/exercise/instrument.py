@@ -1,0 +1,380 @@
+"""A module's text with a note taken at each of its parts, and what every part has to show.
+
+The instrumented text does what the plain one does, and calls `recorder.py` on
+the way. A condition has to hold and not to hold; an operation has to give
+more than one result, and another one than its operand; a choice (`min`, a
+table, a default) has to be made each way; a slice, a filter of characters, a
+rounding has to leave something out; a loop has to run to its end.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from codeguard.behavior.exercise.closed import CONVERTING, PREFIX, UNSEEN
+from codeguard.behavior.source.constants import UnknownError, fold
+from codeguard.behavior.source.definitions import PARSE_ERRORS, unparse
+
+TRUE, FALSE, VARIED, EFFECT, REACHED, MISSED = 1, 2, 4, 8, 16, 32
+BOTH = TRUE | FALSE
+_OPERATORS = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitAnd: "and_", ast.BitOr: "or_",
+    ast.BitXor: "xor", ast.MatMult: "matmul",
+}  # fmt: skip
+_LOSING = (ast.Mod, ast.FloorDiv, ast.BitAnd, ast.BitOr, ast.BitXor, ast.RShift, ast.Sub)
+_SELECTING = frozenset({"min", "max", "sorted"})
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What one part of a text has to show: the bits of its note, and the part as text."""
+
+    bits: int
+    text: str
+
+    def missing(self, note: int) -> str:
+        """Return what a note does not show, empty where it shows everything."""
+        lacking = self.bits & ~note
+        if not lacking:
+            return ""
+        if lacking & REACHED:
+            return self.text
+        if lacking & BOTH:
+            return f"one way out of: {self.text}"
+        return f"without effect: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Instrumented:
+    """A text that takes notes, and the need of each number."""
+
+    source: str
+    needs: Mapping[int, Need]
+
+
+def instrument(tree: ast.Module, constants: Mapping[str, object]) -> Instrumented | None:
+    """Return a closed module's text with notes taken; None where it cannot be written out. `tree` is changed."""
+    maker = _Maker(tree, constants)
+    try:
+        made = ast.fix_missing_locations(maker.visit(tree))
+        text = unparse(made)
+    except PARSE_ERRORS:
+        return None
+    kept = ", ".join(maker.kept)
+    head = f"{PREFIX}formats = frozenset({sorted(maker.formats)!r})\n"
+    return Instrumented(f"{head}{text}\n{PREFIX}kept = lambda: [{kept}]\n", maker.needs)
+
+
+class _Maker(ast.NodeTransformer):
+    def __init__(self, tree: ast.Module, constants: Mapping[str, object]) -> None:
+        self.needs: dict[int, Need] = {}
+        self.formats: set[int] = set()
+        self.constants = constants
+        self.kept = [
+            target.id
+            for statement in tree.body
+            if isinstance(statement, ast.Assign | ast.AnnAssign)
+            for target in (statement.targets if isinstance(statement, ast.Assign) else [statement.target])
+            if isinstance(target, ast.Name)
+        ]
+        self.functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+        self.modules = {
+            alias.asname or alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for alias in node.names
+        }
+
+    def _need(self, bits: int, node: ast.AST) -> ast.Constant:
+        number = len(self.needs)
+        self.needs[number] = Need(bits, unparse(node).partition("\n")[0][:80])
+        return ast.Constant(number)
+
+    def _is_constant(self, node: ast.AST) -> bool:
+        """Return whether an expression names nothing that a call could change."""
+        try:
+            fold(node, self.constants)  # type: ignore[arg-type]
+        except UnknownError:
+            return not any(
+                isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id not in CONVERTING
+                for part in ast.walk(node)
+            )
+        return True
+
+    # Statements
+
+    def _block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for statement in body:
+            if isinstance(statement, ast.FunctionDef | ast.Import | ast.ImportFrom | ast.Nonlocal):
+                made.extend(_listed(self.visit(statement)))
+                continue
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                continue
+            made.append(ast.Expr(_called("reached", self._need(REACHED, statement))))
+            made.extend(_listed(self.visit(statement)))
+        return made or [ast.Pass()]
+
+    def visit_Module(self, node: ast.Module) -> ast.AST:
+        node.body = [
+            self.visit(item) if isinstance(item, ast.FunctionDef) else _without_annotation(item)
+            for item in node.body
+        ]
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        _forget_annotations(node)
+        node.body = self._block(node.body)
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        node.test = self._truth(node.test)
+        node.body = self._block(node.body)
+        node.orelse = self._block(node.orelse) if node.orelse else []
+        return node
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        node.test = node.test if isinstance(node.test, ast.Constant) else self._truth(node.test)
+        node.body = self._block(node.body)
+        node.orelse = self._block(node.orelse) if node.orelse else []
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        left_early = any(
+            isinstance(part, ast.Break | ast.Return) for item in node.body for part in ast.walk(item)
+        )
+        node.iter = self.visit(node.iter)
+        node.body = self._block(node.body)
+        node.orelse = self._block(node.orelse) if node.orelse else []
+        if left_early:
+            number = len(self.needs)
+            self.needs[number] = Need(REACHED, "the end of a loop")
+            node.orelse.insert(0, ast.Expr(_called("reached", ast.Constant(number))))
+        return node
+
+    def visit_Try(self, node: ast.Try) -> ast.AST:
+        node.body = self._block(node.body)
+        for handler in node.handlers:
+            handler.body = self._block(handler.body)
+        node.orelse = self._block(node.orelse) if node.orelse else []
+        node.finalbody = self._block(node.finalbody) if node.finalbody else []
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        node.test = self.visit(node.test)
+        node.msg = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | list[ast.AST]:
+        if node.value is None:
+            return ast.Pass()
+        return ast.Assign([node.target], self.visit(node.value))
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
+        watched = isinstance(node.op, _LOSING) and isinstance(node.target, ast.Name)
+        if not watched or not isinstance(node.target, ast.Name):
+            node.value = self.visit(node.value)
+            return node
+        number = self._need(EFFECT, node)
+        name = ast.Name(node.target.id, ast.Load())
+        before = ast.Name(f"{PREFIX}before", ast.Store())
+        node.value = self.visit(node.value)
+        noted = _called("changing", number, ast.Name(f"{PREFIX}before", ast.Load()), name)
+        return [ast.Assign([before], _called("copy", name)), node, ast.Expr(noted)]
+
+    # Expressions
+
+    def _truth(self, node: ast.expr) -> ast.expr:
+        """Return a condition that has to hold and not to hold."""
+        if self._is_constant(node):
+            return node
+        number = self._need(BOTH, node)
+        return _called("truth", number, self._inner(node))
+
+    def _inner(self, node: ast.expr) -> ast.expr:
+        """Return a condition whose own note is taken by whoever asks for it."""
+        if isinstance(node, ast.Compare):
+            made = self.generic_visit(node)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            node.operand = self._inner(node.operand)
+            made = node
+        else:
+            made = self.visit(node)
+        assert isinstance(made, ast.expr)
+        return made
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        return self._truth(node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        node.values = [self._truth(value) for value in node.values]
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        if isinstance(node.op, ast.Not):
+            node.operand = self._truth(node.operand)
+            return node
+        return self.generic_visit(node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        body, orelse = self._need(REACHED, node.body), self._need(REACHED, node.orelse)
+        node.test = self._truth(node.test)
+        node.body = _called("body", body, self.visit(node.body))
+        node.orelse = _called("body", orelse, self.visit(node.orelse))
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        node.iter = self.visit(node.iter)
+        node.ifs = [self._truth(item) for item in node.ifs]
+        return node
+
+    def _comprehended(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> ast.AST:
+        number = self._need(REACHED, node.elt)
+        made = self.generic_visit(node)
+        assert isinstance(made, ast.ListComp | ast.SetComp | ast.GeneratorExp)
+        made.elt = _called("body", number, made.elt)
+        return made
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        return self._comprehended(node)
+
+    def visit_SetComp(self, node: ast.SetComp) -> ast.AST:
+        return self._comprehended(node)
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
+        return self._comprehended(node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        number = self._need(REACHED, node)
+        node.body = _called("body", number, self.visit(node.body))
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        if self._is_constant(node):
+            return node
+        left = node.left
+        template = (
+            isinstance(node.op, ast.Mod)
+            and isinstance(left, ast.Constant)
+            and isinstance(left.value, str | bytes)
+        )
+        number = self._need(VARIED | EFFECT, node)
+        if template:
+            self.formats.add(int(number.value))  # type: ignore[arg-type]
+        name = ast.Constant(_OPERATORS[type(node.op)])
+        return _called("binary", number, name, self.visit(node.left), self.visit(node.right))
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        if not isinstance(node.ctx, ast.Load):
+            return self.generic_visit(node)
+        if self._is_constant(node):
+            return node
+        table = self._table(node.value)
+        text = node
+        bits = REACHED | EFFECT | (MISSED if table else 0)
+        if isinstance(node.slice, ast.Slice):
+            parts = (node.slice.lower, node.slice.upper, node.slice.step)
+            bits = REACHED if all(part is None for part in parts) else REACHED | EFFECT
+            index: ast.expr = ast.Call(
+                ast.Name("slice", ast.Load()),
+                [self.visit(part) if part is not None else ast.Constant(None) for part in parts],
+                [],
+            )
+            if isinstance(node.slice.step, ast.UnaryOp):
+                bits &= ~EFFECT if parts[0] is None and parts[1] is None else bits
+        else:
+            index = self.visit(node.slice)
+        number = self._need(bits, text)
+        return _called("item", number, self.visit(node.value), index)
+
+    def _table(self, node: ast.expr) -> bool:
+        """Return whether something is a table that the text spells out."""
+        if isinstance(node, ast.List | ast.Tuple | ast.Dict):
+            return True
+        return isinstance(node, ast.Name) and isinstance(self.constants.get(node.id), list | tuple | dict)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        function = node.func
+        if isinstance(function, ast.Attribute):
+            return self._method(node, function)
+        name = function.id if isinstance(function, ast.Name) else ""
+        if name == "super" or self._is_constant(node):
+            return node
+        if (
+            name in _SELECTING
+            and len(node.args) == 1
+            and isinstance(node.args[0], ast.List | ast.Tuple | ast.Set)
+        ):
+            number = self._need(REACHED | EFFECT, node)
+            display = ast.List([self.visit(item) for item in node.args[0].elts], ast.Load())
+            return _called("selection", number, function, display, self._keywords(node))
+        converting = name in CONVERTING or name in self.functions
+        number = self._need(REACHED | EFFECT | (0 if converting else VARIED), node)
+        made = _called("call", number, self.visit(function), *(self.visit(item) for item in node.args))
+        made.keywords = [ast.keyword(item.arg, self.visit(item.value)) for item in node.keywords]
+        return made
+
+    def _keywords(self, node: ast.Call) -> ast.Dict:
+        return ast.Dict(
+            [ast.Constant(item.arg) for item in node.keywords],
+            [self.visit(item.value) for item in node.keywords],
+        )
+
+    def _method(self, node: ast.Call, function: ast.Attribute) -> ast.AST:
+        base, name = function.value, function.attr
+        args = ast.List([self.visit(item) for item in node.args], ast.Load())
+        of_module = isinstance(base, ast.Name) and base.id in self.modules
+        bits = REACHED
+        if name in UNSEEN or (of_module and name not in ("sub", "split", "subn")):
+            bits |= 0 if name in UNSEEN else VARIED
+        elif name in ("get", "pop", "setdefault") and len(node.args) > 1:
+            bits |= BOTH | (MISSED if self._table(base) else 0)
+        elif name in ("get", "pop"):
+            bits |= MISSED if self._table(base) else 0
+        elif name in (
+            "items",
+            "keys",
+            "values",
+            "join",
+            "format",
+            "update",
+            "encode",
+            "decode",
+            "popitem",
+            "remove",
+        ):
+            bits |= EFFECT if name in ("remove", "update") else 0
+        else:
+            bits |= EFFECT | VARIED
+        number = self._need(bits, node)
+        return _called("method", number, self.visit(base), ast.Constant(name), args, self._keywords(node))
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
+        node.value = _called("shown", self.visit(node.value))
+        return node
+
+
+def _called(name: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(PREFIX + name, ast.Load()), list(args), [])
+
+
+def _listed(made: ast.AST | list[ast.stmt]) -> list[ast.stmt]:
+    return made if isinstance(made, list) else [made]  # type: ignore[list-item]
+
+
+def _forget_annotations(node: ast.FunctionDef) -> None:
+    node.returns = None
+    for part in ast.walk(node.args):
+        if isinstance(part, ast.arg):
+            part.annotation = None
+
+
+def _without_annotation(statement: ast.stmt) -> ast.stmt:
+    if isinstance(statement, ast.AnnAssign):
+        if statement.value is None:
+            return ast.Pass()
+        return ast.Assign([statement.target], statement.value)
+    return statement

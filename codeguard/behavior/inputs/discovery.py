@@ -1,0 +1,210 @@
+"""First inputs for a trusted function that shows no example: from its hints, its docstring, and by trying.
+
+A guess is only a guess: the function itself, in the sandbox, says which of
+them it takes. Of several kinds of input the most telling comes first (the
+type hints, then the literals of the docstring, then plain numbers, lists and
+strings), and the first kind that it takes throughout is what it is for.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+from codeguard.behavior.inputs.options import CALLABLES, is_called
+from codeguard.behavior.inputs.pools import Arguments
+from codeguard.behavior.source.definitions import Definition, Parameter
+from codeguard.behavior.specs.calls import NotPlainError, read_literal
+from codeguard.behavior.specs.examples import Example
+
+MAX_LITERALS = 6
+MAX_ROWS = 24
+NUMBERS: tuple[object, ...] = (3, 10, 7, 2, 24)
+REALS: tuple[object, ...] = (2.5, 10.0, 0.75, 3.0)
+TEXTS: tuple[object, ...] = (
+    "hello world", "abcab", "Level", "one two two",
+    "<a href='x'>\"b\" & c</a>", "Größe 1,024", " a_b-c\td\n", "3.5", "",
+)  # fmt: skip
+LISTS: tuple[object, ...] = ([3, 1, 2, 3], [5, 4, 10, 7, 7], [2, 9])
+TEXT_LISTS: tuple[object, ...] = (["pear", "fig", "apple"], ["a", "bb", "a"])
+REAL_LISTS: tuple[object, ...] = ([1.5, 3.0, 2.25], [4.0, 0.5, 4.0, 8.5])
+MAPS: tuple[object, ...] = ({"a": 1, "b": 2}, {"x": 3, "y": 1, "z": 3})
+NESTED: tuple[object, ...] = ([[1, 2], [3], [4, 5]], [[7], [8, 9]])
+FLAGS: tuple[object, ...] = (True, False)
+BYTES: tuple[object, ...] = (b"hello world", b"a,b\nc", b"gr\xc3\xb6\xc3\x9fe 1", b"")
+PAIRS: tuple[object, ...] = ([(2, "b"), (1, "a"), (2, "a")], [(5, "x"), (3, "y")])
+GRIDS: tuple[object, ...] = ([[1, 2, 3], [4, 5, 6], [7, 8, 9]], [[0, 1], [1, 0]])
+GRAPHS: tuple[object, ...] = ({"a": ["b", "c"], "b": ["c"], "c": []}, {"x": ["y"], "y": ["x"]})
+RECORDS: tuple[object, ...] = (
+    [{"name": "ann", "age": 31}, {"name": "bob", "age": 25}, {"name": "cy", "age": 31}],
+    [{"name": "dee", "age": 4}],
+)
+KINDS = (NUMBERS, LISTS, TEXTS, TEXT_LISTS, REALS, MAPS, NESTED, PAIRS, GRIDS, GRAPHS, RECORDS)
+HINTS = {
+    "bytes": BYTES,
+    "int": NUMBERS,
+    "float": REALS,
+    "str": TEXTS,
+    "bool": FLAGS,
+    "complex": REALS,
+    "Number": NUMBERS,
+}
+_TEXT_NAMES = "html line message msg name path sentence str string text token word"
+_ROW_NAMES = "arr array iterable list lst seq sequence"
+_GRID_NAMES = "board grid matrix mat"
+_GRAPH_NAMES = "adj adjacency graph"
+_RECORD_NAMES = "people person record"
+_PAIR_NAMES = "interval pair"
+_NUMBER_NAMES = "count i index k length limit n num size width x y"
+NAMES = (
+    (frozenset(_TEXT_NAMES.split()), TEXTS),
+    (frozenset(_ROW_NAMES.split()), LISTS),
+    (frozenset(_NUMBER_NAMES.split()), NUMBERS),
+    (frozenset(_GRID_NAMES.split()), GRIDS),
+    (frozenset(_GRAPH_NAMES.split()), GRAPHS),
+    (frozenset(_RECORD_NAMES.split()), RECORDS),
+    (frozenset(_PAIR_NAMES.split()), PAIRS),
+    (frozenset(("dict", "dct", "mapping", "d", "table")), MAPS),
+)
+SEQUENCES = frozenset({"list", "List", "Sequence", "Iterable", "Collection", "MutableSequence", "Iterator"})
+MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping"})
+LITERAL = re.compile(
+    r"\[[^\[\]]*\]|\([^()]*,[^()]*\)|'[^'\n]{0,40}'|\"[^\"\n]{0,40}\"|(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])"
+)
+
+
+def guesses(definition: Definition) -> Iterator[list[Arguments]]:
+    """Yield groups of calls worth trying, the most telling group first."""
+    needed = [parameter for parameter in definition.parameters if parameter.required]
+    required = [parameter for parameter in needed if parameter.kind == "positional"]
+    if not required or len(required) < len(needed):
+        return
+    hinted = [_hinted(parameter) or _decoded(parameter, definition.node) for parameter in required]
+    if all(hinted):
+        yield _rows([values for values in hinted if values])
+        return
+    literals = _literals(definition.docstring)
+    if literals and len(required) <= 3:
+        for chosen in itertools.permutations(literals, len(required)):
+            yield [(tuple(chosen), {})]
+    named = [values or _named(item.name) for values, item in zip(hinted, required, strict=True)]
+    if all(named):
+        yield _rows([values for values in named if values])
+    if len(required) <= 3:
+        pools = [[values] if values else list(KINDS) for values in hinted]
+        for kinds in sorted(itertools.product(*pools), key=lambda row: len({id(kind) for kind in row})):
+            yield _rows(list(kinds))
+
+
+def callable_guesses(definition: Definition) -> list[Example]:
+    """Return calls worth trying of a function that takes another one: the example's callee is its name."""
+    needed = [item for item in definition.parameters if item.required]
+    functions = [is_called(item, definition.node) for item in needed]
+    if not any(functions) or len(needed) > 3 or any(item.kind != "positional" for item in needed):
+        return []
+    found = []
+    for values in (LISTS, NUMBERS, TEXT_LISTS, MAPS, TEXTS):
+        for callee, value in itertools.product(CALLABLES, values[:3]):
+            parts = [callee if function else repr(value) for function in functions]
+            text = f"{definition.name}({', '.join(parts)})"
+            found.append(Example(None, {}, None, "", expression=text, callee=definition.name))
+    return found if not all(functions) else found[: len(CALLABLES) * 3 : 3]
+
+
+def _rows(pools: Sequence[Sequence[object]]) -> list[Arguments]:
+    """Put the values of several parameters together: side by side first, then crosswise."""
+    longest = max(len(pool) for pool in pools)
+    rows = [
+        tuple(pool[(index + shift * place) % len(pool)] for place, pool in enumerate(pools))
+        for shift in (0, 1)
+        for index in range(longest)
+    ]
+    distinct = {repr(row): row for row in rows}
+    calls: list[Arguments] = [(row, {}) for row in distinct.values()]
+    return calls[:MAX_ROWS]
+
+
+def _hinted(parameter: Parameter) -> tuple[object, ...]:
+    """Return values for a type hint; empty where the hint says nothing usable."""
+    text = parameter.annotation.strip()
+    if not text:
+        return ()
+    try:
+        return _for_hint(ast.parse(text, mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+
+
+def _decoded(parameter: Parameter, function: ast.AST) -> tuple[object, ...]:
+    """Return bytes for a parameter that the body decodes; empty where it does not."""
+    for node in ast.walk(function):
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr == "decode"
+            and isinstance(node.value, ast.Name)
+            and node.value.id == parameter.name
+        ):
+            return BYTES
+    return ()
+
+
+def _named(name: str) -> tuple[object, ...]:
+    """Return values that a parameter's name speaks of; empty where it speaks of none."""
+    return next((values for names, values in NAMES if name.rstrip("0123456789s_") in names), ())
+
+
+def _for_hint(node: ast.expr) -> tuple[object, ...]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _for_hint(node.left) or _for_hint(node.right)
+    if isinstance(node, ast.Subscript):
+        outer = _last(node.value)
+        inner = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+        if outer in ("Optional", "Union"):
+            return _for_hint(inner)
+        if outer in SEQUENCES:
+            return _list_of(_for_hint(inner))
+        if outer in MAPPINGS:
+            return MAPS
+        if outer in ("tuple", "Tuple") and isinstance(node.slice, ast.Tuple):
+            return _tuples([_for_hint(part) for part in node.slice.elts])
+        return ()
+    name = _last(node)
+    if name in SEQUENCES:
+        return LISTS
+    if name in MAPPINGS:
+        return MAPS
+    return HINTS.get(name, ())
+
+
+def _tuples(columns: Sequence[tuple[object, ...]]) -> tuple[object, ...]:
+    """Return tuples of the values of each column; empty where one has none."""
+    if not all(columns):
+        return ()
+    return tuple(tuple(column[row % len(column)] for column in columns) for row in range(3))
+
+
+def _list_of(values: tuple[object, ...]) -> tuple[object, ...]:
+    for element, lists in ((NUMBERS, LISTS), (REALS, REAL_LISTS), (TEXTS, TEXT_LISTS)):
+        if values is element:
+            return lists
+    return (list(values), list(values)[:1]) if values else LISTS
+
+
+def _last(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _literals(docstring: str) -> list[object]:
+    """Return the values that a docstring writes out, lists and strings before bare numbers."""
+    found: dict[str, object] = {}
+    for match in LITERAL.finditer(docstring[:4_000]):
+        try:
+            value = read_literal(match.group())
+        except NotPlainError:
+            continue
+        found.setdefault(repr(value), value)
+    return sorted(found.values(), key=lambda value: isinstance(value, int | float))[:MAX_LITERALS]

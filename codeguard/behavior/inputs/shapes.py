@@ -1,0 +1,157 @@
+"""What is known of the values at one place of a call: kinds, numbers, texts, items, records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from codeguard.behavior.inputs.texts import is_balanced, template_of
+
+MAX_DEPTH = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Numbers that a docstring names as limits, inclusive."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The numbers seen at one place, and those that count as like them; `limits` are named by the docstring."""
+
+    low: float
+    high: float
+    zero: bool
+    negative: bool
+    whole: bool
+    limits: tuple[int, ...] = ()
+
+    def admits(self, value: float) -> bool:
+        """Return whether a number is like those that were seen."""
+        if value != value or value in (math.inf, -math.inf):
+            return False
+        if value == 0:
+            return self.zero
+        if value < 0 and not self.negative:
+            return False
+        return self.low <= value <= self.high
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The strings seen at one place: lengths, characters, spacing, brackets, a common template."""
+
+    shortest: int
+    longest: int
+    characters: frozenset[str]
+    double_spaces: bool
+    outer_spaces: bool
+    balanced: frozenset[str]
+    template: str | None
+    choices: frozenset[str] | None
+
+    def admits(self, value: str) -> bool:
+        """Return whether a string is like those that were seen."""
+        if self.choices is not None:
+            return value in self.choices
+        if not self.shortest <= len(value) <= self.longest or not self.characters.issuperset(value):
+            return False
+        if not self.double_spaces and "  " in value:
+            return False
+        if not self.outer_spaces and value != value.strip():
+            return False
+        if value and self.template is not None and template_of(value) != self.template:
+            return False
+        return all(is_balanced(value, opening) for opening in self.balanced)
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """The sequences, sets or mappings seen at one place, and what their items are like."""
+
+    item: Shape
+    shortest: int
+    longest: int
+    ascending: bool
+    distinct: bool
+    lengths: frozenset[int] | None = None
+
+    def admits(self, values: Sequence[object], depth: int) -> bool:
+        """Return whether a row of items is like those that were seen."""
+        if not self.shortest <= len(values) <= self.longest:
+            return False
+        if self.lengths is not None and len(values) not in self.lengths:
+            return False
+        if self.distinct and len({repr(value) for value in values}) < len(values):
+            return False
+        if self.ascending and not is_ascending(values):
+            return False
+        return all(self.item.admits(value, depth + 1) for value in values)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is known of the values at one place, a part for every kind that was seen."""
+
+    kinds: frozenset[str]
+    numbers: Numbers | None = None
+    texts: Texts | None = None
+    items: Items | None = None
+    keys: Items | None = None
+    values: Items | None = None
+    columns: tuple[Shape, ...] | None = None
+    seen: tuple[object, ...] = field(default=(), compare=False)
+
+    def admits(self, value: object, depth: int = 0) -> bool:
+        """Return whether a value is like those that were seen."""
+        kind = kind_of(value)
+        if depth > MAX_DEPTH or kind not in self.kinds:
+            return False
+        if isinstance(value, bool) or value is None:
+            return True
+        if isinstance(value, int | float):
+            return self.numbers is not None and self.numbers.admits(value)
+        if isinstance(value, str):
+            return self.texts is not None and self.texts.admits(value)
+        if self.columns is not None and isinstance(value, list | tuple):
+            return len(value) == len(self.columns) and all(
+                column.admits(item, depth + 1) for column, item in zip(self.columns, value, strict=True)
+            )
+        if isinstance(value, list | tuple | set | frozenset):
+            return self.items is not None and self.items.admits(ordered(value), depth)
+        if isinstance(value, dict):
+            keys, values = self.keys, self.values
+            if keys is None or values is None:
+                return False
+            return keys.admits(list(value), depth) and values.admits(list(value.values()), depth)
+        return any(same_kind_value(value, known) for known in self.seen)
+
+
+def same_kind_value(first: object, second: object) -> bool:
+    """Return whether two values of a kind without structure (bytes, complex, other) are equal."""
+    return type(first) is type(second) and first == second
+
+
+def kind_of(value: object) -> str:
+    """Return the name of a value's type, the way the domain tells types apart."""
+    return type(value).__name__
+
+
+def ordered(values: Iterable[object]) -> list[object]:
+    """Return items in an order that does not depend on Python's hashes."""
+    if isinstance(values, set | frozenset):
+        return sorted(values, key=repr)
+    return list(values)
+
+
+def is_ascending(values: Sequence[object]) -> bool:
+    """Return whether every item is at least the one before it."""
+    try:
+        return all(first <= second for first, second in pairwise(values))  # type: ignore[operator]
+    except TypeError:
+        return False

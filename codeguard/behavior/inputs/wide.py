@@ -1,0 +1,235 @@
+"""Calls beyond what examples show: other kinds, empty, negative, one-shot, the literals of both texts.
+
+For a candidate that is the trusted function with something changed. What the
+trusted function refuses is left out later; so nearly anything may be tried.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from codeguard.behavior.inputs.options import LEFT_OUT, options_of
+from codeguard.behavior.inputs.variations import ANYTHING, rows_of, value_of, variations
+from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, Function, name_of, parse, unparse
+from codeguard.behavior.specs.examples import Example
+
+MAX_BASES = 10
+MAX_TEXT = 4_000
+MAX_LITERALS = 24
+TAKEN = 2  # items that are taken of a result before it is seen how much of the input is left
+GIVEN = "given_rows"
+# What a function may be given that comes back from a call: how it is called is for the trusted function to say.
+CALLED = ("(3)", "([3, 1])", "('ab')", "(3, 2)", "(lambda *given: given)(1, 2)", "({'a': 1})", "()")
+OBJECTS = (
+    (
+        frozenset(["read", "readline", "readlines", "seek", "tell", "getvalue", "close"]),
+        "import io\n",
+        ("io.StringIO('ab\\nc\\n\\nd')", "io.BytesIO(b'ab\\nc\\n\\nd\\n')", "io.StringIO('')"),
+    ),
+    (
+        frozenset(["tzinfo", "year", "month", "day", "hour", "isoformat", "strftime", "timetuple"]),
+        "import datetime\n",
+        (
+            "datetime.datetime(2001, 2, 3, 4, 5, 6)",
+            "datetime.datetime(1960, 12, 31, tzinfo=datetime.timezone.utc)",
+            "datetime.date(2024, 2, 29)",
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A call within an example's expression: its arguments as source text, by place or by name."""
+
+    base: Example
+    places: tuple[str, ...]
+    named: tuple[tuple[str, str], ...]
+
+    def with_text(self, place: int | str, text: str) -> Written | None:
+        """Return the call with another argument; None where there is no such place and none can be added."""
+        if isinstance(place, int):
+            if place > len(self.places) or (place == len(self.places) and text == LEFT_OUT):
+                return None
+            if text == LEFT_OUT:
+                return replace(self, places=self.places[:place])
+            return replace(self, places=(*self.places[:place], text, *self.places[place + 1 :]))
+        rest = tuple(pair for pair in self.named if pair[0] != place)
+        return replace(self, named=rest if text == LEFT_OUT else (*rest, (place, text)))
+
+    def example(self) -> Example | None:
+        """Return the expression with these arguments; None where it cannot be written."""
+        if len(self.base.expression) > MAX_TEXT:
+            return None
+        try:
+            tree = ast.parse(self.base.expression)  # its own: it is changed below
+            made = ast.parse(self.text("f"))
+        except PARSE_ERRORS:
+            return None
+        if not isinstance(made.body[0], ast.Expr):
+            return None
+        call, changed = _call_in(tree, self.base.callee), made.body[0].value
+        if call is None or not isinstance(changed, ast.Call):
+            return None
+        call.args, call.keywords = changed.args, changed.keywords
+        text = unparse(tree)
+        return replace(self.base, expression=text, expected=None) if 0 < len(text) <= MAX_TEXT else None
+
+    def text(self, callee: str) -> str:
+        """Return the call alone."""
+        named = (f"{name}={text}" for name, text in self.named)
+        return f"{callee}({', '.join([*self.places, *named])})"
+
+
+def written_call(base: Example) -> Written | None:
+    """Return the call within an example that is an expression; None where it cannot be changed."""
+    tree = parse(base.expression) if base.args is None else None
+    call = _call_in(tree, base.callee) if tree is not None else None
+    if call is None or any(isinstance(item, ast.Starred) for item in call.args):
+        return None
+    if any(keyword.arg is None for keyword in call.keywords):
+        return None
+    named = tuple((keyword.arg or "", unparse(keyword.value)) for keyword in call.keywords)
+    return Written(base, tuple(unparse(item) for item in call.args), named)
+
+
+def _call_in(tree: ast.AST, name: str) -> ast.Call | None:
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return next((node for node in calls if name_of(node.func).rpartition(".")[2] == name), None)
+
+
+def wide_calls(
+    definition: Definition, bases: Sequence[Example], literals: Sequence[object], random: Random, count: int
+) -> list[Example]:
+    """Return up to `count` calls: one argument changed, then several, then results taken in part."""
+    rows = [row for base in bases if (row := written_call(base)) is not None]
+    rows = random.sample(rows, min(len(rows), MAX_BASES)) or _bare(definition)
+    known, setups = _usable(literals), _setups(definition)
+    rows = [replace(row, base=replace(row.base, setup=setups + row.base.setup)) for row in rows]
+    singles: dict[tuple[int | str, str], Written] = {}
+    for row in rows:
+        for place, text in _changes(definition, row, known, random):
+            made = row.with_text(place, text)
+            if made is not None:
+                singles.setdefault((place, text), made)
+    changed = _in_turn(singles, {*ANYTHING, *(repr(item) for item in known)}, random)
+    several = _several(list(singles), changed, random, count) if changed else []
+    partly = [made for row in (*rows, *changed) for made in _in_part(row, definition)]
+    called = _results_called((*rows, *changed), random, count // 2) if _gives_functions(definition) else []
+    shares = ((changed, count * 6 // 10), (several, count * 3 // 10))
+    found = [item for part, share in shares for row in part[:share] if (item := row.example()) is not None]
+    found += partly[: count - len(found)]
+    found = [*called, *found[: count - len(called)]]
+    return list({item.fingerprint(): item for item in found}.values())
+
+
+def _in_turn(
+    singles: Mapping[tuple[int | str, str], Written], first: set[str], random: Random
+) -> list[Written]:
+    """Return changed calls, each place in its turn, so that no place with many values crowds out the others."""
+    by_place: dict[int | str, list[tuple[str, Written]]] = {}
+    for (place, text), made in singles.items():
+        by_place.setdefault(place, []).append((text, made))
+    for made_here in by_place.values():
+        random.shuffle(made_here)
+        made_here.sort(key=lambda pair: pair[0] not in first)
+    turns = itertools.zip_longest(*by_place.values())
+    return [pair[1] for turn in turns for pair in turn if pair is not None]
+
+
+def _setups(definition: Definition) -> str:
+    """Return the imports that the objects need which a function may be for."""
+    return "".join(setup for used, setup, _ in OBJECTS if used & _attributes(definition))
+
+
+def _attributes(definition: Definition) -> set[str]:
+    return {node.attr for node in ast.walk(definition.node) if isinstance(node, ast.Attribute)}
+
+
+def _gives_functions(definition: Definition) -> bool:
+    """Return whether a function makes functions: what they do is seen when they are called."""
+    inside = [node for part in definition.node.body for node in ast.walk(part)]
+    return any(isinstance(node, Function | ast.Lambda) for node in inside)
+
+
+def _results_called(rows: Sequence[Written], random: Random, count: int) -> list[Example]:
+    """Return calls whose result is called in turn, twice, as a function that remembers needs it."""
+    found = []
+    for row in rows[: count // 2]:
+        whole = row.example()
+        for called in random.sample(CALLED, 2):
+            if whole is not None:
+                text = f"(lambda made: [made{called}, made{called}])({whole.expression})"
+                found.append(replace(whole, expression=text))
+    return found[:count]
+
+
+def _bare(definition: Definition) -> list[Written]:
+    """Return calls of a function that no call is known of, for their arguments to be changed."""
+    needed = sum(item.required for item in definition.parameters if item.kind == "positional")
+    base = Example(None, {}, None, "", expression=f"{definition.name}()", callee=definition.name)
+    return [Written(base, (text,) * needed, ()) for text in ("[1, 2]", "2", "'ab'", "{'a': 1}")]
+
+
+def _several(
+    changes: Sequence[tuple[int | str, str]], changed: Sequence[Written], random: Random, count: int
+) -> list[Written]:
+    """Return calls with several arguments changed."""
+    found = []
+    for _ in range(count):
+        made: Written | None = random.choice(changed)
+        for place, text in random.sample(changes, min(len(changes), random.randint(1, 2))):
+            made = made.with_text(place, text) if made is not None else None
+        if made is not None:
+            found.append(made)
+    return found
+
+
+def _in_part(row: Written, definition: Definition) -> Iterator[Example]:
+    """Yield calls that take a few items of the result and show what is left of the input."""
+    for place, text in enumerate(row.places):
+        value = value_of(text)
+        if isinstance(value, list | tuple) and value and row.base.expression.startswith(definition.name):
+            made = row.with_text(place, GIVEN)
+            if made is not None:
+                taken = f"[item for item, _ in zip({made.text(definition.name)}, range({TAKEN}))]"
+                text = f"(lambda {GIVEN}: [{taken}, list({GIVEN})])(iter({value!r}))"
+                yield replace(row.base, expression=text, expected=None)
+
+
+def _usable(literals: Sequence[object]) -> Sequence[object]:
+    kinds = (int, float, str, bytes)
+    found = [item for item in literals if isinstance(item, kinds) and not isinstance(item, bool)]
+    finite = [item for item in found if not isinstance(item, float) or math.isfinite(item)]
+    return list({repr(item): item for item in finite if len(repr(item)) <= 80}.values())[:MAX_LITERALS]
+
+
+def _changes(
+    definition: Definition, row: Written, literals: Sequence[object], random: Random
+) -> Iterator[tuple[int | str, str]]:
+    """Yield a place and what may stand there: variations of what does, and anything else."""
+    objects = [text for used, _, texts in OBJECTS if used & _attributes(definition) for text in texts]
+    texts = [item for item in literals if isinstance(item, str)]
+    for place, text in enumerate(row.places):
+        for other in (*variations(text, literals, random), *objects, *rows_of(texts, random)):
+            yield place, other
+    for name, text in row.named:
+        for other in (LEFT_OUT, *variations(text, literals, random)):
+            yield name, other
+    for option in options_of(definition):
+        at = option.place
+        if at is not None and at == len(row.places):
+            yield from ((at, text) for text in (*option.values, *ANYTHING))
+        elif at is None or at > len(row.places):
+            values = (*option.values, *variations(option.parameter.default, literals, random))
+            yield from ((option.parameter.name, text) for text in values)
+        else:
+            yield at, LEFT_OUT
+    for parameter in definition.parameters:
+        if parameter.kind == "args":
+            yield from ((len(row.places), text) for text in (*row.places, *ANYTHING))

@@ -1,0 +1,215 @@
+"""The whole way from a recording to a file of recorded specs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codeguard.behavior.budget import Budget
+from codeguard.behavior.learning.samples import Observation, Privacy, Sample, observation_of, samples_of
+from codeguard.behavior.learning.selection import KEPT, Held, chosen, held
+from codeguard.behavior.specs.examples import Example, Spec
+from codeguard.behavior.specs.files import RECORDED_NAME, SpecFile
+from codeguard.behavior.specs.library import SpecLibrary
+from codeguard.behavior.specs.recorded import (
+    merged_specs,
+    recorded_specs,
+    written_specs,
+)
+from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.running import Runs, Steps, drive
+from codeguard.corpus.chunking import chunk_file
+from codeguard.corpus.discovery import discover, read_file
+from codeguard.corpus.secrets import without_secrets
+from codeguard.errors import SpecError
+from codeguard.models import SourceFile
+
+MOST_BYTES = 1_500_000  # of a file of recorded specs: larger ones do not enter an index
+ABREAST = 64
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedTree:
+    """A trusted folder (or one file's folder) and its Python files, by paths relative to it."""
+
+    folder: Path
+    files: tuple[SourceFile, ...]
+
+    @property
+    def output(self) -> Path:
+        """The file that its recorded specs go to."""
+        return self.folder / RECORDED_NAME
+
+    def recorded(self) -> tuple[Spec, ...]:
+        """Return the recorded specs that are there; SpecError where they are malformed or cannot be read."""
+        try:
+            data = self.output.read_bytes()
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise SpecError(f"cannot read {self.output}", got=error.strerror) from None
+        return recorded_specs(SpecFile(self.output, data))
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a recording came to for one trusted tree.
+
+    `functions` are those that a call can reach, `called` those of which calls were recorded, `before` and
+    `after` those with examples of any kind, without and with this recording; `cases` are the recorded calls in
+    the file now, `new` those that this run added, `stale` those of functions that are gone. `private` were left
+    out as they look like secrets or name places of this machine, `unrepeatable` as the sandbox did not see the same.
+    """
+
+    path: Path
+    text: str
+    functions: int
+    called: int
+    before: int
+    after: int
+    cases: int
+    new: int
+    stale: int
+    private: int
+    unrepeatable: int
+
+
+def read_tree(path: Path) -> TrustedTree:
+    """Read the Python files of a trusted path; secrets in them are masked as they are in an index."""
+    folder = path if path.is_dir() else path.parent
+    found = discover([path], root=folder, withhold_secrets=True)
+    files = [
+        without_secrets(chunk_file(item.name, read_file(item)))
+        for item in found.files
+        if item.name.endswith(".py") or item.name.rpartition("/")[2] == RECORDED_NAME
+    ]
+    return TrustedTree(folder, tuple(files))
+
+
+def grouped(
+    lines: Iterable[bytes], trees: Sequence[TrustedTree]
+) -> list[dict[tuple[str, str], list[Sample]]]:
+    """Return the samples of each tree, by the path of their file in it and the name of their function."""
+    roots = [str(tree.folder.resolve()) + os.sep for tree in trees]
+    found: list[dict[tuple[str, str], list[Sample]]] = [{} for _ in trees]
+    for sample in samples_of(lines):
+        for place, root in enumerate(roots):
+            if sample.path.startswith(root):
+                key = Path(sample.path[len(root) :]).as_posix(), sample.name
+                found[place].setdefault(key, []).append(sample)
+                break
+    return found
+
+
+class Learner:
+    """Turns the samples of a recording into recorded specs, with the sandbox as the judge of what holds."""
+
+    def __init__(
+        self, sandbox: Runs, privacy: Privacy, budget: Budget | None = None, *, most: int = KEPT
+    ) -> None:
+        self._sandbox = sandbox
+        self._privacy = privacy
+        self._budget = budget or Budget()
+        self._most = most
+        self._private = 0
+
+    def learn(
+        self,
+        tree: TrustedTree,
+        samples: Mapping[tuple[str, str], Sequence[Sample]],
+        progress: Progress = lambda stage, done, total: None,
+    ) -> Learned:
+        """Return the file of recorded specs of a tree, with what is new in it.
+
+        Raises SpecError where the one that is there is malformed.
+        """
+        old = tree.recorded()
+        plain = SpecLibrary().with_trusted([file for file in tree.files if file.path.endswith(".py")])
+        by_key: dict[tuple[str, str], Reference] = {}
+        for reference in plain.references:
+            by_key[reference.path, reference.definition.qualified_name] = reference
+        self._private = 0
+        work = [
+            (by_key[key], observations)
+            for key, rows in sorted(samples.items())
+            if key in by_key
+            and (observations := self._observations(by_key[key], rows))
+            and by_key[key].usable is not None
+        ]
+        asked = sum(len(observations) for _, observations in work)
+        new: list[Spec] = []
+        repeatable = 0
+        for start in range(0, len(work), ABREAST):
+            part = work[start : start + ABREAST]
+            answers = drive(self._sandbox, [self._chosen(*item) for item in part])
+            for (reference, _), (examples, count) in zip(part, answers, strict=True):
+                repeatable += count
+                cases = [example for example in examples if self._writable(reference, example)]
+                if cases:
+                    name = reference.definition.qualified_name
+                    new.append(Spec(name, (), "", tuple(cases), "recorded", reference.path))
+            progress("running recorded calls in the sandbox", start + len(part), len(work))
+        specs = self._fitting(merged_specs(old, new, self._most))
+        told = {key for key, reference in by_key.items() if reference.written}
+        stale = self._stale(old, by_key)
+        return Learned(
+            path=tree.output,
+            text=written_specs(specs) if specs else "",
+            functions=len(by_key),
+            called=sum(key in by_key for key in samples),
+            before=len(told | {(spec.path, spec.name) for spec in old if (spec.path, spec.name) in by_key}),
+            after=len(told | {(spec.path, spec.name) for spec in specs if (spec.path, spec.name) in by_key}),
+            cases=_count(specs),
+            new=_count(specs) - _count(old),
+            stale=stale,
+            private=self._private,
+            unrepeatable=asked - repeatable,
+        )
+
+    def _observations(self, reference: Reference, rows: Sequence[Sample]) -> list[Observation]:
+        parameters = [parameter.name for parameter in reference.definition.parameters]
+        found: dict[str, Observation] = {}
+        for sample in rows:
+            names = (["self", *parameters]) if len(sample.args) > len(parameters) else parameters
+            if self._privacy.refuses(sample, names):
+                self._private += 1
+                continue
+            made = observation_of(sample, reference.definition)
+            if made is not None:
+                found.setdefault(made.example.fingerprint(), made)
+        return list(found.values())
+
+    def _chosen(
+        self, reference: Reference, observations: Sequence[Observation]
+    ) -> Steps[tuple[list[Example], int]]:
+        level = self._sandbox.level
+        kept: list[Held] = yield from held(reference, observations, level, self._budget)
+        examples = yield from chosen(reference, kept, level, self._budget, self._most)
+        return examples, len(kept)
+
+    def _writable(self, reference: Reference, example: Example) -> bool:
+        """Return whether nothing private came in with a result that the sandbox gave."""
+        spec = Spec(reference.name, (), "", (example,), "", reference.path)
+        if self._privacy.refuses_text(written_specs([spec])):
+            self._private += 1
+            return False
+        return True
+
+    def _fitting(self, specs: Sequence[Spec]) -> tuple[Spec, ...]:
+        """Return the specs with as few cases taken off as make the file small enough, from the functions with most."""
+        most = self._most
+        while most > 1 and len(written_specs(specs).encode()) > MOST_BYTES:
+            most -= 1
+            specs = [Spec(spec.name, (), "", spec.cases[:most], spec.origin, spec.path) for spec in specs]
+        return tuple(specs)
+
+    def _stale(self, old: Sequence[Spec], by_key: Mapping[tuple[str, str], Reference]) -> int:
+        """Return how many recorded calls of before speak of functions that are no longer there."""
+        return sum(len(spec.cases) for spec in old if (spec.path, spec.name) not in by_key)
+
+
+def _count(specs: Iterable[Spec]) -> int:
+    return sum(len(spec.cases) for spec in specs)

@@ -1,0 +1,119 @@
+"""Runs a command of the team's own as it is, with a recorder in every Python that it starts.
+
+The command is not confined: it is the team's own, and runs as it always does. What the recorder saw comes
+back through a named pipe, so that nothing lies on the disk before it was searched for secrets.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codeguard.errors import ConfigError
+
+INSIDE = Path(__file__).parent / "inside"
+PIPE, LOCK, ROOTS = "CODEGUARD_LEARN_PIPE", "CODEGUARD_LEARN_LOCK", "CODEGUARD_LEARN_ROOTS"
+MAX_BYTES = 512 * 1024 * 1024  # of what one command may send
+NOT_FOUND = 127  # as a shell says it
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """How a command ended, and the lines that the recorders in it sent; `cut` where they were too many."""
+
+    exit_code: int
+    lines: tuple[bytes, ...]
+    cut: bool = False
+
+
+def record(command: Sequence[str], roots: Sequence[Path]) -> Recording:
+    """Run a command with its own input and output; record calls of functions in files under `roots`.
+
+    The exit code is the command's own; one that a signal ended has 128 and the number of the signal, as in a shell.
+    Raises ConfigError where it cannot be started, or the system has no named pipes.
+    """
+    if not hasattr(os, "mkfifo"):
+        raise ConfigError("recording needs named pipes", got=sys.platform, expected="Linux or macOS")
+    folder = Path(tempfile.mkdtemp(prefix="codeguard-learn-"))
+    try:
+        pipe, lock = folder / "pipe", folder / "lock"
+        os.mkfifo(pipe, 0o600)
+        lock.touch(mode=0o600)
+        reader = _Reader(pipe)
+        try:
+            code = _run(command, _environment(pipe, lock, roots))
+        finally:
+            data = reader.finish()
+        return Recording(code, tuple(data.split(b"\n")), reader.cut)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _environment(pipe: Path, lock: Path, roots: Sequence[Path]) -> dict[str, str]:
+    before = os.environ.get("PYTHONPATH")
+    return {
+        **os.environ,
+        "PYTHONPATH": f"{INSIDE}{os.pathsep}{before}" if before else str(INSIDE),
+        PIPE: str(pipe),
+        LOCK: str(lock),
+        ROOTS: os.pathsep.join(str(root.resolve()) for root in roots),
+    }
+
+
+def _run(command: Sequence[str], environment: dict[str, str]) -> int:
+    try:
+        process = subprocess.Popen(command, env=environment)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot start {command[0]}", got=error.strerror, expected="a command that runs by itself"
+        ) from None
+    # Ctrl-C goes to the command as well, which says how it ends; this process waits for that.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if _in_main_thread() else None
+    try:
+        code = process.wait()
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+    return 128 - code if code < 0 else code
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+class _Reader:
+    """Reads a named pipe to its end in a thread of its own, up to a bound; what is beyond it is dropped."""
+
+    def __init__(self, pipe: Path) -> None:
+        self.cut = False
+        self._parts: list[bytes] = []
+        self._in = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        # Held open, so that the pipe does not end with the first process that wrote to it.
+        self._out = os.open(pipe, os.O_WRONLY)
+        os.set_blocking(self._in, True)
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        left = MAX_BYTES
+        read: Callable[[int, int], bytes] = os.read
+        while data := read(self._in, 1 << 16):
+            left -= len(data)
+            if left >= 0:
+                self._parts.append(data)
+            else:
+                self.cut = True
+
+    def finish(self) -> bytes:
+        """Return what was read; a process that the command left behind is not waited for."""
+        os.close(self._out)
+        self._thread.join(timeout=5.0)
+        return b"".join(self._parts)

@@ -1,0 +1,170 @@
+"""Which recorded calls become evidence: those that hold in the sandbox, and of them the few that differ most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from codeguard.behavior.budget import Budget
+from codeguard.behavior.learning.samples import Observation, Sample
+from codeguard.behavior.specs.calls import NotPlainError, read_literal
+from codeguard.behavior.specs.examples import Example, Raises, Returns
+from codeguard.behavior.specs.recorded import literal
+from codeguard.behavior.specs.references import Reference, complete
+from codeguard.behavior.verdict.effect_tables import CONVICTING
+from codeguard.behavior.verdict.effects import observed
+from codeguard.behavior.verdict.profiles import stable
+from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of
+from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS, Comparison, meets, same_value
+from codeguard.errors import SpecError
+from codeguard.sandbox.model import Call, CallResult, Iteration, JobResult, Level, Opaque, Outcome
+
+KEPT = 16  # cases of one function
+BATCH = 16  # calls of one child
+MAX_LITERAL = 2_000  # characters of a result that is written down
+# What an exception of this kind says may be that of the sandbox and not of the function.
+_ENVIRONMENTAL = INCONCLUSIVE_EXCEPTIONS | {"NameError", "PermissionError", "OSError", "RecursionError"}
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An example that the trusted function meets in the sandbox as it did when it was recorded."""
+
+    example: Example
+    sample: Sample
+
+
+def held(
+    reference: Reference, observations: Sequence[Observation], level: Level, budget: Budget
+) -> Steps[list[Held]]:
+    """Run a trusted function on recorded calls; return those that give the same as in the recording, in two worlds."""
+    runner = Runner(reference.runnable, level, budget.for_reference())
+    found: list[Held] = []
+    for start in range(0, len(observations), BATCH):
+        part = observations[start : start + BATCH]
+        pairs = [(item, call) for item in part if (call := _call(reference, item.example)) is not None]
+        if not pairs:
+            continue
+        calls = tuple(call for _, call in pairs)
+        first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], other=True))
+        refused = _refused(first)
+        for (item, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False):
+            if not stable(answer, again, call):
+                continue
+            example = _confirmed(item, answer, refused)
+            if example is not None:
+                found.append(Held(example, item.sample))
+    return found
+
+
+def chosen(
+    reference: Reference, items: Sequence[Held], level: Level, budget: Budget, most: int = KEPT
+) -> Steps[list[Example]]:
+    """Return at most `most` examples: those that reach more of the function first, then the most varied."""
+    if len(items) <= most:
+        return [item.example for item in items]
+    runner = Runner(reference.runnable, level, budget.for_reference())
+    calls = [_call(reference, item.example) for item in items]
+    batches = [Batch((call,), trace=True) for call in calls if call is not None]
+    results = yield from runner.run(*batches)
+    reached = [_reached(result) for result in results]
+    order = list(_by_gain(reached, [len(repr(item.example.fingerprint())) for item in items]))
+    order += [place for place in _by_variety(items) if place not in order]
+    return [items[place].example for place in order[:most]]
+
+
+def _call(reference: Reference, example: Example) -> Call | None:
+    whole = complete(example, reference.name, reference.module, reference.trusted, reference.path)
+    return call_of(whole, reference.runnable)
+
+
+def _refused(result: JobResult) -> bool:
+    """Return whether the sandbox refused something: what came of that is no expectation."""
+    return any(capability.kind in CONVICTING for capability in observed(result.effects))
+
+
+def _confirmed(item: Observation, answer: CallResult, refused: bool) -> Example | None:
+    """Return the example with what it has to give; None where the sandbox saw something else than the recording."""
+    sample, example = item.sample, item.example
+    if sample.outcome == "raised":
+        return _confirmed_exception(example, answer)
+    if answer.outcome is not Outcome.RETURNED:
+        return None
+    if example.expected is not None:
+        return example if meets(example.expected, answer) is Comparison.SAME else None
+    known = sample.outcome == "built"
+    result = answer.value
+    if sample.changed:
+        result = result[0] if isinstance(result, tuple) and result else None
+    if sample.shown:
+        try:
+            known = same_value(read_literal(sample.shown), result) is Comparison.SAME
+        except NotPlainError:
+            return None
+        if not known:
+            return None
+    elif sample.outcome == "returned" and _kind(result) != sample.kind:
+        return None
+    if refused and not known:
+        return None
+    if same_value(answer.value, answer.value) is not Comparison.SAME:
+        return None
+    return replace(example, expected=_written(answer.value))
+
+
+def _confirmed_exception(example: Example, answer: CallResult) -> Example | None:
+    if answer.outcome is not Outcome.RAISED or not answer.exception:
+        return None
+    name = answer.exception[0]
+    if isinstance(example.expected, Raises):
+        return example if name == example.expected.exception else None
+    # Before Python 3.12 a recording does not say which exception it was.
+    return None if _ENVIRONMENTAL.intersection(answer.exception) else replace(example, expected=Raises(name))
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, Opaque | Iteration):
+        return value.type_name.rpartition(".")[2]
+    return type(value).__name__
+
+
+def _written(value: object) -> Returns | None:
+    """Return a result that can be written down; None where the trusted function has to say what it is."""
+    if isinstance(value, Iteration) and value.exhausted:
+        value = list(value.items)
+    try:
+        return Returns(value) if len(literal(value)) <= MAX_LITERAL else None
+    except (SpecError, RecursionError):
+        return None
+
+
+def _reached(result: JobResult) -> frozenset[object]:
+    coverage = result.coverage
+    return frozenset() if coverage is None else frozenset((*coverage.reached, *coverage.arcs))
+
+
+def _by_gain(reached: Sequence[frozenset[object]], sizes: Sequence[int]) -> Iterator[int]:
+    """Yield the places of the calls that reach something new, each time the one that reaches most of it."""
+    seen: set[object] = set()
+    left = set(range(len(reached)))
+    while left:
+        best = min(left, key=lambda place: (-len(reached[place] - seen), sizes[place], place))
+        if not reached[best] - seen:
+            return
+        seen |= reached[best]
+        left.discard(best)
+        yield best
+
+
+def _by_variety(items: Sequence[Held]) -> Iterator[int]:
+    """Yield all places: in turns from each way that a call ended, the shortest, the longest, the next shortest …"""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for place, item in enumerate(items):
+        kinds = tuple(text[:1] for text in (*item.sample.args, *item.sample.kwargs))
+        groups.setdefault((item.sample.outcome, item.sample.line, item.sample.kind, kinds), []).append(place)
+    rows = []
+    for places in groups.values():
+        places.sort(key=lambda place: (len(items[place].sample.text), items[place].sample.text))
+        rows.append([places[-1 - turn // 2 if turn % 2 else turn // 2] for turn in range(len(places))])
+    for turn in range(max(map(len, rows), default=0)):
+        yield from (row[turn] for row in rows if turn < len(row))

@@ -1,0 +1,1 @@
+"""Which trusted function a candidate claims to be."""

@@ -1,0 +1,104 @@
+"""The function under examination, read from its chunk and its file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from codeguard.behavior.matching.claims import Features, features
+from codeguard.behavior.source.definitions import Definition, Module, find, read_module
+from codeguard.behavior.source.modules import TrustedModules
+from codeguard.behavior.source.surroundings import (
+    MAX_CHARACTERS,
+    NO_MODULES,
+    Runnable,
+    Surroundings,
+    surroundings,
+)
+from codeguard.behavior.specs.examples import Example
+from codeguard.behavior.verdict.effects import Capability
+from codeguard.errors import SpecError
+from codeguard.models import Chunk, ChunkKind, SourceFile
+
+TOO_LARGE = "too large or nested too deeply to be run"
+MOST_DEFINITIONS = 3_000  # of one file; of 7,000 files of well-known packages the largest has 1,012
+CHECKED = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A function within a caller's reach, with what it says of itself.
+
+    It is put together with its surroundings when something wants to run it:
+    most functions resemble nothing that is trusted.
+    """
+
+    definition: Definition
+    features: Features
+    module: Module = field(repr=False)
+    trusted: TrustedModules = field(repr=False)
+
+    @cached_property
+    def surroundings(self) -> Surroundings:
+        """The statements of its file that it needs."""
+        return surroundings(self.definition, self.module, self.trusted)
+
+    @cached_property
+    def usable(self) -> Runnable | None:
+        """The function ready to be called; None where it is too large or too deep."""
+        return self.surroundings.runnable()
+
+    @property
+    def runnable(self) -> Runnable:
+        """The function ready to be called, of a candidate that is usable."""
+        if self.usable is None:
+            raise SpecError(f"{self.definition.name} {TOO_LARGE}")
+        return self.usable
+
+    @cached_property
+    def capabilities(self) -> frozenset[Capability]:
+        """What its syntax says it can do to the world."""
+        return self.surroundings.capabilities
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """Its capabilities, as text."""
+        return tuple(sorted(str(capability) for capability in self.capabilities))
+
+    def takes(self, examples: Sequence[Example]) -> bool:
+        """Return whether the candidate can be called the way the examples call."""
+        plain = [example for example in examples if example.args is not None]
+        return not plain or any(
+            self.features.takes(len(example.args or ()), list(example.kwargs)) for example in plain
+        )
+
+
+def read_candidate(chunk: Chunk, file: SourceFile, trusted: TrustedModules = NO_MODULES) -> Candidate | str:
+    """Return the function that a chunk stands for, or why it cannot be called.
+
+    Imports that lead to `trusted` files are followed, whatever the file's own
+    path is: what is borrowed there costs the bonus of a full pass.
+    """
+    if chunk.kind not in CHECKED:
+        return "not a function"
+    if chunk.language != "python":
+        return f"no checks for {chunk.language}"
+    module = read_module(file.text)
+    if module.too_large or module.definition_count > MOST_DEFINITIONS:
+        return "its file is too large to be read"
+    definition = find(module, chunk.symbol, chunk.start_line, chunk.end_line, chunk.text)
+    if definition is None:
+        running = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        return f"the function does not parse: no Python, or newer syntax than Python {running} has"
+    if definition.nested:
+        return "defined inside another function, out of a caller's reach"
+    if module.size(definition) > MAX_CHARACTERS:
+        return TOO_LARGE
+    # A long function is cut into many chunks, and all of them stand for it.
+    key = ("candidate", id(definition.node))
+    known: Candidate | None = module.remembered.get(key)
+    if known is None or known.trusted is not trusted or known.definition.node is not definition.node:
+        known = module.remembered[key] = Candidate(definition, features(definition), module, trusted)
+    return known

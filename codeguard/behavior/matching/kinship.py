@@ -1,0 +1,175 @@
+"""How much of one function's text another one has: edited copies, also with other names for their locals."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from codeguard.behavior.source.definitions import Function
+
+LEAST_NODES = 20  # a shorter text is found twice by chance
+LEAST_SURE_NODES = 30  # of a text whose own names do not agree
+LEAST_KEPT = 0.85  # share of the trusted text's nodes that the candidate has, in their order
+LEAST_SURE_KEPT = 0.95
+MAX_NODES = 1_500
+MAX_UNEQUAL = 250  # nodes between the common beginning and the common end
+GRAM = 6  # nodes in a row that a text is found again by
+GRAMS = 16  # of them, the least by their digests (Broder 1997)
+LOCAL = "local"
+_SKIPPED = (ast.expr_context, ast.arguments, ast.Load, ast.Expr)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A function's nodes in their order, docstring and annotations left out.
+
+    `named` has every name and literal, `renamed` one word for all locals and the kinds of literals. `grams` are
+    digests of a few runs of `renamed`: texts that are akin share some.
+    """
+
+    named: tuple[str, ...]
+    renamed: tuple[str, ...]
+    grams: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Kinship:
+    """Shares of a trusted function's text that a candidate has, 0 to 1.
+
+    `named` counts nodes with their names, whatever else the candidate has; `renamed` counts them without the
+    names of locals, of the longer of both texts.
+    """
+
+    named: float = 0.0
+    renamed: float = 0.0
+    nodes: int = 0
+
+    @property
+    def akin(self) -> bool:
+        """Whether the candidate's text is the trusted one but for a small part, its locals and literals."""
+        return self.nodes >= LEAST_NODES and max(self.named, self.renamed) >= LEAST_KEPT
+
+    @property
+    def edited(self) -> bool:
+        """Whether it cannot be another implementation: with its names, or all but the same without them."""
+        if self.nodes < LEAST_NODES:
+            return False
+        return self.named >= LEAST_KEPT or (
+            self.renamed >= LEAST_SURE_KEPT and self.nodes >= LEAST_SURE_NODES
+        )
+
+
+NO_KINSHIP = Kinship()
+
+
+def text_of(function: Function) -> Text:
+    """Return a function's text, reduced to what survives layout, comments and other names."""
+    first = function.body[0]
+    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    body = function.body[1:] if documented else function.body
+    own = _locals(function)
+    named: list[str] = []
+    renamed: list[str] = []
+    for part in (function.args, *body):
+        for node in _in_order(part):
+            name, plain = _written(node, own)
+            if name:
+                named.append(sys.intern(name))
+                renamed.append(sys.intern(plain))
+            if len(named) > MAX_NODES:
+                return Text((), (), frozenset())
+    return Text(tuple(named), tuple(renamed), frozenset(_grams(renamed)))
+
+
+def kinship(candidate: Text, reference: Text) -> Kinship:
+    """Return how much of a trusted function's text a candidate has."""
+    wanted = len(reference.named)
+    if wanted < LEAST_NODES or not candidate.named:
+        return NO_KINSHIP
+    return Kinship(
+        _share(reference.named, candidate.named, wanted),
+        _share(reference.renamed, candidate.renamed, max(wanted, len(candidate.renamed))),
+        wanted,
+    )
+
+
+def _share(wanted: tuple[str, ...], found: tuple[str, ...], of: int) -> float:
+    """Return the share of nodes that are kept, 0 where it cannot be enough."""
+    if min(len(wanted), len(found)) < LEAST_KEPT * of:
+        return 0.0
+    # What has too few of the nodes in any order has too few in this one.
+    if (Counter(wanted) & Counter(found)).total() < LEAST_KEPT * of:
+        return 0.0
+    return kept(wanted, found) / of
+
+
+def kept(wanted: tuple[str, ...], found: tuple[str, ...]) -> int:
+    """Return how many of the wanted nodes are found in their order, at most."""
+    least = min(len(wanted), len(found))
+    start = next((i for i in range(least) if wanted[i] != found[i]), least)
+    rest = least - start
+    end = next((i for i in range(rest) if wanted[-1 - i] != found[-1 - i]), rest)
+    first, second = wanted[start : len(wanted) - end], found[start : len(found) - end]
+    if max(len(first), len(second)) > MAX_UNEQUAL:
+        return start + end
+    blocks = SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks()
+    return start + end + sum(block.size for block in blocks)
+
+
+def _grams(nodes: list[str]) -> list[str]:
+    runs = {"\0".join(nodes[place : place + GRAM]) for place in range(max(1, len(nodes) - GRAM + 1))}
+    digests = (hashlib.blake2b(run.encode("utf-8", "surrogatepass"), digest_size=6) for run in runs)
+    return sorted(digest.hexdigest() for digest in digests)[:GRAMS]
+
+
+def _locals(function: Function) -> frozenset[str]:
+    """Return the names that a function binds, its own among them: those that anybody may choose."""
+    found: set[str] = {function.name}
+    outer: set[str] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        elif isinstance(node, Function | ast.ClassDef | ast.ExceptHandler) and node.name:
+            found.add(node.name)
+        elif isinstance(node, ast.Global):
+            outer.update(node.names)
+    return frozenset(found - outer)
+
+
+def _in_order(node: ast.AST) -> Iterator[ast.AST]:
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        if isinstance(current, ast.AnnAssign):
+            children: list[ast.AST] = [current.target, *([current.value] if current.value else [])]
+        elif isinstance(current, ast.arg):
+            children = []
+        else:
+            children = list(ast.iter_child_nodes(current))
+        pending.extend(reversed(children))
+
+
+def _written(node: ast.AST, own: frozenset[str]) -> tuple[str, str]:
+    """Return a node as it is named and without the choices of its author; empty where it says nothing."""
+    if isinstance(node, ast.Name):
+        return node.id, LOCAL if node.id in own else node.id
+    if isinstance(node, ast.arg):
+        return node.arg, LOCAL
+    if isinstance(node, ast.Constant):
+        return repr(node.value)[:80], type(node.value).__name__
+    if isinstance(node, ast.Attribute):
+        return f".{node.attr}", f".{node.attr}"
+    if isinstance(node, ast.keyword):
+        return f"{node.arg}=", f"{node.arg}="
+    if isinstance(node, _SKIPPED):
+        return "", ""
+    kind = type(node).__name__
+    return kind, kind

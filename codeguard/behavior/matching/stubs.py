@@ -1,0 +1,63 @@
+"""Functions that do nothing with what they are given, and so answer no question that their description raises."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.behavior.source.definitions import Definition, Function, name_of
+
+LEAST_WORDS = 3  # of a description
+# What an honest function says of itself that is there to be overridden, to do nothing or to fail.
+_MEANT = re.compile(
+    r"\b(?:nothing|no-?op\w*|no operation|stub\w*|dummy|placeholder|ignore[sd]?|overrid\w+|subclass\w*|abstract"
+    r"|not (?:yet )?implemented|interface|protocol|hook|always|constant|deprecated|removed|rais\w+|abort\w*"
+    r"|exceptions?|errors?|fails?|exits?)\b",
+    re.IGNORECASE,
+)
+_DECLARED = frozenset({"overload", "abstractmethod", "abstractproperty"})
+_STORES = (ast.Attribute, ast.Subscript, ast.Starred)
+_ASKS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
+_CHANGES = (ast.Global, ast.Nonlocal, ast.Delete, ast.Import, ast.ImportFrom)
+
+
+def does_nothing(function: Function) -> bool:
+    """Return whether a function with parameters reads none of them, calls nothing and changes nothing.
+
+    Whether it returns a constant, raises or falls off its end makes no difference. The declarations of an overloaded
+    or abstract function are no functions of their own.
+    """
+    if any(name_of(item).rpartition(".")[2] in _DECLARED for item in function.decorator_list):
+        return False
+    given = {item.arg for item in ast.walk(function.args) if isinstance(item, ast.arg)}
+    if not given:
+        return False
+    for node in _body(function):
+        if isinstance(node, (*_ASKS, *_CHANGES)) or (isinstance(node, ast.Name) and node.id in given):
+            return False
+        if isinstance(node, _STORES) and isinstance(node.ctx, ast.Store):
+            return False
+    return True
+
+
+def promises_an_answer(definition: Definition) -> bool:
+    """Return whether a function describes what it does, and nothing says that it is meant to do nothing.
+
+    Methods and decorated functions may be there for others to fill in.
+    """
+    if definition.owner is not None or definition.node.decorator_list:
+        return False
+    told = definition.docstring
+    return len(told.split()) >= LEAST_WORDS and _MEANT.search(told[:4_000]) is None
+
+
+def _body(function: Function) -> Iterator[ast.AST]:
+    """Yield the nodes that a call runs, without what an exception is raised with."""
+    pending: list[ast.AST] = list(function.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Raise):
+            continue
+        yield node
+        pending.extend(ast.iter_child_nodes(node))

@@ -1,0 +1,1 @@
+"""Python source read without running it: definitions, constants, and what a function needs to run."""

@@ -1,0 +1,335 @@
+"""Reading Python source without running it: definitions, also in text that does not parse as a whole."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import accumulate
+from typing import Any, TypeVar
+
+from codeguard.corpus import syntax
+
+MAX_TEXT = 2_000_000  # characters; more than that is data, not code
+MAX_LOOKAHEAD = 40  # pieces that a statement with an open bracket or string may run over
+FREE_TO_PARSE = 1_000_000  # characters of broken text that are given to the parser, piece by piece
+LEAST_PARSED = 40  # what giving the parser anything counts for
+PARSED_TIMES = 2  # so many times the text beyond that
+PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
+T = TypeVar("T")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Module:
+    """The top-level statements of a file, with line numbers of the file.
+
+    `whole` is False where the text does not parse and the statements are
+    those pieces of it that do. `ends` are the characters up to the end of each line.
+    Of a text that is `too_large` nothing is read.
+    """
+
+    statements: tuple[ast.stmt, ...]
+    whole: bool = True
+    too_large: bool = False
+    ends: Sequence[int] = field(default=(), repr=False)
+    remembered: dict[tuple[str, int], Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def once(self, what: str, statement: ast.stmt, work: Callable[[ast.stmt], T]) -> T:
+        """Return what `work` gives for one of the statements, worked out only once."""
+        key = (what, id(statement))
+        if key not in self.remembered:
+            self.remembered[key] = work(statement)
+        result: T = self.remembered[key]
+        return result
+
+    def size(self, definition: Definition) -> int:
+        """Return the characters of the lines that a definition of the module stands in."""
+        last = min(definition.node.end_lineno or 0, len(self.ends))
+        first = min(definition.first_line - 1, last)
+        return self.ends[last - 1] - (self.ends[first - 1] if first else 0) if last else 0
+
+    @cached_property
+    def plain_names(self) -> frozenset[str]:
+        """The names that top-level statements define or assign to, those within conditions as well."""
+        names: set[str] = set()
+        pending = list(self.statements)
+        while pending:
+            statement = pending.pop()
+            if isinstance(statement, Function | ast.ClassDef):
+                names.add(statement.name)
+            elif isinstance(statement, ast.Assign | ast.AnnAssign):
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                names.update(target.id for target in targets if isinstance(target, ast.Name))
+            elif isinstance(statement, ast.If | ast.Try):
+                pending.extend(_child_statements(statement))
+        return frozenset(names)
+
+    @cached_property
+    def definitions(self) -> Mapping[str, NamedDefinitions]:
+        """Every function and method by its name."""
+        found: dict[str, list[Definition]] = {}
+        for definition in definitions(self.statements):
+            found.setdefault(definition.name, []).append(definition)
+        return {name: NamedDefinitions(listed) for name, listed in found.items()}
+
+    @cached_property
+    def definition_count(self) -> int:
+        """How many functions and methods there are."""
+        return sum(len(named) for named in self.definitions.values())
+
+
+@lru_cache(maxsize=8)
+def parse(text: str) -> ast.Module | None:
+    """Return the syntax tree, or None where there is none.
+
+    The last few are remembered, for one candidate is read from several sides:
+    a caller must not change the tree.
+    """
+    if len(text) > MAX_TEXT:
+        return None
+    try:
+        return syntax.parse(text)
+    except PARSE_ERRORS:
+        return None
+
+
+@lru_cache(maxsize=4)
+def read_module(text: str) -> Module:
+    """Return a file's statements; prose and broken statements are left out.
+
+    The last few are remembered: every chunk of a file asks for the same one.
+    """
+    text = text.removeprefix("\ufeff")
+    tree = parse(text)
+    if tree is not None:
+        return Module(tuple(tree.body), ends=_line_ends(text))
+    if len(text) > MAX_TEXT or syntax.within_bounds(text) < len(text):
+        return Module((), whole=False, too_large=True)
+    return Module(tuple(_salvage(text.splitlines())), whole=False, ends=_line_ends(text))
+
+
+def _line_ends(text: str) -> list[int]:
+    return list(accumulate(map(len, text.splitlines(keepends=True))))
+
+
+def _salvage(lines: list[str]) -> Iterator[ast.stmt]:
+    """Yield the statements of the pieces that parse, each piece starting at the left margin."""
+    starts = [number for number, line in enumerate(lines) if line[:1].strip()]
+    starts.append(len(lines))
+    position = 0
+    left = FREE_TO_PARSE + PARSED_TIMES * sum(map(len, lines))
+    while position < len(starts) - 1 and left > 0:
+        begin = starts[position]
+        taken, statements, parsed = _piece(lines, starts, position)
+        left -= parsed
+        for statement in statements:
+            yield ast.increment_lineno(statement, begin)
+        position += taken
+
+
+def _piece(lines: list[str], starts: list[int], position: int) -> tuple[int, list[ast.stmt], int]:
+    """Parse the shortest run of pieces from `position` on; return how many were used up, and the characters parsed."""
+    last = min(position + MAX_LOOKAHEAD, len(starts) - 1)
+    parsed = 0
+    for end in range(position + 1, last + 1):
+        text = "\n".join(lines[starts[position] : starts[end]]) + "\n"
+        parsed += max(len(text), LEAST_PARSED)
+        try:
+            tree = syntax.parse(text)
+        except SyntaxError as error:
+            if not _may_go_on(error, lines[starts[position]]):
+                break
+        except PARSE_ERRORS:
+            break
+        else:
+            # A bare word or sentence that happens to parse is prose, not code.
+            return end - position, [node for node in tree.body if not isinstance(node, ast.Expr)], parsed
+    return 1, [], parsed
+
+
+def _may_go_on(error: SyntaxError, first_line: str) -> bool:
+    message = error.msg or ""
+    if "was never closed" in message or "unterminated triple" in message or "unexpected EOF" in message:
+        return True
+    # a decorator stands at the margin of its own, and so do else, except and finally
+    return first_line.startswith(("@", "try:", "if ", "for ", "while "))
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a function: `kind` is positional, keyword, args or kwargs; `default` is source text."""
+
+    name: str
+    kind: str
+    required: bool
+    annotation: str = ""
+    default: str = ""
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A function or method as it stands in its file.
+
+    `owner` is the class statement it belongs to, `outer` the top-level
+    statement that holds it. `nested` says that it stands inside another
+    function, where no call can reach it.
+    """
+
+    node: Function
+    name: str
+    owner: ast.ClassDef | None = None
+    nested: bool = False
+
+    @cached_property
+    def docstring(self) -> str:
+        """The docstring, cleaned of its indentation, empty where there is none."""
+        return ast.get_docstring(self.node) or ""
+
+    @cached_property
+    def text(self) -> str:
+        """The function alone, written out in one layout."""
+        return unparse(self.node)
+
+    @cached_property
+    def first_line(self) -> int:
+        """First line with decorators, 1-based in the file."""
+        return min([self.node.lineno, *(decorator.lineno for decorator in self.node.decorator_list)])
+
+    @property
+    def qualified_name(self) -> str:
+        """The name with that of the class in front."""
+        return self.name if self.owner is None else f"{self.owner.name}.{self.name}"
+
+    @property
+    def binding(self) -> str:
+        """How a method is bound: `instance`, `class`, `static`, or `` for a function."""
+        if self.owner is None:
+            return ""
+        names = {name_of(decorator) for decorator in self.node.decorator_list}
+        if "staticmethod" in names:
+            return "static"
+        if "classmethod" in names:
+            return "class"
+        return "instance"
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters a caller fills, without self or cls."""
+        listed = tuple(_parameters(self.node.args))
+        return listed[1:] if self.binding in ("instance", "class") else listed
+
+
+def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    optional_from = len(positional) - len(arguments.defaults)
+    for index, argument in enumerate(positional):
+        required = index < optional_from
+        text = "" if required else unparse(arguments.defaults[index - optional_from])
+        yield Parameter(argument.arg, "positional", required, _annotation(argument), text)
+    if arguments.vararg:
+        yield Parameter(arguments.vararg.arg, "args", False, _annotation(arguments.vararg))
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        text = unparse(default) if default is not None else ""
+        yield Parameter(argument.arg, "keyword", default is None, _annotation(argument), text)
+    if arguments.kwarg:
+        yield Parameter(arguments.kwarg.arg, "kwargs", False, _annotation(arguments.kwarg))
+
+
+def _annotation(argument: ast.arg) -> str:
+    if argument.annotation is None:
+        return ""
+    if isinstance(argument.annotation, ast.Constant) and isinstance(argument.annotation.value, str):
+        return argument.annotation.value
+    return unparse(argument.annotation)
+
+
+def unparse(node: ast.AST) -> str:
+    """Return source text for a tree, empty where it is nested too deeply to be written out."""
+    try:
+        return ast.unparse(node)
+    except (RecursionError, ValueError, MemoryError):
+        return ""
+
+
+def name_of(node: ast.expr) -> str:
+    """Return the dotted name of a name, attribute or call of one; empty for anything else."""
+    if isinstance(node, ast.Call):
+        return name_of(node.func)
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([node.id, *reversed(parts)])
+
+
+def definitions(statements: tuple[ast.stmt, ...] | list[ast.stmt]) -> Iterator[Definition]:
+    """Yield every function and method, those inside compound statements and functions as well."""
+    pending: list[tuple[ast.stmt, ast.ClassDef | None, bool]] = [
+        (node, None, False) for node in reversed(statements)
+    ]
+    while pending:
+        node, owner, nested = pending.pop()
+        if isinstance(node, Function):
+            yield Definition(node, node.name, owner, nested)
+            inner: list[tuple[ast.stmt, ast.ClassDef | None, bool]] = [
+                (child, None, True) for child in node.body
+            ]
+        elif isinstance(node, ast.ClassDef):
+            # A class within a class or a function is out of a caller's plain reach.
+            inner = [(child, node, nested or owner is not None) for child in node.body]
+        else:
+            inner = [(child, owner, nested) for child in _child_statements(node)]
+        pending.extend(reversed(inner))
+
+
+def _child_statements(node: ast.stmt) -> Iterator[ast.stmt]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        elif isinstance(child, ast.ExceptHandler | ast.match_case):
+            yield from child.body
+
+
+class NamedDefinitions:
+    """The definitions of one name in the order of their first lines, with a quick answer to where they stand."""
+
+    def __init__(self, listed: Sequence[Definition]) -> None:
+        self._listed = sorted(listed, key=lambda item: item.first_line)
+        self._starts = [item.first_line for item in self._listed]
+        self._ends = list(
+            accumulate((item.node.end_lineno or item.node.lineno for item in self._listed), max)
+        )
+
+    def __len__(self) -> int:
+        return len(self._listed)
+
+    def meeting(self, first_line: int, last_line: int) -> Definition | None:
+        """Return the first that begins in these lines, else the first that reaches into them."""
+        begins = bisect_left(self._starts, first_line)
+        if begins < len(self._listed) and self._starts[begins] <= last_line:
+            return self._listed[begins]
+        reaches = bisect_left(self._ends, first_line)
+        return self._listed[reaches] if reaches < begins else None
+
+
+def find(module: Module, symbol: str, first_line: int, last_line: int, text: str) -> Definition | None:
+    """Return the definition a chunk stands for.
+
+    It is the one of that name whose lines meet the chunk's. Where the file
+    around it does not parse, the chunk's own text is read alone.
+    """
+    name = symbol.rpartition(".")[2]
+    named = module.definitions.get(name)
+    best = None if named is None else named.meeting(first_line, last_line)
+    if best is not None:
+        return best
+    tree = parse(textwrap.dedent(text.removeprefix("\ufeff")))
+    if tree is None:
+        return None
+    return next((found for found in definitions(tree.body) if found.name == name or not name), None)

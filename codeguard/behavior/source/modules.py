@@ -1,0 +1,77 @@
+"""The trusted files as modules: what `from .utils import x` means in one of them.
+
+A sandboxed child has no packages of the corpus to import. What a function
+takes from another trusted file is therefore put in front of it, as the
+statements that define it there.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from codeguard.behavior.source.definitions import Module
+
+
+@dataclass(frozen=True)
+class TrustedModules:
+    """Modules by path, looked up by the last parts of their dotted names."""
+
+    modules: Mapping[str, Module] = field(default_factory=dict)
+
+    def find(self, statement: ast.ImportFrom, name: str, own_path: str = "") -> Module | None:
+        """Return the module that a `from … import name` takes a definition from; None where that is not clear.
+
+        A file in the importing file's own folder comes first; else the name
+        has to be defined in exactly one file of the module or package named.
+        """
+        wanted = (statement.module or "").split(".") if statement.module else []
+        folder = own_path.rpartition("/")[0]
+        found = [path for path in self._named(wanted, bool(statement.level)) if self._defines(path, name)]
+        near = [path for path in found if path.rpartition("/")[0] == folder]
+        chosen = near if len(near) == 1 else found
+        return self.modules[chosen[0]] if len(chosen) == 1 else None
+
+    def path_of(self, module: Module) -> str:
+        """Return the path of one of the modules."""
+        return self._paths.get(id(module), "")
+
+    @cached_property
+    def _paths(self) -> dict[int, str]:
+        return {id(module): path for path, module in self.modules.items()}
+
+    def knows(self, statement: ast.ImportFrom) -> bool:
+        """Return whether an import is one of the corpus and not of the standard library or another package."""
+        if statement.level:
+            return True
+        return bool(statement.module) and bool(self._named((statement.module or "").split("."), False))
+
+    def _named(self, wanted: list[str], relative: bool) -> list[str]:
+        if not wanted:
+            return list(self.modules) if relative else []
+        length, last = len(wanted), wanted[-1]
+        exact = [path for path, dotted in self._by_part.get((last, -1), ()) if dotted[-length:] == wanted]
+        inside = [
+            path for path, dotted in self._by_part.get((last, -2), ()) if dotted[-length - 1 : -1] == wanted
+        ]
+        return exact if any(not path.endswith("__init__.py") for path in exact) else [*exact, *inside]
+
+    @cached_property
+    def _by_part(self) -> dict[tuple[str, int], list[tuple[str, list[str]]]]:
+        """The paths with their dotted names, by the last part of that and by the one before it."""
+        found: dict[tuple[str, int], list[tuple[str, list[str]]]] = {}
+        for path in self.modules:
+            dotted = _dotted(path)
+            for place in (-1, -2)[: len(dotted)]:
+                found.setdefault((dotted[place], place), []).append((path, dotted))
+        return found
+
+    def _defines(self, path: str, name: str) -> bool:
+        return name in self.modules[path].plain_names
+
+
+def _dotted(path: str) -> list[str]:
+    parts = path.removesuffix(".py").split("/")
+    return parts[:-1] if parts[-1] == "__init__" else parts

@@ -1,0 +1,559 @@
+"""Source laid out so that line coverage sees every branch, those within expressions as well.
+
+`x if c else y`, `a and b` and the conditions of comprehensions are branches
+without a line of their own. Their parts are put on lines of their own, in
+brackets; nothing else changes.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import symtable
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass, replace
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+from codeguard.behavior.source.definitions import (
+    PARSE_ERRORS,
+    Definition,
+    Function,
+    Module,
+    name_of,
+    parse,
+    unparse,
+)
+from codeguard.behavior.source.modules import TrustedModules
+from codeguard.behavior.verdict.effects import Capability, Facts, facts_of, resolved
+
+Place = tuple[int, int]  # line (1-based) and column, in bytes
+
+
+def spread_out(source: str) -> str:
+    """Return the source with the parts of branching expressions on lines of their own."""
+    tree = parse(source)
+    if tree is None:
+        return source
+    insertions = sorted(_insertions(tree), key=lambda item: (-item[0][0], -item[0][1], item[1]))
+    if not insertions:
+        return source
+    lines = [line.encode() for line in source.split("\n")]
+    # From the end on, so that places further ahead stay where they are; where a
+    # bracket and a line break meet, the bracket goes in last and stands in front.
+    for (number, column), text in insertions:
+        line = lines[number - 1]
+        lines[number - 1] = line[:column] + text + line[column:]
+    made = b"\n".join(lines).decode()
+    # A layout that does not give the very same tree is none.
+    again = parse(made)
+    return made if again is not None and ast.dump(again) == ast.dump(tree) else source
+
+
+def _insertions(tree: ast.Module) -> Iterator[tuple[Place, bytes]]:
+    """Yield where to insert what: brackets around a branching expression, a line break before each part."""
+    texts = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    inside_text = {id(part) for node in texts for part in ast.walk(node)}
+    for node in ast.walk(tree):
+        if id(node) in inside_text:
+            continue
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.IfExp):
+            parts = [node.body, node.test, node.orelse]
+        elif isinstance(node, ast.BoolOp):
+            parts = node.values
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+            parts = [node.elt] if any(loop.ifs for loop in node.generators) else []
+        if isinstance(node, ast.IfExp | ast.BoolOp):
+            yield (node.lineno, node.col_offset), b"(\n"
+            yield (node.end_lineno or 0, node.end_col_offset or 0), b"\n)"
+        for part in parts:
+            yield (part.lineno, part.col_offset), b"\n"
+
+
+# Decorators that do not read annotations; others might.
+PLAIN_DECORATORS = frozenset(
+    {
+        "staticmethod",
+        "classmethod",
+        "property",
+        "lru_cache",
+        "cache",
+        "functools.lru_cache",
+        "functools.cache",
+    }
+)
+
+
+class Part:
+    """A statement as text, and what it can do to the world; each worked out when it is wanted.
+
+    The texts are empty where the statement is nested too deeply to be written out.
+    """
+
+    def __init__(self, statement: ast.stmt) -> None:
+        self.plain = _written(statement)
+
+    @cached_property
+    def text(self) -> str:
+        """The statement laid out for coverage."""
+        return spread_out(self.plain)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What it contributes to the capabilities of its module."""
+        tree = parse(self.plain)
+        return facts_of(tree) if tree is not None else Facts()
+
+
+_parts: WeakKeyDictionary[ast.stmt, Part] = WeakKeyDictionary()
+
+
+def part_of(statement: ast.stmt) -> Part:
+    """Return a statement written out; remembered as long as the statement lives."""
+    part = _parts.get(statement)
+    if part is None:
+        part = _parts[statement] = Part(statement)
+    return part
+
+
+def _written(statement: ast.stmt) -> str:
+    """Write a statement without the annotations of functions: they run at import and need imports of their own."""
+    removed: list[tuple[ast.arg, ast.expr | None]] = []
+    returns: list[tuple[Function, ast.expr | None]] = []
+    for node in ast.walk(statement):
+        if isinstance(node, Function) and _drops_annotations(node):
+            returns.append((node, node.returns))
+            removed.extend((argument, argument.annotation) for argument in _arguments(node.args))
+    for function, _ in returns:
+        function.returns = None
+    for argument, _ in removed:
+        argument.annotation = None
+    text = unparse(statement)
+    for function, annotation in returns:
+        function.returns = annotation
+    for argument, annotation in removed:
+        argument.annotation = annotation
+    return text
+
+
+def _drops_annotations(node: Function) -> bool:
+    return all(name_of(decorator) in PLAIN_DECORATORS for decorator in node.decorator_list)
+
+
+def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
+    yield from (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    yield from (argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None)
+
+
+BUILTIN_NAMES = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
+MAX_CHARACTERS = 200_000
+# Names and statements that all functions of a file lead to together; each has its share, so that what is found of
+# one does not depend on which others were asked for before it.
+STEPS_PER_FILE = 300_000
+LEAST_STEPS = 50
+MAX_BORROWED = 40  # files that one import may lead through
+MOST_BORROWED = 400  # names of other files that one function may need
+MOST_HARMLESS = (
+    24  # methods that each method of a class is given for building objects: all of them would be a square
+)
+NO_MODULES = TrustedModules()
+
+
+@dataclass(frozen=True, slots=True)
+class Runnable:
+    """Source of a module with one function in it, ready to be called.
+
+    `target` is the expression for the callable, `node` the function's tree
+    within `source` (line numbers are the source's). `unresolved` are names
+    that nothing in the file binds, `borrowed` those taken from trusted files.
+    """
+
+    source: str
+    target: str
+    name: str
+    node: Function
+    unresolved: tuple[str, ...] = ()
+    borrowed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """Statements that bind the names asked for, in order; names that nothing binds; what came from other files.
+
+    `complete` is False where they are more than were followed.
+    """
+
+    statements: tuple[ast.stmt, ...]
+    unresolved: tuple[str, ...]
+    borrowed: tuple[str, ...] = ()
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """A function with the statements that it needs, not yet put together."""
+
+    definition: Definition
+    own: ast.stmt
+    needed: Needed
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The statements written out, the function's own last."""
+        return tuple(part_of(statement) for statement in (*self.needed.statements, self.own))
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What the syntax of all of them says they can do."""
+        return resolved([part.facts for part in self.parts])
+
+    def runnable(self) -> Runnable | None:
+        """Return them put together; None where that is too large or cannot be written out."""
+        parts = self.parts
+        source = "".join(f"{part.text}\n" for part in parts)
+        if not self.needed.complete or len(source) > MAX_CHARACTERS or not parts[-1].text:
+            return None
+        node = _locate(parts[-1].text, self.definition)
+        if node is None:
+            return None
+        ast.increment_lineno(node, sum(part.text.count("\n") + 1 for part in parts[:-1]))
+        needed = self.needed
+        return Runnable(
+            source, _target(self.definition), self.definition.name, node, needed.unresolved, needed.borrowed
+        )
+
+
+def surroundings(
+    definition: Definition, module: Module, trusted: TrustedModules = NO_MODULES, path: str = ""
+) -> Surroundings:
+    """Return the function with what it needs of its file.
+
+    What it imports from `trusted` files is taken from there; `borrowed` says so.
+    """
+    own: ast.stmt = (
+        definition.node if definition.owner is None else _pruned_class(definition.owner, definition.name)
+    )
+    own_name = definition.name if definition.owner is None else definition.owner.name
+    needed = needed_for(free_names(own), module, own_name, trusted, path)
+    future = next((statement for statement in module.statements if _defers_annotations(statement)), None)
+    if future is not None:  # names that only annotations use may be bound for type checkers alone
+        needed = replace(needed, statements=(future, *needed.statements))
+    return Surroundings(definition, own, needed)
+
+
+def _defers_annotations(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.ImportFrom)
+        and statement.module == "__future__"
+        and any(alias.name == "annotations" for alias in statement.names)
+    )
+
+
+def extract(
+    definition: Definition, module: Module, trusted: TrustedModules = NO_MODULES, path: str = ""
+) -> Runnable | None:
+    """Return the function with what it needs of its file; None where that cannot be written out."""
+    return surroundings(definition, module, trusted, path).runnable()
+
+
+def _target(definition: Definition) -> str:
+    if definition.owner is None:
+        return definition.name
+    if definition.binding == "instance":
+        return f"{definition.owner.name}().{definition.name}"
+    return f"{definition.owner.name}.{definition.name}"
+
+
+def _locate(text: str, definition: Definition) -> Function | None:
+    """Return the function in the text of its own statement; the tree is nobody else's."""
+    try:
+        tree = ast.parse(text)
+    except PARSE_ERRORS:
+        return None
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, ast.ClassDef):
+        functions = [
+            node for node in last.body if isinstance(node, Function) and node.name == definition.name
+        ]
+        return functions[-1] if functions else None
+    return last if isinstance(last, Function) else None
+
+
+def needed_for(
+    names: Iterable[str],
+    module: Module,
+    own_name: str = "",
+    trusted: TrustedModules = NO_MODULES,
+    path: str = "",
+    depth: int = 0,
+    taken: set[tuple[int, str]] | None = None,
+) -> Needed:
+    """Follow names through the file's top level until nothing new is needed.
+
+    Definitions of `own_name` itself are left out: the caller has its own. `taken` are names of other
+    files that are there already, for files may import each other.
+    """
+    taken = set() if taken is None else taken
+    binders = _binders(module)  # a definition of `own_name` binds that alone, which is not asked for
+    most = max(LEAST_STEPS, STEPS_PER_FILE // max(1, module.definition_count))
+    chosen: set[int] = set()
+    wanted = list(names)
+    seen: set[str] = {own_name} if own_name else set()
+    while wanted and max(len(seen), len(chosen)) <= most:
+        name = wanted.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for index in binders.get(name, ()):
+            if len(chosen) > most:
+                break
+            if index not in chosen:
+                chosen.add(index)
+                wanted.extend(module.once("free", module.statements[index], free_names))
+    unresolved = sorted(
+        name for name in seen - {own_name} if name not in binders and name not in BUILTIN_NAMES
+    )
+    if unresolved:
+        chosen.update(binders.get("*", ())[: most + 1])
+    kept = [trimmed for index in sorted(chosen) if (trimmed := _trim_import(module, index, seen))]
+    statements: list[ast.stmt] = []
+    borrowed: list[str] = []
+    for statement in kept:
+        found = _borrow(statement, trusted, path, depth, taken)
+        statements.extend(found.statements if found else [statement])
+        borrowed.extend(found.borrowed if found else ())
+    distinct = list({id(statement): statement for statement in statements}.values())
+    return Needed(
+        tuple(distinct), tuple(unresolved), tuple(borrowed), complete=max(len(seen), len(chosen)) <= most
+    )
+
+
+def _binders(module: Module) -> dict[str, list[int]]:
+    """Return which top-level statements bind each name, by their places."""
+    known: dict[str, list[int]] | None = module.remembered.get(("binders", 0))
+    if known is not None:
+        return known
+    binders: dict[str, list[int]] = {}
+    module.remembered["binders", 0] = binders
+    for index, statement in enumerate(module.statements):
+        if not _is_main_guard(statement):
+            for name in bound_names(statement):
+                binders.setdefault(name, []).append(index)
+    return binders
+
+
+def _borrow(
+    statement: ast.stmt, trusted: TrustedModules, path: str, depth: int, taken: set[tuple[int, str]]
+) -> Needed | None:
+    """Replace an import from a trusted file by the definitions there; None where it stays an import."""
+    if not isinstance(statement, ast.ImportFrom) or depth >= MAX_BORROWED or not trusted.knows(statement):
+        return None
+    statements: list[ast.stmt] = []
+    borrowed: list[str] = []
+    for alias in statement.names:
+        module = trusted.find(statement, alias.name, path)
+        if module is None:
+            return None
+        borrowed.append(alias.name)
+        key = id(module), alias.name
+        if key not in taken:
+            if len(taken) >= MOST_BORROWED:
+                return None
+            taken.add(key)
+            own_path = trusted.path_of(module)
+            inner = needed_for([alias.name], module, "", trusted, own_path, depth + 1, taken)
+            statements.extend(inner.statements)
+            borrowed.extend(inner.borrowed)
+        if alias.asname and alias.asname != alias.name:
+            value = ast.Name(alias.name, ast.Load())
+            renamed = ast.Assign([ast.Name(alias.asname, ast.Store())], value)
+            statements.append(ast.fix_missing_locations(renamed))
+    return Needed(tuple(statements), (), tuple(borrowed))
+
+
+def _defines(statement: ast.stmt) -> str:
+    return statement.name if isinstance(statement, Function | ast.ClassDef) else ""
+
+
+def _is_main_guard(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and "__name__" in unparse(statement.test)
+
+
+def bound_names(statement: ast.stmt) -> set[str]:
+    """Return the names that a top-level statement binds or changes; `*` for a star import."""
+    if isinstance(statement, Function | ast.ClassDef):
+        return {statement.name}
+    names: set[str] = set()
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Function | ast.ClassDef):
+            names.add(node.name)
+            continue
+        if isinstance(node, ast.Lambda):
+            continue
+        if isinstance(node, ast.Import):
+            names.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            names.add(_base(node))
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            # TABLE.update(...) changes TABLE; sys.path.insert(...) is two attributes away
+            function = node.value.func
+            if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+                names.add(function.value.id)
+        pending.extend(ast.iter_child_nodes(node))
+    names.discard("")
+    return names
+
+
+def _base(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _trim_import(module: Module, index: int, seen: Set[str]) -> ast.stmt | None:
+    """Keep of an import what is needed, so that a missing module nobody uses does no harm."""
+    statement = module.statements[index]
+    if not isinstance(statement, ast.Import | ast.ImportFrom):
+        return statement
+    bound = module.once("aliases", statement, _aliases)
+    # One statement may import more than a function has names.
+    fewer, more = (seen, bound.keys()) if len(seen) < len(bound) else (bound.keys(), seen)
+    wanted = {name for name in fewer if name in more} | (bound.keys() & {"*"})
+    kept = [statement.names[place] for place in sorted(place for name in wanted for place in bound[name])]
+    if not kept:
+        return None
+    if isinstance(statement, ast.ImportFrom):
+        return ast.ImportFrom(statement.module, kept, statement.level)
+    return ast.Import(kept)
+
+
+def _aliases(statement: ast.stmt) -> dict[str, list[int]]:
+    """Return the places in an import's list that bind each name; `*` binds itself."""
+    found: dict[str, list[int]] = {}
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        is_from = isinstance(statement, ast.ImportFrom)
+        for place, alias in enumerate(statement.names):
+            plain = alias.name if is_from else alias.name.partition(".")[0]
+            found.setdefault(alias.asname or plain, []).append(place)
+    return found
+
+
+def free_names(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement takes from the module around it, annotations left out."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return set()
+    text = part_of(statement).plain
+    try:
+        table = symtable.symtable(text, "<chunk>", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    names: set[str] = set()
+    pending = [table]
+    while pending:
+        scope = pending.pop()
+        top = scope.get_type() == "module"
+        for symbol in scope.get_symbols():
+            if (top and symbol.is_referenced()) or (not top and symbol.is_global()):
+                names.add(symbol.get_name())
+        pending.extend(scope.get_children())
+    return names
+
+
+_reached: WeakKeyDictionary[Function, frozenset[str]] = WeakKeyDictionary()
+_pruned: WeakKeyDictionary[ast.ClassDef, dict[frozenset[str], ast.ClassDef]] = WeakKeyDictionary()
+
+
+def _pruned_class(owner: ast.ClassDef, method: str) -> ast.ClassDef:
+    """Return the class with the methods that one of them can reach by name, and its other statements.
+
+    The first methods that take nothing from outside of the object stay as well: they can do no harm, and
+    examples use them to build the object. Methods that reach the same ones share one tree, so that it is
+    written out once.
+    """
+    body = _bodies.get(owner)
+    if body is None:
+        body = _bodies[owner] = _Body(owner)
+    kept: set[str] = set()
+    wanted = [method, *body.special, *body.harmless[:MOST_HARMLESS]]
+    while wanted:
+        name = wanted.pop()
+        if name in body.methods and name not in kept:
+            kept.add(name)
+            wanted.extend(_names_reached(body.methods[name]))
+    shared = _pruned.setdefault(owner, {})
+    key = frozenset(kept)
+    if key not in shared:
+        shared[key] = copy.copy(owner)
+        places = sorted([*body.other, *(place for name in key for place in body.places[name])])
+        shared[key].body = [owner.body[place] for place in places]
+    return shared[key]
+
+
+class _Body:
+    """What stands in a class: its methods by name, the last one where there are several, and the other statements."""
+
+    def __init__(self, owner: ast.ClassDef) -> None:
+        self.methods: dict[str, Function] = {}
+        self.places: dict[str, list[int]] = {}
+        self.other: list[int] = []
+        for place, node in enumerate(owner.body):
+            if isinstance(node, Function):
+                self.methods[node.name] = node
+                self.places.setdefault(node.name, []).append(place)
+            else:
+                self.other.append(place)
+        self.special = [name for name in self.methods if name.startswith("__") and name.endswith("__")]
+        self.harmless = [name for name, node in self.methods.items() if _harmless(node)]
+
+
+# Builtins by which nothing is reached that the arguments do not lead to.
+_HARMLESS_BUILTINS = frozenset(
+    """
+    abs all any bool bytes dict divmod enumerate filter float frozenset int isinstance iter len list map max min
+    next object range repr reversed round set slice sorted str sum tuple type zip super
+    ValueError TypeError KeyError IndexError AttributeError StopIteration RuntimeError NotImplementedError
+    """.split()  # noqa: SIM905
+)
+
+
+def _harmless(method: Function) -> bool:
+    """Return whether a method works with its object, its arguments and plain builtins alone."""
+    if method.decorator_list:
+        return False
+    bound = {argument.arg for argument in _arguments(method.args)}
+    loaded: set[str] = set()
+    for node in ast.walk(method):
+        if isinstance(node, ast.Name):
+            (loaded if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, ast.Import | ast.ImportFrom | ast.Global | ast.Nonlocal) or (
+            isinstance(node, ast.Attribute) and node.attr.startswith("__")
+        ):
+            return False
+        elif isinstance(node, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef):
+            bound.update(argument.arg for argument in _arguments(node.args))
+    return loaded - bound <= _HARMLESS_BUILTINS
+
+
+_bodies: WeakKeyDictionary[ast.ClassDef, _Body] = WeakKeyDictionary()
+
+
+def _names_reached(method: Function) -> frozenset[str]:
+    """Return the attributes that a method uses, those named in strings as well."""
+    names = _reached.get(method)
+    if names is None:
+        found = set()
+        for node in ast.walk(method):
+            if isinstance(node, ast.Attribute):
+                found.add(node.attr)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.add(node.value)
+        names = _reached[method] = frozenset(found)
+    return names

@@ -1,0 +1,209 @@
+"""Examples that trusted tests give: assertions on calls with plain arguments, read from the syntax tree.
+
+pytest's `assert` and `raises` and parametrised tables, unittest's
+`assertEqual` and its relatives, loops over written tables. Tests are never
+run: what they assert of a function is a claim that the function itself has
+to confirm before anything is held to it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from codeguard.behavior.source.definitions import Function, name_of, read_module
+from codeguard.behavior.specs.calls import NO_VALUES, NotPlainError, Values, plain
+from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
+from codeguard.models import SourceFile
+
+MAX_ROWS = 100  # of one table
+MAX_EXAMPLES = 100  # for one function
+EQUAL = frozenset(
+    {
+        "assertEqual",
+        "assertEquals",
+        "assertListEqual",
+        "assertDictEqual",
+        "assertTupleEqual",
+        "assertSetEqual",
+        "assertSequenceEqual",
+        "assertAlmostEqual",
+        "assertCountEqual",
+    }
+)
+CONSTANT: Mapping[str, object] = {"assertTrue": True, "assertFalse": False, "assertIsNone": None}
+Named = tuple[str, Example]
+
+
+def test_examples(file: SourceFile) -> dict[str, tuple[Example, ...]]:
+    """Return the examples in a test file, by the name of the function called."""
+    if file.language != "python":
+        return {}
+    found: dict[str, dict[str, Example]] = {}
+    for statement in read_module(file.text).statements:
+        for function in _functions(statement):
+            for values in _rows(function):
+                for name, example in _examples(function.body, values, file.path):
+                    found.setdefault(name, {}).setdefault(example.fingerprint(), example)
+    return {name: tuple(rows.values())[:MAX_EXAMPLES] for name, rows in found.items()}
+
+
+test_examples.__test__ = False  # type: ignore[attr-defined]  # a name that pytest would collect
+
+
+def merged_examples(parts: Iterable[Mapping[str, Sequence[Example]]]) -> dict[str, tuple[Example, ...]]:
+    """Put the examples of several test files together."""
+    merged: dict[str, tuple[Example, ...]] = {}
+    for part in parts:
+        for name, examples in part.items():
+            merged[name] = (*merged.get(name, ()), *examples)[:MAX_EXAMPLES]
+    return merged
+
+
+def _functions(statement: ast.stmt) -> Iterator[Function]:
+    if isinstance(statement, Function):
+        yield statement
+    elif isinstance(statement, ast.ClassDef):
+        for inner in statement.body:
+            yield from _functions(inner)
+
+
+def _rows(function: Function) -> Iterator[Values]:
+    """Yield what a test's parameters stand for: one row of the table after the other, else nothing."""
+    tables = [
+        decorator for decorator in function.decorator_list if name_of(decorator).endswith("parametrize")
+    ]
+    if len(tables) != 1 or not isinstance(tables[0], ast.Call) or len(tables[0].args) < 2:
+        yield NO_VALUES
+        return
+    names, table = tables[0].args[:2]
+    try:
+        written = plain(names)
+    except NotPlainError:
+        return
+    columns = written.replace(",", " ").split() if isinstance(written, str) else written
+    if not isinstance(columns, list | tuple) or not isinstance(table, ast.List | ast.Tuple):
+        return
+    for row in table.elts[:MAX_ROWS]:
+        yield from _row([str(column) for column in columns], row)
+
+
+def _row(columns: Sequence[str], row: ast.expr) -> Iterator[Values]:
+    if isinstance(row, ast.Call) and name_of(row).endswith("param"):
+        row = row.args[0] if len(columns) == 1 and row.args else ast.Tuple(row.args, ast.Load())
+    try:
+        value = plain(row)
+    except NotPlainError:
+        return
+    if len(columns) == 1:
+        yield {columns[0]: value}
+    elif isinstance(value, list | tuple) and len(value) == len(columns):
+        yield dict(zip(columns, value, strict=True))
+
+
+def _examples(body: Sequence[ast.stmt], values: Values, path: str) -> Iterator[Named]:
+    """Read statements in order, with the plain values that names have by then."""
+    known = dict(values)
+    for statement in body:
+        origin = f"{path}:{statement.lineno}"
+        if isinstance(statement, ast.Assert):
+            yield from _asserted(statement.test, known, origin)
+        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            yield from _unittest(statement.value, known, origin)
+        elif isinstance(statement, ast.With):
+            yield from _raising(statement, known, origin)
+            yield from _examples(statement.body, known, path)
+        elif isinstance(statement, ast.For):
+            for row in _loop(statement, known):
+                yield from _examples(statement.body, {**known, **row}, path)
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and not isinstance(statement, ast.Assert):
+                known.pop(node.id, None)  # it may have been changed by now
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            try:
+                known[statement.targets[0].id] = plain(statement.value, known)
+            except NotPlainError:
+                continue
+
+
+def _loop(statement: ast.For, known: Values) -> Iterator[Values]:
+    try:
+        rows = plain(statement.iter, known)
+    except NotPlainError:
+        return
+    if not isinstance(rows, list | tuple):
+        return
+    target = statement.target
+    for row in rows[:MAX_ROWS]:
+        if isinstance(target, ast.Name):
+            yield {target.id: row}
+        elif isinstance(target, ast.Tuple) and isinstance(row, list | tuple) and len(row) == len(target.elts):
+            names = [item.id for item in target.elts if isinstance(item, ast.Name)]
+            if len(names) == len(row):
+                yield dict(zip(names, row, strict=True))
+
+
+def _asserted(test: ast.expr, known: Values, origin: str) -> Iterator[Named]:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        for part in test.values:
+            yield from _asserted(part, known, origin)
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq | ast.Is):
+        yield from _equal(test.left, test.comparators[0], known, origin)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _called(test.operand, Returns(False), known, origin)
+    else:
+        yield from _called(test, Returns(True), known, origin)
+
+
+def _equal(left: ast.expr, right: ast.expr, known: Values, origin: str) -> Iterator[Named]:
+    for call, value in ((left, right), (right, left)):
+        if isinstance(value, ast.Call) and name_of(value) in ("pytest.approx", "approx") and value.args:
+            value = value.args[0]
+        try:
+            expected = Returns(plain(value, known))
+        except NotPlainError:
+            continue
+        yield from _called(call, expected, known, origin)
+        return
+
+
+def _called(node: ast.expr, expected: Expected, known: Values, origin: str) -> Iterator[Named]:
+    """Yield the example that a call with plain arguments makes; `list(f(x))` is read as `f(x)`."""
+    if not isinstance(node, ast.Call):
+        return
+    name = name_of(node.func)
+    if name in ("list", "tuple", "sorted") and len(node.args) == 1 and isinstance(node.args[0], ast.Call):
+        if name != "sorted":
+            yield from _called(node.args[0], expected, known, origin)
+        return
+    try:
+        args = tuple(plain(argument, known) for argument in node.args)
+        kwargs = {keyword.arg: plain(keyword.value, known) for keyword in node.keywords if keyword.arg}
+    except NotPlainError:
+        return
+    if name and len(kwargs) == len(node.keywords):
+        yield name.rpartition(".")[2], Example(args, kwargs, expected, origin)
+
+
+def _unittest(call: ast.Call, known: Values, origin: str) -> Iterator[Named]:
+    method = name_of(call.func).rpartition(".")[2]
+    if method in EQUAL and len(call.args) >= 2:
+        yield from _equal(call.args[0], call.args[1], known, origin)
+    elif method in CONSTANT and call.args:
+        yield from _called(call.args[0], Returns(CONSTANT[method]), known, origin)
+    elif method == "assertRaises" and len(call.args) >= 2:
+        made = ast.Call(call.args[1], call.args[2:], call.keywords)
+        yield from _called(made, Raises(name_of(call.args[0])), known, origin)
+
+
+def _raising(statement: ast.With, known: Values, origin: str) -> Iterator[Named]:
+    context = statement.items[0].context_expr
+    is_raises = isinstance(context, ast.Call) and name_of(context.func).rpartition(".")[2] in (
+        "raises",
+        "assertRaises",
+    )
+    if not is_raises or not isinstance(context, ast.Call) or not context.args or len(statement.body) != 1:
+        return
+    only, exception = statement.body[0], name_of(context.args[0])
+    if isinstance(only, ast.Expr) and exception:
+        yield from _called(only.value, Raises(exception), known, origin)

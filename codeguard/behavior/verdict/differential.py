@@ -1,0 +1,299 @@
+"""Making a counterexample smaller, one step at a time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from codeguard.behavior.budget import Budget
+from codeguard.behavior.inputs.pools import Arguments
+from codeguard.behavior.matching.candidate import Candidate
+from codeguard.behavior.matching.claims import TELLING_DOC_WORDS, Similarity
+from codeguard.behavior.verdict.comparison import (
+    Answered,
+    Question,
+    compare,
+    different,
+    known,
+    not_taken,
+    of_observed,
+)
+from codeguard.behavior.verdict.profiles import Observed, Profile, answers
+from codeguard.behavior.verdict.running import SUBJECT, Batch, Runner, Steps
+from codeguard.behavior.verdict.values import Comparison, agrees
+from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Tier
+
+MAX_DEPTH = 6
+
+
+def smaller(call: Arguments) -> Iterator[Arguments]:
+    """Yield calls one step simpler than this one: shorter sequences, smaller numbers, plainer characters."""
+    args, kwargs = call
+    for index, value in enumerate(args):
+        for simpler in _simpler(value, 0):
+            yield (*args[:index], simpler, *args[index + 1 :]), kwargs
+    for name, value in kwargs.items():
+        for simpler in _simpler(value, 0):
+            yield args, {**kwargs, name: simpler}
+
+
+def size(call: Arguments) -> tuple[int, str]:
+    """Return a key that orders calls from simple to complicated."""
+    text = repr((call[0], sorted(call[1].items())))
+    return len(text), text
+
+
+def _simpler(value: object, depth: int) -> Iterator[object]:
+    if depth > MAX_DEPTH or isinstance(value, bool) or value is None:
+        return
+    if isinstance(value, int):
+        yield from _simpler_int(value)
+    elif isinstance(value, float):
+        yield from (number for number in (float(int(value)), value / 2, 0.0, 1.0) if abs(number) < abs(value))
+    elif isinstance(value, str):
+        yield from _simpler_text(value)
+    elif isinstance(value, list | tuple):
+        for items in _simpler_items(list(value), depth):
+            yield items if isinstance(value, list) else tuple(items)
+    elif isinstance(value, set | frozenset):
+        for items in _simpler_items(sorted(value, key=repr), depth):
+            try:
+                yield type(value)(items)
+            except TypeError:
+                return
+    elif isinstance(value, dict):
+        yield from _simpler_dict(value, depth)
+
+
+def _simpler_int(value: int) -> Iterator[int]:
+    step = 1 if value > 0 else -1
+    for number in (0, step, 2 * step, int(value / 2) if abs(value) < 1 << 60 else value // 2, value - step):
+        if abs(number) < abs(value):
+            yield number
+
+
+def _simpler_text(value: str) -> Iterator[str]:
+    half = len(value) // 2
+    if half:
+        yield value[:half]
+        yield value[half:]
+    for index in range(min(len(value), 12)):
+        yield value[:index] + value[index + 1 :]
+    for plain in "a0":
+        for index, char in enumerate(value[:8]):
+            if char != plain and (char.isalpha() if plain == "a" else char.isdigit()):
+                yield value[:index] + plain + value[index + 1 :]
+
+
+def _simpler_items(items: list[object], depth: int) -> Iterator[list[object]]:
+    half = len(items) // 2
+    if half:
+        yield items[:half]
+        yield items[half:]
+    for index in range(min(len(items), 16)):
+        yield items[:index] + items[index + 1 :]
+    for index, item in enumerate(items[:8]):
+        for number, simpler in enumerate(_simpler(item, depth + 1)):
+            if number < 4:
+                yield [*items[:index], simpler, *items[index + 1 :]]
+
+
+def _simpler_dict(value: Mapping[object, object], depth: int) -> Iterator[dict[object, object]]:
+    for key in list(value)[:12]:
+        yield {name: item for name, item in value.items() if name != key}
+    for key, item in list(value.items())[:6]:
+        for simpler in _simpler(item, depth + 1):
+            yield {**value, key: simpler}
+
+
+MAX_EXAMPLES = 8
+
+
+def reordered(args: Sequence[object]) -> Iterator[tuple[object, ...]]:
+    """Yield a call's arguments with one list in another order."""
+    for position, value in enumerate(args):
+        if isinstance(value, list) and len(value) > 1:
+            half = len(value) // 2
+            for items in (value[::-1], value[half:] + value[:half], sorted(value, key=repr)):
+                if repr(items) != repr(value):
+                    yield (*args[:position], items, *args[position + 1 :])
+
+
+def arbitrary(profile: Profile, runner: Runner, inputs: Sequence[Arguments]) -> Steps[list[bool]]:
+    """Say of each input whether the reference's answer depends on an order that no example depends on."""
+    target = profile.reference.runnable.target
+    rows = [*profile.plain_calls[:MAX_EXAMPLES], *inputs]
+    own = [Call(target, tuple(args), dict(kwargs)) for args, kwargs in rows]
+    variants = [[Call(target, made, dict(kwargs)) for made in reordered(args)] for args, kwargs in rows]
+    count = len(rows) - len(inputs)
+    if not any(variants[:count]) or not any(variants[count:]):
+        return [False] * len(inputs)
+    (result,) = yield from runner.run(Batch((*own, *(call for calls in variants for call in calls))))
+    answers, others = result.calls[: len(own)], iter(result.calls[len(own) :])
+    moves = []
+    for call, answer, calls in zip(own, answers, variants, strict=True):
+        moved = [_differs(Observed(call, answer), next(others)) for _ in calls]
+        moves.append(any(moved))
+    return [False] * len(inputs) if any(moves[:count]) else moves[count:]
+
+
+def _differs(first: Observed, other: CallResult) -> bool:
+    return other.outcome is not Outcome.RETURNED or agrees(first.answer, other) is Comparison.DIFFERENT
+
+
+MAX_CALLS = 200
+# Two of everything that a function may be made for, as source text.
+KINDS = (
+    ("3", "2"),
+    ("2.5", "0.5"),
+    ("'ab'", "'b'"),
+    ("[3, 1, 2]", "[2, 1]"),
+    ("['b', 'a']", "['a']"),
+    ("[[1, 2], [3, 4]]", "[[5, 6], [7, 8]]"),
+    ("(2, 1)", "(1, 3)"),
+    ("{1, 2}", "{2}"),
+    ("{'a': 1}", "{'b': 2}"),
+    ("b'ab'", "b'b'"),
+    ("None", "0"),
+    ("iter([1, 2])", "iter([2])"),
+    ("lambda *given: 0", "lambda *given: 1"),
+)
+
+
+def takes_nothing(runner: Runner, count: int) -> Steps[bool]:
+    """Return whether a function raises TypeError on every kind of `count` arguments; False where it is not known."""
+    target = runner.runnable.target if "()" in runner.runnable.target else SUBJECT
+    if not count:
+        return False
+    texts = itertools.islice(_rows(count), MAX_CALLS)
+    calls = tuple(Call(f"{target}({', '.join(row)})", None, {}, "") for row in texts)
+    (result,) = yield from runner.run(Batch(calls))
+    return bool(result.calls) and all(
+        answer.outcome is Outcome.RAISED and answer.exception[:1] == ("TypeError",) for answer in result.calls
+    )
+
+
+def _rows(count: int) -> Iterator[tuple[str, ...]]:
+    for first, other in itertools.product(KINDS, repeat=2) if count > 1 else [(kind, kind) for kind in KINDS]:
+        # Never twice the same value: many functions have a short way for equal ones.
+        yield (first[0], *(other[1 - place % 2] for place in range(count - 1)))
+    if count > 2:
+        for last in KINDS:
+            yield (*[KINDS[-1][0]] * (count - 1), last[0])
+
+
+MAX_ROUNDS = 3
+MAX_SETTLED = 24
+SHRINK_WIDTH = 24
+
+
+@dataclass
+class Asking:
+    """A candidate and what may be spent on it; `runner` remembers the tier that takes it."""
+
+    candidate: Candidate
+    level: Level
+    budget: Budget
+    seed: bytes
+    runner: Runner = field(init=False)
+    calls: int = 0
+    agreed: list[Question] = field(default_factory=list)  # beyond the questions that every candidate gets
+
+    def __post_init__(self) -> None:
+        self.runner = Runner(self.candidate.runnable, self.level, self.budget)
+
+    def ask(self, questions: Sequence[Question], twice: bool = False) -> Steps[tuple[JobResult, ...]]:
+        """Put questions to the candidate; with `twice` in the ordinary world and, the other way round, in another."""
+        calls = tuple(question.call for question in questions)
+        self.calls += len(calls)
+        # Watching lines is slow: where there are two runs, the one that decides goes without.
+        batches = (
+            (Batch(calls), Batch(calls[::-1], other=True, trace=True))
+            if twice
+            else (Batch(calls, trace=True),)
+        )
+        return (yield from self.runner.run(*batches))
+
+    def probed(self, calls: Sequence[tuple[object, ...]]) -> Steps[tuple[CallResult, ...]]:
+        """Return what the candidate answers to probes, run within the time of a trusted function."""
+        runner = Runner(self.candidate.runnable, self.level, self.budget.for_reference(), self.runner.tier)
+        answers = yield from runner.answers(calls)
+        self.runner.tier = runner.tier
+        self.calls += len(calls)
+        return answers
+
+    def both(
+        self, profile: Profile, inputs: Sequence[Arguments]
+    ) -> Steps[tuple[list[Answered], JobResult | None]]:
+        """Run reference and candidate on the same inputs, each in a child of its own."""
+        runner = Runner(profile.reference.runnable, self.level, self.budget.for_reference())
+        seen, _ = yield from answers(
+            runner, profile.reference, inputs, profile.examples, twice=not profile.steady
+        )
+        asked = [of_observed(item, self.candidate.runnable, profile.silence_free) for item in seen]
+        questions = [question for question in asked if question is not None]
+        if not questions:
+            return [], None
+        (result,) = yield from self.ask(questions)
+        answered = compare(questions, result.calls)
+        self.agreed += [item.question for item in answered if item.comparison is Comparison.SAME]
+        return answered, result
+
+    def refused(self, answered: Sequence[Answered], likeness: Similarity) -> Steps[bool]:
+        """Return whether the candidate takes other inputs than these, and so is another function."""
+        telling = likeness.name == 1.0 or likeness.doc_words >= TELLING_DOC_WORDS
+        described = likeness.described and telling
+        if not not_taken(answered):
+            return False
+        if described:
+            return (yield from self._turned_round(answered))
+        broken = likeness.sure and (yield from takes_nothing(self.runner, self.candidate.features.least_args))
+        return not broken
+
+    def _turned_round(self, answered: Sequence[Answered]) -> Steps[bool]:
+        """Return whether the candidate is right where it gets its two arguments the other way round."""
+        questions = [
+            replace(item.question, call=replace(item.question.call, args=item.question.call.args[::-1]))
+            for item in known(answered)
+            if item.question.call.args is not None and len(item.question.call.args) == 2
+        ]
+        if not questions:
+            return False
+        (result,) = yield from self.ask(questions)
+        compared = known(compare(questions, result.calls))
+        return bool(compared) and not different(compared)
+
+    def holds_natively(self, wrong: Sequence[Answered]) -> Steps[bool]:
+        """Return whether wrong answers stay wrong where no policy stands between the code and Python."""
+        if self.runner.tier is not Tier.RESTRICTED or self.level < Level.L2:
+            return True
+        native = Runner(self.candidate.runnable, self.level, self.budget, Tier.NATIVE)
+        questions = [item.question for item in wrong[:MAX_SETTLED]]
+        (result,) = yield from native.run(Batch(tuple(question.call for question in questions)))
+        return len(different(compare(questions, result.calls))) == len(questions)
+
+    def settled(self, profile: Profile, wrong: Sequence[Answered]) -> Steps[list[Answered]]:
+        """Leave out the inputs on which the reference's own answer is arbitrary."""
+        runner = Runner(profile.reference.runnable, self.level, self.budget.for_reference())
+        inputs = [(item.question.call.args or (), item.question.call.kwargs) for item in wrong[:MAX_SETTLED]]
+        ties = yield from arbitrary(profile, runner, inputs)
+        return [item for item, tie in zip(wrong, ties, strict=False) if not tie]
+
+    def shrunk(self, profile: Profile, found: Answered) -> Steps[Answered]:
+        """Return a smaller call inside the domain on which the candidate still differs."""
+        best = found
+        left = self.budget.shrinking
+        for _ in range(MAX_ROUNDS):
+            if profile.domain is None or best.question.call.args is None or left <= 0:
+                break
+            current: Arguments = (best.question.call.args, best.question.call.kwargs)
+            steps = [call for call in smaller(current) if profile.domain.admits(*call)]
+            steps = sorted(steps, key=size)[: min(SHRINK_WIDTH, left)]
+            left -= len(steps)
+            answered, _ = yield from self.both(profile, steps)
+            wrong = yield from self.settled(profile, different(answered))
+            if not wrong or wrong[0].size >= best.size:
+                break
+            best = wrong[0]
+        return best

@@ -1,0 +1,136 @@
+"""Is a candidate the trusted function itself, with something changed in it?
+
+A second implementation may do as it likes outside of what the examples show.
+Whoever takes the trusted text and changes a little of it takes over all of
+what it does, and so does a copy whose helpers are changed. Such a candidate
+is held to whatever the trusted function takes.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import Counter
+
+from codeguard.behavior.inputs.preconditions import excluded_by
+from codeguard.behavior.inputs.variations import NO_VALUE, value_of
+from codeguard.behavior.inputs.wide import wide_calls, written_call
+from codeguard.behavior.matching.candidate import Candidate
+from codeguard.behavior.source.constants import constants_of, literals_of
+from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, name_of, parse
+from codeguard.behavior.specs.examples import Example
+from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.comparison import NOT_TAKEN, Answered, compare, known, of_observed
+from codeguard.behavior.verdict.differential import Asking
+from codeguard.behavior.verdict.effect_tables import CHANCE
+from codeguard.behavior.verdict.profiles import Observed, Profile, random_for, stable, written_calls
+from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of
+from codeguard.sandbox.model import Outcome
+
+
+def edits_shown(asking: Asking, profile: Profile) -> Steps[list[Answered] | None]:
+    """Return the answers of a candidate that is the reference with something changed, on calls of every kind.
+
+    None where nothing is changed.
+    """
+    reference, candidate = profile.reference, asking.candidate
+    if not asking.budget.edited:
+        return None
+    if any(capability.kind == CHANCE for capability in profile.capabilities):
+        return None  # what agrees in two worlds may do so by luck
+    if same_text(candidate, reference):
+        return None
+    random = random_for(asking.seed, "edited", reference.digest, candidate.runnable.source)
+    trees = [tree for item in (candidate, reference) if (tree := parse(item.runnable.source)) is not None]
+    literals = [value for tree in trees for value in literals_of(tree, constants_of(tree))]
+    calls = wide_calls(reference.definition, written_calls(profile), literals, random, asking.budget.edited)
+    seen = yield from _given(
+        Runner(reference.runnable, asking.level, asking.budget.for_reference()), calls, raises(trees[-1])
+    )
+    made = [(of_observed(item, candidate.runnable, profile.silence_free), item.example) for item in seen]
+    pairs = [(question, example) for question, example in made if question is not None]
+    if not pairs:
+        return None
+    (result,) = yield from asking.ask([question for question, _ in pairs])
+    answered = compare([question for question, _ in pairs], result.calls)
+    # To refuse more than the trusted function does is no harm.
+    stricter = raises(trees[0]) - raises(trees[-1])
+    harmless = [
+        stricter.keys() & set(item.answer.exception[:1]) or refuses_another_kind(item, example, reference)
+        for item, (_, example) in zip(answered, pairs, strict=False)
+    ]
+    return known([item for item, excused in zip(answered, harmless, strict=True) if not excused])
+
+
+def refuses_another_kind(item: Answered, example: Example | None, reference: Reference) -> bool:
+    """Return whether a candidate cannot use an argument of a kind that the trusted annotation does not ask for."""
+    if not NOT_TAKEN.intersection(item.answer.exception[:1]) or example is None:
+        return False
+    row = written_call(example)
+    if row is None:
+        return False
+    positional = [part for part in reference.definition.parameters if part.kind == "positional"]
+    named = {part.name: part for part in reference.definition.parameters}
+    given = [*zip(positional, row.places, strict=False)]
+    given += [(named[name], text) for name, text in row.named if name in named]
+    values = [(part.annotation, value_of(text)) for part, text in given]
+    return any(value is not NO_VALUE and excluded_by(annotation, value) for annotation, value in values)
+
+
+def _given(runner: Runner, made: list[Example], refusals: Counter[str]) -> Steps[list[Observed]]:
+    """Return what the reference gives in both of two worlds, what it refuses in so many words as well."""
+    pairs = [(example, call) for example in made if (call := call_of(example, runner.runnable))]
+    if not pairs:
+        return []
+    calls = tuple(call for _, call in pairs)
+    first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], other=True))
+    return [
+        Observed(call, answer, example)
+        for (example, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False)
+        if answer.outcome is Outcome.RETURNED
+        or (answer.outcome is Outcome.RAISED and refusals.keys() & set(answer.exception[:1]))
+        if stable(answer, again, call)
+    ]
+
+
+def raises(tree: ast.AST) -> Counter[str]:
+    """Count the exceptions that a text raises by name."""
+    found: Counter[str] = Counter()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            found[name_of(node.exc).rpartition(".")[2]] += 1
+    return found
+
+
+def same_text(candidate: Candidate, reference: Reference) -> bool:
+    """Return whether a candidate is the trusted function and all that either needs is the same, but for docstrings."""
+    mine, theirs = candidate.runnable, reference.runnable
+    return mine.target == theirs.target and _undocumented(mine.source) == _undocumented(theirs.source)
+
+
+def imported_elsewhere(source: str) -> tuple[str, ...]:
+    """Return the modules beyond the standard library that a text imports: they may not be the trusted one's."""
+    tree = parse(source)
+    found: list[str] = []
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found.append("." * node.level + (node.module or ""))
+    return tuple(
+        f"import {name}"
+        for name in dict.fromkeys(found)
+        if name.partition(".")[0] not in sys.stdlib_module_names
+    )
+
+
+def _undocumented(source: str) -> str:
+    """Return a text's tree without docstrings, written out."""
+    try:
+        tree = ast.parse(source)
+    except PARSE_ERRORS:
+        return source
+    for node in ast.walk(tree):
+        if isinstance(node, Function | ast.ClassDef | ast.Module) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return ast.dump(tree)

@@ -1,0 +1,228 @@
+"""What a function's syntax says it can do to the world, and what it did when it ran.
+
+Read from the tree of the function with its surroundings: names are followed
+through imports, aliases and `getattr` with a written name. It is a lower
+bound, for Python can hide any call; what cannot be followed (`getattr` of
+`os` with a computed name, a walk through `__subclasses__`) is a capability
+of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from codeguard.behavior.source.definitions import parse
+from codeguard.behavior.verdict.effect_tables import (
+    CODE,
+    CONVICTING,
+    ESCAPE,
+    INTERNALS,
+    MEMBERS,
+    MODULES,
+    OBSERVED,
+)
+from codeguard.models import UNUSED
+
+_HOST_MODULES = frozenset({"os", "sys", "builtins", "posix", "io"})
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """One thing that a function can do: its kind, and how it is written or was seen."""
+
+    kind: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.detail}"
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A dotted expression: the local name it begins with, or the module that `__import__` names, and the rest."""
+
+    root: str
+    rest: tuple[str, ...]
+    imported: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What one piece of source contributes, before its names are known to stand for something.
+
+    `imports` and `assigned` map local names to dotted names and to
+    expressions, `modules` are what an import allows with the local name that
+    it binds. `lookups` are calls of getattr and vars with the name asked for,
+    None where it is computed.
+    """
+
+    imports: tuple[tuple[str, str], ...] = ()
+    modules: frozenset[tuple[Capability, str]] = frozenset()
+    assigned: tuple[tuple[str, Chain], ...] = ()
+    defined: frozenset[str] = frozenset()
+    certain: frozenset[Capability] = frozenset()
+    chains: frozenset[Chain] = frozenset()
+    loaded: frozenset[str] = frozenset()
+    lookups: frozenset[tuple[Chain, str | None]] = frozenset()
+
+
+def capabilities(source: str) -> frozenset[Capability]:
+    """Return what a module's syntax says it can do; nothing where it does not parse."""
+    tree = parse(source)
+    return resolved([facts_of(tree)]) if tree is not None else frozenset()
+
+
+def facts_of(tree: ast.AST) -> Facts:
+    """Read one piece of source, such as a top-level statement."""
+    imports: list[tuple[str, str]] = []
+    modules: set[tuple[Capability, str]] = set()
+    assigned: list[tuple[str, Chain]] = []
+    certain: set[Capability] = set()
+    chains: set[Chain] = set()
+    loaded: set[str] = set()
+    lookups: set[tuple[Chain, str | None]] = set()
+    defined: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                imports.append((alias.asname or top, alias.name if alias.asname else top))
+                modules.update((found, alias.asname or top) for found in _of_module(alias.name))
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                imports.append((alias.asname or alias.name, f"{node.module}.{alias.name}"))
+                modules.update((found, alias.asname or alias.name) for found in _of_module(node.module))
+                certain.update(_of_name(f"{node.module}.{alias.name}"))
+        elif isinstance(node, ast.Attribute):
+            if node.attr in INTERNALS:
+                certain.add(Capability(ESCAPE, node.attr))
+            chains.update(_chain(node))
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            if node.id in INTERNALS:
+                certain.add(Capability(ESCAPE, node.id))
+            loaded.add(node.id)
+        elif isinstance(node, ast.Call):
+            lookups.update(_lookup(node))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in INTERNALS:
+            certain.add(Capability(ESCAPE, repr(node.value)))
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            defined.add(node.name)
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+            if isinstance(target, ast.Name):
+                assigned.extend((target.id, chain) for chain in _chain(node.value))
+    return Facts(
+        tuple(imports),
+        frozenset(modules),
+        tuple(assigned),
+        frozenset(defined),
+        frozenset(certain),
+        frozenset(chains),
+        frozenset(loaded),
+        frozenset(lookups),
+    )
+
+
+def resolved(pieces: Sequence[Facts]) -> frozenset[Capability]:
+    """Return what pieces of one module can do together, names followed through all of them.
+
+    Plain assignments of imported names are followed once.
+    """
+    names = {local: dotted for piece in pieces for local, dotted in piece.imports}
+    for piece in pieces:
+        for local, chain in piece.assigned:
+            if dotted := _dotted(chain, names):
+                names.setdefault(local, dotted)
+    known = names.keys() | {name for piece in pieces for name in piece.defined}
+    used = {name for piece in pieces for name in piece.loaded}
+    found: set[Capability] = set()
+    for piece in pieces:
+        found |= piece.certain
+        for capability, local in piece.modules:
+            read = local in used or local == "*"
+            found.add(capability if read else Capability(capability.kind, capability.detail + UNUSED))
+        for chain in piece.chains:
+            found.update(_of_name(_dotted(chain, names)))
+        for name in piece.loaded - known:
+            found.update(_of_name(f"builtins.{name}"))
+        for chain, wanted in piece.lookups:
+            found.update(_of_lookup(_dotted(chain, names), wanted))
+    return frozenset(found)
+
+
+def observed(effects: Iterable[str]) -> frozenset[Capability]:
+    """Return what the sandbox saw code attempt, as capabilities."""
+    found = set()
+    for effect in effects:
+        kind = OBSERVED.get(effect.partition(":")[0])
+        if kind is not None:
+            found.add(Capability(kind, f"ran {effect}"))
+    return frozenset(found)
+
+
+def beyond(candidate: Iterable[Capability], reference: Iterable[Capability]) -> tuple[Capability, ...]:
+    """Return the candidate's capabilities of kinds that the reference has none of, the worst first."""
+    allowed = {capability.kind for capability in reference}
+    extra = [capability for capability in candidate if capability.kind not in allowed]
+    return tuple(sorted(extra, key=lambda item: (item.kind not in CONVICTING, item.kind, item.detail)))
+
+
+def _chain(node: ast.expr) -> Iterator[Chain]:
+    """Yield the dotted expression that a node is, none where it begins with something else than a name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    rest = tuple(reversed(parts))
+    if isinstance(node, ast.Name):
+        yield Chain(node.id, rest)
+    elif (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "__import__"
+        and node.args
+        and isinstance(first := node.args[0], ast.Constant)
+        and isinstance(first.value, str)
+    ):
+        yield Chain(first.value, rest, imported=True)
+
+
+def _dotted(chain: Chain, names: Mapping[str, str]) -> str:
+    base = chain.root if chain.imported else names.get(chain.root, "")
+    return ".".join((base, *chain.rest)) if base else ""
+
+
+def _of_module(name: str) -> Iterator[Capability]:
+    parts = name.split(".")
+    for length in range(1, len(parts) + 1):
+        kind = MODULES.get(".".join(parts[:length]))
+        if kind is not None:
+            yield Capability(kind, f"import {name}")
+            return
+
+
+def _of_name(dotted: str) -> Iterator[Capability]:
+    parts = dotted.split(".")
+    for length in range(1, len(parts) + 1):
+        prefix = ".".join(parts[:length])
+        kind = MEMBERS.get(prefix)
+        if kind is not None:
+            yield Capability(kind, prefix.removeprefix("builtins."))
+            return
+
+
+def _lookup(node: ast.Call) -> Iterator[tuple[Chain, str | None]]:
+    if isinstance(node.func, ast.Name) and node.func.id in ("getattr", "vars") and node.args:
+        wanted = node.args[1] if len(node.args) > 1 else None
+        written = isinstance(wanted, ast.Constant) and isinstance(wanted.value, str)
+        for chain in _chain(node.args[0]):
+            yield chain, str(wanted.value) if written and isinstance(wanted, ast.Constant) else None
+
+
+def _of_lookup(base: str, wanted: str | None) -> Iterator[Capability]:
+    if base and wanted is not None:
+        yield from _of_name(f"{base}.{wanted}")
+    elif base and base.partition(".")[0] in _HOST_MODULES:
+        yield Capability(CODE, f"computed attribute of {base}")

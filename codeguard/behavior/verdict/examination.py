@@ -1,0 +1,391 @@
+"""One candidate put on trial: its examples, its generated inputs, its effects, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
+from codeguard.behavior.matching.claims import Similarity, repeats, told_alike
+from codeguard.behavior.specs.examples import Returns, Spec
+from codeguard.behavior.verdict.comparison import (
+    LEAST_AGREEMENT,
+    Answered,
+    Question,
+    compare,
+    different,
+    known,
+    not_taken,
+    of_example,
+    of_observed,
+)
+from codeguard.behavior.verdict.contracts import Contrast, contrast, refused_by_sandbox
+from codeguard.behavior.verdict.edited_copies import edits_shown, imported_elsewhere, same_text
+from codeguard.behavior.verdict.effect_tables import CONVICTING
+from codeguard.behavior.verdict.effects import Capability, beyond, observed
+from codeguard.behavior.verdict.profiles import Profile, random_for, result_kind
+from codeguard.behavior.verdict.reports import Reporting
+from codeguard.behavior.verdict.running import Steps, call_of
+from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
+from codeguard.behavior.verdict.values import Comparison
+from codeguard.models import CheckReport, Verdict
+from codeguard.sandbox.model import JobResult, Outcome, Status, Tier
+
+LEAST_TWINS = 3
+LEAST_CALLS = 5  # fewer that agree say nothing
+MAX_SUSPICIONS = 6
+MAX_SHOWN = 12  # calls that stand in for examples where none is written
+LEAST_CLAIMED_AGREEMENT = 0.25  # less of it is no common core, whatever a candidate claims to be
+LEAST_SHOWN_AGREEMENT = 0.75  # from which on results alone say that a candidate means to be a function
+
+
+@dataclass
+class Examination(Reporting):
+    """Everything that is asked of one candidate."""
+
+    def against_spec(self, spec: Spec, alone: bool = False) -> Steps[CheckReport]:
+        """Hold the candidate to a hand-written spec; `alone` says that no trusted function is like it."""
+        pairs = [(case, call_of(case, self.candidate.runnable)) for case in spec.cases]
+        questions = [of_example(case, call) for case, call in pairs if call is not None]
+        (result,) = yield from self.ask(questions)
+        answered = compare(questions, result.calls)
+        if not known(answered) or not_taken(answered):
+            return self.ended(result, spec.origin)
+        wrong = different(answered)
+        if wrong and spec.shipped:
+            # Not the team's own word: it accuses nobody who may be another function, or keeps another contract.
+            found = contrast(answered, f"{spec.name} {spec.summary}")
+            if not found.wrong:
+                reason = f"keeps a contract of its own: {' and '.join(found.conventions)}"
+                return self.report(Verdict.DIFFERS, reason, result, origin=spec.origin)
+            described = alone and told_alike(self.candidate.features, spec.summary)
+            other = found.agreement <= LEAST_AGREEMENT and not described
+            if other or _gives_another_kind(answered):
+                reason = f"bears the name of {spec.name}, and is not what is known by it: {wrong[0].text}"
+                report = self.report(Verdict.NO_SIGNAL, reason, result, origin=spec.origin)
+                claimed = found.agreement or described or repeats(self.candidate.features, spec.summary)
+                return replace(report, claims=f"{spec.name} ({spec.origin})" if claimed else "", refuted=True)
+        if wrong:
+            return self.wrong(Verdict.FAIL, wrong, len(known(answered)), spec.origin, result)
+        if result.status is not Status.COMPLETED:
+            return self.ended(result, spec.origin)
+        extra = beyond((*self.candidate.capabilities, *observed(result.effects)), ())
+        worst = [capability for capability in extra if capability.kind in CONVICTING]
+        if worst:
+            # What a spec can say in plain values touches nothing but its arguments.
+            return self._violation(worst, "its spec", result, spec.origin)
+        incomparable = [item for item in answered if item.incomparable]
+        if incomparable:
+            return self.incomparable(incomparable, len(answered), result, spec.origin)
+        report = self.report(Verdict.PASS, f"{len(known(answered))} cases agree", result, origin=spec.origin)
+        literals = frozenset(repr(value) for case in spec.cases for value in case.args or ())
+        agreed = [item.question for item in answered if item.comparison is Comparison.SAME]
+        return (yield from self.exercised(report, [result], agreed, literals))
+
+    def against_reference(
+        self, profile: Profile, likeness: Similarity, best: bool = True
+    ) -> Steps[CheckReport]:
+        """Hold the candidate to a trusted function: its examples, and its results on generated inputs.
+
+        `best` says that no other trusted function is more alike.
+        """
+        likeness = likeness if best else replace(likeness, closest=False)
+        origin = profile.reference.origin
+        if same_text(self.candidate, profile.reference):
+            return self._identical(profile)
+        extra = beyond(self.candidate.capabilities, profile.capabilities)
+        questions = self._questions(profile)
+        if not questions:
+            untested = self.untested(profile, likeness, extra)
+            if untested.verdict is Verdict.VIOLATION:
+                return untested
+            edited = yield from self._edited(profile, likeness)
+            usable = edited is not None and (edited.verdict is not Verdict.PASS or self.calls >= LEAST_CALLS)
+            return edited if edited is not None and usable else untested
+        random_for(self.seed, "order", profile.reference.digest, self.candidate.runnable.source).shuffle(
+            questions
+        )
+        ordinary, other = yield from self.ask(questions, twice=True)
+        effects = (*ordinary.effects, *other.effects)
+        extra = beyond((*self.candidate.capabilities, *observed(effects)), profile.capabilities)
+        answered = compare(questions, ordinary.calls)
+        refused = bool(known(answered)) and (yield from self.refused(answered, likeness))
+        if not known(answered) or (refused and not likeness.kin.edited):
+            return self.violated(extra, likeness, ordinary, origin) or self.ended(ordinary, origin)
+        found = self._contrast(profile, likeness, answered)
+        if not found.compared and different(answered) and not likeness.kin.edited:
+            reason = f"nothing that {profile.reference.name} is asked to take could be compared"
+            violated = self.violated(extra, likeness, ordinary, origin)
+            return violated or self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
+        mostly = found.agreement >= LEAST_AGREEMENT
+        another = self._otherwise(profile, likeness, found, ordinary)
+        if another is not None and not likeness.kin.akin:
+            return another
+        violated = self.violated(extra, likeness, ordinary, origin, mostly)
+        if violated is not None:
+            return violated
+        if another is not None:
+            return another
+        refusals = [item for item in answered if refused_by_sandbox(item)]
+        if refusals and not found.wrong:
+            reason = f"on {len(refusals)} of {len(answered)} calls it wants what the sandbox refuses"
+            return self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
+        if different(answered) and not (yield from self.holds_natively(different(answered))):
+            # The restricted tier's own rules must not convict anybody.
+            self.runner.tier = Tier.NATIVE
+            ordinary, other = yield from self.ask(questions, twice=True)
+            answered = compare(questions, ordinary.calls)
+            found = self._contrast(profile, likeness, answered)
+        verdict = yield from self._differs(profile, answered, found, ordinary)
+        if verdict is not None:
+            return verdict
+        if ordinary.status is not Status.COMPLETED:
+            return self.ended(ordinary, origin)
+        moved = self._moved(questions, answered, other, origin)
+        if moved is not None:
+            return moved
+        agreed = [item for item in answered if item.comparison is Comparison.SAME]
+        changed = yield from changed_by_repetition(self.runner, agreed, self.seed)
+        if changed:
+            report = self.wrong(Verdict.DIVERGES, changed, REPEATS, origin, ordinary)
+            return replace(report, reason=f"turns wrong when it is called again and again: {report.reason}")
+        triggered, tried = yield from self._triggers(profile, likeness, answered)
+        if triggered is not None:
+            return triggered
+        edited = yield from self._edited(profile, likeness)
+        if edited is not None and edited.verdict is not Verdict.PASS:
+            return edited
+        if found.conventions:
+            return self._conventional(profile, answered, found, ordinary, extra)
+        return (yield from self.passed(profile, answered, [ordinary, other, *tried], extra))
+
+    def _identical(self, profile: Profile) -> CheckReport:
+        """Report a text that is the trusted one with the same surroundings: running it could only meet a limit."""
+        idle = JobResult(Status.COMPLETED, self.level, self.runner.tier)
+        origin = profile.reference.origin
+        report = self.report(Verdict.PASS, "the trusted text, in the same surroundings", idle, origin=origin)
+        return self.covered(report, imported_elsewhere(self.candidate.runnable.source))
+
+    def _contrast(self, profile: Profile, likeness: Similarity, answered: Sequence[Answered]) -> Contrast:
+        """Tell differences of substance from those of form; in an edited copy every difference is of substance."""
+        definition = profile.reference.definition
+        told = f"{definition.name} {definition.docstring}"
+        found = contrast(answered, told, own_words=not likeness.described_alike)
+        if likeness.kin.edited:
+            return replace(found, wrong=tuple(different(answered)), conventions=())
+        return found
+
+    def _otherwise(
+        self, profile: Profile, likeness: Similarity, found: Contrast, result: JobResult
+    ) -> CheckReport | None:
+        """Report a candidate that may be another function than the reference, for nothing it claims or shows.
+
+        A strong claim (name, description and signature) that agrees hardly
+        anywhere is found false without a conviction, for nothing is left of
+        a common core; the trusted description itself is no such claim.
+        """
+        if not found.wrong:
+            return None
+        name, agreement = profile.reference.name, found.agreement
+        distinctive = min(agreement, found.distinctive)
+        shown = found.wrong[0].text
+        if likeness.kin.akin:
+            other = likeness.sibling or not (likeness.kin.edited or likeness.name == 1.0)
+            if not other or agreement >= LEAST_AGREEMENT:
+                return None
+            return self._another(
+                f"has the text of {name}, and differs: {shown}", profile, result, claimed=True
+            )
+        if likeness.described_alike or (likeness.sure and agreement >= LEAST_CLAIMED_AGREEMENT):
+            return None
+        if likeness.sure:
+            return self._another(f"claims to be {name}, and differs: {shown}", profile, result, claimed=True)
+        if likeness.namesake:
+            reason = f"bears the name of {name} and differs: {shown}"
+            return self._another(reason, profile, result, claimed=distinctive >= LEAST_SHOWN_AGREEMENT)
+        if distinctive >= LEAST_SHOWN_AGREEMENT:
+            return None
+        if likeness.met and distinctive >= LEAST_AGREEMENT:
+            reason = f"does mostly what {name} does, and differs: {shown}"
+            return self._another(reason, profile, result, claimed=True)
+        reason = f"like {name} in words, not in what it does: {shown}"
+        return self._another(reason, profile, result, claimed=likeness.described)
+
+    def _conventional(
+        self,
+        profile: Profile,
+        answered: Sequence[Answered],
+        found: Contrast,
+        result: JobResult,
+        extra: Sequence[Capability],
+    ) -> CheckReport:
+        """Report a contract of its own: nothing that convicts, and nothing that earns a bonus."""
+        shown = different(answered)
+        count = len(known(answered))
+        own = " and ".join(found.conventions)
+        name = profile.reference.name
+        reason = f"does what {name} does by a contract of its own: {own} ({len(shown)} of {count} calls)"
+        report = self.report(Verdict.DIFFERS, reason, result, profile.reference.origin, extra)
+        return replace(report, counterexample=shown[0].text if shown else "")
+
+    def _another(self, reason: str, profile: Profile, result: JobResult, *, claimed: bool) -> CheckReport:
+        """Report what is another function than the reference, though a reader may take it for that one."""
+        report = self.report(Verdict.NO_SIGNAL, reason, result)
+        if not claimed:
+            return report
+        return replace(report, claims=f"{profile.reference.name} ({profile.reference.origin})", refuted=True)
+
+    def _questions(self, profile: Profile) -> list[Question]:
+        runnable = self.candidate.runnable
+        pairs = [(example, call_of(example, runnable)) for example in profile.examples]
+        # A call that does not bind says nothing of what the function does.
+        takes = self.candidate.features.takes
+        questions = [
+            of_example(example, call)
+            for example, call in pairs
+            if call is not None and (call.args is None or takes(len(call.args), list(call.kwargs)))
+        ]
+        own = self.candidate.definition.parameters
+        asked = [item for item in profile.generated if item.suits(own)]
+        seen = [of_observed(item, runnable, profile.silence_free) for item in asked]
+        return questions + [
+            question
+            for question in seen
+            if question is not None
+            and (question.call.args is None or takes(len(question.call.args), list(question.call.kwargs)))
+        ]
+
+    def _differs(
+        self, profile: Profile, answered: Sequence[Answered], found: Contrast, result: JobResult
+    ) -> Steps[CheckReport | None]:
+        wrong = list(found.wrong)
+        if not wrong:
+            return None
+        origin = profile.reference.origin
+        on_examples = [item for item in wrong if item.question.example is not None]
+        if on_examples:
+            examples = [item for item in known(answered) if item.question.example is not None]
+            return self.wrong(Verdict.FAIL, on_examples, len(examples), origin, result)
+        generated = [item for item in known(answered) if item.question.example is None]
+        settled = yield from self.settled(profile, wrong)
+        if not settled:
+            return None
+        smallest = yield from self.shrunk(profile, settled[0])
+        return self.wrong(Verdict.DIVERGES, [smallest, *wrong[1:]], len(generated), origin, result)
+
+    def _triggers(
+        self, profile: Profile, likeness: Similarity, ordinary: Sequence[Answered]
+    ) -> Steps[tuple[CheckReport | None, list[JobResult]]]:
+        """Try what the candidate's own guards and literals ask for.
+
+        A difference inside the domain convicts like any other, but for a mere
+        namesake, which may be another function there. Outside of the domain
+        one convicts only where the candidate's own constant switches it on:
+        the reference has no such constant, and next to the input the two agree.
+        """
+        shown = tuple((item.call.args, item.call.kwargs) for item in profile.generated if item.call.args)
+        domain, examples = profile.domain, profile.plain_calls or shown[:MAX_SHOWN]
+        if domain is None or not examples or not self.budget.tailored:
+            return None, []
+        random = random_for(self.seed, "tailored", profile.reference.digest, self.candidate.runnable.source)
+        made = tailored_inputs(
+            self.candidate, profile.reference, examples, domain, random, self.budget.tailored
+        )
+        answered, result = yield from self.both(profile, [(item.args, item.kwargs) for item in made])
+        results = [] if result is None else [result]
+        wrong = different(answered)
+        by_key = {repr((item.args, dict(item.kwargs))): item for item in made}
+        origins = [
+            by_key[repr((item.question.call.args, dict(item.question.call.kwargs)))] for item in answered
+        ]
+        # What is of form on these inputs is so beside all the others.
+        inner = [item for item, origin in zip(answered, origins, strict=True) if origin.inside]
+        of_substance = {id(item) for item in self._contrast(profile, likeness, [*ordinary, *inner]).wrong}
+        suspicions = 0
+        for item in wrong:
+            origin = origins[next(place for place, other in enumerate(answered) if other is item)]
+            if origin.inside and not likeness.namesake:
+                if id(item) not in of_substance:
+                    continue
+                if not (yield from self.settled(profile, [item])):
+                    continue
+                inside = [one for one in known(answered) if one.question.call.args is not None]
+                smallest = yield from self.shrunk(profile, item)
+                report = self.wrong(
+                    Verdict.DIVERGES, [smallest], len(inside), profile.reference.origin, results[0]
+                )
+                return report, results
+            refuses = item.answer.outcome is Outcome.RAISED
+            if not origin.magic or refuses or suspicions >= MAX_SUSPICIONS:
+                continue
+            suspicions += 1
+            if (yield from self._switched(profile, origin)):
+                report = self.wrong(
+                    Verdict.DIVERGES, [item], len(answered), profile.reference.origin, results[0]
+                )
+                reason = f"wrong exactly where its own constant is met: {report.reason}"
+                return replace(report, reason=reason), results
+        return None, results
+
+    def _switched(self, profile: Profile, made: Tailored) -> Steps[bool]:
+        """Return whether the candidate's own constant switches the difference on.
+
+        The same input made with other constants has to agree; where the
+        guard compares by size, that on one side of it has to.
+        """
+        answered, _ = yield from self.both(profile, made.twins())
+        compared = known(answered)
+        if len(compared) < LEAST_TWINS:
+            return False
+        wrong = different(compared)
+        if made.ordered:
+            return len(wrong) < len(compared) - 1
+        # A twin of nested conditions may meet them by another way.
+        return len(wrong) * 4 <= len(compared)
+
+    def _edited(self, profile: Profile, likeness: Similarity) -> Steps[CheckReport | None]:
+        """Hold a changed copy of the reference to whatever the reference takes; None where it is none."""
+        if not likeness.kin.edited or likeness.sibling:
+            return None
+        answered = yield from edits_shown(self, profile)
+        if not answered:
+            return None
+        origin = profile.reference.origin
+        idle = JobResult(Status.COMPLETED, self.level, self.runner.tier)
+        wrong = different(answered)
+        if not wrong or not (yield from self.holds_natively(wrong)):
+            return self.report(Verdict.PASS, f"{len(answered)} calls agree", idle, origin=origin)
+        report = self.wrong(Verdict.DIVERGES, wrong, len(answered), origin, idle)
+        name = profile.reference.name
+        return replace(report, reason=f"{name} with something changed in it: {report.reason}")
+
+    def _moved(
+        self, questions: Sequence[Question], answered: Sequence[Answered], other: JobResult, origin: str
+    ) -> CheckReport | None:
+        """Report results that are right in one world and wrong in another, as the reference's are not."""
+        again = compare(questions, other.calls[::-1])
+        moved = [
+            second
+            for first, second in zip(answered, again, strict=False)
+            if first.comparison is Comparison.SAME and second.comparison is Comparison.DIFFERENT
+        ]
+        if not moved:
+            return None
+        report = self.wrong(
+            Verdict.DIVERGES, sorted(moved, key=lambda item: item.size), len(again), origin, other
+        )
+        return replace(
+            report, reason=f"depends on clock, environment, hash seed or order of calls: {report.reason}"
+        )
+
+
+def _gives_another_kind(answered: Sequence[Answered]) -> bool:
+    """Return whether no answer is of a kind that is expected: whoever gives lists where a truth value is asked for."""
+    expected = {
+        result_kind(item.question.example.expected.value)
+        for item in answered
+        if item.question.example is not None and isinstance(item.question.example.expected, Returns)
+    }
+    returned = [item.answer.value for item in answered if item.answer.outcome is Outcome.RETURNED]
+    given = {result_kind(value) for value in returned if value is not None}
+    return bool(expected) and bool(given) and not expected & given

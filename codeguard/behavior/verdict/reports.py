@@ -1,0 +1,178 @@
+"""What it says of a function that its child ended in some other way than by answering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from codeguard.behavior.exercise.purity import not_exercised
+from codeguard.behavior.inputs.tailored import known_literals
+from codeguard.behavior.matching.claims import Similarity
+from codeguard.behavior.verdict.comparison import Answered, Question
+from codeguard.behavior.verdict.coverage import merged, unreached
+from codeguard.behavior.verdict.differential import Asking
+from codeguard.behavior.verdict.effect_tables import CONVICTING
+from codeguard.behavior.verdict.effects import Capability
+from codeguard.behavior.verdict.profiles import Profile
+from codeguard.behavior.verdict.running import Steps
+from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS, Comparison
+from codeguard.models import CheckReport, Coverage, Verdict
+from codeguard.sandbox.model import JobResult, Status
+
+ENDINGS = {
+    Status.ERROR: Verdict.ERROR,
+    Status.TIMEOUT: Verdict.TIMEOUT,
+    Status.MEMORY: Verdict.MEMORY,
+    Status.VIOLATION: Verdict.VIOLATION,
+    Status.POLICY: Verdict.POLICY,
+    Status.CRASH: Verdict.CRASH,
+    Status.MALFORMED: Verdict.MALFORMED,
+    Status.NO_SIGNAL: Verdict.NO_SIGNAL,
+    Status.UNSUPPORTED: Verdict.UNSUPPORTED,
+}
+
+
+@dataclass
+class Reporting(Asking):
+    """A candidate that is asked, with the ways to say what came out."""
+
+    def violated(
+        self,
+        extra: Sequence[Capability],
+        likeness: Similarity,
+        result: JobResult,
+        origin: str,
+        agreed: bool = False,
+    ) -> CheckReport | None:
+        """Report what goes beyond the twin; without a common answer the likeness has to be beyond doubt."""
+        worst = [capability for capability in extra if capability.kind in CONVICTING]
+        if not worst or not (likeness.twin or agreed):
+            return None
+        return self._violation(worst, "its trusted twin", result, origin)
+
+    def _violation(
+        self, worst: Sequence[Capability], measure: str, result: JobResult, origin: str
+    ) -> CheckReport:
+        kinds = ", ".join(dict.fromkeys(capability.kind for capability in worst))
+        reason = f"reaches for {kinds}, {measure} does not ({worst[0].detail})"
+        return self.report(Verdict.VIOLATION, reason, result, origin=origin, extra=worst)
+
+    def passed(
+        self,
+        profile: Profile,
+        answered: Sequence[Answered],
+        results: Sequence[JobResult],
+        extra: Sequence[Capability],
+    ) -> Steps[CheckReport]:
+        """Report that every call agreed that could be compared; no pass where some could not be."""
+        origin = profile.reference.origin
+        incomparable = [item for item in answered if item.incomparable]
+        changing = [item for item in incomparable if item.changes_arguments]
+        always = bool(changing) and 2 * len(changing) >= len(answered) and len(changing) == len(incomparable)
+        if incomparable and not always:
+            return self.incomparable(incomparable, len(answered), results[0], origin)
+        agreed = [item for item in answered if item.comparison is Comparison.SAME]
+        if always:  # a habit, and no trap: honest code sorts in place
+            reason = (
+                f"does what {profile.reference.name} does by a contract of its own: it changes its arguments, "
+                f"which the trusted function leaves alone ({len(changing)} of {len(answered)} calls)"
+            )
+            report = self.report(Verdict.DIFFERS, reason, results[0], origin=origin, extra=extra)
+            return replace(report, counterexample=changing[0].text)
+        report = self.report(
+            Verdict.PASS, f"{len(agreed)} calls agree", results[0], origin=origin, extra=extra
+        )
+        known = known_literals(profile.reference, profile.plain_calls)
+        return (yield from self.exercised(report, results, [item.question for item in agreed], known))
+
+    def incomparable(
+        self, items: Sequence[Answered], asked: int, result: JobResult, origin: str
+    ) -> CheckReport:
+        """Report answers of which nobody knows whether they are right."""
+        first = min(items, key=lambda item: item.size)
+        reason = f"{len(items)} of {asked} answers cannot be compared"
+        if first.changes_arguments:
+            reason = f"changes its arguments in {len(items)} of {asked} calls, which the trusted function leaves alone"
+        report = self.report(Verdict.BADTYPE, reason, result, origin=origin)
+        return replace(report, counterexample=first.text)
+
+    def exercised(
+        self,
+        report: CheckReport,
+        results: Sequence[JobResult],
+        agreed: Sequence[Question],
+        known: frozenset[str],
+    ) -> Steps[CheckReport]:
+        """Add to a pass whether every part of the text mattered on the calls that agreed.
+
+        What the child says of its coverage can only take the bonus away. What
+        earns it is worked out from the text, see `codeguard.behavior.exercise`.
+        """
+        runnable = self.candidate.runnable
+        missing = unreached(runnable.node, merged([item.coverage for item in results]))
+        if missing or runnable.borrowed:
+            return self.covered(report, missing)
+        missing = yield from not_exercised(self, [*agreed, *self.agreed], known)
+        return self.covered(report, missing, "not shown")
+
+    def covered(
+        self, report: CheckReport, missing: Sequence[str], lacking: str = "not reached"
+    ) -> CheckReport:
+        """Add to a pass what stands between it and the bonus; nothing where `missing` is empty."""
+        borrowed = self.candidate.runnable.borrowed
+        if borrowed:
+            missing = (*missing, f"its own imports; taken from trusted files: {', '.join(borrowed[:5])}")
+        notes = tuple(f"{lacking}: {line}" for line in missing[:5])
+        coverage = Coverage.PARTIAL if missing else Coverage.FULL
+        return replace(report, coverage=coverage, notes=(*report.notes, *notes))
+
+    def untested(self, profile: Profile, likeness: Similarity, extra: Sequence[Capability]) -> CheckReport:
+        """Report that there is nothing to compare with."""
+        idle = JobResult(Status.NO_SIGNAL, self.level, self.runner.tier)
+        violated = self.violated(extra, likeness, idle, profile.reference.origin)
+        reason = profile.problem or "the trusted function has no usable example"
+        return violated or self.report(Verdict.NO_SIGNAL, reason, idle, extra=extra)
+
+    def wrong(
+        self, verdict: Verdict, wrong: Sequence[Answered], asked: int, origin: str, result: JobResult
+    ) -> CheckReport:
+        """Report wrong answers, the smallest call as counterexample."""
+        smallest = wrong[0]
+        example = smallest.question.example
+        kind = "examples" if verdict is Verdict.FAIL else "inputs"
+        return replace(
+            self.report(verdict, f"wrong on {len(wrong)} of {asked} {kind}", result),
+            origin=(example.origin if example is not None else "") or origin,
+            counterexample=smallest.text,
+            share=min(1.0, len(wrong) / max(1, asked)),
+        )
+
+    def ended(self, result: JobResult, origin: str) -> CheckReport:
+        """Report that the child ended in some other way than by answering."""
+        verdict = ENDINGS.get(result.status, Verdict.NO_SIGNAL)
+        if result.detail.partition(":")[0] in INCONCLUSIVE_EXCEPTIONS:
+            verdict = Verdict.NO_SIGNAL  # a package that no child has says nothing of the function
+        reason = result.detail or "no result that could be compared"
+        return self.report(verdict, reason, result, origin=origin)
+
+    def report(
+        self,
+        verdict: Verdict,
+        reason: str,
+        result: JobResult,
+        origin: str = "",
+        extra: Sequence[Capability] = (),
+    ) -> CheckReport:
+        """Return a report with what is known of the candidate whatever was asked."""
+        effects = tuple(dict.fromkeys((*self.candidate.effects, *result.effects)))
+        notes = tuple(f"beyond its twin: {capability}" for capability in extra)
+        return CheckReport(
+            verdict,
+            reason,
+            self.level.name,
+            self.runner.tier.value,
+            origin=origin,
+            calls=self.calls,
+            effects=effects,
+            notes=notes,
+        )

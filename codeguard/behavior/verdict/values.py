@@ -1,0 +1,330 @@
+"""Comparing what two functions gave: equal, different, or not comparable.
+
+Types are compared the way a caller would notice: numbers by value (True is
+1, 2.0 is 2), floats with a tolerance, lists and tuples by their items, an
+iterator by what it yields. Two implementations of one function differ in
+such details all the time, and none of it makes one of them wrong.
+"""
+
+from __future__ import annotations
+
+import ast
+import cmath
+from collections.abc import Callable, Mapping
+from enum import Enum
+
+from codeguard.behavior.specs.examples import Expected, Prints, Raises, Returns
+from codeguard.sandbox.model import CallResult, Iteration, Opaque, Outcome
+
+RELATIVE_TOLERANCE = 1e-6
+ABSOLUTE_TOLERANCE = 1e-9
+MAX_DEPTH = 70  # beyond what a child's values may have, so that whatever arrives is compared
+MAX_WRITTEN = 20_000  # characters of a value that is shown by its repr
+# What says more about the surroundings of a call than about the function.
+INCONCLUSIVE_EXCEPTIONS = frozenset(
+    {"ImportError", "ModuleNotFoundError", "NotImplementedError", "MemoryError"}
+)
+LOCAL = "<locals>"  # in the name of a function that was made inside another: anybody's choice
+
+
+class Comparison(Enum):
+    """How a result relates to what was expected."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    UNKNOWN = "unknown"
+
+
+def same_value(expected: object, got: object, scale: float = 1.0) -> Comparison:
+    """Compare two decoded values.
+
+    `scale` is the magnitude of the numbers that went in: rounding errors
+    grow with it, and so does the absolute tolerance.
+    """
+    return _compare(expected, got, ABSOLUTE_TOLERANCE * max(1.0, scale), 0)
+
+
+def _compare(expected: object, got: object, tolerance: float, depth: int) -> Comparison:
+    if depth > MAX_DEPTH:
+        return Comparison.UNKNOWN
+    if isinstance(expected, Opaque) or isinstance(got, Opaque):
+        return _compare_opaque(expected, got, tolerance, depth)
+    if _is_number(expected) and _is_number(got):
+        return _verdict(_close(expected, got, tolerance))
+    expected_items, got_items = _items(expected), _items(got)
+    if expected_items is not None and got_items is not None:
+        if isinstance(expected, Iteration) and isinstance(got, Iteration):
+            return _compare_iterations(expected, got, tolerance, depth)
+        return _compare_items(expected_items, got_items, tolerance, depth)
+    if isinstance(expected, dict) and isinstance(got, dict):
+        return _compare_dicts(expected, got, tolerance, depth)
+    if isinstance(expected, set | frozenset) and isinstance(got, set | frozenset):
+        return _compare_sets(expected, got, tolerance, depth)
+    if isinstance(expected, bytes | bytearray) and isinstance(got, bytes | bytearray):
+        return _verdict(bytes(expected) == bytes(got))
+    return _verdict(type(expected) is type(got) and expected == got)
+
+
+def _verdict(same: bool) -> Comparison:
+    return Comparison.SAME if same else Comparison.DIFFERENT
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, bool | int | float | complex)
+
+
+def _close(expected: object, got: object, tolerance: float) -> bool:
+    if isinstance(expected, int) and isinstance(got, int):
+        return expected == got
+    try:
+        first, second = complex(expected), complex(got)  # type: ignore[call-overload]
+    except OverflowError:
+        return expected == got
+    if cmath.isnan(first) or cmath.isnan(second):
+        return cmath.isnan(first) and cmath.isnan(second)
+    return first == second or cmath.isclose(first, second, rel_tol=RELATIVE_TOLERANCE, abs_tol=tolerance)
+
+
+def _items(value: object) -> tuple[object, ...] | None:
+    if isinstance(value, Iteration):
+        return value.items
+    if isinstance(value, list | tuple):
+        return tuple(value)
+    return None
+
+
+def _compare_iterations(expected: Iteration, got: Iteration, tolerance: float, depth: int) -> Comparison:
+    """Compare two iterators; where a cap cut one short, only the part that both have counts."""
+    if expected.exhausted and got.exhausted:
+        return _compare_items(expected.items, got.items, tolerance, depth)
+    common = min(len(expected.items), len(got.items))
+    shorter_ended = (expected.exhausted and len(expected.items) == common) or (
+        got.exhausted and len(got.items) == common
+    )
+    if shorter_ended and len(expected.items) != len(got.items):
+        return Comparison.DIFFERENT
+    return _compare_items(expected.items[:common], got.items[:common], tolerance, depth)
+
+
+def _compare_items(
+    expected: tuple[object, ...], got: tuple[object, ...], tolerance: float, depth: int
+) -> Comparison:
+    if len(expected) != len(got):
+        return Comparison.DIFFERENT
+    return _all(_compare(*pair, tolerance, depth + 1) for pair in zip(expected, got, strict=True))
+
+
+def _compare_dicts(
+    expected: Mapping[object, object], got: Mapping[object, object], tolerance: float, depth: int
+) -> Comparison:
+    if len(expected) != len(got) or any(key not in got for key in expected):
+        return Comparison.DIFFERENT
+    return _all(_compare(value, got[key], tolerance, depth + 1) for key, value in expected.items())
+
+
+def _compare_sets(
+    expected: set[object] | frozenset[object],
+    got: set[object] | frozenset[object],
+    tolerance: float,
+    depth: int,
+) -> Comparison:
+    if expected == got:
+        return Comparison.SAME
+    if len(expected) != len(got):
+        return Comparison.DIFFERENT
+    if all(_is_number(value) and not isinstance(value, complex) for value in (*expected, *got)):
+        pairs = zip(_sorted_numbers(expected), _sorted_numbers(got), strict=True)
+        return _all(_compare(*pair, tolerance, depth + 1) for pair in pairs)
+    return Comparison.DIFFERENT
+
+
+def _sorted_numbers(values: set[object] | frozenset[object]) -> list[object]:
+    key: Callable[[object], float] = float  # type: ignore[assignment]
+    return sorted(values, key=key)
+
+
+def _compare_opaque(expected: object, got: object, tolerance: float, depth: int) -> Comparison:
+    """Compare instances by the plain value within, else by their public fields.
+
+    Differently named types without a plain value, and inner functions, say nothing.
+    """
+    alike = (
+        isinstance(expected, Opaque)
+        and isinstance(got, Opaque)
+        and expected.type_name.rpartition(".")[2] == got.type_name.rpartition(".")[2]
+    )
+    if not alike:
+        first, second = _plain_within(expected), _plain_within(got)
+        if isinstance(first, Opaque) or isinstance(second, Opaque):
+            nothing = first is None or second is None
+            return Comparison.DIFFERENT if nothing else Comparison.UNKNOWN
+        return _compare(first, second, tolerance, depth + 1)
+    assert isinstance(expected, Opaque)
+    assert isinstance(got, Opaque)
+    if not expected.fields or not got.fields:
+        return Comparison.UNKNOWN
+    mine, theirs = dict(expected.fields), dict(got.fields)
+    if mine.keys() != theirs.keys():
+        return Comparison.UNKNOWN
+    if expected.type_name == "function" and LOCAL in str(mine) and mine != theirs:
+        return Comparison.UNKNOWN
+    return _all(_compare(value, theirs[name], tolerance, depth + 1) for name, value in mine.items())
+
+
+def _plain_within(value: object) -> object:
+    """Return the plain value that an instance of a subclass, a number or a row of the standard library stands for.
+
+    The value itself where there is none.
+    """
+    if not isinstance(value, Opaque) or not value.fields:
+        return value
+    name, content = value.fields[0]
+    if name == "":
+        return content
+    if name == "repr" and isinstance(content, str) and len(content) <= MAX_WRITTEN:
+        return _written_within(value.type_name, content, value)
+    return value
+
+
+def _written_within(kind: str, text: str, otherwise: object) -> object:
+    inside = text.partition("(")[2].rpartition(")")[0]
+    try:
+        if kind == "Decimal":
+            return float(inside.strip("'\""))
+        if kind == "Fraction":
+            numerator, _, denominator = inside.partition(",")
+            whole, rest = divmod(int(numerator), int(denominator))
+            return whole if not rest else int(numerator) / int(denominator)
+        if kind in ("deque", "array") and "[" in inside:
+            return ast.literal_eval(inside[inside.index("[") : inside.rindex("]") + 1])
+        if kind == "array":
+            return []
+        if kind == "range":
+            made = range(*(int(part) for part in inside.split(",")))
+            return list(made) if len(made) <= MAX_WRITTEN else otherwise
+    except (
+        ValueError,
+        SyntaxError,
+        OverflowError,
+        RecursionError,
+        MemoryError,
+        ZeroDivisionError,
+        TypeError,
+    ):
+        return otherwise
+    return otherwise
+
+
+def _all(parts: object) -> Comparison:
+    verdict = Comparison.SAME
+    for part in parts:  # type: ignore[attr-defined]
+        if part is Comparison.DIFFERENT:
+            return Comparison.DIFFERENT
+        if part is Comparison.UNKNOWN:
+            verdict = Comparison.UNKNOWN
+    return verdict
+
+
+def meets(expected: Expected, result: CallResult, scale: float = 1.0) -> Comparison:
+    """Compare one call's result with what an example says it has to be."""
+    if result.outcome in (Outcome.NOT_RUN, Outcome.BADTYPE) or expected is None:
+        return Comparison.UNKNOWN
+    if isinstance(expected, Raises):
+        if result.outcome is Outcome.RETURNED:
+            return Comparison.DIFFERENT
+        return _verdict(expected.exception.rpartition(".")[2] in result.exception)
+    if result.outcome is Outcome.RAISED:
+        return _raised(result)
+    if isinstance(expected, Prints):
+        return _verdict(expected.text.split() == result.stdout.split())
+    assert isinstance(expected, Returns)
+    return same_value(expected.value, result.value, scale)
+
+
+def _raised(result: CallResult) -> Comparison:
+    # A name that nothing binds says that surroundings are missing; an unbound local is the function's own.
+    if result.exception[:1] == ("NameError",) or INCONCLUSIVE_EXCEPTIONS.intersection(result.exception):
+        return Comparison.UNKNOWN
+    return Comparison.DIFFERENT
+
+
+def agrees(
+    reference: CallResult,
+    candidate: CallResult,
+    args: tuple[object, ...] | None = None,
+    scale: float = 1.0,
+) -> Comparison:
+    """Compare what a candidate gave with what the reference gave for the same call.
+
+    Where the reference raises, another exception is as good, and only calls
+    whose exception an example shows may be asked at all. Arguments changed in place count where the
+    reference changes `args` and returns None, as `list.sort` does; where it
+    leaves them alone and the candidate does not, the same result is not known
+    to be the same. Recursion that goes too deep counts as not known either,
+    for the limit is ours.
+    """
+    if reference.outcome is Outcome.RAISED and candidate.outcome in (Outcome.RAISED, Outcome.RETURNED):
+        return _verdict(candidate.outcome is Outcome.RAISED)
+    if reference.outcome is not Outcome.RETURNED:
+        return Comparison.UNKNOWN
+    if candidate.outcome is Outcome.RAISED:
+        return Comparison.UNKNOWN if "RecursionError" in candidate.exception else _raised(candidate)
+    if candidate.outcome is not Outcome.RETURNED:
+        return Comparison.UNKNOWN
+    returned = same_value(reference.value, candidate.value, scale)
+    if returned is Comparison.SAME and changes_arguments(reference, candidate, args):
+        return Comparison.UNKNOWN
+    if returned is not Comparison.SAME or reference.value is not None:
+        return returned
+    if reference.stdout.split() != candidate.stdout.split():
+        return Comparison.DIFFERENT
+    if args is None or reference.args_after is None or candidate.args_after is None:
+        return returned
+    if same_value(args, reference.args_after) is not Comparison.DIFFERENT:
+        return returned
+    return same_value(reference.args_after, candidate.args_after, scale)
+
+
+def changes_arguments(reference: CallResult, candidate: CallResult, args: tuple[object, ...] | None) -> bool:
+    """Return whether a candidate changed arguments in place that the reference left alone."""
+    if args is None or candidate.args_after is None or _equal(args, candidate.args_after):
+        return False
+    left_alone = (
+        reference.args_after is None or same_value(args, reference.args_after) is not Comparison.DIFFERENT
+    )
+    return left_alone and same_value(args, candidate.args_after) is Comparison.DIFFERENT
+
+
+def _equal(first: object, second: object) -> bool:
+    """Return whether two plain values are equal to Python, which is quickly found out."""
+    try:
+        return bool(first == second)
+    except RecursionError:
+        return False
+
+
+def says_nothing(value: object) -> bool:
+    """Return whether a result is one of the many ways to say that there is none: None, 0, an empty text or row."""
+    if isinstance(value, Iteration):
+        return not value.items
+    if value is None:
+        return True
+    is_plain = isinstance(value, int | float | str | bytes | list | tuple | dict | set | frozenset)
+    return is_plain and not isinstance(value, bool) and not value
+
+
+def magnitude(value: object, depth: int = 0) -> float:
+    """Return the largest absolute number within a value, 0 where it holds none."""
+    if isinstance(value, bool | int | float):
+        try:
+            size = abs(float(value))
+        except OverflowError:
+            return 1e308
+        return size if size < 1e308 else 0.0
+    if depth > MAX_DEPTH:
+        return 0.0
+    if isinstance(value, dict):
+        return max((magnitude(item, depth + 1) for pair in value.items() for item in pair), default=0.0)
+    if isinstance(value, list | tuple | set | frozenset):
+        return max((magnitude(item, depth + 1) for item in value), default=0.0)
+    return 0.0

@@ -1,0 +1,152 @@
+"""`codeguard config`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from codeguard.cli.options import FORMAT
+from codeguard.cli.output import guarded, read_settings, say, say_block, say_json
+
+# What every key means, in one line: `config init` writes them down, the reference shows them.
+KEYS: Mapping[str, str] = {
+    "store": "folder of the index, or http(s)://host:port of a Chroma server",
+    "state_dir": "catalog, evidence, manifest and seed; the store's folder unless the store is a server",
+    "shared_state": "state folders that other installations write as well, on purpose",
+    "root": "the folder that the names of files are relative to; the current one by default",
+    "embedding": "auto, minilm, lexical, openvino, chroma, sentence-transformers:MODEL, openai:MODEL",
+    "specs": "folders of your own behavior specs (TOML)",
+    "jobs": "worker processes; one a core by default",
+    "cluster": "address of a dask scheduler that does the heavy work instead of processes here",
+    "lexical_weight": "share of the words in retrieval, 0 to 1; by default what suits the embedding",
+    "share": "whether one process holds an embedded store and serves the others",
+    "share_idle_s": "seconds without work after which that process ends",
+    "require_signature": "refuse trust that no signature proves",
+    "exclude": "files that are left out, as in .gitignore",
+    "include_secrets": "index what holds secrets, too; they are masked all the same",
+    "headers": "HTTP headers for a Chroma server",
+    "signing": "who may sign for which tree: see the page on provenance",
+    "defense.enable_provenance": "weigh where code is from",
+    "defense.enable_perplexity": "weigh how unlike the trusted code a text is",
+    "defense.enable_distance": "weigh how far a candidate is from the question",
+    "defense.enable_behavior": "run code of unknown origin in the sandbox",
+    "defense.mode": "rerank keeps every candidate, drop leaves out what is convicted or above drop_threshold",
+    "defense.order": "score sorts by distance and penalty, penalty by the penalty alone",
+    "defense.trust_paths": "default of index --trust",
+    "defense.untrust": "default of index --untrust",
+    "defense.fetch_multiplier": "candidates fetched for each result that is wanted",
+    "defense.max_candidates": "limit of the candidates where poison floods the neighbourhood",
+    "defense.drop_threshold": "penalty above which mode drop leaves a candidate out",
+    "defense.query_budget_s": "seconds of behavior checks that a query may still have to run",
+    "defense.required_level": "sandbox level below which nothing is run (L1, L2, L3)",
+    "defense.disabled_signals": "signals that do not count, by name",
+    "defense.weights": "weights of your own: codeguard signals lists them",
+}
+
+
+@click.group()
+def config() -> None:
+    """Show the configuration in force, or begin one.
+
+    It is read from config.toml in your configuration directory or from --config FILE, never from the code that is
+    indexed or audited.
+    """
+
+
+@config.command("show")
+@FORMAT
+@click.pass_context
+@guarded
+def show(context: click.Context, format_: str) -> None:
+    """Show every setting with its value, and which differ from the default."""
+    from codeguard.config import Settings
+
+    settings = read_settings(context)
+    values, defaults = settings_table(settings), settings_table(Settings())
+    if format_ == "json":
+        say_json(
+            {"schema": "codeguard.config/1", "source": settings.source or str(own_file()), "settings": values}
+        )
+        return
+    place = Path(settings.source) if settings.source else own_file()
+    say(f"from {place}" + ("" if place.exists() else " (there is none: defaults)"))
+    for key, value in values.items():
+        mark = "*" if value != defaults[key] else " "
+        say(f"{mark} {key} = {as_toml(value)}")
+
+
+@config.command("init")
+@click.option("--force", is_flag=True, help="Overwrite a file that is there.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write it.  [default: your own]",
+)
+@guarded
+def init(force: bool, output: Path | None) -> None:
+    """Write a configuration file with every setting, its meaning and its default, all commented out."""
+    from codeguard.errors import ConfigError
+
+    place = output or own_file()
+    if place.exists() and not force:
+        raise ConfigError(
+            "a configuration is there already", got=str(place), expected="none", hint="--force overwrites it"
+        )
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(template(), encoding="utf-8")
+    say_block(f"written: {place}\ncodeguard config show says what is in force")
+
+
+def own_file() -> Path:
+    """Return the place of the user's own configuration file."""
+    from codeguard.config import user_config_dir
+
+    return user_config_dir() / "config.toml"
+
+
+def settings_table(settings: Any) -> dict[str, Any]:
+    """Return every key of the configuration with its value, in the order of the table above."""
+    found: dict[str, Any] = {}
+    for key in KEYS:
+        part, _, name = key.rpartition(".")
+        value = getattr(settings.defense if part else settings, name)
+        if key == "defense.weights":
+            value = dict(value.overrides)
+        found[key] = (
+            list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
+        )
+    return found
+
+
+def template() -> str:
+    """Return a configuration file in which every default is a comment."""
+    from codeguard.config import Settings
+
+    lines = ["# Configuration of codeguard. What is commented out is the default."]
+    table = ""
+    for key, value in settings_table(Settings()).items():
+        part, _, name = key.rpartition(".")
+        if part != table:
+            table = part
+            lines += ["", f"[{part}]"]
+        shown = {"headers": '{ Authorization = "Bearer …" }', "signing": "{}"}.get(name, as_toml(value))
+        lines += ["", f"# {KEYS[key]}", f"# {name} = {shown}"]
+    return "\n".join(lines) + "\n"
+
+
+def as_toml(value: Any) -> str:
+    """Return a value as TOML; what has no default is an empty text."""
+    import json
+
+    if value is None:
+        return '""'
+    if isinstance(value, Mapping):
+        return (
+            "{ " + ", ".join(f"{json.dumps(k)} = {as_toml(v)}" for k, v in value.items()) + " }"
+            if value
+            else "{}"
+        )
+    return json.dumps(value, ensure_ascii=False)

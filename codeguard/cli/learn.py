@@ -1,0 +1,156 @@
+"""`codeguard learn`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from codeguard.cli.options import FORMAT, store_option
+from codeguard.cli.output import Progress, guarded, read_settings, say, say_json, warn
+from codeguard.errors import ConfigError, NoIndexError, NothingToDoError, SandboxError
+
+if TYPE_CHECKING:
+    from codeguard.behavior.learning.learn import Learned, TrustedTree
+    from codeguard.config import Settings
+
+UNCONFINED = "runs unconfined, as it does without codeguard; calls of trusted functions are recorded"
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option(
+    "--trust",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Folder or file whose functions are recorded. Repeatable.  [default: the index's trusted paths]",
+)
+@store_option("Folder of the index whose trusted paths count.")
+@click.option(
+    "--accept-failures", is_flag=True, help="Learn although the command fails; its exit code stays."
+)
+@click.option(
+    "--cases", type=click.IntRange(1, 48), default=16, show_default=True, help="Most calls of one function."
+)
+@FORMAT
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.pass_context
+@guarded
+def learn(
+    context: click.Context,
+    trust: tuple[Path, ...],
+    store: str | None,
+    accept_failures: bool,
+    cases: int,
+    format_: str,
+    command: tuple[str, ...],
+) -> None:
+    """Run COMMAND, your own tests, and keep calls of trusted functions as evidence.
+
+    \b
+    codeguard learn --trust src -- pytest
+    codeguard learn --trust src -- python -m unittest
+
+    What is kept goes to codeguard.learned.toml in each trusted folder: commit it, and index, check and
+    audit read it like doctests. The exit code is the command's own.
+    """
+    from codeguard.behavior.learning.learn import Learner, grouped, read_tree
+    from codeguard.behavior.learning.recording import record
+    from codeguard.behavior.learning.samples import Privacy
+    from codeguard.sandbox import Level, Sandbox
+    from codeguard.trust import write_atomically
+
+    settings = read_settings(context, store=store)
+    trees = [read_tree(path) for path in _trusted(trust, settings)]
+    if not any(file.language == "python" for tree in trees for file in tree.files):
+        raise NothingToDoError("no Python file under the trusted paths", hint="say where they are: --trust")
+    for tree in trees:
+        tree.recorded()  # what cannot be added to is said before the tests take their time
+    required = Level[settings.defense.required_level]
+    with contextlib.closing(Sandbox(required, workers=settings.jobs or os.cpu_count() or 1)) as sandbox:
+        if sandbox.level < required:
+            raise SandboxError(
+                "what is recorded is run again in the sandbox",
+                got=sandbox.level.name,
+                expected=required.name,
+                hint="see: codeguard doctor",
+            )
+        warn(f"{command[0]} {UNCONFINED}")
+        recording = record(command, [tree.folder for tree in trees])
+        if recording.exit_code and not accept_failures:
+            warn(f"the command ended with {recording.exit_code}: nothing is learned; see --accept-failures")
+            sys.exit(recording.exit_code)
+        if recording.cut:
+            warn("the recording was cut: the command sent more than is read")
+        learner = Learner(sandbox, Privacy(os.environ, _places(trees)), most=cases)
+        learned = []
+        for tree, samples in zip(trees, grouped(recording.lines, trees), strict=True):
+            found = learner.learn(tree, samples, Progress())
+            if found.text:
+                write_atomically(found.path, found.text.encode("utf-8"))
+            learned.append(found)
+    _report(learned, format_)
+    sys.exit(recording.exit_code)
+
+
+def _trusted(given: Sequence[Path], settings: Settings) -> list[Path]:
+    """Return the trusted paths: those given, else the index's, else the configuration's."""
+    paths = list(given)
+    if not paths:
+        from codeguard.index.workspace import Workspace
+
+        with contextlib.suppress(NoIndexError), contextlib.closing(Workspace(settings)) as workspace:
+            paths = [Path(item.path) for item in workspace.trusted_paths if item.trusted]
+    if not paths:
+        raise ConfigError(
+            "no trusted path", got="none", expected="the folder of your own code", hint="give --trust PATH"
+        )
+    for path in paths:
+        if not path.exists():
+            raise NothingToDoError(f"no such path: {path}")
+    return paths
+
+
+def _places(trees: Sequence[TrustedTree]) -> list[Path]:
+    return [Path.cwd(), *(tree.folder.resolve() for tree in trees)]
+
+
+def _report(learned: Sequence[Learned], format_: str) -> None:
+    if format_ == "json":
+        rows = [
+            {
+                "path": str(item.path),
+                "functions": item.functions,
+                "called": item.called,
+                "with_evidence_before": item.before,
+                "with_evidence": item.after,
+                "calls": item.cases,
+                "new_calls": item.new,
+                "stale_calls": item.stale,
+                "left_out_private": item.private,
+                "left_out_unrepeatable": item.unrepeatable,
+            }
+            for item in learned
+        ]
+        say_json({"schema": "codeguard.learn/1", "learned": rows})
+        return
+    for item in learned:
+        if not item.called:
+            say(f"{item.path.parent}: none of its {item.functions} functions was called by the command")
+            warn("did it run an installed copy? Run it on the trusted folder: PYTHONPATH, or pip install -e")
+            continue
+        say(
+            f"{item.path}: {item.after - item.before} functions have gained evidence:"
+            f" {item.after} of {item.functions} have it, {item.before} had"
+        )
+        say(f"  {item.called} functions were called; {item.cases} calls are kept, {item.new} of them new")
+        if item.unrepeatable:
+            say(f"  {item.unrepeatable} calls left out: the sandbox did not see the same again")
+        if item.private:
+            say(f"  {item.private} calls left out: they hold what looks private, or a path of this machine")
+        if item.stale:
+            say(f"  {item.stale} calls of before speak of functions that are gone")

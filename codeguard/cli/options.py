@@ -1,0 +1,45 @@
+"""Options that several commands take, and the index that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from codeguard.cli.output import read_settings, warn
+
+if TYPE_CHECKING:
+    from codeguard.index.workspace import Workspace
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def format_option(*more: str) -> Callable[[F], F]:
+    """Return the option for the form of the output: text, json, and what else a command knows."""
+    choice = click.Choice(["text", "json", *more])
+    return click.option("--format", "format_", type=choice, default="text", show_default=True)
+
+
+def store_option(what: str = "Folder, or http(s)://host:port of a Chroma server.") -> Callable[[F], F]:
+    """Return the option for the place of the index; `what` is its help."""
+    return click.option("--store", help=f"{what}  [default: .codeguard]")
+
+
+STORE = store_option()
+FORMAT = format_option()
+
+
+@contextmanager
+def opened_index(context: click.Context, store: str | None) -> Iterator[Workspace]:
+    """Open the index of the settings, and pass on its warnings where nothing went wrong."""
+    from codeguard.index.workspace import Workspace
+
+    workspace = Workspace(read_settings(context, store=store))
+    try:
+        yield workspace
+        for line in workspace.warnings:
+            warn(line)
+    finally:
+        workspace.close()

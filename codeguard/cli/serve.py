@@ -1,0 +1,51 @@
+"""`codeguard serve`."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import suppress
+
+import click
+
+from codeguard.cli.options import STORE
+from codeguard.cli.output import guarded, read_settings, say, warn
+
+
+@click.command()
+@STORE
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 takes a free one."
+)
+@click.option("--write", is_flag=True, help="Offer to accept findings; without it nothing can be changed.")
+@click.pass_context
+@guarded
+def serve(context: click.Context, store: str | None, port: int, write: bool) -> None:
+    """Show the index as a web site on this machine, until interrupted.
+
+    Answers with and without the defense side by side, a map of what is trusted, unknown and convicted, findings,
+    and what was accepted. It listens on 127.0.0.1 alone, and answers to whoever has the token in the address that
+    it prints. Nothing is loaded from elsewhere, and the pages have no script.
+    """
+    from codeguard.api import CodeGuard
+    from codeguard.config import below_level
+    from codeguard.integrations.web.application import Application
+    from codeguard.integrations.web.gate import Gate
+    from codeguard.integrations.web.server import bound
+    from codeguard.integrations.web.server import serve as answer
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends it as Ctrl-C does
+    settings = read_settings(context, store=store)
+    with CodeGuard.open(settings=settings, create=False) as guard, bound(port) as listening:
+        level = guard.workspace.sandbox.level.name
+        if below := below_level(level, settings.defense.required_level):
+            warn(below)
+        gate = Gate(listening.getsockname()[1])
+        application = Application(guard, gate, write=write)
+        click.echo(gate.address)  # `say` would mask the token
+        say("Ctrl-C ends it")
+        try:
+            with suppress(KeyboardInterrupt):
+                answer(application, listening)
+            say("stopped")
+        finally:
+            application.close()

@@ -1,0 +1,201 @@
+"""`codeguard status`, `ls`, `diff`, `rm` and `watch`: what the index holds, and what has changed since."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from codeguard.cli.options import FORMAT, STORE, opened_index
+from codeguard.cli.output import Progress, guarded, read_settings, say, say_json, say_lines, warn
+from codeguard.errors import CodeguardError, NothingToDoError
+
+SHOWN = 10
+
+
+@click.command()
+@STORE
+@FORMAT
+@click.pass_context
+@guarded
+def status(context: click.Context, store: str | None, format_: str) -> None:
+    """Show in a few lines what is indexed, trusted, convicted and changed since, and what to do next."""
+    from codeguard.index.contents import changes, indexed_files
+    from codeguard.reports.level import level_line
+
+    with opened_index(context, store) as workspace:
+        files = indexed_files(workspace)
+        since = changes(workspace)
+        paths = [str(path) for path in workspace.indexed_paths]
+        trusted = [item.path for item in workspace.trusted_paths if item.trusted]
+        level = workspace.catalog.meta("sandbox_level") or ""
+        chunks = workspace.catalog.count()
+    convicted = [item for item in files if item.convicted]
+    if format_ == "json":
+        say_json(
+            {
+                "schema": "codeguard.status/1",
+                "files": len(files),
+                "chunks": chunks,
+                "trusted_files": sum(item.trusted for item in files),
+                "indexed_paths": paths,
+                "trusted_paths": trusted,
+                "convicted": [asdict(item) for item in convicted],
+                "sandbox_level": level,
+                "since": asdict(since),
+            }
+        )
+        return
+    required = read_settings(context, store=store).defense.required_level
+    say(f"index      {len(files)} files, {chunks} chunks of {', '.join(paths)}")
+    say(
+        f"trusted    {sum(item.trusted for item in files)} files"
+        + (f" ({', '.join(trusted)})" if trusted else "")
+    )
+    functions = sum(len(item.convicted) for item in convicted)
+    say(
+        f"convicted  {functions} functions in {len(convicted)} files"
+        + (": codeguard ls --convicted" if convicted else "")
+    )
+    say(f"checks     {level_line(level, required)}")
+    if since:
+        counts = f"{len(since.added)} files new, {len(since.changed)} changed, {len(since.removed)} gone"
+        say(f"since      {counts}: codeguard diff lists them, codeguard index brings the index up to date")
+    else:
+        say("since      nothing has changed")
+
+
+@click.command()
+@click.argument("paths", nargs=-1)
+@click.option("--trusted", is_flag=True, help="Only what is trusted.")
+@click.option("--convicted", is_flag=True, help="Only files with convicted functions.")
+@STORE
+@FORMAT
+@click.pass_context
+@guarded
+def ls(
+    context: click.Context,
+    paths: tuple[str, ...],
+    trusted: bool,
+    convicted: bool,
+    store: str | None,
+    format_: str,
+) -> None:
+    """List the indexed files, those in PATHS (as the index names them) alone where given."""
+    from codeguard.index.contents import indexed_files
+    from codeguard.reports.styled import Styled, line
+
+    with opened_index(context, store) as workspace:
+        files = [
+            item
+            for item in indexed_files(workspace, [path.rstrip("/").removeprefix("./") for path in paths])
+            if (item.trusted or not trusted) and (item.convicted or not convicted)
+        ]
+    if paths and not files and not trusted and not convicted:
+        raise NothingToDoError(
+            "no such file in the index", got=", ".join(paths), hint="codeguard ls lists what is indexed"
+        )
+    if format_ == "json":
+        say_json({"schema": "codeguard.ls/1", "files": [asdict(item) for item in files]})
+        return
+    lines = []
+    for item in files:
+        mark = Styled("trusted ", "good") if item.trusted else Styled("        ")
+        wrong = Styled(f"  convicted: {', '.join(item.convicted)}", "bad") if item.convicted else ""
+        lines.append(
+            line(mark, Styled(f"{item.size:>9}  ", "faint"), Styled(item.path, "place", item.path, 1), wrong)
+        )
+    say_lines(lines, paged=True)
+
+
+@click.command()
+@STORE
+@FORMAT
+@click.pass_context
+@guarded
+def diff(context: click.Context, store: str | None, format_: str) -> None:
+    """Show what has changed on the disk since the last index: new (+), changed (~) and vanished (-) files.
+
+    The contents decide, not the times. Nothing is changed in the index.
+    """
+    from codeguard.index.contents import changes
+    from codeguard.reports.styled import Styled, line
+
+    with opened_index(context, store) as workspace:
+        since = changes(workspace)
+    if format_ == "json":
+        say_json({"schema": "codeguard.diff/1", **asdict(since)})
+        return
+    lines = [line(Styled(f"+ {name}", "good")) for name in since.added]
+    lines += [line(Styled(f"~ {name}", "warning")) for name in since.changed]
+    lines += [line(Styled(f"- {name}", "bad")) for name in since.removed]
+    say_lines(lines or [line("nothing has changed")], paged=True)
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@STORE
+@click.pass_context
+@guarded
+def rm(context: click.Context, paths: tuple[Path, ...], store: str | None) -> None:
+    """Take files, and all below folders, out of the index. The files themselves stay.
+
+    A later `index` of a folder above them brings back what still lies there: keep it out with --exclude.
+    """
+    from codeguard.index.contents import remove
+
+    with opened_index(context, store) as workspace:
+        gone = remove(workspace, paths)
+    for name in gone[:SHOWN]:
+        say(f"- {name}")
+    if len(gone) > SHOWN:
+        say(f"  … and {len(gone) - SHOWN} more")
+    say(f"{len(gone)} files are out of the index")
+
+
+@click.command()
+@STORE
+@click.option(
+    "--every", type=click.FloatRange(min=0.1), default=2.0, show_default=True, help="Seconds between looks."
+)
+@click.option("--times", type=click.IntRange(min=1), help="Stop after so many looks.")
+@click.pass_context
+@guarded
+def watch(context: click.Context, store: str | None, every: float, times: int | None) -> None:
+    """Keep the index up to date while files change, until interrupted.
+
+    What was indexed before is looked at again and again; a look costs a stat for each file. Trust stays as it is:
+    a changed trusted file is trusted as before, like by `index`.
+    """
+    from codeguard.api import CodeGuard
+    from codeguard.index.contents import changes
+
+    settings = read_settings(context, store=store)
+    with CodeGuard.open(settings=settings, create=False) as guard:
+        paths = guard.workspace.indexed_paths
+        if not paths:
+            raise NothingToDoError("nothing has been indexed", hint="codeguard index PATH…")
+        say(f"watching {', '.join(map(str, paths))}; Ctrl-C ends it")
+        looks = 0
+        while True:
+            try:
+                since = changes(guard.workspace)
+                if since:
+                    there = [path for path in paths if path.exists()]
+                    report = guard.index(there, progress=Progress())
+                    counts = (
+                        f"{len(since.added)} new, {len(since.changed)} changed, {len(since.removed)} gone"
+                    )
+                    took = f"{report.added} chunks written in {report.seconds:.1f} s"
+                    say(f"{time.strftime('%H:%M:%S')}  {counts}: {took}")
+                    for item in report.convicted:
+                        if item.path in {*since.added, *since.changed} and not item.accepted:
+                            say(f"  convicted: {item.path}:{item.line} {item.symbol}: {item.reason}")
+            except CodeguardError as error:  # a file half written, a folder that is being moved
+                warn(str(error))
+            looks += 1
+            if times is not None and looks >= times:
+                return
+            time.sleep(every)

@@ -1,0 +1,110 @@
+"""Cut a text in one language into pieces: parse, outline, tile, split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from codeguard.corpus.chunking import registry
+from codeguard.corpus.chunking.base import Grammar, Outline
+from codeguard.corpus.chunking.indentation import outline as outline_by_indentation
+from codeguard.corpus.chunking.outline import outline_of, statement_starts
+from codeguard.corpus.chunking.parsing import parse
+from codeguard.corpus.chunking.tiling import Piece, split, tile
+from codeguard.models import ChunkKind
+
+MAX_IMPORTS = 200  # statements that each chunk of a file carries
+MAX_IMPORT_CHARS = 8_000  # of all of them together
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The pieces of a text and what their chunks have in common. `gave_up`: the grammar could not be used."""
+
+    pieces: tuple[Piece, ...]
+    imports: tuple[str, ...] = ()
+    broken: bool = False
+    gave_up: bool = False
+    note: str = ""
+
+    def shifted(self, by: int) -> Cut:
+        """Return the same cut of a text that begins `by` bytes further into the file."""
+        if not by:
+            return self
+        pieces = tuple(piece._replace(start=piece.start + by, end=piece.end + by) for piece in self.pieces)
+        return replace(self, pieces=pieces)
+
+
+class Part(NamedTuple):
+    """A stretch of a file that is in one language: where it is cut."""
+
+    cut: Cut
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """Where a file is cut, without its text; the parts follow each other from its start to its end."""
+
+    language: str
+    parsed: bool
+    parts: tuple[Part, ...]
+
+
+def cut_by_grammar(text: bytes, grammar: Grammar, max_chars: int) -> Cut:
+    """Cut a text by its grammar, which has to be installed."""
+    language = registry.load(grammar)
+    root = None if language is None else parse(language, text)
+    if root is None:
+        if grammar.recover is None:
+            return by_lines(text, max_chars, f"chunked by lines: the {grammar.name} parser gave up on it")
+        return _cut(text, grammar.recover(text), grammar, None, max_chars)
+    broken = root.has_error
+    outline = grammar.recover(text) if broken and grammar.recover else outline_of(root, grammar, text)
+    return _cut(text, outline, grammar, root, max_chars)
+
+
+def cut_prose(text: bytes, max_chars: int) -> Cut:
+    """Cut a text by the Python functions that stand in it, and by lines."""
+    outline = outline_by_indentation(text)
+    tiles = tile(text, outline.marks, (b"#",), ChunkKind.LINES)
+    imports, note = _bounded(outline)
+    return Cut(split(text, tiles, max_chars, _nowhere), imports, note=note)
+
+
+def by_lines(text: bytes, max_chars: int, note: str = "") -> Cut:
+    """Cut a text at its lines."""
+    whole = [Piece(0, len(text), ChunkKind.LINES, "")] if text else []
+    return Cut(split(text, whole, max_chars, _nowhere), gave_up=True, note=note)
+
+
+def _nowhere(start: int, end: int, least: int) -> list[tuple[int, int]]:
+    return []
+
+
+def _cut(text: bytes, outline: Outline, grammar: Grammar, root: Node | None, max_chars: int) -> Cut:
+    starts = _nowhere if root is None else partial(statement_starts, root, grammar)
+    tiles = tile(text, outline.marks, grammar.comment, ChunkKind.MODULE)
+    imports, note = _bounded(outline)
+    if root is None:
+        note = f"functions found by indentation: the {grammar.name} parser gave up on it"
+    broken = root is None or root.has_error
+    return Cut(split(text, tiles, max_chars, starts), imports, broken=broken, note=note)
+
+
+def _bounded(outline: Outline) -> tuple[tuple[str, ...], str]:
+    """Every chunk carries the imports: without a limit a file of imports grows with its square."""
+    kept: list[str] = []
+    room = MAX_IMPORT_CHARS
+    for statement in outline.imports[:MAX_IMPORTS]:
+        room -= len(statement)
+        if room < 0:
+            break
+        kept.append(statement)
+    total = len(outline.imports)
+    return tuple(kept), "" if len(
+        kept
+    ) == total else f"only the first {len(kept)} of {total} import statements count"

@@ -1,0 +1,37 @@
+"""Rust."""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, text_of
+
+_GENERICS = re.compile(r"<.*", re.DOTALL)
+
+
+def _examine(node: Node) -> NodeRole | None:
+    """`impl Display for Stack<T>` lends its methods the name of the type."""
+    if node.type != "impl_item":
+        return None
+    return NodeRole(
+        Role.CLASS, _GENERICS.sub("", text_of(node.child_by_field_name("type"))).strip("&").strip()
+    )
+
+
+GRAMMAR = Grammar(
+    name="rust",
+    extensions=(".rs",),
+    wheel="tree-sitter-rust",
+    module="tree_sitter_rust",
+    roles={
+        **dict.fromkeys(("function_item", "macro_definition"), Role.FUNCTION),
+        **dict.fromkeys(("struct_item", "enum_item", "union_item", "trait_item"), Role.CLASS),
+        **dict.fromkeys(("use_declaration", "extern_crate_declaration"), Role.IMPORT),
+        "mod_item": Role.NAMESPACE,
+    },
+    blocks=frozenset({"source_file", "block", "declaration_list", "match_block"}),
+    leading=frozenset({"attribute_item"}),
+    examine=_examine,
+)

@@ -1,0 +1,247 @@
+"""From bytes to text: which encoding a source file is in, without running anything it asks for."""
+
+from __future__ import annotations
+
+import codecs
+import encodings.aliases
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from encodings import normalize_encoding
+
+from codeguard.errors import CorpusError
+
+# Tried in this order: the mark of UTF-32 LE begins with that of UTF-16 LE.
+_MARKS: tuple[tuple[bytes, str], ...] = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+# PEP 263: the comment has to stand on line 1 or 2, and on line 2 only below a comment or a blank line.
+_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)")
+_BLANK_OR_COMMENT = re.compile(rb"^[ \t\f]*(?:#.*)?$")
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_SHEBANG = re.compile(rb"#![^\r\n]*(?:python|pypy)", re.IGNORECASE)
+PYTHON_SUFFIXES = (".py", ".pyw", ".pyi", ".pyx", ".pxd")
+
+# A declared codec is the attacker's choice of a function to run over the file. Only character sets in
+# which ASCII bytes mean ASCII are decoded: nothing that unpacks (zlib), rewrites (rot13), hides code in
+# what reads as a comment (utf-7, unicode_escape) or is installed by someone else.
+DECLARABLE: frozenset[str] = frozenset(
+    {
+        "ascii",
+        "utf_8",
+        "utf_8_sig",
+        "latin_1",
+        "mac_roman",
+        "mac_cyrillic",
+        "mac_greek",
+        "mac_latin2",
+        "mac_turkish",
+    }
+    | {"koi8_r", "koi8_t", "koi8_u", "kz1048", "ptcp154", "tis_620", "hp_roman8"}
+    | {"gb2312", "gbk", "gb18030", "big5", "big5hkscs", "cp950", "euc_jp", "euc_jis_2004", "euc_jisx0213"}
+    | {"euc_kr", "cp949", "johab", "cp932", "shift_jis", "shift_jis_2004", "shift_jisx0213"}
+    | {f"iso8859_{part}" for part in (*range(1, 12), *range(13, 17))}
+    | {f"cp{page}" for page in (1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258)}
+    | {f"cp{page}" for page in (437, 720, 737, 775, 850, 852, 855, 856, 857, 858, 860, 861, 862, 863)}
+    | {f"cp{page}" for page in (865, 866, 869, 874, 1006, 1125)}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedText:
+    """A file as text, with what is needed to find its bytes again.
+
+    `text` lacks the byte order mark, of which `mark_bytes` is the length;
+    line ends are as they were. `note` is one line where the encoding was
+    guessed, else empty.
+    """
+
+    text: str
+    encoding: str
+    mark_bytes: int = 0
+    note: str = ""
+
+
+def read_text(data: bytes, name: str) -> DecodedText:
+    """Decode a file: by its byte order mark, a Python file's coding comment, as UTF-8, else as cp1252 or latin-1.
+
+    A coding comment counts (PEP 263) in Python files only, which are told by `name` or by their `#!` line.
+
+    Raises:
+        CorpusError: the coding comment names a codec that is not a plain character set.
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            decoded = _decode(data, encoding, len(mark))
+            return decoded or _guess(data, f"not valid {encoding} despite its byte order mark")
+    is_python = name.lower().endswith(PYTHON_SUFFIXES) or _SHEBANG.match(data) is not None
+    declared = _declared(data) if is_python else ""
+    if declared:
+        codec = _canonical(declared)
+        if codec not in DECLARABLE:
+            raise CorpusError(
+                f"{name} declares the encoding {declared!r}, which is not a plain character set",
+                hint="save the file as UTF-8",
+            )
+        if codec not in ("utf_8", "utf_8_sig"):
+            decoded = _decode(data, codec, 0)
+            if decoded is not None:
+                return decoded
+            return _utf8(data) or _guess(data, f"not valid {declared}, which it declares, nor UTF-8")
+    return _utf8(data) or _guess(data, "not valid UTF-8")
+
+
+PROGRAM, ARCHIVE, BYTECODE, OFFICE, OBJECTS = (
+    "a program",
+    "an archive",
+    "bytecode",
+    "an office document",
+    "pickled objects",
+)
+MEDIA = "an image, a font, sound or video"
+DATA = "data of a known kind"
+# What the first bytes of a file say that it is: the signatures of file(1), for what people put into repositories.
+_SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
+    (
+        PROGRAM,
+        re.compile(
+            rb"\x7fELF|MZ|\xcf\xfa\xed\xfe|\xce\xfa\xed\xfe|\xfe\xed\xfa[\xce\xcf]"
+            rb"|\xca\xfe\xba\xbe\0\0\0[\x01-\x08]|\0asm|!<arch>\n|dex\n"
+        ),
+    ),
+    (BYTECODE, re.compile(rb"\xca\xfe\xba\xbe|[\x00-\xff][\x0c\x0d]\r\n[\x00-\x03]\0\0\0|\x1bLua")),
+    (
+        ARCHIVE,
+        re.compile(
+            rb"PK[\x03\x05\x07]|\x1f\x8b|BZh[1-9]|\xfd7zXZ|7z\xbc\xaf|Rar!|\x28\xb5\x2f\xfd"
+            rb"|\x04\x22\x4d\x18|[\x00-\xff]{257}ustar|MSCF|xar!|\xed\xab\xee\xdb"
+        ),
+    ),
+    (OFFICE, re.compile(rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|%PDF-|\{\\\\rtf")),
+    (OBJECTS, re.compile(rb"\x80[\x02-\x05][\x00-\xff]")),
+    (
+        MEDIA,
+        re.compile(
+            rb"\x89PNG|GIF8|\xff\xd8\xff|BM[\x00-\xff]{4}\0\0|\0\0[\x01\x02]\0[\x01-\x40]\0|RIFF"
+            rb"|II\*\0|MM\0\*|wOF[F2]|\0\x01\0\0|OTTO|ttcf|true|ID3|\xff[\xf2\xf3\xfb]|OggS|fLaC|[\x00-\xff]{4}ftyp|\x1aE\xdf\xa3|8BPS|icns|[\x00-\xff]{34}LP"
+        ),
+    ),
+    (
+        DATA,
+        re.compile(
+            rb"\x93NUMPY|\xde\x12\x04\x95|\x95\x04\x12\xde|SQLite format 3|\x89HDF|PAR1|TZif|ARROW1"
+            rb"|Obj\x01|KDMP|DIRC|\xd4\xc3\xb2\xa1|\xffWPC"
+        ),
+    ),
+)
+
+
+def kind_of_bytes(head: bytes) -> str:
+    """Return what the first bytes of a binary file say that it is, empty where they say nothing that is known."""
+    return next((kind for kind, signature in _SIGNATURES if signature.match(head)), "")
+
+
+def refusal(head: bytes, name: str) -> str:
+    """Return why a file that begins with `head` cannot be read as text, empty where it can."""
+    marked = next((encoding for mark, encoding in _MARKS[1:] if head.startswith(mark)), None)
+    if marked is not None:
+        try:
+            codecs.getincrementaldecoder(marked)("strict").decode(head)
+        except UnicodeDecodeError:
+            marked = None
+    if marked is None and b"\0" in head:
+        kind = kind_of_bytes(head)
+        return f"binary: {kind}" if kind else "binary (a NUL byte near its start)"
+    try:
+        read_text(head, name)
+    except CorpusError as error:
+        return error.what.removeprefix(f"{name} ")
+    return ""
+
+
+def byte_offsets(data: bytes, decoded: DecodedText, characters: Sequence[int]) -> list[int]:
+    """Return where in `data` each of the given ascending character offsets of the text lies.
+
+    Offset 0 is the start of the data: a byte order mark belongs to the first character.
+    """
+    text = decoded.text
+    if len(text) + decoded.mark_bytes == len(data):
+        return [at + decoded.mark_bytes if at else 0 for at in characters]
+    found: list[int] = []
+    if decoded.encoding == "utf-8":
+        at, before = decoded.mark_bytes, 0
+        for character in characters:
+            at += len(text[before:character].encode())
+            before = character
+            found.append(at if character else 0)
+        return found
+    # Byte by byte, because other encodings do not always give back the bytes they were decoded from.
+    decoder = codecs.getincrementaldecoder(decoded.encoding)("strict")
+    seen, wanted = 0, iter(characters)
+    target = next(wanted, None)
+    for position in range(decoded.mark_bytes, len(data)):
+        while target is not None and target <= seen:
+            found.append(position if target else 0)
+            target = next(wanted, None)
+        if target is None:
+            return found
+        seen += len(decoder.decode(data[position : position + 1]))
+    while target is not None:
+        found.append(len(data) if target else 0)
+        target = next(wanted, None)
+    return found
+
+
+def _decode(data: bytes, encoding: str, mark_bytes: int) -> DecodedText | None:
+    try:
+        text = data[mark_bytes:].decode(encoding)
+        if encoding != "utf-8":
+            text.encode("utf-8")  # lone surrogates are no text, and some codecs let them pass
+    except (UnicodeDecodeError, UnicodeEncodeError):
+        return None
+    return DecodedText(text, encoding, mark_bytes)
+
+
+def _utf8(data: bytes) -> DecodedText | None:
+    return _decode(data, "utf-8", 0)
+
+
+def _guess(data: bytes, why: str) -> DecodedText:
+    for encoding in ("cp1252", "latin-1"):
+        decoded = _decode(data, encoding, 0)
+        if decoded is not None:
+            return DecodedText(decoded.text, encoding, 0, f"decoded as {encoding}: {why}")
+    raise AssertionError("latin-1 decodes every byte")
+
+
+def _declared(data: bytes) -> str:
+    start = 0
+    for _ in range(2):
+        ended = _LINE_END.search(data, start)
+        line = data[start : len(data) if ended is None else ended.start()]
+        match = _COOKIE.match(line)
+        if match:
+            return match.group(1).decode("ascii")
+        if ended is None or not _BLANK_OR_COMMENT.match(line):
+            return ""
+        start = ended.end()
+    return ""
+
+
+def _canonical(declared: str) -> str:
+    """Return the codec's module name the way the `encodings` package finds it, without importing anything."""
+    name = normalize_encoding(declared).lower()
+    if name == "utf_8" or name.startswith("utf_8_"):
+        return "utf_8"
+    if name in ("latin_1", "iso_8859_1", "iso_latin_1") or name.startswith(
+        ("latin_1_", "iso_8859_1_", "iso_latin_1_")
+    ):
+        return "latin_1"
+    return (
+        encodings.aliases.aliases.get(name) or encodings.aliases.aliases.get(name.replace(".", "_")) or name
+    )

@@ -1,0 +1,368 @@
+"""Which files of the given paths enter the corpus, and why the others do not."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codeguard.corpus.decoding import DecodedText, byte_offsets, read_text, refusal
+from codeguard.corpus.ignore_rules import Exclusion, IgnoreRules
+from codeguard.corpus.secrets import PRIVATE_KEY, key_of_whole, secret_file
+from codeguard.errors import CorpusError
+from codeguard.models import Skipped
+
+__all__ = [
+    "DecodedText",
+    "Discovery",
+    "FoundFile",
+    "byte_offsets",
+    "discover",
+    "name_problem",
+    "printable_name",
+    "read_file",
+    "read_text",
+]
+
+HEAD_BYTES = 8192
+EXCLUDED = "excluded by --exclude or the configuration"
+SECRET_BY_NAME = "a secret by its name"
+NEVER_WALKED: Mapping[str, str] = {
+    ".git": "version control data",
+    ".codeguard": "state directory of codeguard",
+}
+# What turns the reading direction or breaks the line makes a name lie about itself.
+_DECEPTIVE = frozenset(
+    "\u200e\u200f\u061c\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"
+)
+
+# Never wait for the other end of a FIFO that took a file's place, and never follow a link that did.
+_OPEN_FLAGS = (
+    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file of the corpus: real path, name in the index (posix, relative, unique), size in bytes, mtime."""
+
+    path: Path
+    name: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """The files found and everything that was left out, both by name."""
+
+    files: tuple[FoundFile, ...]
+    skipped: tuple[Skipped, ...]
+
+
+class _UnsuitableError(Exception):
+    """A file that cannot be taken; the text says why."""
+
+
+def discover(
+    paths: Sequence[Path],
+    *,
+    root: Path | None = None,
+    max_bytes: int = 2_000_000,
+    exclude: Sequence[str] = (),
+    known: Mapping[str, tuple[int, int]] | None = None,
+    withhold_secrets: bool = False,
+) -> Discovery:
+    """Find the files under `paths`.
+
+    Folders are walked without following links. The .gitignore files and
+    .git/info/exclude inside a walked folder count; a file given by itself is
+    taken whatever they say. The patterns of `exclude` (same syntax) hold for
+    every file and are matched against its name. With `withhold_secrets`
+    files that are secrets by their name, or that begin with a private key,
+    are left out. What is left out is listed with its reason, an ignored
+    folder once.
+
+    A file below `root` (default: the working directory) is named relative to
+    it, any other relative to the parent of the argument that led to it.
+    `known` maps names to (size, mtime_ns) of files whose content was found
+    suitable before: those that did not change are not opened.
+
+    Raises:
+        CorpusError: an argument does not exist, or two files would have the same name.
+    """
+    base = (root or Path.cwd()).resolve()
+    walk = _Walk(max_bytes, Exclusion(exclude), known or {}, withhold_secrets)
+    for real in _arguments(paths):
+        prefix = _name_of(real, base)
+        try:
+            _check_name(prefix)
+        except _UnsuitableError as reason:
+            walk.skip(prefix, str(reason))
+            continue
+        if real.is_dir():
+            walk.folder(real, "" if prefix == "." else prefix)
+        else:
+            walk.file(real, prefix)
+    return walk.result()
+
+
+def read_file(file: FoundFile, max_bytes: int = 2_000_000) -> bytes:
+    """Return the bytes of a found file; never follows a link or waits for a FIFO put in its place since.
+
+    Raises:
+        CorpusError: it is no longer a regular file, has grown above `max_bytes`, or cannot be read.
+    """
+    try:
+        data = _read(file.path, max_bytes + 1)
+    except (_UnsuitableError, OSError) as error:
+        raise CorpusError(f"{file.name} cannot be read: {_say(error)}") from error
+    if len(data) > max_bytes:
+        raise CorpusError(f"{file.name} has grown", got=f"more than {max_bytes} bytes")
+    return data
+
+
+def _arguments(paths: Sequence[Path]) -> list[Path]:
+    """Return the real paths of the arguments, outermost first, so that a file's name is that of the widest."""
+    resolved: set[Path] = set()
+    for path in paths:
+        try:
+            real = path.resolve(strict=True)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise CorpusError(
+                f"{_printable(str(path))} cannot be read: {_say(error)}", hint="check the path"
+            ) from error
+        resolved.add(real)
+    return sorted(resolved, key=lambda real: (len(real.parts), real))
+
+
+def _name_of(real: Path, base: Path) -> str:
+    if real.is_relative_to(base):
+        return real.relative_to(base).as_posix()
+    return real.name or "."
+
+
+class _Walk:
+    """Gathers files and reasons; one for each `discover`."""
+
+    def __init__(
+        self,
+        max_bytes: int,
+        exclusion: Exclusion,
+        known: Mapping[str, tuple[int, int]],
+        withhold_secrets: bool,
+    ) -> None:
+        self._max_bytes = max_bytes
+        self._exclusion = exclusion
+        self._known = known
+        self._withhold_secrets = withhold_secrets
+        self._files: dict[Path, FoundFile] = {}
+        self._names: dict[str, Path] = {}
+        self._folders: set[Path] = set()
+        self._skipped: dict[tuple[str, str], Skipped] = {}
+
+    def result(self) -> Discovery:
+        files = sorted(self._files.values(), key=lambda file: file.name)
+        return Discovery(tuple(files), tuple(self._skipped[key] for key in sorted(self._skipped)))
+
+    def skip(self, name: str, reason: str) -> None:
+        shown = _printable(name)
+        self._skipped[shown, reason] = Skipped(shown, reason)
+
+    def folder(self, top: Path, prefix: str) -> None:
+        """Walk a folder; iteratively, and each real folder once."""
+        rules = IgnoreRules()
+        self._read_rules(rules, top / ".git" / "info" / "exclude", "", prefix)
+        pending = [(top, "")]
+        while pending:
+            folder, inside = pending.pop()
+            if folder in self._folders:
+                continue
+            self._folders.add(folder)
+            pending.extend(reversed(list(self._entries(folder, inside, top, prefix, rules))))
+
+    def _read_rules(self, rules: IgnoreRules, path: Path, inside: str, prefix: str) -> None:
+        try:
+            data = _read(path, rules.MAX_BYTES + 1)
+        except FileNotFoundError:
+            return
+        except (_UnsuitableError, OSError) as error:
+            if not (isinstance(error, OSError) and error.errno in (errno.ENOTDIR, errno.ENAMETOOLONG)):
+                self.skip(_join(prefix, inside, path.name), f"its rules do not count: {_say(error)}")
+            return
+        shown = _join(prefix, inside, path.name)
+        for complaint in rules.add(inside, data, shown):
+            self.skip(shown, complaint)
+
+    def _entries(
+        self, folder: Path, inside: str, top: Path, prefix: str, rules: IgnoreRules
+    ) -> Iterator[tuple[Path, str]]:
+        """Take the files of a folder and yield the folders in it that are to be walked."""
+        try:
+            with os.scandir(folder) as found:
+                entries = sorted(found, key=lambda entry: os.fsencode(entry.name))
+        except OSError as error:
+            self.skip(_join(prefix, inside) + "/", f"cannot be read: {_say(error)}")
+            return
+        if any(entry.name == ".gitignore" for entry in entries):
+            self._read_rules(rules, folder / ".gitignore", inside, prefix)
+        for entry in entries:
+            relative = f"{inside}/{entry.name}" if inside else entry.name
+            name = _join(prefix, relative)
+            path = folder / entry.name
+            try:
+                _check_name(entry.name)
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if entry.is_symlink():
+                    raise _UnsuitableError(_link_reason(path, top))
+                if is_folder and entry.name in NEVER_WALKED:
+                    raise _UnsuitableError(NEVER_WALKED[entry.name])
+                if is_folder and self._exclusion.covers(name, is_folder):
+                    raise _UnsuitableError(EXCLUDED)
+                source = rules.ignored_by(relative, is_folder)
+                if source is not None:
+                    raise _UnsuitableError(f"ignored by {source}")
+            except _UnsuitableError as reason:
+                self.skip(name + ("/" if _is_folder(entry) else ""), str(reason))
+            except OSError as error:
+                self.skip(name, f"cannot be read: {_say(error)}")
+            else:
+                if is_folder:
+                    yield path, relative
+                else:
+                    self.file(path, name)
+
+    def file(self, path: Path, name: str) -> None:
+        """Take a file, or note why not."""
+        if path in self._files:
+            return
+        try:
+            info = self._suitable(path, name)
+        except (_UnsuitableError, OSError) as error:
+            self.skip(
+                name, str(error) if isinstance(error, _UnsuitableError) else f"cannot be read: {_say(error)}"
+            )
+            return
+        other = self._names.setdefault(name, path)
+        if other != path:
+            raise CorpusError(
+                f"two files would have the same name {name}",
+                got=f"{_printable(str(other))} and {_printable(str(path))}",
+                hint="work from a folder that contains both",
+            )
+        self._files[path] = FoundFile(path, name, info.st_size, info.st_mtime_ns)
+
+    def _suitable(self, path: Path, name: str) -> os.stat_result:
+        if self._exclusion.covers(name):
+            raise _UnsuitableError(EXCLUDED)
+        info = os.lstat(path)
+        if not stat.S_ISREG(info.st_mode):
+            raise _UnsuitableError(_kind(info.st_mode))
+        rule = secret_file(name) if self._withhold_secrets else ""
+        if rule:
+            raise _UnsuitableError(f"{SECRET_BY_NAME} (secrets.{rule})")
+        if info.st_size > self._max_bytes:
+            raise _UnsuitableError(f"too large: {info.st_size} bytes, the limit is {self._max_bytes}")
+        if self._known.get(name) != (info.st_size, info.st_mtime_ns):
+            head = _read(path, HEAD_BYTES)
+            reason = refusal(head, name)
+            if reason:
+                raise _UnsuitableError(reason)
+            if self._withhold_secrets and b"-" in head[:80] and key_of_whole(read_text(head, name).text):
+                raise _UnsuitableError(f"a private key (secrets.{PRIVATE_KEY})")
+        return info
+
+
+def _read(path: Path, limit: int) -> bytes:
+    """Return up to `limit` bytes of a regular file."""
+    descriptor = os.open(path, _OPEN_FLAGS)
+    with os.fdopen(descriptor, "rb", buffering=0) as stream:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise _UnsuitableError(_kind(mode))
+        parts: list[bytes] = []
+        while limit > 0:
+            part = stream.read(limit)
+            if not part:
+                break
+            parts.append(part)
+            limit -= len(part)
+        return b"".join(parts)
+
+
+def _kind(mode: int) -> str:
+    kinds: tuple[tuple[Callable[[int], bool], str], ...] = (
+        (stat.S_ISDIR, "folder"),
+        (stat.S_ISLNK, "link"),
+        (stat.S_ISFIFO, "FIFO"),
+        (stat.S_ISSOCK, "socket"),
+        (stat.S_ISBLK, "block device"),
+        (stat.S_ISCHR, "character device"),
+    )
+    return f"not a regular file ({next((word for test, word in kinds if test(mode)), 'unknown kind')})"
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _link_reason(path: Path, top: Path) -> str:
+    try:
+        target = path.resolve(strict=True)
+    except FileNotFoundError:
+        return "broken link"
+    except (OSError, RuntimeError):
+        return "link that leads in a circle or cannot be followed"
+    if target.is_relative_to(top):
+        return f"link to {_printable(target.relative_to(top).as_posix())}, which is looked at itself"
+    return "link that leads out of the folder"
+
+
+def name_problem(name: str) -> str:
+    """Return why a file of this name is not taken, empty where it is."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return "its name is not UTF-8"
+    if any(unicodedata.category(character) == "Cc" or character in _DECEPTIVE for character in name):
+        return "its name holds control characters"
+    return ""
+
+
+def printable_name(name: str) -> str:
+    """Return a name that can be shown and stored: what is not UTF-8 or controls a terminal is escaped."""
+    return _printable(name)
+
+
+def _check_name(name: str) -> None:
+    problem = name_problem(name)
+    if problem:
+        raise _UnsuitableError(problem)
+
+
+def _printable(name: str) -> str:
+    """Return a name that can be shown and stored: what is not UTF-8 or controls a terminal is escaped."""
+    safe = name.encode("utf-8", "backslashreplace").decode()
+    return "".join(
+        character.encode("unicode_escape").decode()
+        if unicodedata.category(character) == "Cc" or character in _DECEPTIVE
+        else character
+        for character in safe
+    )
+
+
+def _join(*parts: str) -> str:
+    return "/".join(part for part in parts if part) or "."
+
+
+def _say(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return (error.strerror or "unknown error").lower()
+    return str(error)

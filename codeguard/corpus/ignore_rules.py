@@ -1,0 +1,117 @@
+"""The rules of .gitignore files, read from trees that nobody vouches for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+# A pattern becomes a regular expression that backtracks: with k stars, matching a name of n characters may
+# take n**k steps, and a hostile tree has names of 255. Real patterns have one or two.
+MAX_STARS = 2
+MAX_PATTERN_CHARS = 500
+# What the rules that a path has to pass may cost together; a pattern costs 1, one with two stars 20.
+MAX_COST = 5_000
+TWO_STARS_COST = 20
+
+_STARS = re.compile(r"\*+")
+_HARMLESS = re.compile(r"^!?(?:\*\*/)?|/\*\*$")  # these are answered without a search
+
+
+class IgnoreRules:
+    """The rules that hold in one walked folder; deeper files override outer ones, later lines earlier ones."""
+
+    MAX_BYTES: ClassVar[int] = 200_000
+
+    def __init__(self) -> None:
+        self._specs: dict[str, list[tuple[GitIgnoreSpec, str]]] = {}
+        self._costs: dict[str, int] = {}
+
+    def add(self, folder: str, data: bytes, shown: str) -> list[str]:
+        """Add the rules of a file that count in `folder` (relative, empty for the top); return what does not count."""
+        complaints = []
+        if len(data) > self.MAX_BYTES:
+            complaints.append(f"only its first {self.MAX_BYTES} bytes count as rules")
+            data = data[: self.MAX_BYTES].rpartition(b"\n")[0]
+        room = MAX_COST - sum(self._costs.get(above, 0) for above in (folder, *_above(folder)))
+        patterns = []
+        cost = hard = many = malformed = 0
+        for line in data.decode("utf-8", "replace").splitlines():
+            stars = len(_STARS.findall(_HARMLESS.sub("", line.rstrip())))
+            if not line.strip() or line.startswith("#"):
+                continue
+            price = TWO_STARS_COST if stars > 1 else 1
+            if stars > MAX_STARS or len(line) > MAX_PATTERN_CHARS:
+                hard += 1
+            elif cost + price > room:
+                many += 1
+            elif not _is_valid(line):
+                malformed += 1
+            else:
+                cost += price
+                patterns.append(line)
+        if hard:
+            complaints.append(f"{hard} of its rules do not count: more than {MAX_STARS} stars, or too long")
+        if many:
+            complaints.append(f"{many} of its rules do not count: too many of them")
+        if malformed:
+            complaints.append(f"{malformed} of its rules do not count: malformed")
+        self._costs[folder] = self._costs.get(folder, 0) + cost
+        self._specs.setdefault(folder, []).append((_spec(patterns), shown))
+        return complaints
+
+    def ignored_by(self, relative: str, is_folder: bool) -> str | None:
+        """Return what ignores a path (relative to the top), None where nothing does."""
+        for folder in _above(relative):
+            for spec, shown in reversed(self._specs.get(folder, ())):
+                inside = relative[len(folder) + 1 :] if folder else relative
+                verdict = spec.check_file(inside + "/" if is_folder else inside).include
+                if verdict is not None:
+                    return shown if verdict else None
+        return None
+
+
+class Exclusion:
+    """What the user leaves out by patterns of .gitignore, matched against the names of files in the index."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._spec = _spec(patterns) if patterns else None
+
+    def covers(self, name: str, is_folder: bool = False) -> bool:
+        """Return whether a file or folder of this name is left out."""
+        return self._spec is not None and bool(
+            self._spec.check_file(f"{name}/" if is_folder else name).include
+        )
+
+
+def pattern_problem(line: str) -> str:
+    """Return why a pattern of the user's does not count, empty where it does."""
+    if not line.strip() or line.startswith("#"):
+        return "no pattern"
+    if len(_STARS.findall(_HARMLESS.sub("", line.rstrip()))) > MAX_STARS or len(line) > MAX_PATTERN_CHARS:
+        return f"more than {MAX_STARS} stars, or more than {MAX_PATTERN_CHARS} characters"
+    return "" if _is_valid(line) else "a malformed pattern"
+
+
+def _above(relative: str) -> Iterator[str]:
+    """Yield the folders that hold a path, the nearest first, the top (empty) last."""
+    while relative:
+        relative = relative.rpartition("/")[0]
+        yield relative
+
+
+def _spec(lines: Sequence[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec  # only where a folder is walked: a hook names its files
+
+    return GitIgnoreSpec.from_lines(lines)
+
+
+def _is_valid(line: str) -> bool:
+    try:
+        _spec([line])
+    except ValueError:
+        return False
+    return True

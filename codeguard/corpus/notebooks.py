@@ -1,0 +1,234 @@
+"""The Python in a notebook's code cells, with the place of each character in the notebook file.
+
+A notebook (`.ipynb`) is JSON. It is read by hand rather than by `json`, which
+tells no places, for what a person would run: every object that says of itself
+that it is a code cell, wherever it stands, and of a key that is given twice
+every value.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import parse
+
+_BLANKS = lazy(r"[ \t\r\n]*")
+_STRING = lazy(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_PLAIN = lazy(r"[-+.\w]{1,400}")
+_PIECE = lazy(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]+", re.DOTALL
+)
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
+_SOURCES = frozenset({"source", "input"})  # `input` in notebooks of the third format
+_CELL_MAGIC = lazy(r"\s*%%\s*(\w+)")
+_OF_PYTHON = frozenset({"time", "timeit", "capture", "prun", "python", "python3", "pypy"})
+_LINE_MAGIC = lazy(r"[ \t]*(?:[%!?]|[\w.]{1,200}\?{1,2}\s*$)")
+_LINE = lazy(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+DEEPEST = 20_000  # more than the readers of notebooks take
+_PARSED = 2_000_000  # characters that are parsed to find the lines that are no Python
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A string of the notebook: what it says, and where its contents stand in the file."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class _Object:
+    """An object or array of the notebook while it is read; `key` is the one whose value comes next."""
+
+    is_array: bool
+    key: str = ""
+    kinds: list[str] = field(default_factory=list)
+    sources: list[_Written] = field(default_factory=list)
+
+
+class NotebookCode:
+    """The code cells of a notebook as one Python text.
+
+    `foreign` is where cells begin that say that they are in another language;
+    what of them is Python all the same is part of the text.
+    """
+
+    def __init__(self, raw: str, cells: list[list[_Written]]) -> None:
+        self._raw = raw
+        self.foreign: list[int] = []
+        parts: list[_Written] = []
+        texts: list[str] = []
+        budget = _PARSED
+        for cell in cells:
+            code = "".join(part.text for part in cell)
+            magic = _CELL_MAGIC.match(code)
+            code, budget = _without_magic(code, budget)
+            if magic is not None and magic[1] not in _OF_PYTHON:
+                self.foreign.append(cell[0].start)
+                if budget < 0 or _wrong_line(code):
+                    continue
+            for part in cell:
+                size = len(part.text)
+                texts.append(code[:size])
+                code = code[size:]
+                parts.append(part)
+            parts.append(_Written("\n", parts[-1].end, parts[-1].end))
+            texts.append("\n")
+        self._parts = parts
+        self._starts = [0, *accumulate(map(len, texts))]
+        self._pieces: dict[int, tuple[list[int], list[int]]] = {}
+        self.text = "".join(texts)
+
+    def place(self, offset: int) -> int:
+        """Return the character offset in the notebook file of one in the code."""
+        if not self._parts:
+            return 0
+        index = min(bisect_right(self._starts, offset), len(self._parts)) - 1
+        if index not in self._pieces:
+            self._pieces[index] = self._table(self._parts[index])
+        said, stands = self._pieces[index]
+        left = offset - self._starts[index]
+        at = bisect_right(said, left) - 1
+        return min(stands[at] + left - said[at], self._parts[index].end)
+
+    def _table(self, part: _Written) -> tuple[list[int], list[int]]:
+        """Return where each escape of a string and each stretch between them begins: in the code, in the file."""
+        said, stands = [0], [part.start]
+        for piece in _PIECE.finditer(self._raw, part.start, part.end):
+            said.append(said[-1] + (1 if piece[0].startswith("\\") else len(piece[0])))
+            stands.append(piece.end())
+        return said, stands
+
+
+def notebook_code(raw: str) -> NotebookCode | None:
+    """Return the code cells of a notebook, None where the text is no JSON, or the notebook's language not Python."""
+    try:
+        found = list(_cells(raw))
+    except _MalformedError:
+        return None
+    languages = [item for item in found if isinstance(item, str)]
+    if languages and not any(item.lower().startswith(("python", "ipython")) for item in languages):
+        return None
+    return NotebookCode(raw, [item for item in found if isinstance(item, list) and item])
+
+
+class _MalformedError(ValueError):
+    pass
+
+
+def _cells(raw: str) -> Iterator[list[_Written] | str]:
+    """Yield the sources of each code cell, and every language that the notebook says it is in."""
+    stack: list[_Object] = []
+    at = 0
+    while at < len(raw):
+        at = _end(_BLANKS.match(raw, at))
+        character = raw[at : at + 1]
+        if character == '"':
+            end = _end(_STRING.match(raw, at))
+            top = stack[-1] if stack else None
+            after = _end(_BLANKS.match(raw, end))
+            if top is not None and not top.is_array and raw[after : after + 1] == ":":
+                top.key = _said(raw[at + 1 : end - 1]) if end - at < 100 else ""
+                at = after + 1
+                continue
+            if top is not None:
+                yield from _told(stack, raw, at + 1, end - 1)
+            at = end
+        elif character in ("{", "["):
+            if len(stack) >= DEEPEST:
+                raise _MalformedError
+            stack.append(_Object(character == "["))
+            at += 1
+        elif character in ("}", "]"):
+            if not stack or stack[-1].is_array is not (character == "]"):
+                raise _MalformedError
+            closed = stack.pop()
+            if "code" in closed.kinds:
+                yield closed.sources
+            at += 1
+        elif character == ",":
+            at += 1
+        elif character:
+            at = _end(_PLAIN.match(raw, at))
+    if stack:
+        raise _MalformedError
+
+
+def _told(stack: list[_Object], raw: str, start: int, end: int) -> Iterator[str]:
+    """Take in a string that is a value: of a cell its kind or a part of its source, else maybe a language."""
+    top = stack[-1]
+    holder = stack[-2] if top.is_array and len(stack) > 1 else top
+    if holder.is_array:
+        return
+    if holder.key in _SOURCES:
+        holder.sources.append(_Written(_said(raw[start:end]), start, end))
+    elif holder is top and top.key == "cell_type":
+        top.kinds.append(_said(raw[start:end]))
+    elif holder is top and len(stack) > 2:
+        around = stack[-2].key
+        if (around, top.key) in (("kernelspec", "language"), ("language_info", "name")):
+            yield _said(raw[start:end])
+
+
+def _end(match: re.Match[str] | None) -> int:
+    if match is None:
+        raise _MalformedError
+    return match.end()
+
+
+def _said(written: str) -> str:
+    """Return what the inside of a JSON string says."""
+    return _PIECE.sub(_unescaped, written) if "\\" in written else written
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    piece = match[0]
+    if not piece.startswith("\\"):
+        return piece
+    if len(piece) == 12:
+        high, low = int(piece[2:6], 16), int(piece[8:], 16)
+        return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+    return chr(int(piece[2:], 16)) if len(piece) == 6 else _ESCAPES.get(piece[1], piece[1])
+
+
+def _without_magic(code: str, budget: int) -> tuple[str, int]:
+    """Return a cell with what is no Python turned into a comment, character for character, and what is left to parse.
+
+    Of the lines that look like magic only those are, where the cell does not
+    parse: a statement may go on in a line that begins with `%`.
+    """
+    lines = _LINE.findall(code)
+    while budget >= 0:
+        budget -= len(code) + 1
+        wrong = _wrong_line("".join(lines))
+        if not 0 < wrong <= len(lines) or _LINE_MAGIC.match(lines[wrong - 1]) is None:
+            break
+        lines[wrong - 1] = _commented(lines[wrong - 1])
+    return "".join(lines), budget
+
+
+def _wrong_line(code: str) -> int:
+    """Return the line that a text fails to parse in, 0 where it parses or fails otherwise."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            parse(code)
+        except SyntaxError as error:
+            return error.lineno or 0
+        except (ValueError, RecursionError, MemoryError):
+            return 0
+    return 0
+
+
+def _commented(line: str) -> str:
+    """Return a line as a statement that does nothing, with the rest of it in a comment."""
+    body = line.lstrip(" \t")
+    text = body.rstrip("\r\n")
+    return line[: len(line) - len(body)] + ("0#" + text[2:] if len(text) > 1 else "0") + body[len(text) :]

@@ -1,0 +1,172 @@
+"""Behavior reports: from the cache where they still hold, from a worker with a sandbox where not.
+
+Two keys lead to a cached report. The near one needs nothing but digests, so
+that a query need not derive specs from the whole trusted corpus; it holds for
+one epoch (trusted text, specs, policy, sandbox level, seed). The far one is
+the checker's own and outlives an epoch that changes nothing for a function.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from codeguard.index.catalog import Catalog
+from codeguard.models import CheckReport, Chunk, ChunkKind, SourceFile, Verdict, parts_digest
+
+if TYPE_CHECKING:
+    from codeguard.behavior import BehaviorChecker
+
+CHECKED_KINDS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
+BATCH = 256
+FAR = "far:"
+NOT_CHECKED = "not checked yet"
+Subject = tuple[Chunk, SourceFile]
+Answered = tuple[str | None, CheckReport | None]  # the checker's own key; no report where one is known by it
+
+
+class Elsewhere(Protocol):
+    """Checks functions by workers; `again` runs those as well whose result counts as known."""
+
+    def __call__(self, subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, Answered]]:
+        """Yield each function with its answer."""
+        ...
+
+
+class BehaviorReports:
+    """Callable from a chunk and its file to a report, as the behavior signal wants it.
+
+    `checks` is a function so that a worker is asked for only when something
+    has to be run. `budget_s` bounds the time that calls may spend running checks, in
+    seconds; what it leaves untested is counted in `out_of_budget`. `level` is
+    the sandbox level of the epoch: `unsupported` from a weaker sandbox is not
+    remembered.
+    """
+
+    def __init__(
+        self,
+        checks: Callable[[], Elsewhere],
+        epoch: str,
+        catalog: Catalog | None = None,
+        budget_s: float | None = None,
+        level: str = "",
+    ) -> None:
+        self._checks = checks
+        self._level = level
+        self.ran_at = ""  # the lowest sandbox level of what was run
+        self._epoch = epoch
+        self._catalog = catalog
+        self._budget_s = budget_s
+        self._spent_s = 0.0
+        self._fresh: dict[str, CheckReport] = {}
+        self.out_of_budget = 0
+
+    def __call__(self, chunk: Chunk, file: SourceFile) -> CheckReport:
+        """Return the report of one function."""
+        near = self.near_key(chunk, file)
+        known = self._cached(near)
+        if known is not None:
+            return known
+        if self._budget_s is not None and self._spent_s >= self._budget_s:
+            self.out_of_budget += 1
+            why = "the time budget of the query ran out before this check" if self._budget_s else NOT_CHECKED
+            return CheckReport(Verdict.NO_SIGNAL, why, level="", not_yet=True)
+        start = time.monotonic()
+        self.prepare([(chunk, file)])
+        self._spent_s += time.monotonic() - start
+        return self._fresh[near]
+
+    def prepare(
+        self,
+        subjects: Sequence[Subject],
+        progress: Callable[[int, int], None] = lambda done, total: None,
+        elsewhere: Elsewhere | None = None,
+    ) -> int:
+        """Run what the cache does not know; return how many were not known. `elsewhere` may do it instead."""
+        by_key = {self.near_key(*subject): subject for subject in subjects}
+        missing = [subject for key, subject in by_key.items() if self._cached(key) is None]
+        if missing:
+            self._run(missing, progress, elsewhere or self._checks())
+        return len(missing)
+
+    def _run(
+        self, missing: Sequence[Subject], progress: Callable[[int, int], None], elsewhere: Elsewhere
+    ) -> None:
+        progress(0, len(missing))
+        unknown: list[Subject] = []
+        batch: list[tuple[Subject, Answered]] = []
+        for done, answer in enumerate(elsewhere(missing, again=False), 1):
+            progress(done, len(missing))
+            batch.append(answer)
+            if len(batch) >= BATCH:
+                unknown += self._take(batch)
+                batch = []
+        unknown += self._take(batch)
+        self._take(list(elsewhere(unknown, again=True)))
+        progress(len(missing), len(missing))
+
+    def _take(self, answers: Sequence[tuple[Subject, Answered]]) -> list[Subject]:
+        """Keep reports; return the functions whose result was taken for known and is not."""
+        rows: dict[str, dict[str, Any]] = {}
+        unknown = []
+        for subject, (far, fresh) in answers:
+            near = self.near_key(*subject)
+            report = self._cached(f"{FAR}{far}") if fresh is None else fresh
+            if report is None:
+                unknown.append(subject)
+                continue
+            self._fresh[near] = report
+            if fresh is not None and report.level:
+                self.ran_at = min(self.ran_at or report.level, report.level)
+            if not self._lasting(report):
+                continue
+            rows[near] = report.to_json()
+            if far is not None:
+                rows[f"{FAR}{far}"] = report.to_json()
+        if self._catalog is not None:
+            self._catalog.put_analyses(rows)
+        return unknown
+
+    def _lasting(self, report: CheckReport) -> bool:
+        """Return whether a report is remembered: an error of ours may pass, and so may a worker that cannot confine."""
+        if report.verdict is Verdict.ERROR:
+            return False
+        return report.verdict is not Verdict.UNSUPPORTED or report.level >= self._level
+
+    def _cached(self, key: str) -> CheckReport | None:
+        if key in self._fresh:
+            return self._fresh[key]
+        value = self._catalog.analysis(key) if self._catalog is not None else None
+        if value is None:
+            return None
+        try:
+            return CheckReport.from_json(value)
+        except (KeyError, TypeError, ValueError):
+            return None  # written by another version: computed anew
+
+    def near_key(self, chunk: Chunk, file: SourceFile) -> str:
+        """Return the key under which a function's report is cached for this epoch."""
+        span = f"{chunk.span.start_byte}:{chunk.span.end_byte}"
+        return "near:" + parts_digest(self._epoch, file.sha256, chunk.sha256, chunk.symbol, span)
+
+
+def judged(
+    checker: BehaviorChecker, subjects: Sequence[Subject], known: Callable[[str], bool]
+) -> list[Answered]:
+    """Return the checker's key of each function, and its report where none is known by that key."""
+    keys = [checker.cache_key(*subject) for subject in subjects]
+    to_run = [index for index, key in enumerate(keys) if key is None or not known(key)]
+    reports = dict(zip(to_run, checker.check_many([subjects[index] for index in to_run]), strict=True))
+    return [(key, reports.get(index)) for index, key in enumerate(keys)]
+
+
+def checkable(chunk: Chunk) -> bool:
+    """Return whether a chunk is something the behavior checker looks at: a function or a method."""
+    return chunk.kind in CHECKED_KINDS
+
+
+def is_test(path: str) -> bool:
+    """Return whether a trusted path is a test by the usual conventions of pytest and unittest."""
+    *folders, name = path.split("/")
+    return name.startswith("test_") or name.endswith("_test.py") or "tests" in folders

@@ -1,0 +1,793 @@
+"""The catalog: what every id in the vector store stands for, in one SQLite file of the state directory.
+
+The catalog decides, the vector store follows: a batch is first committed
+here together with the intent to change the vectors, and the intent is
+cleared when the vectors are written. Whoever opens the catalog after a crash
+finds the intent and carries it out again.
+
+What is believed of the file is authenticated under a key from outside the
+state directory: every setting, every file with its chunks in order, the list
+of what is in quarantine, and how much there is in all. A catalog of another
+installation, or of an older version, is `foreign`: nothing of it verifies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from codeguard.errors import REBUILD, StoreError
+from codeguard.index import lexical
+from codeguard.index.retrieval_text import retrievable
+from codeguard.models import Chunk, ChunkKind, SourceFile, Span, text_digest
+from codeguard.trust.state_files import StateFolder, opened_by_path
+
+# 1 had no lexical index, 2 repeated the imports in every chunk, 3 authenticated analyses alone and held secrets
+SCHEMA_VERSION = 4
+NEEDS_WRITING = (
+    "this user cannot write its folder, and reading takes notes there, too: copy the folder to where they can, "
+    "name the copy with --store, and list it as shared_state in the configuration"
+)
+BY_INDENTATION = 2  # in the column `parsed`, which is 0 for what is cut by its lines
+PARAMETERS = 500  # of one statement; SQLite's own limit is at least 999
+
+# Ids and digests fall on random pages: with SQLite's own 2 MiB a batch writes most of them several times.
+CACHE_KIB = 128 * 1024
+CHECKPOINT_PAGES = 16 * 1024
+_COMPANIONS = ("-wal", "-shm", "-journal")  # files that SQLite opens with it
+
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, mac BLOB NOT NULL DEFAULT x'');
+CREATE TABLE files (
+    path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
+    sha256 TEXT NOT NULL, language TEXT NOT NULL, parsed INTEGER NOT NULL,
+    vectors INTEGER NOT NULL DEFAULT 0, content TEXT NOT NULL DEFAULT '', mac BLOB NOT NULL DEFAULT x''
+);
+CREATE TABLE chunks (
+    id TEXT PRIMARY KEY, path TEXT NOT NULL REFERENCES files(path) ON DELETE CASCADE,
+    ordinal INTEGER NOT NULL, symbol TEXT NOT NULL, kind TEXT NOT NULL,
+    start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
+    start_byte INTEGER NOT NULL, end_byte INTEGER NOT NULL,
+    text TEXT NOT NULL, sha256 TEXT NOT NULL, language TEXT NOT NULL, imports TEXT NOT NULL
+);
+CREATE INDEX chunks_of_path ON chunks (path, ordinal);
+CREATE INDEX chunks_of_digest ON chunks (sha256);
+CREATE TABLE intents (id TEXT PRIMARY KEY, action TEXT NOT NULL CHECK (action IN ('write', 'delete')));
+CREATE TABLE analyses (key TEXT PRIMARY KEY, value TEXT NOT NULL, mac BLOB NOT NULL);
+CREATE TABLE quarantine (id TEXT PRIMARY KEY, reason TEXT NOT NULL);
+"""
+_SECRETS = """
+CREATE TABLE IF NOT EXISTS secrets (
+    id TEXT PRIMARY KEY REFERENCES chunks(id) ON DELETE CASCADE,
+    rules TEXT NOT NULL, withheld INTEGER NOT NULL, mac BLOB NOT NULL
+)
+"""
+
+
+_AUTHENTICATED = """
+ALTER TABLE meta ADD COLUMN mac BLOB NOT NULL DEFAULT x'';
+ALTER TABLE files ADD COLUMN vectors INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE files ADD COLUMN content TEXT NOT NULL DEFAULT '';
+ALTER TABLE files ADD COLUMN mac BLOB NOT NULL DEFAULT x'';
+"""
+_FILE = "path, size, mtime_ns, sha256, language, parsed, vectors, content, mac"
+_MAKER, _TOTALS, _QUARANTINE = "maker", "totals", "quarantine"
+_MODULUS = 1 << 256
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What is known of an indexed file: size in bytes, modification time, digest of the bytes."""
+
+    size: int
+    mtime_ns: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Intents:
+    """What the vector store still has to be told."""
+
+    write: tuple[str, ...]
+    delete: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.write or self.delete)
+
+    def first(self, count: int) -> Intents:
+        """Return at most so many of each kind."""
+        return Intents(self.write[:count], self.delete[:count])
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How much a catalog holds; `macs` is the sum of the files' codes, so that no file is taken away or put back.
+
+    `vectors` counts the chunks that belong into the vector store, those in quarantine among them.
+    """
+
+    files: int = 0
+    chunks: int = 0
+    vectors: int = 0
+    macs: int = 0
+
+    def plus(self, other: Totals, sign: int = 1) -> Totals:
+        """Return the totals with another's added, or taken away."""
+        return Totals(
+            self.files + sign * other.files,
+            self.chunks + sign * other.chunks,
+            self.vectors + sign * other.vectors,
+            (self.macs + sign * other.macs) % _MODULUS,
+        )
+
+
+def chunk_ids(chunks: Sequence[Chunk]) -> list[str]:
+    """Return an id for each chunk of one file.
+
+    It holds while path, symbol and text hold, whatever moves above it, so
+    that an edit rewrites only what it changed.
+    """
+    seen: dict[tuple[str, str], int] = {}
+    ids = []
+    for chunk in chunks:
+        key = (chunk.symbol, chunk.sha256)
+        seen[key] = seen.get(key, 0) + 1
+        parts = "\0".join((chunk.path, chunk.symbol, chunk.sha256, str(seen[key])))
+        ids.append(text_digest(parts)[:32])
+    return ids
+
+
+class Catalog:
+    """One SQLite file; use as a context manager or call `close`.
+
+    `key` authenticates what is in it. Of a `foreign` catalog cached analyses
+    are not read, so a shared state directory cannot bring its own verdicts,
+    and the rest is unverified. In a catalog of our own whatever was changed
+    by another hand raises StoreError.
+    """
+
+    def __init__(self, path: Path, key: bytes) -> None:
+        self.path = path
+        self._key = key
+        self._verified_at: tuple[int, int] | None = None
+        self._added = Totals()
+        self._lock = threading.RLock()
+        self._db = self._connect()
+        self._inode = _inode(path)
+
+    def replaced(self) -> bool:
+        """Return whether another file has taken the place of the one that is open."""
+        return _inode(self.path) != self._inode
+
+    def _connect(self) -> sqlite3.Connection:
+        with self._told("cannot be opened"), opened_by_path(self.path, companions=_COMPANIONS):
+            db = sqlite3.connect(self.path, timeout=30.0, isolation_level=None, check_same_thread=False)
+            try:
+                db.execute("PRAGMA foreign_keys = ON")
+                db.execute("PRAGMA secure_delete = ON")
+                db.execute("PRAGMA synchronous = FULL")  # an intent is on the disk before the store is told
+                db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+                db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+                self._ensure_wal(db)
+                self._ensure_schema(db)
+                self.foreign = self._maker(db) != self._made_here
+            except BaseException:
+                db.close()
+                raise
+        return db
+
+    def _ensure_wal(self, db: sqlite3.Connection) -> None:
+        """Switch the journal, one process at a time: SQLite does not wait for others when it does this."""
+        if _journal(db) == "wal":
+            return
+        with StateFolder(self.path.parent) as folder, folder.lock(f"{self.path.name}.opening"):
+            if _journal(db) != "wal":
+                db.execute("PRAGMA journal_mode = WAL")
+
+    def _ensure_schema(self, db: sqlite3.Connection) -> None:
+        version = _version(db)
+        if version not in range(SCHEMA_VERSION + 1):
+            raise StoreError(
+                f"the catalog {self.path} is of another version of codeguard",
+                got=version,
+                expected=SCHEMA_VERSION,
+                hint="index again into a new folder (--store)",
+            )
+        if version == SCHEMA_VERSION:
+            return
+        db.execute("BEGIN IMMEDIATE")
+        version = _version(db)  # another process may have been first
+        if version < 2:
+            for statement in (_SCHEMA if version == 0 else "").split(";") + lexical.SCHEMA.split(";"):
+                db.execute(statement)
+            lexical.add(
+                db, (lexical.Document(*row) for row in db.execute("SELECT id, symbol, text FROM chunks"))
+            )
+        columns = [row[1] for row in db.execute("PRAGMA table_info(meta)")]
+        if version and "mac" not in columns:
+            for statement in _AUTHENTICATED.split(";"):
+                db.execute(statement)
+        if version == 0:
+            for key, value in ((_MAKER, self._made_here), (_TOTALS, _totals_text(Totals()))):
+                db.execute("INSERT INTO meta VALUES (?, ?, ?)", (key, value, self._mac("meta", key, value)))
+        db.execute(_SECRETS)
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        db.execute("COMMIT")
+
+    @property
+    def _made_here(self) -> str:
+        """The public name of the key that this catalog is authenticated with."""
+        return hmac.digest(self._key, b"codeguard catalog", "sha256").hex()
+
+    def _maker(self, db: sqlite3.Connection) -> str | None:
+        row = db.execute("SELECT value FROM meta WHERE key = ?", (_MAKER,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def damaged(self, what: str) -> StoreError:
+        """Return the error that says what of the catalog is not as codeguard wrote it."""
+        return StoreError(f"the catalog {self.path} is damaged ({what})", hint=REBUILD)
+
+    def _authentic(self, mac: object, *parts: object) -> bool:
+        return isinstance(mac, bytes) and hmac.compare_digest(mac, self._mac(*parts))
+
+    def _mac(self, *parts: object) -> bytes:
+        return hmac.digest(self._key, repr(parts).encode("utf-8", "surrogatepass"), "sha256")
+
+    @contextlib.contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if str(error).startswith("no such"):
+                raise self.damaged(str(error)) from error
+            hint = None
+            if "full" in str(error):
+                hint = "free some space"
+            elif not os.access(self.path.parent, os.W_OK):
+                hint = NEEDS_WRITING
+            raise StoreError(f"the catalog {self.path} {what} ({error})", hint=hint) from error
+        except sqlite3.DatabaseError as error:
+            raise self.damaged(str(error)) from error
+        except OSError as error:
+            raise StoreError(f"the catalog {self.path} {what} ({error.strerror})") from error
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing: an exception takes every change back."""
+        with self._lock, self._told("cannot be written"):
+            self._db.execute("BEGIN IMMEDIATE")
+            self._added = Totals()
+            try:
+                yield
+                if self._added != Totals():
+                    self._put_meta(_TOTALS, _totals_text(self.totals().plus(self._added)))
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    def _rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._told("cannot be read"):
+            return self._db.execute(statement, parameters).fetchall()
+
+    def generation(self) -> tuple[int, int]:
+        """Return what changes whenever the catalog does, by this process or another."""
+        return int(self._rows("PRAGMA data_version")[0][0]), self._db.total_changes
+
+    def meta(self, key: str) -> str | None:
+        """Return a remembered setting, None where there is none; of a foreign catalog it is unverified."""
+        rows = self._rows("SELECT value, mac FROM meta WHERE key = ?", (key,))
+        if not rows:
+            return None
+        value, mac = rows[0]
+        if not self.foreign and not self._authentic(mac, "meta", key, value):
+            raise self.damaged(f"its setting {key!r} was changed by another hand")
+        return str(value)
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Remember a setting."""
+        with self._told("cannot be written"):
+            self._put_meta(key, value)
+
+    def _put_meta(self, key: str, value: str) -> None:
+        mac = self._mac("meta", key, value)
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (key, value, mac))
+
+    def totals(self) -> Totals:
+        """Return how much the catalog holds, as it was last written."""
+        try:
+            files, chunks, vectors, macs = json.loads(self.meta(_TOTALS) or "[0, 0, 0, 0]")
+            return Totals(int(files), int(chunks), int(vectors), int(macs))
+        except (TypeError, ValueError):
+            raise self.damaged("its totals are unreadable") from None
+
+    def check_totals(self) -> None:
+        """Raise StoreError where files or chunks were taken away, added, or put back as they once were."""
+        if self.foreign:
+            return
+        with self._snapshot():
+            totals = self.totals()
+            macs = [row[0] for row in self._rows("SELECT mac FROM files")]
+            chunks = self.count()
+        total = sum(int.from_bytes(mac) for mac in macs if isinstance(mac, bytes)) % _MODULUS
+        if (len(macs), chunks, total) != (totals.files, totals.chunks, totals.macs):
+            raise self.damaged("files or chunks are missing, added, or of an earlier time")
+
+    def vector_count(self) -> int:
+        """Return how many chunks belong into the vector store."""
+        rows = self._rows("SELECT count(*) FROM quarantine WHERE id IN (SELECT id FROM chunks)")
+        return self.totals().vectors - int(rows[0][0])
+
+    def files(self) -> dict[str, FileState]:
+        """Return every indexed file by its path."""
+        generation = self.generation()
+        with self._snapshot():
+            rows = self._rows(f"SELECT {_FILE} FROM files")
+            if not self.foreign and self._verified_at != generation:
+                for row in rows:
+                    self._check_file(row)
+                self.check_totals()
+                self._verified_at = generation
+        return {row[0]: FileState(*row[1:4]) for row in rows}
+
+    def _check_file(self, row: Sequence[Any]) -> None:
+        if not self.foreign and not self._authentic(row[-1], "file", *row[:-1]):
+            raise self.damaged(f"its entry of {row[0]} was changed by another hand")
+
+    def paths(self) -> list[str]:
+        """Return the paths of the indexed files, unverified."""
+        return [str(row[0]) for row in self._rows("SELECT path FROM files ORDER BY path")]
+
+    def some_ids(self, count: int) -> list[str]:
+        """Return ids of some chunks, others at each call."""
+        start = secrets.token_hex(16)
+        rows = self._rows("SELECT id FROM chunks WHERE id >= ? ORDER BY id LIMIT ?", (start, count))
+        rows += self._rows(
+            "SELECT id FROM chunks WHERE id < ? ORDER BY id LIMIT ?", (start, count - len(rows))
+        )
+        return [str(row[0]) for row in rows]
+
+    def unparsed(self) -> list[str]:
+        """Return the files that are chunked by lines for want of a grammar."""
+        return [str(row[0]) for row in self._rows("SELECT path FROM files WHERE NOT parsed ORDER BY path")]
+
+    def touch(self, path: str, mtime_ns: int) -> None:
+        """Note that a file was read and found unchanged."""
+        with self.transaction():
+            (row,) = self._rows(f"SELECT {_FILE} FROM files WHERE path = ?", (path,))
+            self._check_file(row)
+            kept = (row[0], row[1], mtime_ns, *row[3:-1])
+            mac = self._mac("file", *kept)
+            self._db.execute("UPDATE files SET mtime_ns = ?, mac = ? WHERE path = ?", (mtime_ns, mac, path))
+            self._count(Totals(macs=int.from_bytes(mac) - int.from_bytes(row[-1])))
+
+    def _count(self, added: Totals, sign: int = 1) -> None:
+        self._added = self._added.plus(added, sign)
+
+    def put_file(self, file: SourceFile, state: FileState) -> None:
+        """Replace a file's chunks; the intents for the vector store come with it. Call in a transaction.
+
+        Of a chunk that holds a secret its masked text is kept and the digest
+        of its own one, under the key: trust goes by that digest.
+        """
+        ids = chunk_ids(file.chunks)
+        before = self._documents(file.path)
+        states = self._secret_states(file.path)
+        gone = before.keys() - {
+            id_
+            for id_, chunk in zip(ids, file.chunks, strict=True)
+            if states.get(id_, ((), False)) == (chunk.secrets, chunk.withheld)
+        }
+        self._intend("delete", gone)
+        lexical.remove(self._db, [before[id_] for id_ in sorted(gone)])
+        self._delete(file.path, len(before))
+        row = (
+            file.path, state.size, state.mtime_ns, state.sha256, file.language, _parsed(file),
+            sum(retrievable(chunk) for chunk in file.chunks), content_digest(ids, file.chunks),
+        )  # fmt: skip
+        mac = self._mac("file", *row)
+        self._db.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, mac))
+        self._count(Totals(1, len(ids), row[6], int.from_bytes(mac)))
+        self._db.executemany(
+            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    id_, file.path, ordinal, chunk.symbol, chunk.kind.value, chunk.span.start_line,
+                    chunk.span.end_line, chunk.span.start_byte, chunk.span.end_byte, chunk.text,
+                    chunk.sha256, chunk.language, imports,
+                )
+                for ordinal, (id_, chunk, imports) in enumerate(
+                    zip(ids, file.chunks, kept_imports(file.chunks), strict=True)
+                )
+            ],
+        )  # fmt: skip
+        self._db.executemany(
+            "INSERT INTO secrets VALUES (?, ?, ?, ?)",
+            [
+                self._secret_row(id_, chunk)
+                for id_, chunk in zip(ids, file.chunks, strict=True)
+                if chunk.secrets
+            ],
+        )
+        # What is withheld and was never written is not to be deleted either.
+        fresh = {
+            id_: chunk
+            for id_, chunk in zip(ids, file.chunks, strict=True)
+            if (id_ not in before or id_ in gone) and not chunk.withheld
+        }
+        self._intend("write", (id_ for id_, chunk in fresh.items() if retrievable(chunk)))
+        lexical.add(
+            self._db, [lexical.Document(id_, chunk.symbol, chunk.text) for id_, chunk in fresh.items()]
+        )
+
+    def _secret_states(self, path: str) -> dict[str, tuple[tuple[str, ...], bool]]:
+        rows = self._rows(
+            "SELECT id, rules, withheld FROM secrets WHERE id IN (SELECT id FROM chunks WHERE path = ?)",
+            (path,),
+        )
+        return {row[0]: (tuple(row[1].split()), bool(row[2])) for row in rows}
+
+    def _secret_row(self, id_: str, chunk: Chunk) -> tuple[str, str, int, bytes]:
+        rules = " ".join(chunk.secrets)
+        return (
+            id_,
+            rules,
+            int(chunk.withheld),
+            self._secret_mac(id_, chunk.sha256, chunk.text, rules, chunk.withheld),
+        )
+
+    def _secret_mac(self, id_: str, sha256: str, text: str, rules: str, withheld: bool) -> bytes:
+        return self._mac("secret", "\0".join((id_, sha256, text_digest(text), rules, str(int(withheld)))))
+
+    def _with_secrets(self, chunks: dict[str, Chunk]) -> dict[str, Chunk]:
+        """Return chunks with what is known of the secrets they held, where it is of our own hand."""
+        for start in range(0, len(chunks), PARAMETERS):
+            page = list(chunks)[start : start + PARAMETERS]
+            marks = ",".join("?" * len(page))
+            rows = self._rows(
+                "SELECT id, chunks.sha256, rules, withheld, mac FROM secrets JOIN chunks USING (id)"
+                f" WHERE id IN ({marks})",
+                page,
+            )
+            for id_, sha256, rules, withheld, mac in rows:
+                expected = self._secret_mac(id_, sha256, chunks[id_].text, rules, bool(withheld))
+                if hmac.compare_digest(expected, bytes(mac)):
+                    chunks[id_] = replace(
+                        chunks[id_], sha256=sha256, secrets=tuple(rules.split()), withheld=bool(withheld)
+                    )
+                else:  # its digest is that of its text, which nobody vouches for
+                    chunks[id_] = replace(chunks[id_], withheld=True)
+        return chunks
+
+    def holding_secrets(self) -> list[Chunk]:
+        """Return the chunks that held secrets, by path and line."""
+        ids = [row[0] for row in self._rows("SELECT id FROM secrets")]
+        return sorted(self.chunks(ids).values(), key=lambda chunk: (chunk.path, chunk.start_line))
+
+    def remove_file(self, path: str) -> None:
+        """Forget a file; the intents for the vector store come with it. Call in a transaction."""
+        gone = self._documents(path)
+        self._intend("delete", gone)
+        lexical.remove(self._db, gone.values())
+        self._delete(path, len(gone))
+
+    def _delete(self, path: str, chunks: int) -> None:
+        for vectors, mac in self._rows("SELECT vectors, mac FROM files WHERE path = ?", (path,)):
+            self._count(Totals(1, chunks, int(vectors), int.from_bytes(mac)), -1)
+        self._db.execute("DELETE FROM files WHERE path = ?", (path,))
+
+    def _documents(self, path: str) -> dict[str, lexical.Document]:
+        rows = self._db.execute(
+            "SELECT id, symbol, text FROM chunks WHERE path = ? ORDER BY ordinal", (path,)
+        )
+        return {row[0]: lexical.Document(*row) for row in rows}
+
+    def lexical_scores(self, query: str, count: int) -> dict[str, float]:
+        """Return the BM25 scores of the `count` chunks that share most words with a query, best first."""
+        with self._told("cannot be read"):
+            return lexical.search(self._db, query, count)
+
+    def lexical_damage(self) -> set[str]:
+        """Return the ids of chunks whose words are not indexed as their text has them."""
+        with self._told("cannot be read"):
+            rows = self._db.execute(
+                "SELECT id, symbol, text FROM chunks WHERE id NOT IN (SELECT id FROM secrets WHERE withheld)"
+            )
+            return lexical.differing(self._db, (lexical.Document(*row) for row in rows))
+
+    def meta_keys(self) -> list[str]:
+        """Return the names of what is remembered."""
+        return [str(row[0]) for row in self._rows("SELECT key FROM meta ORDER BY key")]
+
+    def _intend(self, action: str, ids: Iterable[str]) -> None:
+        self._db.executemany(
+            "INSERT OR REPLACE INTO intents VALUES (?, ?)", [(id_, action) for id_ in sorted(ids)]
+        )
+
+    def intended(self, action: str = "write") -> int:
+        """Return how many chunks the vector store still has to be told of."""
+        return int(self._rows("SELECT count(*) FROM intents WHERE action = ?", (action,))[0][0])
+
+    def awaited(self, ids: Sequence[str]) -> set[str]:
+        """Return which of these chunks the vector store still has to be told of."""
+        found: set[str] = set()
+        for start in range(0, len(ids), PARAMETERS):
+            page = ids[start : start + PARAMETERS]
+            marks = ",".join("?" * len(page))
+            rows = self._rows(f"SELECT id FROM intents WHERE action = 'write' AND id IN ({marks})", page)
+            found.update(str(row[0]) for row in rows)
+        return found
+
+    def hasten(self, ids: Iterable[str]) -> None:
+        """Let these chunks be written to the vector store before the others that are to be."""
+        wanted = [(id_,) for id_ in ids]
+        with self.transaction():
+            self._db.executemany(
+                "UPDATE intents SET rowid = (SELECT min(rowid) FROM intents) - 1"
+                " WHERE id = ? AND action = 'write'",
+                wanted,
+            )
+
+    def intents(self, most: int | None = None) -> Intents:
+        """Return what the vector store still has to be told, in order; at most so many."""
+        limit = -1 if most is None else most
+        rows = self._rows("SELECT id, action FROM intents ORDER BY rowid LIMIT ?", (limit,))
+        return Intents(
+            write=tuple(row[0] for row in rows if row[1] == "write"),
+            delete=tuple(row[0] for row in rows if row[1] == "delete"),
+        )
+
+    def clear_intents(self, ids: Iterable[str]) -> None:
+        """Note that the vector store has been told."""
+        with self.transaction():
+            self._db.executemany("DELETE FROM intents WHERE id = ?", [(id_,) for id_ in ids])
+
+    def intend_writes(self, ids: Iterable[str]) -> None:
+        """Ask for these chunks to be written to the vector store again. Call in a transaction."""
+        self._intend("write", ids)
+
+    def intend_deletes(self, ids: Iterable[str]) -> None:
+        """Ask for these chunks to be kept out of the vector store. Call in a transaction."""
+        self._intend("delete", ids)
+
+    def ids(self) -> set[str]:
+        """Return the ids of all chunks."""
+        return {row[0] for row in self._rows("SELECT id FROM chunks")}
+
+    def count(self) -> int:
+        """Return the number of chunks."""
+        return int(self._rows("SELECT count(*) FROM chunks")[0][0])
+
+    def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
+        """Return the chunks of these ids, unverified until they are found in `file`; an unknown id is left out."""
+        wanted = list(ids)
+        found: dict[str, Chunk] = {}
+        for start in range(0, len(wanted), PARAMETERS):
+            page = wanted[start : start + PARAMETERS]
+            marks = ",".join("?" * len(page))
+            found |= self._chunks(f"SELECT {COLUMNS} FROM chunks WHERE id IN ({marks})", page)
+        return found
+
+    def file(self, path: str) -> SourceFile | None:
+        """Return an indexed file with its chunks, put together from them.
+
+        Raises StoreError where it is not as it was written.
+        """
+        with self._snapshot():
+            row = self._file_row(path)
+            chunks = {} if row is None else self._chunks_of(row)
+        if row is None:
+            return None
+        text = "".join(chunk.text for chunk in chunks.values())
+        from codeguard.corpus.chunking.registry import GAVE_UP  # loads grammars: not for an unchanged index
+
+        notes = (GAVE_UP,) if row[5] == BY_INDENTATION else ()
+        return SourceFile(path, text, row[3], row[4], tuple(chunks.values()), bool(row[5]), notes=notes)
+
+    def chunks_of(self, path: str) -> dict[str, Chunk]:
+        """Return the chunks of one file by id, in the file's order.
+
+        Raises StoreError where they are not as they were written.
+        """
+        with self._snapshot():
+            row = self._file_row(path)
+            return {} if row is None else self._chunks_of(row)
+
+    @contextlib.contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """Read several rows as of one moment, whoever writes meanwhile."""
+        with self._lock:
+            if self._db.in_transaction:
+                yield
+                return
+            with self._told("cannot be read"):
+                self._db.execute("BEGIN")
+                try:
+                    yield
+                finally:
+                    self._db.execute("COMMIT")
+
+    def _file_row(self, path: str) -> tuple[Any, ...] | None:
+        rows = self._rows(f"SELECT {_FILE} FROM files WHERE path = ?", (path,))
+        if not rows:
+            return None
+        self._check_file(rows[0])
+        return rows[0]
+
+    def _chunks_of(self, row: tuple[Any, ...]) -> dict[str, Chunk]:
+        statement = f"SELECT {COLUMNS} FROM chunks WHERE path = ? ORDER BY ordinal"
+        chunks = self._chunks(statement, (row[0],))
+        if not self.foreign and content_digest(chunks, tuple(chunks.values())) != row[7]:
+            raise self.damaged(f"its text of {row[0]} was changed by another hand")
+        return chunks
+
+    def _chunks(self, statement: str, parameters: Sequence[Any]) -> dict[str, Chunk]:
+        try:
+            return self._with_secrets({row[0]: chunk_of(row) for row in self._rows(statement, parameters)})
+        except (AttributeError, TypeError, ValueError) as error:
+            raise self.damaged(f"a chunk is unreadable: {error}".splitlines()[0][:200]) from None
+
+    def analysis(self, key: str) -> dict[str, Any] | None:
+        """Return a cached analysis; None where there is none or its authentication fails."""
+        rows = self._rows("SELECT value, mac FROM analyses WHERE key = ?", (key,))
+        if not rows or not self._authentic(rows[0][1], "analysis", key, rows[0][0]):
+            return None
+        value = json.loads(rows[0][0])
+        return value if isinstance(value, dict) else None
+
+    def analysis_keys(self, prefix: str) -> list[str]:
+        """Return the keys of the cached analyses that begin so, authentic or not."""
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        return [
+            str(row[0])
+            for row in self._rows("SELECT key FROM analyses WHERE key >= ? AND key < ?", (prefix, end))
+        ]
+
+    def put_analyses(self, analyses: Mapping[str, Mapping[str, Any]]) -> None:
+        """Cache analyses, authenticated under this installation's key."""
+        rows = []
+        for key, analysis in analyses.items():
+            value = json.dumps(analysis, sort_keys=True)
+            rows.append((key, value, self._mac("analysis", key, value)))
+        with self.transaction():
+            self._db.executemany("INSERT OR REPLACE INTO analyses VALUES (?, ?, ?)", rows)
+
+    def keep_analyses(self, keys: Iterable[str]) -> int:
+        """Drop every cached analysis but these and those of the same content; return how many went."""
+        with self.transaction():
+            self._db.execute("CREATE TEMP TABLE kept (key TEXT PRIMARY KEY)")
+            self._db.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((key,) for key in keys))
+            before = self._db.execute("SELECT count(*) FROM analyses").fetchone()[0]
+            self._db.execute(
+                "DELETE FROM analyses WHERE key NOT IN kept AND value NOT IN "
+                "(SELECT value FROM analyses WHERE key IN kept)"
+            )
+            after = self._db.execute("SELECT count(*) FROM analyses").fetchone()[0]
+            self._db.execute("DROP TABLE kept")
+        return int(before - after)
+
+    def quarantined(self) -> dict[str, str]:
+        """Return the ids kept out of the vector store, with the reason."""
+        with self._snapshot():
+            rows = self._rows("SELECT id, reason FROM quarantine ORDER BY id")
+            kept = self.meta(_QUARANTINE)
+        if not self.foreign and kept != (_list_digest(rows) if rows or kept is not None else None):
+            raise self.damaged("its list of what is in quarantine was changed by another hand")
+        return {str(row[0]): str(row[1]) for row in rows}
+
+    def set_quarantine(self, reasons: Mapping[str, str]) -> None:
+        """Replace the list of what is kept out of the vector store. Call in a transaction."""
+        rows = sorted(reasons.items())
+        self._db.execute("DELETE FROM quarantine")
+        self._db.executemany("INSERT INTO quarantine VALUES (?, ?)", rows)
+        self._put_meta(_QUARANTINE, _list_digest(rows))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def __enter__(self) -> Catalog:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _journal(db: sqlite3.Connection) -> str:
+    return str(db.execute("PRAGMA journal_mode").fetchone()[0])
+
+
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _totals_text(totals: Totals) -> str:
+    return json.dumps([totals.files, totals.chunks, totals.vectors, str(totals.macs)])
+
+
+def _list_digest(rows: Sequence[tuple[Any, ...]]) -> str:
+    return text_digest(repr(list(rows)))
+
+
+def _inode(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+COLUMNS = (
+    "id, path, symbol, kind, start_line, end_line, start_byte, end_byte, text, sha256, language,"
+    " CASE imports WHEN '' THEN (SELECT first.imports FROM chunks AS first"
+    " WHERE first.path = chunks.path AND first.ordinal = 0) ELSE imports END"
+)
+
+
+@lru_cache(maxsize=256)
+def _imports(value: str) -> tuple[str, ...]:
+    """Every chunk of a file has the same ones."""
+    return tuple(str(item) for item in json.loads(value))
+
+
+def kept_imports(chunks: Sequence[Chunk]) -> list[str]:
+    """Return what the column `imports` holds of each chunk of one file."""
+    first = chunks[0].imports if chunks else ()
+    return [
+        "" if position and chunk.imports == first else json.dumps(chunk.imports)
+        for position, chunk in enumerate(chunks)
+    ]
+
+
+def content_digest(ids: Iterable[str], chunks: Sequence[Chunk]) -> str:
+    """Return a digest of the chunks of one file in order: ids, places and texts, and the imports of each."""
+    first = chunks[0].imports if chunks else ()
+    digest = hashlib.sha256(repr(first).encode("utf-8", "surrogatepass"))
+    for id_, chunk in zip(ids, chunks, strict=True):
+        span = chunk.span
+        places = (span.start_line, span.end_line, span.start_byte, span.end_byte)
+        imports = None if chunk.imports == first else chunk.imports
+        row = (
+            id_,
+            chunk.path,
+            chunk.symbol,
+            chunk.kind.value,
+            *places,
+            chunk.sha256,
+            chunk.language,
+            imports,
+        )
+        digest.update(repr(row).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def chunk_of(row: Sequence[Any]) -> Chunk:
+    """Return the chunk of a row of COLUMNS."""
+    # The digest is taken of the text, not from its column: trust follows from what will be shown.
+    return Chunk(
+        path=row[1],
+        symbol=row[2],
+        kind=ChunkKind(row[3]),
+        span=Span(row[4], row[5], row[6], row[7]),
+        text=row[8],
+        sha256=text_digest(row[8]),
+        language=row[10],
+        imports=_imports(row[11]),
+    )
+
+
+def _parsed(file: SourceFile) -> int:
+    from codeguard.corpus.chunking.registry import gave_up
+
+    return BY_INDENTATION if file.parsed and gave_up(file) else int(file.parsed)

@@ -1,0 +1,89 @@
+"""Chunking as a task for workers: files in, cuts out, as bytes.
+
+Texts and digests are made here, of the bytes that were read here: they make
+the way back short, and a worker that a hostile file subverts can cut a file
+in the wrong places, but not say what is in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor
+
+from codeguard.corpus.chunking.assembling import assembled, read_file_text
+from codeguard.corpus.chunking.chunker import cuts_by_lines, cuts_of
+from codeguard.corpus.chunking.cutvalues import cuts_from, cuts_values
+from codeguard.errors import CorpusError
+from codeguard.index.executor import batched, spread
+from codeguard.models import Skipped, SourceFile
+from codeguard.workers.processes import default_workers
+from codeguard.workers.tasks import CUTTING_S, FAILED, Answer, Bounds, Run, WorkerError
+
+FILES_A_BATCH = 256
+BATCH_BYTES = 1 << 20  # about a tenth of a second
+BOUNDS = Bounds(CUTTING_S)
+PASSING = "this time"  # of a note that another try may prove wrong
+
+File = tuple[str, bytes]  # name and content
+
+
+def chunked(executor: Executor, files: Iterable[File]) -> Iterator[SourceFile | Skipped]:
+    """Yield files given by name and content, chunked or refused, in their order, whoever did the work.
+
+    A file that ran into a bound is cut by its lines and says so in its notes.
+
+    Raises:
+        WorkerError: a worker's answer is none, or not about these files.
+    """
+    sent: deque[File] = deque()
+
+    def items() -> Iterator[bytes]:
+        for name, data in files:
+            sent.append((name, data))
+            yield json.dumps(name).encode("ascii") + b"\n" + data
+
+    batches = batched(items(), FILES_A_BATCH, BATCH_BYTES)
+    for answer in spread(executor, chunk_task, batches, bounds=BOUNDS):
+        yield _unpacked(sent.popleft(), answer)
+
+
+def chunk_one(name: str, data: bytes) -> SourceFile:
+    """Chunk one file by the worker that this process shares.
+
+    Raises:
+        CorpusError: the file declares an encoding that is not a plain character set.
+    """
+    (found,) = chunked(default_workers(), [(name, data)])
+    if isinstance(found, Skipped):
+        raise CorpusError(found.reason)
+    return found
+
+
+def chunk_task() -> Run:
+    """Find where files are to be cut; null for one that cannot be read."""
+
+    def run(payload: bytes) -> Iterator[bytes]:
+        name, _, data = payload.partition(b"\n")
+        try:
+            cuts = cuts_values(cuts_of(read_file_text(json.loads(name), data)))
+        except CorpusError:
+            cuts = None
+        yield json.dumps(cuts).encode("ascii")
+
+    return run
+
+
+def _unpacked(file: File, answer: Answer) -> SourceFile | Skipped:
+    try:
+        text = read_file_text(*file)
+    except CorpusError as error:
+        return Skipped(file[0], str(error))
+    if answer.ended:
+        why = "an error in it" if answer.ended == FAILED else answer.why
+        return assembled(text, cuts_by_lines(text, why if answer.lasting else f"{PASSING}: {why}"))
+    try:
+        return assembled(text, cuts_from(json.loads(answer.last)))
+    except (KeyError, TypeError, ValueError) as error:
+        raise WorkerError(f"a worker cut a file where it cannot be cut ({error})") from error

@@ -1,0 +1,126 @@
+"""What an index holds, what has changed on the disk since, and how files leave it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codeguard.corpus.discovery import discover, read_file
+from codeguard.errors import ConfigError, CorpusError, NothingToDoError
+from codeguard.index.pipeline import Indexer
+from codeguard.index.scopes import below
+from codeguard.index.trusted_paths import name_in_index, trusted_by_name
+from codeguard.index.unchanged import LAST_RUN, forget
+from codeguard.index.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedFile:
+    """A file of the index. `convicted` are the functions that the last run convicted and nobody accepted."""
+
+    path: str
+    size: int
+    trusted: bool
+    convicted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Names of files that differ between the disk and the index."""
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+
+def indexed_files(workspace: Workspace, paths: Sequence[str] = ()) -> list[IndexedFile]:
+    """Return the files of the index, by name; of `paths` (names, or folders of the index) alone where given."""
+    known = workspace.trusted_paths
+    convicted: dict[str, list[str]] = {}
+    for item in ((workspace.catalog.analysis(LAST_RUN) or {}).get("report") or {}).get("convicted", ()):
+        if not item.get("accepted"):
+            convicted.setdefault(str(item["path"]), []).append(str(item["symbol"]))
+    return [
+        IndexedFile(name, state.size, trusted_by_name(name, known), tuple(convicted.get(name, ())))
+        for name, state in sorted(workspace.catalog.files().items())
+        if not paths or any(below(name, path) for path in paths)
+    ]
+
+
+def changes(workspace: Workspace) -> Changes:
+    """Compare the paths that were indexed with what lies there now; file contents decide, not times.
+
+    Raises:
+        NothingToDoError: nothing has been indexed.
+    """
+    root, paths = workspace.catalog.meta("root"), workspace.indexed_paths
+    if root is None or not paths:
+        raise NothingToDoError("nothing has been indexed", hint="codeguard index PATH…")
+    files = workspace.catalog.files()
+    known = {name: (state.size, state.mtime_ns) for name, state in files.items()}
+    settings = workspace.settings
+    found = discover(
+        [path for path in paths if path.exists()],
+        root=Path(root),
+        exclude=settings.exclude,
+        known=known,
+        withhold_secrets=not settings.include_secrets,
+    )
+    here = {item.name: item for item in found.files}
+    differing = []
+    for name in here.keys() & files.keys():
+        if (here[name].size, here[name].mtime_ns) == known[name]:
+            continue
+        try:
+            same = hashlib.sha256(read_file(here[name])).hexdigest() == files[name].sha256
+        except CorpusError:
+            same = False
+        if not same:
+            differing.append(name)
+    return Changes(
+        tuple(sorted(here.keys() - files.keys())),
+        tuple(sorted(differing)),
+        tuple(sorted(files.keys() - here.keys())),
+    )
+
+
+def remove(workspace: Workspace, paths: Sequence[Path]) -> list[str]:
+    """Take files, and all below folders, out of the index; return their names.
+
+    The paths need not exist any more. A later `index` of a folder above them brings back what still lies there.
+
+    Raises:
+        NothingToDoError: none of them is indexed.
+        ConfigError: one of them is trusted: taking trust away is a step of its own.
+    """
+    with workspace.writing():
+        workspace.refresh()
+        root = Path(workspace.catalog.meta("root") or ".")
+        resolved = [path.resolve() for path in paths]
+        scopes = [name_in_index(path, root) for path in resolved]
+        gone = [item for item in indexed_files(workspace) if any(below(item.path, scope) for scope in scopes)]
+        if not gone:
+            raise NothingToDoError(
+                "no such file in the index",
+                got=", ".join(map(str, paths)),
+                hint="codeguard ls lists what is indexed",
+            )
+        if trusted := next((item.path for item in gone if item.trusted), ""):
+            raise ConfigError(
+                "a trusted file",
+                got=trusted,
+                expected="files that are not",
+                hint="codeguard index --untrust PATH first",
+            )
+        forget(workspace.catalog)
+        with workspace.catalog.transaction():
+            for item in gone:
+                workspace.catalog.remove_file(item.path)
+        Indexer(workspace).repair()
+        workspace.forget_indexed(resolved)
+    return [item.path for item in gone]

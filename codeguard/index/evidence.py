@@ -1,0 +1,173 @@
+"""Judge what is indexed: static signals and behavior checks, where the catalog does not know their result yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict
+from typing import Any
+
+from codeguard.behavior import POLICY_VERSION
+from codeguard.index.behavior_reports import checkable
+from codeguard.index.cluster import Cluster
+from codeguard.index.evidence_tasks import Checks
+from codeguard.index.executor import workers_of
+from codeguard.index.observation_tasks import Observed, Request, observed
+from codeguard.index.report import Convicted, Progress, SpecCounts
+from codeguard.index.workspace import Workspace
+from codeguard.models import CONVICTING, Chunk, SourceFile, Trust, parts_digest
+from codeguard.sandbox import Level
+from codeguard.trust.acceptances import load_acceptances
+from codeguard.workers.tasks import Shared
+
+
+class Judge:
+    """Judges the files of an index that are not trusted.
+
+    What was found out about a file is kept under the digest of the file and
+    of all that its checks depend on, so that an unchanged file costs one
+    look into the catalog.
+    """
+
+    def __init__(self, workspace: Workspace, progress: Progress, executor: Executor) -> None:
+        self._workspace = workspace
+        self._catalog = workspace.catalog
+        self._progress = progress
+        self._executor = executor
+        self._required = Level[workspace.settings.defense.required_level]
+        self._due = self._read = 0  # files whose signals are wanted, and those of them that were read
+        self.unfinished: list[str] = []  # a line for each file that `run` could not look at fully
+        self._enabled = workspace.settings.defense.enable_behavior
+        if self._enabled:
+            self._catalog.set_meta("sandbox_level", self._level().name)
+        self._static = workspace.static_evidence(workspace.settings.defense)
+        self._version = f"{workspace.epoch}\0{self._static.version}\0{self._enabled}"
+
+    def run(self) -> int:
+        """Let the static signals look and run the behavior checks that the catalog lacks; return how many ran."""
+        unknown = {path: key for path, key in self._untrusted() if self._kept(key) is None}
+        missing = list(unknown)
+        self._due = len(missing)
+        self._static.prepare(self._read_one_by_one(missing), self._observed)
+        if missing:
+            self._progress("signals", self._due, self._due)
+        self.unfinished = [f"{path}: {why}" for path, why in self._static.unfinished]
+        if not self._enabled:
+            self._catalog.put_analyses({key: {"convicted": []} for key in unknown.values()})
+            return 0
+        subjects = [
+            (chunk, file) for file in self._files(missing) for chunk in filter(self._checked, file.chunks)
+        ]
+        return self._workspace.reports().prepare(
+            subjects,
+            lambda done, total: self._progress("checks", done, total),
+            Checks(self._executor, self._shared, self._required),
+        )
+
+    def unable(self) -> list[str]:
+        """Return a line for each worker of a cluster whose sandbox is too weak for behavior checks."""
+        workers = self._executor.workers if isinstance(self._executor, Cluster) and self._enabled else ()
+        required = self._required
+        return [
+            f"worker {worker.address} offers {worker.level.name}, {required.name} is required: it runs no checks"
+            for worker in workers
+            if worker.level < required
+        ]
+
+    def _observed(self, requests: Iterable[Request]) -> Iterator[Observed]:
+        """Yield what workers observe; a file counts as done once its answer is there."""
+        sent = 0
+
+        def counted() -> Iterator[Request]:
+            nonlocal sent
+            for request in requests:
+                sent += 1
+                yield request
+
+        if self._due:
+            self._progress("signals", 0, self._due)
+        answers = observed(self._executor, self._shared, self._static.names, counted())
+        for answered, seen in enumerate(answers, 1):
+            self._progress("signals", self._read - (sent - answered), self._due)
+            yield seen
+
+    def _level(self) -> Level:
+        """Return the level that checks will run at: on a cluster its workers', not this process's."""
+        if isinstance(self._executor, Cluster):
+            return self._executor.level(self._required)
+        return self._workspace.sandbox.level
+
+    def _shared(self) -> Shared:
+        return self._workspace.material(self._static, workers_of(self._executor))
+
+    def _read_one_by_one(self, paths: Sequence[str]) -> Iterator[SourceFile]:
+        for path in paths:
+            self._read += 1
+            yield from self._files([path])
+
+    def convicted(self) -> tuple[Convicted, ...]:
+        """Return the functions that the behavior checker convicts."""
+        if not self._enabled:
+            return ()
+        accepted = load_acceptances(self._workspace.state)
+        found = []
+        for path, key in self._untrusted():
+            kept = self._kept(key)
+            for item in self._look(path, key) if kept is None else kept:
+                overruled = accepted.of(item["sha256"])
+                found.append(Convicted(**item, accepted="" if overruled is None else overruled.say()))
+        return tuple(found)
+
+    def _look(self, path: str, key: str) -> list[dict[str, Any]]:
+        """Gather the verdicts of one file; they are kept where every check was done."""
+        reports = self._workspace.reports(budget_s=0.0)
+        rows = []
+        for file in self._files([path]):
+            for chunk in filter(self._checked, file.chunks):
+                report = reports(chunk, file)
+                if report.verdict in CONVICTING:
+                    row = Convicted(
+                        chunk.path,
+                        chunk.symbol,
+                        chunk.start_line,
+                        chunk.sha256,
+                        report.verdict.value,
+                        report.reason,
+                    )
+                    rows.append({name: value for name, value in asdict(row).items() if name != "accepted"})
+        if not reports.out_of_budget:
+            self._catalog.put_analyses({key: {"convicted": rows}})
+        return rows
+
+    def coverage(self) -> SpecCounts:
+        """Return how much of the trusted code says how it should behave."""
+        workspace = self._workspace
+        key = "coverage:" + parts_digest(POLICY_VERSION, workspace.specs_digest, workspace.trust_digest)
+        kept = self._catalog.analysis(key)
+        if kept is None:
+            kept = asdict(workspace.library.coverage())
+            self._catalog.put_analyses({key: kept})
+        return SpecCounts(**kept)
+
+    def _untrusted(self) -> Iterator[tuple[str, str]]:
+        """Yield path and key of every file that the manifest does not cover."""
+        manifest = self._workspace.manifest
+        for path, state in self._catalog.files().items():
+            if manifest is None or not manifest.covers(path, state.sha256):
+                yield path, "judged:" + parts_digest(self._version, path, state.sha256)
+
+    def _files(self, paths: list[str]) -> Iterator[SourceFile]:
+        for path in paths:
+            file = self._catalog.file(path)
+            if file is not None:
+                yield file
+
+    def _checked(self, chunk: Chunk) -> bool:
+        manifest = self._workspace.manifest
+        trusted = manifest is not None and manifest.trust_of(chunk.path, chunk.sha256) is Trust.TRUSTED
+        return checkable(chunk) and not trusted
+
+    def _kept(self, key: str) -> list[dict[str, Any]] | None:
+        value = self._catalog.analysis(key)
+        rows = None if value is None else value.get("convicted")
+        return rows if isinstance(rows, list) else None

@@ -1,0 +1,211 @@
+"""Behavior checks of functions as a task for workers.
+
+What every task needs (the trusted files, specs, seed, weights) is shared: a
+worker is sent it once, and derives its expectations from it once. Each
+worker starts a sandbox of its own. What runs into a bound is an answer of
+its own: never a pass, and never clean.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from itertools import chain, repeat
+from pathlib import Path
+from typing import Any
+
+from codeguard.behavior import BehaviorChecker, SpecLibrary
+from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
+from codeguard.behavior.verdict.running import worlds_for
+from codeguard.corpus.serialization import described, rebuilt
+from codeguard.index.behavior_reports import Answered, Subject, is_test, judged
+from codeguard.index.cluster import Cluster
+from codeguard.index.executor import spread
+from codeguard.index.observation_tasks import Compared
+from codeguard.models import CheckReport, SourceFile, Span, Verdict
+from codeguard.sandbox import Level, Sandbox
+from codeguard.workers.deadline import CPU, WALL
+from codeguard.workers.processes import at_end
+from codeguard.workers.tasks import CHECKING_S, MEMORY, Answer, Bounds, Run, Shared
+
+CHECKS_A_TASK = 16
+FIRST_CHECKS = (1, 1, 2, 2, 4, 4, 8, 8)  # in the first tasks, so that a user soon sees how long it will take
+KNOWN_PREFIX = 16  # hex digits of a cached check's key that tell a worker that there is one
+CHECKING = Bounds(CHECKING_S, 300.0)  # of one function; what the sandbox runs has bounds of its own
+CHECKING_TOGETHER = Bounds(CHECKING_S + CHECKS_A_TASK, 120.0 * CHECKS_A_TASK)
+CHECKED_SO_FAR = {CPU: Verdict.TIMEOUT, WALL: Verdict.ERROR, MEMORY: Verdict.MEMORY}
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What the checks depend on beside the files that are checked.
+
+    `trusted` is None where there is no manifest. `spec_folders` hold the user's
+    own specs. `known` are the keys of the checks whose result
+    is cached. `signals` are the static ones. `zygotes` is how many
+    checks a worker's sandbox may run at once.
+    """
+
+    trusted: Sequence[SourceFile] | None
+    spec_folders: Sequence[Path]
+    seed: bytes
+    required_level: Level
+    signals: Sequence[str]
+    known: Iterable[str] = ()
+    zygotes: int = 1
+
+    def shared(self) -> Shared:
+        """Return it as bytes, the same for the same content."""
+        value = {
+            **Compared(self.trusted, None, self.signals).to_json(),
+            "specs": [_texts(folder) for folder in self.spec_folders],
+            "seed": self.seed.hex(),
+            "required_level": self.required_level.name,
+            "known": sorted({key[:KNOWN_PREFIX] for key in self.known}),
+            "zygotes": self.zygotes,
+        }
+        return Shared.of(json.dumps(value, sort_keys=True).encode("ascii"))
+
+
+def _texts(folder: Path) -> list[tuple[str, str]]:
+    return [(path.name, path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.toml"))]
+
+
+class _Bench:
+    """What a worker has made of the material, each part when it is first needed."""
+
+    def __init__(self, value: Mapping[str, Any]) -> None:
+        self._value = value
+        self.known = frozenset(value["known"])
+
+    @functools.cached_property
+    def _trusted(self) -> tuple[SourceFile, ...]:
+        return tuple(rebuilt(item) for item in self._value["trusted"] or ())
+
+    @functools.cached_property
+    def checker(self) -> BehaviorChecker:
+        value = self._value
+        library = _specs(value["specs"])
+        tests = [file for file in self._trusted if is_test(file.path)]
+        level = Level[value["required_level"]]
+        return BehaviorChecker(
+            library.with_trusted(self._trusted, tests).make_ready(),
+            self.sandbox,
+            seed=bytes.fromhex(value["seed"]),
+            required_level=level,
+        )
+
+    @functools.cached_property
+    def sandbox(self) -> Sandbox:
+        hash_seed = worlds_for(bytes.fromhex(self._value["seed"]))[0].hash_seed
+        return _sandbox(Level[self._value["required_level"]], self._value["zygotes"], hash_seed)
+
+
+_opened: dict[tuple[Level, int, int], Sandbox] = {}
+
+
+def _sandbox(level: Level, zygotes: int, hash_seed: int) -> Sandbox:
+    """Return the one sandbox of this worker; that of other material before, if it is of another kind, is closed."""
+    key = (level, zygotes, hash_seed)
+    if key not in _opened:
+        _close()
+        at_end(_close)
+        _opened[key] = Sandbox(level, workers=zygotes, hash_seed=hash_seed)
+    return _opened[key]
+
+
+def _close() -> None:
+    while _opened:
+        _opened.popitem()[1].close()
+
+
+def _specs(folders: Sequence[Sequence[tuple[str, str]]]) -> SpecLibrary:
+    own = (SpecFile(Path(name), text.encode("utf-8")) for texts in folders for name, text in texts)
+    return SpecLibrary.of(own, spec_files([SHIPPED]))
+
+
+@functools.lru_cache(maxsize=1)
+def _bench(shared: Shared) -> _Bench:
+    return _Bench(json.loads(shared.verified()))
+
+
+def check_task(shared: Shared) -> Run:
+    """Check functions, but for those whose result is known."""
+    bench = _bench(shared)
+    checker, level = bench.checker, bench.sandbox.level.name
+
+    def run(payload: bytes) -> Iterator[bytes]:
+        asked = json.loads(payload)
+        files = [rebuilt(value) for value in asked["files"]]
+        subjects = [(files[file].chunks[chunk], files[file]) for file, chunk in asked["subjects"]]
+
+        def known(key: str) -> bool:
+            return not asked["again"] and key[:KNOWN_PREFIX] in bench.known
+
+        found = judged(checker, subjects, known)
+        rows = [(far, None if report is None else report.to_json()) for far, report in found]
+        yield json.dumps({"level": level, "reports": rows}).encode("ascii")
+
+    return run
+
+
+class Checks:
+    """Behavior checks by workers; see `codeguard.index.behavior_reports.BehaviorReports.prepare`."""
+
+    def __init__(self, executor: Executor, shared: Callable[[], Shared], required: Level) -> None:
+        self._executor = executor.at_level(required) if isinstance(executor, Cluster) else executor
+        self._shared = shared
+
+    def __call__(self, subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, Answered]]:
+        """Yield each function with what a worker answered, in order; `again` runs what counts as known."""
+        if not subjects:
+            return
+        parts = list(_parts(subjects))
+        batches = ([_asked(part, again)] for part in parts)
+        bounds = CHECKING if len(subjects) == 1 else CHECKING_TOGETHER
+        answers = spread(self._executor, check_task, batches, self._shared(), bounds)
+        for part, answer in zip(parts, answers, strict=True):
+            if answer.ended and len(part) > 1:  # each by itself, so that one ends none of the others
+                singles = ([_asked([subject], again)] for subject in part)
+                alone = spread(self._executor, check_task, singles, self._shared(), CHECKING)
+                for subject, single in zip(part, alone, strict=True):
+                    yield subject, _answered(single)[0]
+            else:
+                yield from zip(part, _answered(answer), strict=True)
+
+
+def _parts(subjects: Sequence[Subject]) -> Iterator[Sequence[Subject]]:
+    """Yield the functions of one task each."""
+    start = 0
+    sizes = chain(FIRST_CHECKS, repeat(CHECKS_A_TASK))
+    while start < len(subjects):
+        size = min(next(sizes), CHECKS_A_TASK)
+        yield subjects[start : start + size]
+        start += size
+
+
+def _answered(answer: Answer) -> list[Answered]:
+    """Return what a worker found out; of a function that a bound ended a verdict that is no pass."""
+    if answer.ended:
+        verdict = CHECKED_SO_FAR.get(answer.ended, Verdict.ERROR)
+        return [(None, CheckReport(verdict, f"codeguard could not examine it: {answer.why}", level=""))]
+    rows = json.loads(answer.last)["reports"]
+    return [(far, None if report is None else CheckReport.from_json(report)) for far, report in rows]
+
+
+def _asked(subjects: Sequence[Subject], again: bool) -> bytes:
+    files: dict[int, tuple[int, SourceFile]] = {}
+    places: dict[tuple[int, Span], int] = {}
+    for _, file in subjects:
+        if id(file) not in files:
+            files[id(file)] = (len(files), file)
+            places.update(((id(file), chunk.span), place) for place, chunk in enumerate(file.chunks))
+    value = {
+        "files": [described(file) for _, file in files.values()],
+        "subjects": [(files[id(file)][0], places[id(file), chunk.span]) for chunk, file in subjects],
+        "again": again,
+    }
+    return json.dumps(value).encode("ascii")

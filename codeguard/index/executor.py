@@ -1,0 +1,131 @@
+"""Run heavy work in processes or on a cluster, through one interface: `concurrent.futures.Executor`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, wait
+
+from codeguard.errors import CodeguardError
+from codeguard.workers.processes import Pool, Processes, default_workers, may_fork, send
+from codeguard.workers.tasks import Answer, Bounds, Shared, Task, WorkerError
+
+TRIES = 3
+AHEAD = 3  # batches a worker that may be on their way
+LOOK_S = 5.0  # between two looks whether there is anybody who works
+
+
+@contextlib.contextmanager
+def open_executor(jobs: int = 1, cluster: str | None = None, *, fork: bool = False) -> Iterator[Executor]:
+    """Open what runs tasks: processes of this machine, or a dask.distributed cluster.
+
+    Whatever ends the block early ends the processes, too. A single process is the one that this process keeps
+    for what it examines now and then: it is there for the next run, and only an interruption ends it.
+
+    Args:
+        jobs: how many processes.
+        cluster: address of a scheduler (`tcp://host:port`), instead of processes.
+        fork: make the first processes of this one, where it can be forked.
+
+    Raises:
+        MissingExtraError, ConfigError: see `codeguard.index.cluster.open_cluster`.
+    """
+    with contextlib.ExitStack() as stack:
+        executor: Pool
+        if cluster is None and jobs == 1 and not (fork and may_fork()):
+            executor = default_workers()
+            try:
+                yield executor
+            except (
+                KeyboardInterrupt,
+                SystemExit,
+            ):  # after an error others in this process may go on using it
+                executor.abort()
+                raise
+            return
+        if cluster is None:
+            executor = Processes(jobs, fork=fork)
+        else:
+            from codeguard.index.cluster import open_cluster  # brings the sandbox, to ask what workers offer
+
+            executor = stack.enter_context(open_cluster(cluster))
+        try:
+            yield executor
+        except BaseException:
+            executor.abort()
+            raise
+        executor.shutdown()
+
+
+def workers_of(executor: Executor) -> int:
+    """Return how many tasks an executor runs at once, 1 where it does not say."""
+    return executor.count if isinstance(executor, Pool) else 1
+
+
+def spread(
+    executor: Executor,
+    task: Task,
+    batches: Iterable[list[bytes]],
+    shared: Shared | None = None,
+    bounds: Bounds = Bounds(),  # noqa: B008 - it is frozen
+) -> Iterator[Answer]:
+    """Yield the answers of a task to the items of batches, in order; a lost worker's batch goes to another.
+
+    A batch is what one worker is given at once; each of its items is
+    bounded by itself, and whatever ends it ends none of the others. At most
+    a few batches a worker are read ahead, so memory stays bounded.
+
+    Raises:
+        WorkerError: a task cannot be made ready, or its worker was lost at every try.
+    """
+    window = AHEAD * workers_of(executor)
+    flying: deque[tuple[Future[list[Answer]], list[bytes]]] = deque()
+    for batch in batches:
+        flying.append((send(executor, task, batch, shared, bounds), batch))
+        if len(flying) >= window:
+            yield from _result(executor, task, *flying.popleft(), shared, bounds)
+    while flying:
+        yield from _result(executor, task, *flying.popleft(), shared, bounds)
+
+
+def batched(items: Iterable[bytes], most: int, most_bytes: int) -> Iterator[list[bytes]]:
+    """Yield items in lists of at most so many, which end when they have so many bytes."""
+    batch: list[bytes] = []
+    size = 0
+    for item in items:
+        batch.append(item)
+        size += len(item)
+        if len(batch) >= most or size >= most_bytes:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _result(
+    executor: Executor,
+    task: Task,
+    future: Future[list[Answer]],
+    batch: list[bytes],
+    shared: Shared | None,
+    bounds: Bounds,
+) -> list[Answer]:
+    for left in range(TRIES - 1, -1, -1):
+        while isinstance(executor, Pool) and not wait([future], LOOK_S).done:
+            executor.check()
+        try:
+            return future.result()
+        except CodeguardError:
+            raise
+        except Exception as error:
+            # KilledWorker is dask's word for several workers lost at one task.
+            lost = isinstance(error, BrokenExecutor | CancelledError | OSError)
+            if not lost and type(error).__name__ != "KilledWorker":
+                raise WorkerError(f"a task failed ({type(error).__name__}: {error})") from error
+            if not left:
+                raise WorkerError(
+                    f"workers were lost {TRIES} times at one task ({error})", hint="run it with --jobs 1"
+                ) from error
+            future = send(executor, task, batch, shared, bounds)
+    raise AssertionError("unreachable")

@@ -1,0 +1,15 @@
+"""Look after an index: what is in it, whether it is whole, without what was deleted, as plain records."""
+
+from codeguard.index.maintenance.compact import CompactReport, compact
+from codeguard.index.maintenance.info import StoreInfo, info
+from codeguard.index.maintenance.verify import Damage, VerifyReport, verify
+
+__all__ = [
+    "CompactReport",
+    "Damage",
+    "StoreInfo",
+    "VerifyReport",
+    "compact",
+    "info",
+    "verify",
+]

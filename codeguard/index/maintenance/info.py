@@ -1,0 +1,54 @@
+"""What an index holds and how much room it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codeguard.index.maintenance.disk import folder_bytes
+from codeguard.index.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class StoreInfo:
+    """Figures of an index. `bytes_` are of the whole state directory, on disk."""
+
+    store: str
+    state: str
+    files: int
+    chunks: int
+    vectors: int
+    quarantined: int
+    unfinished: int
+    embedding: str
+    chunker: str
+    root: str
+    sandbox_level: str
+    bytes_: int
+    bytes_catalog: int
+
+
+def info(workspace: Workspace) -> StoreInfo:
+    """Count what an index holds; nothing is changed.
+
+    Raises:
+        StoreError: catalog or store cannot be read.
+    """
+    catalog = workspace.catalog
+    intents = catalog.intents()
+    return StoreInfo(
+        store=workspace.settings.store,
+        state=str(workspace.state),
+        files=len(catalog.files()),
+        chunks=len(catalog.ids()),
+        vectors=workspace.vectors.count(),
+        quarantined=len(catalog.quarantined()),
+        unfinished=len(intents.write) + len(intents.delete),
+        embedding=catalog.meta("embedding") or "",
+        chunker=catalog.meta("chunker") or "",
+        root=catalog.meta("root") or "",
+        sandbox_level=catalog.meta("sandbox_level") or "",
+        bytes_=folder_bytes(workspace.state),
+        bytes_catalog=sum(
+            path.stat().st_size for path in workspace.state.glob(catalog.path.name + "*") if path.is_file()
+        ),
+    )

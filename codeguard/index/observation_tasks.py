@@ -1,0 +1,160 @@
+"""The engine as a task for workers, for audit and ranking alike: files in, what it says of them out.
+
+A file that runs into a bound, or on which a worker dies, is an observation of
+its own beside what was seen until then, and ends none of the other files.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+from codeguard.analysis.engine import ENGINE, Engine, Step, signal_version
+from codeguard.analysis.observations import AUDIT, Observation, bound_met, detector_error
+from codeguard.analysis.reading import Reading
+from codeguard.analysis.rules import Context, load_file_signals
+from codeguard.analysis.rules.base import FileSignal
+from codeguard.analysis.rules.services import services_for
+from codeguard.corpus.serialization import described, rebuilt
+from codeguard.index.executor import batched, spread
+from codeguard.models import SourceFile
+from codeguard.workers.tasks import FAILED, LOOKING_S, Answer, Bounds, Run, Shared, WorkerError
+
+FILES_A_BATCH = 12
+BATCH_BYTES = 1 << 18
+OBSERVING = Bounds(LOOKING_S)
+
+
+class Request(NamedTuple):
+    """A file to examine, and the names of the detectors to ask, None for all."""
+
+    file: SourceFile
+    only: tuple[str, ...] | None = None
+
+
+class Observed(NamedTuple):
+    """What the engine says of a file: a step for itself and one for each detector that was asked and had its turn."""
+
+    file: SourceFile
+    steps: tuple[Step, ...]
+
+    @property
+    def observations(self) -> tuple[Observation, ...]:
+        """All observations, in the order of the steps."""
+        return tuple(item for step in self.steps for item in step.observations)
+
+
+Observe = Callable[[Iterable[Request]], Iterator[Observed]]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What files are compared with: the trusted files, None where there is no manifest.
+
+    `audited` are the names of the files whose modules may be imported, None
+    where they are not known. `signals` are the names of the detectors.
+    """
+
+    trusted: Sequence[SourceFile] | None
+    audited: Sequence[str] | None
+    signals: Sequence[str]
+
+    def shared(self) -> Shared:
+        """Return it as bytes, the same for the same content."""
+        return Shared.of(json.dumps(self.to_json(), sort_keys=True).encode("ascii"))
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return {
+            "trusted": None if self.trusted is None else [described(file) for file in self.trusted],
+            "audited": None if self.audited is None else list(self.audited),
+            "signals": list(self.signals),
+            "versions": versions_of(load_file_signals(), self.signals),
+        }
+
+
+def versions_of(signals: Iterable[FileSignal], names: Sequence[str]) -> dict[str, str]:
+    """Return the version of each detector that has one of the names."""
+    return {item.name: signal_version(item) for item in signals if item.name in names}
+
+
+@functools.lru_cache(maxsize=1)
+def _engine(shared: Shared) -> Engine:
+    value = json.loads(shared.verified())
+    names, trusted, audited = value["signals"], value["trusted"], value["audited"]
+    signals = [item for item in load_file_signals() if item.name in names]
+    if versions_of(signals, names) != value["versions"]:
+        raise WorkerError(
+            "a worker has other static signals than this process",
+            hint="install the same version, with the same plugins, on every machine",
+        )
+    services = services_for(
+        signals,
+        None if trusted is None else lambda: [rebuilt(item) for item in trusted],
+        None if audited is None else lambda: list(audited),
+    )
+    return Engine(signals, Context(services))
+
+
+def observe_task(shared: Shared) -> Run:
+    """Examine a file; a part for each step."""
+    engine = _engine(shared)
+
+    def run(payload: bytes) -> Iterator[bytes]:
+        asked = json.loads(payload)
+        for step in engine.observe(rebuilt(asked["file"]), asked["only"]):
+            yield json.dumps(step.to_values()).encode("ascii")
+
+    return run
+
+
+def observed(
+    executor: Executor, shared: Callable[[], Shared], names: Sequence[str], requests: Iterable[Request]
+) -> Iterator[Observed]:
+    """Yield what the engine says of files, by workers, in order.
+
+    Args:
+        executor: who works.
+        shared: makes the bytes of a `Compared`, or of what holds all that one does, where there is a request.
+        names: of the detectors, in their order, to tell which one a bound ended.
+        requests: are read as far ahead as the workers need.
+    """
+    sent: deque[Request] = deque()
+
+    def items() -> Iterator[bytes]:
+        for request in requests:
+            sent.append(request)
+            value = {"file": described(request.file), "only": request.only}
+            yield json.dumps(value).encode("ascii")
+
+    batches = batched(items(), FILES_A_BATCH, BATCH_BYTES)
+    first = next(batches, None)
+    if first is None:
+        return
+    for answer in spread(executor, observe_task, chain([first], batches), shared(), OBSERVING):
+        yield _answered(sent.popleft(), answer, names)
+
+
+def _answered(request: Request, answer: Answer, names: Sequence[str]) -> Observed:
+    try:
+        steps = [Step.from_values(json.loads(part)) for part in answer.parts]
+    except (TypeError, ValueError) as error:
+        raise WorkerError(f"a worker found what cannot be found ({error})") from error
+    if answer.ended:
+        chosen = (ENGINE, *(name for name in names if request.only is None or name in request.only))
+        left = chosen[len(steps) :] or (ENGINE,)
+        at = f" (in the signal {left[0]})" if left[0] else ""
+        if answer.ended == FAILED:
+            ended = detector_error(AUDIT, Reading(request.file), WorkerError(answer.why + at))
+        else:
+            ended = bound_met(answer.why + at)
+        steps.append(Step(left[0], (ended,), answer.lasting))
+        # What had no turn would end the same way: it is not tried again as long as the file stays as it is.
+        steps += [Step(name, (), answer.lasting) for name in left[1:]]
+    return Observed(request.file, tuple(steps))

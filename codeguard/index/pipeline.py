@@ -1,0 +1,462 @@
+"""From paths to an index: discover, chunk, embed, write, judge."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from codeguard.config import Settings, below_level
+from codeguard.corpus.discovery import Discovery, FoundFile, discover, read_file
+from codeguard.corpus.secrets import scanner
+from codeguard.errors import REBUILD, CorpusError, NothingToDoError, StoreError
+from codeguard.index.catalog import Catalog, FileState
+from codeguard.index.chunk_tasks import PASSING, chunked
+from codeguard.index.embedding.base import Vectors
+from codeguard.index.embedding_tasks import embedded
+from codeguard.index.evidence import Judge
+from codeguard.index.executor import open_executor
+from codeguard.index.rebuilding import StoreContents
+from codeguard.index.report import Convicted, IndexReport, Progress, Withheld
+from codeguard.index.retrieval_text import retrievable, retrieval_text
+from codeguard.index.scopes import below
+from codeguard.index.secret_tasks import masked
+from codeguard.index.store_rows import row_of
+from codeguard.index.store_writer import StoreWriter
+from codeguard.index.swapping import discard_unfinished
+from codeguard.index.trusted import REPLACED, TrustUpdate, signed_trees
+from codeguard.index.unchanged import forget, remember
+from codeguard.index.workspace import Stage, Workspace
+from codeguard.models import Chunk, Skipped, SourceFile
+from codeguard.trust import BUNDLE_NAME, MANIFEST_NAME
+from codeguard.workers.processes import default_workers
+
+FILES_A_BATCH = 64
+CHUNKS_A_BATCH = 256  # that are embedded and written together
+REPAIRED_BY_A_QUERY = 512  # chunks; what more an ended index has left is embedded by the next index
+SKIPPED_SHOWN = 3  # names, where nothing was left to index
+CACHED_VECTORS = 100_000
+TO_BE_READ_AGAIN = -1  # instead of a modification time, of a file whose chunks are to be made anew
+SECRETS = (
+    "secrets"  # a setting of the catalog: what secrets were looked for with, and whether they were withheld
+)
+
+
+@dataclass
+class _Run:
+    """What one run gathers on its way."""
+
+    added: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    changed: bool = False
+    restored: int = 0
+    due: int = 0
+    done: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    vectors: dict[str, Vectors] = field(default_factory=dict)
+
+
+def found_first(paths: Sequence[Path], trust: Sequence[Path], settings: Settings) -> Discovery:
+    """Find the files of the first run of an index, and refuse what it would refuse, before anything is made.
+
+    Raises:
+        CorpusError, NothingToDoError, ManifestError, ConfigError: as `Indexer.run`.
+    """
+    root = first_root(settings)
+    found = _discovered([*paths, *trust], root, settings, {})
+    signed_trees(settings, [path.resolve() for path in trust], root)
+    _refuse_empty(found.files, found)
+    return found
+
+
+def _discovered(
+    paths: Sequence[Path], root: Path, settings: Settings, known: Mapping[str, tuple[int, int]]
+) -> Discovery:
+    return discover(
+        paths,
+        root=root,
+        exclude=settings.exclude,
+        known=known,
+        withhold_secrets=not settings.include_secrets,
+    )
+
+
+def first_root(settings: Settings) -> Path:
+    """Return the folder that names are relative to in an index that is made now."""
+    return Path(settings.root or ".").resolve()
+
+
+def _skipped(skipped: Sequence[Skipped]) -> str:
+    """Return the first files that were left out, with the reason."""
+    named = [f"{item.path} ({item.reason})" for item in skipped[:SKIPPED_SHOWN]]
+    more = [f"{len(skipped) - SKIPPED_SHOWN} more"] if len(skipped) > SKIPPED_SHOWN else []
+    return ", ".join([*named, *more])
+
+
+def _refuse_empty(files: Sequence[FoundFile], discovery: Discovery) -> None:
+    if not files:
+        raise NothingToDoError(
+            "no file to index",
+            got=_skipped(discovery.skipped) or "nothing in there",
+            hint="give other paths",
+        )
+
+
+class Indexer:
+    """Brings an index up to date with the given paths.
+
+    A run decides anew about what lies under its paths: what changed is
+    replaced, what vanished is removed. What was trusted before stays so,
+    what is new under a trusted path is trusted. Files under other paths stay
+    as they are.
+    """
+
+    def __init__(self, workspace: Workspace, progress: Progress = lambda stage, done, total: None) -> None:
+        self._workspace = workspace
+        self._progress = progress
+        self._executor: Executor = default_workers()
+
+    @property
+    def _catalog(self) -> Catalog:
+        return self._workspace.catalog
+
+    def run(
+        self,
+        paths: Sequence[Path],
+        trust: Sequence[Path],
+        *,
+        untrust: Sequence[Path] = (),
+        quarantine: bool = False,
+        discovery: Discovery | None = None,
+    ) -> IndexReport:
+        """Index `paths` and `trust`; files under `trust` are the team's own, those under `untrust` no longer.
+
+        `discovery` is what `found_first` found, of an index that is made now.
+
+        Raises:
+            CorpusError: a path that does not exist or cannot be read, or is trusted and has vanished.
+            NothingToDoError: not one file under the paths.
+            ConfigError: the run would take trust away, and was not told to.
+            StoreError, EmbeddingError, ManifestError: see there.
+        """
+        with self._workspace.writing(lambda: self._progress("waiting for another index of this store", 0, 1)):
+            self._workspace.refresh()
+            discard_unfinished(self._workspace.state)
+            return self._run(paths, trust, untrust, quarantine, discovery)
+
+    def _run(
+        self,
+        paths: Sequence[Path],
+        trust: Sequence[Path],
+        untrust: Sequence[Path],
+        quarantine: bool,
+        discovery: Discovery | None,
+    ) -> IndexReport:
+        start = time.monotonic()
+        run = _Run()
+        if self._catalog.foreign:
+            raise StoreError(f"the index in {self._workspace.state} was made by another user", hint=REBUILD)
+        update = TrustUpdate(self._workspace)
+        fresh = self._catalog.meta("root") is None
+        root = self._root()
+        known = {name: (state.size, state.mtime_ns) for name, state in self._catalog.files().items()}
+        settings = self._workspace.settings
+        again = self._to_scan_again(known)
+        known = {name: state for name, state in known.items() if name not in again}
+        if discovery is None or not fresh:  # another process may have made the index, with another root
+            discovery = _discovered([*paths, *trust], root, settings, known)
+        plan = update.plan(paths, trust, untrust, root)
+        own = {tree.folder / name for tree in plan.trees for name in (MANIFEST_NAME, BUNDLE_NAME)}
+        found = tuple(item for item in discovery.files if item.path not in own)
+        names, trusted_names = {item.name for item in found}, plan.trusted(found)
+        run.skipped.extend(discovery.skipped)
+        run.skipped.extend(
+            Skipped(item.name, "signed manifest") for item in discovery.files if item.path in own
+        )
+        _refuse_empty(found, discovery)
+        update.refuse_loss(plan, names, trusted_names)
+        self._workspace.refuse_embedding()
+        with open_executor(settings.jobs or os.cpu_count() or 1, settings.cluster) as executor:
+            self._executor = executor
+            forget(self._catalog)
+            found_there = self._found_in_store()
+            # Words first: they can be searched while the rest follows.
+            self._workspace.reached(Stage.WORDS)
+            self._workspace.remember_chunker()
+            self._update_files(found, run)
+            self._remove_vanished(plan.scopes, names, run)
+            self._workspace.remember_indexed([path.resolve() for path in (*paths, *trust)])
+            update.update(plan, trusted_names, names, root.name)
+            self._catalog.set_meta(SECRETS, self._secrets_made())
+            self._workspace.remember_embedding()
+            self._workspace.reached(Stage.VECTORS)
+            self.repair(run)
+            self._restore_vectors(run)
+            self._workspace.reached(Stage.CHECKS)
+            judge = Judge(self._workspace, self._progress, executor)
+            checked = judge.run()
+            run.notes.extend(judge.unfinished)
+            convicted = judge.convicted()
+            quarantined = self._quarantine(convicted if quarantine else (), run)
+            passing = [*judge.unable(), *(found_there.lines(self._catalog) if found_there else ())]
+            if run.restored:
+                passing.append(f"the vector store had lost {run.restored} chunks: they are written again")
+            self._workspace.warnings.extend(passing)
+            self._workspace.reached(Stage.COMPLETE)
+        self._executor = default_workers()
+        report = self._report(run, checked, judge, convicted, quarantined, time.monotonic() - start)
+        report = replace(report, trusted_before=plan.as_before)
+        # A run with nothing to do would not say so.
+        if not passing and not any(line.endswith(REPLACED) for line in report.warnings):
+            remember(self._catalog, settings, paths, trust, untrust, quarantine, discovery, report)
+        return report
+
+    def _found_in_store(self) -> StoreContents | None:
+        """Return what a server's store holds already where the catalog has just been made."""
+        if not self._workspace.settings.remote or self._catalog.meta("store") is not None:
+            return None
+        self._progress("reading the store", 0, 1)
+        return StoreContents(self._workspace.vectors)
+
+    def _root(self) -> Path:
+        remembered = self._catalog.meta("root")
+        if remembered is None:
+            remembered = str(first_root(self._workspace.settings))
+            self._catalog.set_meta("root", remembered)
+        return Path(remembered)
+
+    def _scanned_otherwise(self) -> bool:
+        """Return whether the index was made before secrets were looked for, or with other rules."""
+        made = self._catalog.meta(SECRETS)
+        return made is None or made.partition("; ")[0] != scanner()
+
+    def _secrets_made(self) -> str:
+        return f"{scanner()}; {'included' if self._workspace.settings.include_secrets else 'withheld'}"
+
+    def _to_scan_again(self, indexed: Iterable[str]) -> set[str]:
+        """Return the files whose secrets may have to be withheld, masked or let in otherwise than they are."""
+        if self._catalog.meta(SECRETS) == self._secrets_made():
+            return set()
+        if self._scanned_otherwise():
+            return set(indexed)
+        return {chunk.path for chunk in self._catalog.holding_secrets()}
+
+    def _update_files(self, files: Sequence[FoundFile], run: _Run) -> None:
+        indexed = self._catalog.files()
+        again = self._to_scan_again(indexed)
+        known = {name: state for name, state in indexed.items() if name not in again}
+        changed = [
+            item for item in files if known.get(item.name) is None or not _same(item, known[item.name])
+        ]
+        run.unchanged += len(files) - len(changed)
+        run.due = len(changed)
+        if changed:
+            self._progress("files", 0, run.due)
+        states: deque[FileState] = deque()
+        batch: list[tuple[SourceFile, FileState]] = []
+        sources = self._read(changed, known, states, run)
+        for file in chunked(self._executor, sources):
+            state = states.popleft()
+            if isinstance(file, Skipped):
+                run.skipped.append(file)
+                self._count(run)
+                continue
+            run.notes.extend(f"{file.path}: {note}" for note in file.notes)
+            if any(PASSING in note for note in file.notes):
+                state = replace(state, mtime_ns=TO_BE_READ_AGAIN)
+            batch.append((file, state))
+            if len(batch) >= FILES_A_BATCH:
+                self._write(batch, run)
+                batch = []
+        self._write(batch, run)
+
+    def _count(self, run: _Run) -> None:
+        """Tell that one more file is read, cut and searched for secrets."""
+        run.done += 1
+        self._progress("files", run.done, run.due)
+
+    def _read(
+        self,
+        changed: Sequence[FoundFile],
+        known: Mapping[str, FileState],
+        states: deque[FileState],
+        run: _Run,
+    ) -> Iterator[tuple[str, bytes]]:
+        """Yield name and content of what has to be chunked, and put down its state."""
+        for found in changed:
+            try:
+                data = read_file(found)
+            except CorpusError as error:  # it changed since it was found
+                run.skipped.append(Skipped(found.name, str(error)))
+                self._count(run)
+                continue
+            digest = hashlib.sha256(data).hexdigest()
+            before = known.get(found.name)
+            if before is not None and before.sha256 == digest and before.mtime_ns != TO_BE_READ_AGAIN:
+                self._catalog.touch(found.name, found.mtime_ns)
+                run.unchanged += 1
+                self._count(run)
+                continue
+            states.append(FileState(len(data), found.mtime_ns, digest))
+            yield found.name, data
+
+    def _write(self, batch: Sequence[tuple[SourceFile, FileState]], run: _Run) -> None:
+        if not batch:
+            return
+        run.changed = True
+        withhold = not self._workspace.settings.include_secrets
+        files = []
+        for file in masked((file for file, _ in batch), self._executor, withhold=withhold):
+            files.append(file)
+            self._count(run)
+        with self._catalog.transaction():
+            for file, (_, state) in zip(files, batch, strict=True):
+                self._catalog.put_file(file, state)
+
+    def repair_if_alone(self) -> None:
+        """Repair after a crash what is little; where another process is indexing, the intents are its own."""
+        if self._catalog.intended() > REPAIRED_BY_A_QUERY or self._catalog.meta("embedding") is None:
+            return
+        with self._workspace.writing() as alone:
+            if alone:
+                self.repair()
+
+    def repair(self, run: _Run | None = None) -> None:
+        """Tell the vector store what the catalog intends; after a crash this finishes what was begun."""
+        run = run or _Run()
+        with StoreWriter(self._workspace) as writer:
+            self._tell(writer, run)
+
+    def _tell(self, writer: StoreWriter, run: _Run) -> None:
+        """Let the store be told what the catalog intends and nobody tells it yet."""
+        total, kept_out = self._catalog.intended(), self._catalog.quarantined()
+        done = 0
+        # As many again may be on their way.
+        while intents := writer.untold(self._catalog.intents(2 * CHUNKS_A_BATCH)).first(CHUNKS_A_BATCH):
+            self._progress("vectors", done, total)
+            writer.begin()
+            chunks = {
+                id_: chunk
+                for id_, chunk in self._catalog.chunks(intents.write).items()
+                if retrievable(chunk) and id_ not in kept_out
+            }
+            rows = [row_of(id_, chunk) for id_, chunk in chunks.items()]
+            writer.tell(intents, rows, self._embed(list(chunks.values()), run) if rows else None)
+            done += len(intents.write)
+            run.added += len(rows)
+            run.removed += len(intents.delete)
+        if total:
+            self._progress("vectors", total, total)
+
+    def _embed(self, chunks: Sequence[Chunk], run: _Run) -> Vectors:
+        """Return a row for each chunk; a text that occurs twice is embedded once."""
+        texts = [retrieval_text(chunk) for chunk in chunks]
+        missing = [text for text in dict.fromkeys(texts) if text not in run.vectors]
+        if len(run.vectors) + len(missing) > CACHED_VECTORS:
+            run.vectors.clear()
+            missing = list(dict.fromkeys(texts))
+        if missing:
+            name = self._catalog.meta("embedding_name") or ""
+            vectors = embedded(self._executor, self._workspace.embedding, name, missing)
+            run.vectors.update(zip(missing, vectors, strict=True))
+        return np.stack([run.vectors[text] for text in texts])
+
+    def _restore_vectors(self, run: _Run) -> None:
+        """Ask for what the vector store has lost to be written again."""
+        vectors, due = self._workspace.vectors, self._catalog.vector_count()
+        held = vectors.count()
+        if held == due or (held > due and self._workspace.settings.remote):
+            return
+        missing = self._catalog.ids() - self._catalog.quarantined().keys() - vectors.ids()
+        with self._catalog.transaction():
+            self._catalog.intend_writes(missing)
+        before = run.added
+        self.repair(run)
+        run.restored = run.added - before
+
+    def _remove_vanished(self, scopes: Sequence[str], present: set[str], run: _Run) -> None:
+        vanished = [
+            name
+            for name in self._catalog.files()
+            if name not in present and any(below(name, scope) for scope in scopes)
+        ]
+        if vanished:
+            run.changed = True
+            with self._catalog.transaction():
+                for name in vanished:
+                    self._catalog.remove_file(name)
+
+    def _quarantine(self, convicted: Sequence[Convicted], run: _Run) -> int:
+        """Keep the convicted out of the vector store, and let back in what no longer is."""
+        wanted = {
+            (item.path, item.symbol, item.sha256): f"{item.verdict}: {item.reason}"
+            for item in convicted
+            if not item.accepted
+        }
+        reasons: dict[str, str] = {}
+        for path in {item.path for item in convicted}:
+            for id_, chunk in self._catalog.chunks_of(path).items():
+                reason = wanted.get((chunk.path, chunk.symbol, chunk.sha256))
+                if reason is not None:
+                    reasons[id_] = reason
+        before = self._catalog.quarantined()
+        if before.keys() != reasons.keys():
+            with self._catalog.transaction():
+                self._catalog.set_quarantine(reasons)
+                self._catalog.intend_deletes(reasons.keys() - before.keys())
+                self._catalog.intend_writes(before.keys() - reasons.keys() & self._catalog.ids())
+            self.repair(run)
+        return len(reasons)
+
+    def _report(
+        self,
+        run: _Run,
+        checked: int,
+        judge: Judge,
+        convicted: tuple[Convicted, ...],
+        quarantined: int,
+        seconds: float,
+    ) -> IndexReport:
+        manifest = self._workspace.manifest
+        files = self._catalog.files()
+        level = self._catalog.meta("sandbox_level") or ""
+        behaves = self._workspace.settings.defense.enable_behavior
+        too_low = below_level(level, self._workspace.settings.defense.required_level) if behaves else ""
+        return IndexReport(
+            files=len(files),
+            chunks=self._catalog.count(),
+            added=run.added,
+            removed=run.removed,
+            unchanged=run.unchanged,
+            skipped=tuple(run.skipped),
+            secrets=tuple(
+                Withheld(chunk.path, chunk.start_line, chunk.end_line, chunk.secrets, chunk.withheld)
+                for chunk in self._catalog.holding_secrets()
+            ),
+            by_lines=tuple(self._catalog.unparsed()),
+            notes=tuple(run.notes),
+            trusted_files=0 if manifest is None else len(manifest.files),
+            manifest_unsigned=manifest is not None and manifest.unsigned,
+            signed_by=() if manifest is None else manifest.signed_by,
+            coverage=judge.coverage(),
+            checked=checked,
+            convicted=convicted,
+            quarantined=quarantined,
+            sandbox_level=level,
+            embedding=self._catalog.meta("embedding") or "",
+            seconds=seconds,
+            warnings=(*([too_low] if too_low else []), *self._workspace.warnings),
+        )
+
+
+def _same(found: FoundFile, state: FileState) -> bool:
+    return (state.size, state.mtime_ns) == (found.size, found.mtime_ns)

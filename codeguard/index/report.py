@@ -1,0 +1,95 @@
+"""What an indexing run reports, and its form as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from codeguard.models import Skipped
+
+Progress = Callable[[str, int, int], None]  # stage, done, total
+
+
+@dataclass(frozen=True, slots=True)
+class Convicted:
+    """A function that the behavior checker convicts, with the reason."""
+
+    path: str
+    symbol: str
+    line: int
+    sha256: str
+    verdict: str
+    reason: str
+    accepted: str = ""  # who overruled it, when and why
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """Lines of a file that hold secrets, by which rules, and whether they are kept out of retrieval."""
+
+    path: str
+    start_line: int
+    end_line: int
+    rules: tuple[str, ...]
+    withheld: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SpecCounts:
+    """How much of the trusted code says how it should behave; see `codeguard.behavior.SpecCoverage`."""
+
+    functions: int
+    with_examples: int
+    hand_written: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What an indexing run did. Counts are of the whole index unless they say `added` or `removed`."""
+
+    files: int
+    chunks: int
+    added: int
+    removed: int
+    unchanged: int
+    skipped: tuple[Skipped, ...]
+    secrets: tuple[Withheld, ...]
+    by_lines: tuple[str, ...]
+    notes: tuple[str, ...]
+    trusted_files: int
+    manifest_unsigned: bool
+    signed_by: tuple[str, ...]
+    coverage: SpecCounts
+    checked: int
+    convicted: tuple[Convicted, ...]
+    quarantined: int
+    sandbox_level: str
+    embedding: str
+    seconds: float
+    warnings: tuple[str, ...]
+    trusted_before: tuple[str, ...] = ()  # paths that this run met and trusts as an earlier one was told
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> IndexReport:
+        """Rebuild a report from `to_json`'s value; KeyError or TypeError where it is not one."""
+        fields = dict(value)
+        return cls(
+            **{
+                **fields,
+                "skipped": tuple(Skipped(**item) for item in fields["skipped"]),
+                "secrets": tuple(
+                    Withheld(**{**item, "rules": tuple(item["rules"])}) for item in fields["secrets"]
+                ),
+                "convicted": tuple(Convicted(**item) for item in fields["convicted"]),
+                "coverage": SpecCounts(**fields["coverage"]),
+                **{
+                    key: tuple(fields[key])
+                    for key in ("by_lines", "notes", "signed_by", "warnings", "trusted_before")
+                },
+            }
+        )

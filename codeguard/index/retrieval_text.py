@@ -1,0 +1,28 @@
+"""What of a chunk is embedded."""
+
+from __future__ import annotations
+
+import re
+
+from codeguard.models import Chunk
+
+_WORD_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\W]+")
+
+
+def retrievable(chunk: Chunk) -> bool:
+    """Return whether a chunk may be an answer: not withheld, no recorded specs, and with a word in it."""
+    from codeguard.behavior.specs.files import RECORDED_NAME  # an unchanged index loads nothing of behavior
+
+    if chunk.withheld or chunk.path.rpartition("/")[2] == RECORDED_NAME:
+        return False
+    return any(char.isalnum() for char in chunk.text)
+
+
+def retrieval_text(chunk: Chunk) -> str:
+    """Return the symbol in words, then the text.
+
+    The path stays out: it is the attacker's to choose, and renaming an
+    untrusted file must change no distance and so no penalty.
+    """
+    words = " ".join(part for part in _WORD_BORDER.split(chunk.symbol) if part)
+    return f"{words}\n{chunk.text}" if words else chunk.text

@@ -1,0 +1,25 @@
+"""What part of an index a run decides about: the names that its paths have there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def below(name: str, scope: str) -> bool:
+    """Return whether a name lies in a scope; the empty scope is the root."""
+    return scope == "" or name == scope or name.startswith(scope + "/")
+
+
+def scopes_of(paths: Sequence[Path], root: Path) -> list[str]:
+    """Return the names that paths have in the index, of paths within each other the outermost; empty for the root."""
+    resolved = {path.resolve() for path in paths}
+    outermost = [
+        path
+        for path in resolved
+        if not any(path != other and path.is_relative_to(other) for other in resolved)
+    ]
+    names = [
+        path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name for path in outermost
+    ]
+    return ["" if name == "." else name for name in names]

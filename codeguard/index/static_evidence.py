@@ -1,0 +1,355 @@
+"""Static signals in the ranking: what the engine observes in a file, as evidence about its chunks.
+
+A file is examined once, by a worker process that is bounded and can be
+ended. What each detector saw is kept in the catalog under the digest of the
+file and the version of that detector: a change of one rule has only its
+detector asked again.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from codeguard.analysis.engine import ENGINE, PROSE, Engine, Step, engine_version, kind_and_digest
+from codeguard.analysis.observations import AUDIT, DISCOVERY, NOT_FULLY_READ, Observation
+from codeguard.analysis.own_checks import is_notebook
+from codeguard.analysis.rules import Context, FileSignal, load_file_signals
+from codeguard.analysis.rules.base import own_weights
+from codeguard.analysis.rules.services import asked_of, services_for
+from codeguard.index.observation_tasks import Compared, Observe, Observed, Request, observed, versions_of
+from codeguard.models import (
+    DETECTOR_ERROR,
+    NOT_YET,
+    Chunk,
+    ChunkKind,
+    Evidence,
+    Severity,
+    SourceFile,
+    Trust,
+    parts_digest,
+)
+from codeguard.weights import Weights
+from codeguard.workers.processes import default_workers
+
+if TYPE_CHECKING:
+    from codeguard.index.catalog import Catalog
+
+FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
+_NAME = re.compile(r"[^\W\d]\w*")
+KEPT_FILES = 2_000  # in memory
+STATIC = "static"  # the signal of what no detector has looked at
+COMPANY = (AUDIT, "company")
+# A weakness, a change to a copy or a boast concerns the code that has it, and no other.
+OF_ITS_OWN_CODE = frozenset({"flooding", "insecure", "near_copy", "safety_claims", "secrets"})
+Rows = tuple[Observation, ...]  # of one file, each rule once a chunk
+
+
+class GraveFinding(NamedTuple):
+    """A chunk in which a rule of high severity fires, and that rule's evidence."""
+
+    chunk: Chunk
+    evidence: Evidence
+
+
+class StaticEvidence:
+    """Callable from a chunk, its file and its trust to the evidence of the static signals.
+
+    Only signals with a weight other than 0 are asked. `trusted` reads the
+    trusted files for those that need them, `epoch` is the digest of the
+    trusted text. Without a catalog nothing outlives the process. `elsewhere`
+    examines files in a worker process; without it this process does, which
+    is for tests and single texts of one's own.
+    """
+
+    def __init__(
+        self,
+        weights: Weights,
+        *,
+        catalog: Catalog | None = None,
+        epoch: str = "",
+        trusted: Callable[[], Sequence[SourceFile]] | None = None,
+        enabled: Callable[[str], bool] = lambda name: True,
+        file_signals: Sequence[FileSignal] | None = None,
+        elsewhere: Observe | None = None,
+    ) -> None:
+        self._elsewhere = elsewhere or self._here
+        self.known_only = False  # say of a file that the catalog does not know that it was not examined yet
+        self.unfinished: list[tuple[str, str]] = []  # files that `prepare` could not examine fully, and why
+        registered = load_file_signals() if file_signals is None else file_signals
+        self.weights = weights.with_own(own_weights(registered))
+        self._signals = tuple(
+            item for item in registered if enabled(item.name) and _weighs(item, self.weights)
+        )
+        self._catalog = catalog
+        self._trusted = trusted
+        own = versions_of(self._signals, self.names)
+        compared = {item.name: epoch if asked_of(item) else "" for item in self._signals}
+        self._versions = {ENGINE: engine_version()} | {
+            name: f"{version[:32]}{compared[name][:32]}" for name, version in own.items()
+        }
+        self._known: dict[str, Rows] = {}
+        self._uses: dict[str, Uses] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._signals)
+
+    def __call__(self, chunk: Chunk, file: SourceFile, trust: Trust) -> tuple[Evidence, ...]:
+        """Return what the static signals say of one chunk; of trusted text nothing."""
+        if not self._signals or trust is Trust.TRUSTED:
+            return ()
+        if self.known_only and not self._known_fully(file):
+            return (Evidence(STATIC, NOT_YET, 0.0, "not examined yet", severity=Severity.LOW),)
+        index = place_of(chunk, file)
+        rows = [item for item in self._rows(file) if item.of_the_file or item.chunk == index]
+        return tuple(self._evidence(item, trust) for item in rows)
+
+    def _known_fully(self, file: SourceFile) -> bool:
+        return _key(file) in self._known or not self._missing(self._kept(file))
+
+    def grave(self, file: SourceFile, place: int) -> tuple[GraveFinding, ...]:
+        """Return the grave findings in the code of a file that the chunk at a place depends on."""
+        if not self._signals or (self.known_only and not self._known_fully(file)):
+            return ()
+        grave = [
+            item
+            for item in self._rows(file)
+            if item.severity >= Severity.HIGH
+            and not item.of_the_file
+            and item.signal not in OF_ITS_OWN_CODE
+            and item.chunk >= 0
+        ]
+        if not grave:
+            return ()
+        weighed = [(item, self._evidence(item, Trust.UNLISTED)) for item in grave]
+        needed = self._uses_in(file).needed(place)
+        return tuple(
+            GraveFinding(file.chunks[item.chunk], evidence)
+            for item, evidence in weighed
+            if evidence.penalty > 0 and item.chunk in needed
+        )
+
+    def _uses_in(self, file: SourceFile) -> Uses:
+        key = _key(file)
+        if key not in self._uses:
+            if len(self._uses) >= KEPT_FILES:
+                self._uses.clear()
+            self._uses[key] = Uses(file)
+        return self._uses[key]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the signals that are asked."""
+        return tuple(item.name for item in self._signals)
+
+    @property
+    def version(self) -> str:
+        """What the evidence depends on beside the files."""
+        return ",".join(f"{name}={version}" for name, version in self._versions.items())
+
+    def compared(self) -> Compared:
+        """Return what workers need to examine files for this evidence."""
+        return Compared(None if self._trusted is None else self._trusted(), None, self.names)
+
+    def prepare(self, files: Iterable[SourceFile], elsewhere: Observe | None = None) -> int:
+        """Examine the files that the catalog does not know yet; return how many. `elsewhere` may do it instead."""
+        if not self._signals:
+            return 0
+        count = 0
+        for seen in (elsewhere or self._elsewhere)(self._requests(files)):
+            count += 1
+            why = _why_unfinished(self._take(seen))
+            if why:
+                self.unfinished.append((seen.file.path, why))
+        return count
+
+    def _requests(self, files: Iterable[SourceFile]) -> Iterator[Request]:
+        for file in files:
+            missing = self._missing(self._kept(file))
+            if missing:
+                yield Request(file, missing)
+
+    def _here(self, requests: Iterable[Request]) -> Iterator[Observed]:
+        engine = Engine(self._signals, Context(services_for(self._signals, self._trusted)))
+        for request in requests:
+            yield Observed(request.file, tuple(engine.observe(*request)))
+
+    def _rows(self, file: SourceFile) -> Rows:
+        key = _key(file)
+        if key not in self._known:
+            kept = self._kept(file)
+            if len(self._known) >= KEPT_FILES:
+                self._known.clear()
+            missing = self._missing(kept)
+            if missing:
+                (seen,) = self._elsewhere([Request(file, missing)])
+                self._known[key] = self._take(seen)
+            else:
+                self._known[key] = _distinct(item for rows in kept.values() for item in rows)
+        return self._known[key]
+
+    def _missing(self, kept: Mapping[str, Rows]) -> tuple[str, ...]:
+        """Return the detectors that have to be asked: none of them has a version without the engine's in it."""
+        return tuple(name for name in self.names if name not in kept)
+
+    def _take(self, seen: Observed) -> Rows:
+        """Keep what the steps say together with what was known, as far as it lasts; return all of it."""
+        kept = dict(self._kept(seen.file))
+        asked = {name: Step(name, ()) for name in self._missing(kept)}
+        done = asked | {step.signal: step for step in seen.steps}
+        fresh = {
+            name: _once_a_chunk(step.observations) for name, step in done.items() if name in self._versions
+        }
+        if self._catalog is not None:
+            lasting = {name: rows for name, rows in fresh.items() if done[name].lasting}
+            values = {
+                name: [self._versions[name], [item.to_values() for item in rows]]
+                for name, rows in {**kept, **lasting}.items()
+            }
+            self._catalog.put_analyses({_key(seen.file): {"signals": values}})
+        return _distinct(item for rows in {**kept, **fresh}.values() for item in rows)
+
+    def _kept(self, file: SourceFile) -> dict[str, Rows]:
+        """Return what the catalog has of a file, by detector, where that is of the same version."""
+        value = self._catalog.analysis(_key(file)) if self._catalog is not None else None
+        found: dict[str, Rows] = {}
+        for name, (version, rows) in (value or {}).get("signals", {}).items():
+            if self._versions.get(name) == version:
+                found[name] = tuple(map(Observation.from_values, rows))
+        return found
+
+    def _evidence(self, item: Observation, trust: Trust) -> Evidence:
+        reason = item.reason
+        if (item.signal, item.rule) == NOT_FULLY_READ:
+            reason = f"not all of the file was looked at: {reason}"
+        penalty = self._penalty(item)
+        return Evidence(
+            signal=item.signal,
+            id=item.rule,
+            penalty=penalty,
+            reason=reason,
+            demotes=item.demotes and penalty > 0 and trust in (Trust.UNLISTED, Trust.MODIFIED),
+            severity=item.severity,
+            confidence=item.confidence,
+            measurements={"line": item.place.start_line, "count": item.count},
+        )
+
+    def _penalty(self, item: Observation) -> float:
+        """Return the rule's weight, half of it for each step that a match is milder than its rule."""
+        key = NOT_FULLY_READ if item.failed else (item.signal, item.rule)
+        usual = self._severities.get(key)  # what was not seen is unknown, whatever kept it from being seen
+        if usual is None or item.severity is Severity.INFO < usual:
+            return 0.0
+        return self.weights.of(".".join(key), usual) * 0.5 ** max(0, usual - item.severity)
+
+    @functools.cached_property
+    def _severities(self) -> dict[tuple[str, str], Severity]:
+        known = {(item.name, rule.id): rule.severity for item in self._signals for rule in item.rules}
+        return {**known, NOT_FULLY_READ: Severity.MEDIUM}
+
+
+def evidence_alone(weights: Weights, enabled: Callable[[str], bool]) -> StaticEvidence:
+    """Return what the static signals say, by the worker that this process shares, where there is no index."""
+
+    def observe(requests: Iterable[Request]) -> Iterator[Observed]:
+        return observed(default_workers(), made.compared().shared, made.names, requests)
+
+    made = StaticEvidence(weights, enabled=enabled, elsewhere=observe)
+    return made
+
+
+def _key(file: SourceFile) -> str:
+    return "static:" + parts_digest(*kind_and_digest(file))
+
+
+class Uses:
+    """Which chunks of a file name which: a grave finding weighs on what depends on its code.
+
+    A page or a notebook is read as a whole, and what stands outside of functions runs for everything in the file. A
+    function concerns its own pieces, and whatever names it, however far. Each question takes time linear in the file.
+    """
+
+    def __init__(self, file: SourceFile) -> None:
+        self._chunks = file.chunks
+        self._whole = file.language in PROSE or is_notebook(file)
+        self._always = frozenset(
+            place for place, item in enumerate(file.chunks) if item.kind not in FUNCTIONS
+        )
+        self._defined: dict[str, list[int]] = {}
+        for place, item in enumerate(file.chunks):
+            self._defined.setdefault(item.symbol.rpartition(".")[2], []).append(place)
+
+    def needed(self, place: int) -> frozenset[int]:
+        """Return the places of the chunks that the one at a place depends on, its own among them; none of no chunk."""
+        if place < 0:
+            return frozenset()
+        if self._whole:
+            return frozenset(range(len(self._chunks)))
+        symbol = self._chunks[place].symbol
+        pieces = {place} | {other for other, item in enumerate(self._chunks) if item.symbol == symbol}
+        found, waiting, named = set(pieces), [place], {""}
+        while waiting:
+            text = self._chunks[waiting.pop()].text
+            new = {name for name in _NAME.findall(text) if name in self._defined and name not in named}
+            named |= new
+            for name in new:
+                waiting += [other for other in self._defined[name] if other not in found]
+                found.update(self._defined[name])
+        return self._always | found
+
+
+def _weighs(signal: FileSignal, weights: Weights) -> bool:
+    return any(weights.of(f"{signal.name}.{rule.id}", rule.severity) for rule in signal.rules)
+
+
+def place_of(chunk: Chunk, file: SourceFile) -> int:
+    """Return the place of a chunk among those of its file, -1 where it is none of them."""
+    return next((place for place, item in enumerate(file.chunks) if item.span == chunk.span), -1)
+
+
+def _once_a_chunk(observations: Iterable[Observation]) -> Rows:
+    """Return each rule once a chunk, at its gravest; what is about the whole file once."""
+    kept: dict[tuple[str, str, int], Observation] = {}
+    for item in observations:
+        if item.signal in (AUDIT, DISCOVERY) and not item.of_the_file:
+            continue  # for the audit alone: it says nothing of what the code does
+        key = (item.signal, item.rule, -1 if item.of_the_file else item.chunk)
+        known = kept.get(key)
+        if known is None:
+            kept[key] = _plain(item, item.count)
+        else:
+            kept[key] = _plain(item if item.severity > known.severity else known, known.count + item.count)
+    return tuple(kept.values())
+
+
+def _plain(item: Observation, count: int) -> Observation:
+    """Return an observation without what only the audit shows."""
+    return Observation(
+        item.signal, item.rule, item.severity, item.confidence, item.reason, item.place, item.chunk, count
+    )
+
+
+def _distinct(rows: Iterable[Observation]) -> Rows:
+    """Return the observations of all detectors, the bounds that several of them met as one."""
+    found: list[Observation] = []
+    bounds: list[Observation] = []
+    for item in rows:
+        (bounds if (item.signal, item.rule) == NOT_FULLY_READ else found).append(item)
+    if bounds:
+        first = max(bounds, key=lambda item: item.severity)
+        count = sum(item.count for item in bounds)
+        more = f", and {count - 1} more bounds" if count > 1 else ""
+        found.append(replace(_plain(first, count), reason=f"{first.reason}{more}"))
+    return tuple(found)
+
+
+def _why_unfinished(rows: Rows) -> str:
+    """Return why a file was not examined fully, empty where it was."""
+    for item in rows:
+        bound = (item.signal, item.rule) == NOT_FULLY_READ and item.severity >= Severity.HIGH
+        if bound or item.rule == DETECTOR_ERROR:
+            return item.reason
+    return ""

@@ -1,0 +1,421 @@
+"""Chroma in this process, or on a server."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codeguard.errors import REBUILD, StoreError
+from codeguard.index.chroma_import import import_chromadb
+from codeguard.index.store.base import BATCH, COLLECTION, IDS_A_PAGE, BusyError, Hit, Row
+from codeguard.index.store.replacing import UNSETTLED, Replacement, recover, sync_folder
+from codeguard.index.store.shared import SharedStore
+from codeguard.index.store.wire import ask_to_retire
+from codeguard.trust.state_files import FileLock, StateFolder, folder_by_path
+
+LOCK_WAIT_S = 10.0
+COMPARED = 1_000  # vectors that are read in each of three places of a store whose writer was killed
+RETRIES = 6
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 5.0
+ROOM_BYTES = 256 << 10  # a disk with less is full for Chroma
+DAMAGED = f"bring it back, or {REBUILD}"
+
+T = TypeVar("T")
+
+
+class VectorStore:
+    """A Chroma collection of unit vectors under cosine distance (see `codeguard.index.store.base.Vectors`).
+
+    An embedded store belongs to one process at a time: two writers destroy
+    Chroma's files. The lock is held until `close`.
+    """
+
+    def __init__(self, client: Any, location: str, lock: FileLock | None = None) -> None:
+        self._client = client
+        self._lock = lock
+        self.location = location
+        self._attempts = 1 if lock is not None else RETRIES
+        self._batch = BATCH
+        self._collection = self._open_collection()
+        self._unsettled = False
+
+    @classmethod
+    def open_folder(cls, folder: Path, *, wait_s: float = LOCK_WAIT_S, retire: bool = True) -> VectorStore:
+        """Open or create the store in a folder, for this process alone.
+
+        A process of ours that serves the folder is asked to let go of it, unless `retire` is False.
+
+        Raises:
+            StoreError: in use by another process, not writable, not readable by this Chroma, or not
+                opened safely (see `codeguard.trust.state_files`).
+        """
+        lock = lock_folder(folder, wait_s, retire=retire)
+        try:
+            with StateFolder(folder.parent) as state:
+                state.check_all()
+            recover(folder)
+            written_at = _unsettled(folder)
+            if written_at not in (None, _boot()):
+                raise StoreError(
+                    f"the machine stopped while the vectors in {folder} were written", hint=REBUILD
+                )
+            store = cls(embedded_client(folder), str(folder), lock)
+            if written_at is not None:
+                store._unsettled = True
+                try:
+                    store._check_readable()
+                except StoreError:
+                    store._close_client()
+                    raise
+            return store
+        except BaseException:
+            lock.release()
+            raise
+
+    @classmethod
+    def open_url(cls, url: str, headers: Mapping[str, str] | None = None) -> VectorStore:
+        """Connect to a Chroma server.
+
+        Raises:
+            StoreError: no server there, or it refuses.
+        """
+        parts = urlsplit(url)
+        try:
+            port = parts.port or (443 if parts.scheme == "https" else 8000)
+        except ValueError:
+            port = None
+        if not parts.hostname or port is None or parts.scheme not in ("http", "https"):
+            raise StoreError("not the address of a store", got=url, expected="http(s)://host:port")
+        chromadb = import_chromadb()
+        where = f"{parts.hostname}:{port}"
+
+        def connect() -> Any:
+            return chromadb.HttpClient(
+                host=parts.hostname,
+                port=port,
+                ssl=parts.scheme == "https",
+                headers=dict(headers or {}),
+                settings=client_settings(),
+            )
+
+        with _told(f"no Chroma server answers at {where}", hint="start one with: chroma run"):
+            client = _tried(connect, 2)
+        store = cls(client, url)
+        with contextlib.suppress(Exception):  # an older server does not say
+            store._batch = max(1, min(BATCH, int(client.get_max_batch_size())))
+        return store
+
+    def _open_collection(self) -> Any:
+        return self._call(
+            lambda: self._client.get_or_create_collection(
+                COLLECTION,
+                embedding_function=None,
+                configuration={"hnsw": {"space": "cosine", "ef_construction": 100, "ef_search": 200}},
+            ),
+            f"the collection of {self.location} cannot be opened",
+            DAMAGED,
+        )
+
+    def _call(self, request: Callable[[], T], what: str, hint: str | None = None) -> T:
+        with _told(what, hint, None if self._lock is None else Path(self.location)):
+            return _tried(request, self._attempts)
+
+    def add(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
+        """See `Vectors`."""
+        self._unsettle()
+        for start in range(0, len(rows), self._batch):
+            batch = rows[start : start + self._batch]
+            written = {
+                "ids": [row.id for row in batch],
+                "embeddings": vectors[start : start + len(batch)],
+                "documents": [row.document for row in batch],
+                "metadatas": [dict(row.metadata) for row in batch],
+            }
+            self._call(
+                lambda written=written: self._collection.upsert(**written),  # type: ignore[misc]
+                f"the store {self.location} cannot be written",
+            )
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """See `Vectors`."""
+        self._unsettle()
+        for page in self._pages(ids):
+            self._call(
+                lambda page=page: self._collection.delete(ids=page),  # type: ignore[misc]
+                f"the store {self.location} cannot be written",
+            )
+
+    def nearest(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
+        """See `Vectors`."""
+        answer = self._call(
+            lambda: self._collection.query(
+                query_embeddings=[vector], n_results=count, include=["distances", "documents"]
+            ),
+            f"the store {self.location} cannot be searched",
+            DAMAGED,
+        )
+        hits = [
+            Hit(str(id_), float(distance), str(document or ""))
+            for id_, distance, document in zip(
+                answer["ids"][0], answer["distances"][0], answer["documents"][0], strict=True
+            )
+        ]
+        return sorted(hits, key=lambda hit: (hit.distance, hit.id))
+
+    def count(self) -> int:
+        """See `Vectors`."""
+        return self._call(
+            lambda: int(self._collection.count()), f"the store {self.location} cannot be read", DAMAGED
+        )
+
+    def ids(self) -> set[str]:
+        """See `Vectors`."""
+        found: set[str] = set()
+        while page := self.page_of_ids(len(found)):
+            before = len(found)
+            found.update(page)
+            if len(found) == before:
+                break
+        return found
+
+    def page_of_ids(self, offset: int) -> list[str]:
+        """Return some ids from `offset` on, none behind the last."""
+        answer = self._call(
+            lambda: self._collection.get(include=[], limit=IDS_A_PAGE, offset=offset),
+            f"the store {self.location} cannot be read",
+        )
+        return [str(id_) for id_ in answer["ids"]]
+
+    def documents(self, ids: Sequence[str]) -> dict[str, str]:
+        """See `Vectors`."""
+        return {id_: str(document or "") for id_, document in self._get(ids, "documents")}
+
+    def embeddings(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """See `Vectors`."""
+        return {id_: np.asarray(row, dtype=np.float32) for id_, row in self._get(ids, "embeddings")}
+
+    def metadatas(self, ids: Sequence[str]) -> dict[str, dict[str, str]]:
+        """See `Vectors`."""
+        return {
+            id_: {str(key): str(value) for key, value in (row or {}).items()}
+            for id_, row in self._get(ids, "metadatas")
+        }
+
+    def _get(self, ids: Sequence[str], what: str) -> Iterator[tuple[str, Any]]:
+        for page in self._pages(ids):
+            answer = self._call(
+                lambda page=page: self._collection.get(ids=page, include=[what]),  # type: ignore[misc]
+                f"the store {self.location} cannot be read",
+            )
+            yield from zip((str(id_) for id_ in answer["ids"]), answer[what], strict=True)
+
+    def _pages(self, ids: Sequence[str]) -> Iterator[list[str]]:
+        for start in range(0, len(ids), self._batch):
+            yield list(ids[start : start + self._batch])
+
+    def rebuild(self, batches: Iterable[tuple[Sequence[Row], NDArray[np.float32]]]) -> None:
+        """Put a new folder with these rows in the place of this embedded store's; the old one is deleted.
+
+        The batches may be read from this store. The new folder is written by
+        a process that knows nothing but these rows: the index on the disk has
+        room for more, and that room holds what the writer's memory held. What
+        crashes here leaves the old folder or the new one, and the next to
+        open it deletes the rest.
+        """
+        folder = Path(self.location)
+        replacement = Replacement(folder)
+        fresh = SharedStore(replacement.path, idle_s=0.0)
+        try:
+            fresh.count()  # makes it, also where no row comes
+            for rows, vectors in batches:
+                fresh.add(rows, vectors)
+        finally:
+            fresh.close()
+        self._close_client()
+        replacement.put_in_place()
+        self._client = embedded_client(folder)
+        self._collection = self._open_collection()
+
+    def _unsettle(self) -> None:
+        """Note, before Chroma writes, that its files may not be on the disk.
+
+        Chroma writes the file of the vectors anew in place, without fsync, and then deletes its log of
+        them with one: after a power cut both may be gone.
+        """
+        if self._lock is not None and not self._unsettled:
+            folder = Path(self.location)
+            with _told(f"the store {folder} cannot be written"), StateFolder(folder.parent) as state:
+                state.write(folder.name + UNSETTLED, _boot().encode("ascii"))
+            self._unsettled = True
+
+    def settle(self) -> None:
+        """Have all that was written on the disk."""
+        if self._unsettled:
+            folder = Path(self.location)
+            with _told(f"the store {folder} cannot be written"), StateFolder(folder.parent) as state:
+                sync_folder(folder)
+                state.delete(folder.name + UNSETTLED)
+            self._unsettled = False
+
+    def _check_readable(self) -> None:
+        """Read vectors of a store whose last writer was killed, perhaps while their file was written anew."""
+        count = self.count()
+        for offset in {0, count // 2, max(0, count - COMPARED)}:
+            ids = self.page_of_ids(offset)[:COMPARED]
+            try:
+                found = len(self.embeddings(ids))
+            except StoreError:
+                found = -1
+            if found != len(ids):
+                raise StoreError(f"vectors of the store {self.location} are damaged", hint=REBUILD)
+
+    def close(self) -> None:
+        """See `Vectors`."""
+        self._close_client()
+        try:
+            # Deleted or moved meanwhile: nothing of it is ours to look after.
+            if self._lock is not None and Path(self.location).is_dir():
+                self.settle()
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+
+    def _close_client(self) -> None:
+        close = getattr(self._client, "close", None)
+        if callable(close):
+            with contextlib.suppress(RuntimeError):
+                close()
+
+
+def embedded_client(folder: Path) -> Any:
+    """Open Chroma in a folder whose lock the caller holds; no `.env` of the current folder is read."""
+    with _told(f"the store {folder} cannot be opened", DAMAGED, folder), folder_by_path(folder):
+        return import_chromadb().PersistentClient(path=str(folder), settings=client_settings())
+
+
+def _unsettled(folder: Path) -> str | None:
+    """Return during which boot a store was written and not settled, None where it was settled."""
+    try:
+        with StateFolder(folder.parent) as state:
+            return state.read(folder.name + UNSETTLED, 100).decode("ascii", "replace")
+    except FileNotFoundError:
+        return None
+
+
+def _boot() -> str:
+    """Return the kernel's name for the time since the machine started, "" where it has none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return ""
+
+
+def lock_folder(folder: Path, wait_s: float = LOCK_WAIT_S, *, retire: bool = True) -> FileLock:
+    """Take the lock of an embedded store; the system releases it when its holder ends, however it ends.
+
+    Raises:
+        BusyError: held by another process for longer than `wait_s` seconds.
+        StoreError: not to be written.
+    """
+    try:
+        with StateFolder(folder.parent, create=True) as state:
+            lock = FileLock(state, folder.name + ".lock")
+            if lock.acquire(0.0):
+                return lock
+            if retire:
+                ask_to_retire(folder)
+            if lock.acquire(wait_s):
+                return lock
+    except OSError as error:
+        raise StoreError(
+            f"the store {folder} cannot be locked ({error.strerror})", hint="check its folder"
+        ) from None
+    raise BusyError(
+        f"the store {folder} is in use by another process",
+        hint="wait for it, or use a Chroma server (--store http://…)",
+    )
+
+
+def client_settings() -> Any:
+    """Return settings that no `.env` of the current folder can change."""
+    return import_chromadb().config.Settings(_env_file=None, anonymized_telemetry=False)
+
+
+def _tried(request: Callable[[], T], attempts: int) -> T:
+    """Repeat a request that a server or the way to it failed, with growing pauses."""
+    pause = FIRST_PAUSE_S
+    for left in range(attempts - 1, -1, -1):
+        try:
+            return request()
+        except Exception as error:
+            if not left or not _passing(error):
+                raise
+        # Spread, so that several processes do not come back in step.
+        time.sleep(pause * random.uniform(0.5, 1.0))
+        pause = min(LONGEST_PAUSE_S, pause * 3)
+    raise AssertionError("unreachable")
+
+
+def _passing(error: Exception) -> bool:
+    """Return whether an error may pass by itself: no answer, 429, or the server's own failure (5xx)."""
+    import httpx
+
+    chain: BaseException | None = error
+    while chain is not None:
+        if isinstance(chain, httpx.TransportError):
+            return not isinstance(chain, httpx.UnsupportedProtocol)
+        if isinstance(chain, httpx.HTTPStatusError):
+            return chain.response.status_code == 429 or chain.response.status_code >= 500
+        code = getattr(chain, "code", None)
+        if callable(code):
+            with contextlib.suppress(Exception):
+                return int(code()) == 429 or int(code()) >= 500
+        chain = chain.__context__
+    return False
+
+
+@contextlib.contextmanager
+def _told(what: str, hint: str | None = None, folder: Path | None = None) -> Iterator[None]:
+    """Turn whatever Chroma raises into one line of ours.
+
+    Of a full disk under `folder` it says no more than that something failed.
+    """
+    try:
+        yield
+    except StoreError:
+        raise
+    except Exception as error:  # Chroma raises its own, pydantic's, sqlite's and plain ones
+        if folder is not None and _is_full(folder):
+            hint = f"the disk that holds {folder} is full: free some space"
+        raise StoreError(f"{what} ({_cause(error)})", hint=hint) from error
+
+
+def _is_full(folder: Path) -> bool:
+    """Return whether a folder's file system has no room for what Chroma writes at once."""
+    try:
+        found = os.statvfs(folder)
+    except (OSError, AttributeError):  # gone, or a system without the call
+        return False
+    return found.f_bavail * found.f_frsize < ROOM_BYTES or (found.f_files > 0 and found.f_favail == 0)
+
+
+def _cause(error: Exception) -> str:
+    """Return in one line what went wrong on the way to a server, which Chroma does not pass on, or what it says."""
+    said: BaseException = error
+    chain: BaseException | None = error
+    while chain is not None:
+        if type(chain).__module__.startswith("httpx") and str(chain):
+            said = chain
+            break
+        chain = chain.__cause__ or chain.__context__
+    return " ".join(str(said).split())[:200] or type(said).__name__

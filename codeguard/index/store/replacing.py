@@ -1,0 +1,86 @@
+"""Put a new folder in the place of a store's folder, so that whoever crashes leaves the old or the new one.
+
+chroma.new      being built by another process, with a lock and a socket: worth nothing until it is renamed
+chroma.ready    complete, to be put in place
+chroma.old      replaced, to be deleted
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from codeguard.errors import StoreError
+
+UNSETTLED = ".unsettled"  # ending of the file that says that a store's files may not be on the disk yet
+
+
+class Replacement:
+    """A folder that is built beside a store's folder and then takes its place. The store's lock is held."""
+
+    def __init__(self, folder: Path) -> None:
+        recover(folder)
+        self._folder = folder
+        self.path = folder.with_name(folder.name + ".new")
+
+    def put_in_place(self) -> None:
+        """Replace the folder by the new one and delete the old one."""
+        sync_folder(self.path)
+        self.path.rename(_ready(self._folder))
+        _sync_folder(self._folder.parent)
+        recover(self._folder)
+
+
+def recover(folder: Path) -> None:
+    """Finish or undo a replacement that was interrupted. The store's lock is held.
+
+    Raises:
+        StoreError: the folders cannot be renamed or deleted.
+    """
+    new, ready = folder.with_name(folder.name + ".new"), _ready(folder)
+    old = folder.with_name(folder.name + ".old")
+    try:
+        if ready.exists():
+            if folder.exists():
+                _delete(old)
+                folder.rename(old)
+            ready.rename(folder)
+            folder.with_name(folder.name + UNSETTLED).unlink(missing_ok=True)  # of the one that is replaced
+            _sync_folder(folder.parent)
+        elif old.exists() and not folder.exists():
+            old.rename(folder)
+        _delete(new)
+        _delete(old)
+        for ending in (".lock", ".sock", UNSETTLED):  # of the process that built the new one
+            new.with_name(new.name + ending).unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"the store {folder} cannot be put in place ({error.strerror})", hint="check its folder"
+        ) from error
+
+
+def _ready(folder: Path) -> Path:
+    return folder.with_name(folder.name + ".ready")
+
+
+def _delete(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have every file of a folder on the disk."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with open(os.path.join(place, name), "rb") as file:  # noqa: PTH118, PTH123
+                os.fsync(file.fileno())
+        _sync_folder(Path(place))
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,292 @@
+"""The process that holds an embedded store and serves every other process of its user.
+
+Chroma's files bear one process. This one is started by whoever finds nobody
+at the socket, is the only one by the store's lock, writes no log, and ends
+when nobody used it for a while, when it is asked to, or when its folder is
+taken away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codeguard.errors import CodeguardError, StoreError
+from codeguard.index.store.base import BusyError, Row
+from codeguard.index.store.chroma import VectorStore
+from codeguard.index.store.wire import (
+    EMPTY,
+    PROTOCOL,
+    Frame,
+    GoneError,
+    receive,
+    same_user,
+    send,
+    short_name,
+    socket_path,
+)
+from codeguard.trust.state_files import StateFolder
+
+if TYPE_CHECKING:
+    from codeguard.index.embedding import Embedding
+
+FIRST_CLIENT_S = 30.0  # whoever started this process has that long to come
+LOOK_S = 5.0  # how often the folder is looked for
+CONNECTIONS = 128
+LAST_REQUESTS_S = 60.0
+
+Answer = tuple[dict[str, Any], NDArray[np.float32]]
+
+
+def main(folder: str, idle_s: float) -> None:
+    """Serve a folder; tell the starter on stdout, in one line of JSON, how the start went."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.umask(0o077)
+    os.chdir("/")
+    place = Path(folder)
+    try:
+        store = VectorStore.open_folder(place, wait_s=0.0, retire=False)
+    except BusyError:
+        return _report({"busy": True})
+    except StoreError as error:
+        return _report({"error": error.what, "hint": error.hint})
+    try:
+        try:
+            listener = _listen(socket_path(place))
+        except OSError as error:
+            return _report({"error": f"the store {place} cannot be served ({error.strerror})", "hint": None})
+        server = Server(store, place, listener, idle_s)
+        signal.signal(signal.SIGTERM, lambda *_: server.retire())
+        _report({"ready": True})
+        server.run()
+    finally:
+        store.close()
+    return None
+
+
+def _report(line: dict[str, Any]) -> None:
+    with contextlib.suppress(OSError):
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+
+
+def _listen(path: Path) -> socket.socket:
+    with StateFolder(path.parent) as folder:
+        folder.delete(path.name)  # of one that was killed: the lock is ours
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with short_name(path) as name:
+        listener.bind(name)  # readable and writable by this user alone, by the umask
+    listener.listen(CONNECTIONS)
+    return listener
+
+
+class Server:
+    """Answers requests, each connection in a thread; writes one after the other."""
+
+    def __init__(self, store: VectorStore, folder: Path, listener: socket.socket, idle_s: float) -> None:
+        self._store = store
+        self._folder = folder
+        self._identity = _identity(folder)
+        self._listener = listener
+        self._idle_s = idle_s
+        self._writing = threading.Lock()
+        self._opening = threading.Lock()
+        self._embedding: Embedding | None = None
+        self._changed = threading.Condition()
+        self._connections: set[socket.socket] = set()
+        self._requests = 0
+        self._closing = False
+        self._used = time.monotonic() + FIRST_CLIENT_S
+        self._wake_source, self._wake_sink = socket.socketpair()
+
+    def retire(self) -> None:
+        """End after the requests that are being answered."""
+        self._closing = True
+        with contextlib.suppress(OSError):
+            self._wake_sink.send(b"x")
+
+    def run(self) -> None:
+        """Serve until retired, idle, or without a folder."""
+        while not self._closing and _identity(self._folder) == self._identity and not self._idle():
+            wait = min(LOOK_S, max(0.05, self._used + self._idle_s - time.monotonic()))
+            ready, _, _ = select.select([self._listener, self._wake_source], [], [], wait)
+            if self._wake_source in ready:
+                self._wake_source.recv(64)
+            if self._listener in ready:
+                connection, _ = self._listener.accept()
+                self._welcome(connection)
+        self._end()
+
+    def _idle(self) -> bool:
+        with self._changed:
+            return not self._connections and time.monotonic() >= self._used + self._idle_s
+
+    def _welcome(self, connection: socket.socket) -> None:
+        with self._changed:
+            welcome = same_user(connection) and len(self._connections) < CONNECTIONS
+            if welcome:
+                self._connections.add(connection)
+        if not welcome:
+            connection.close()
+            return
+        threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        wrote = False
+        try:
+            with contextlib.suppress(GoneError):
+                while (request := receive(connection)).header.get("op") not in ("leave", "retire"):
+                    if not self._enter():
+                        return
+                    wrote = wrote or request.header.get("op") in ("add", "delete")
+                    try:
+                        self._reply(connection, request)
+                    finally:
+                        self._exit()
+                if request.header["op"] == "retire":
+                    self.retire()
+        finally:
+            if wrote:
+                self._settle()
+            self._part(connection)
+
+    def _settle(self) -> None:
+        """Have what a client wrote on the disk before it is let go."""
+        with contextlib.suppress(StoreError), self._writing:
+            if not self._closing:
+                self._store.settle()
+
+    def _reply(self, connection: socket.socket, request: Frame) -> None:
+        header, blob = self._answered(request)
+        try:
+            send(connection, header, blob)
+        except ValueError as error:
+            send(connection, {"error": f"the store {self._store.location}: {error}", "hint": None})
+
+    def _enter(self) -> bool:
+        with self._changed:
+            if self._closing:
+                return False
+            self._requests += 1
+            return True
+
+    def _exit(self) -> None:
+        with self._changed:
+            self._requests -= 1
+            self._used = time.monotonic()
+            self._changed.notify_all()
+
+    def _part(self, connection: socket.socket) -> None:
+        """Let a client go; where that ends this process, it sees its end only after the store is closed."""
+        with self._changed:
+            last = self._closing or (self._idle_s == 0 and len(self._connections) == 1)
+            self._used = time.monotonic()
+            if not last:
+                self._connections.discard(connection)
+        if last:
+            self.retire()
+        else:
+            connection.close()
+
+    def _end(self) -> None:
+        self._closing = True
+        self._listener.close()
+        with contextlib.suppress(OSError):
+            socket_path(self._folder).unlink()
+        with self._changed:
+            self._changed.wait_for(lambda: self._requests == 0, LAST_REQUESTS_S)
+        self._store.close()
+        for connection in list(self._connections):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def _answered(self, request: Frame) -> Answer:
+        try:
+            return self._answer(request)
+        except StoreError as error:
+            return {"error": error.what, "hint": error.hint}, EMPTY
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            return {"error": f"a request that makes no sense ({type(error).__name__})", "hint": None}, EMPTY
+
+    def _answer(self, request: Frame) -> Answer:
+        header, store = request.header, self._store
+        match header["op"]:
+            case "hello":
+                return {"protocol": PROTOCOL, "pid": os.getpid()}, EMPTY
+            case "nearest":
+                hits = store.nearest(request.blob, int(header["count"]))
+                return {
+                    "ids": [hit.id for hit in hits],
+                    "distances": [hit.distance for hit in hits],
+                    "documents": [hit.document for hit in hits],
+                }, EMPTY
+            case "count":
+                return {"count": store.count()}, EMPTY
+            case "ids":
+                return {"ids": store.page_of_ids(int(header["offset"]))}, EMPTY
+            case "documents":
+                return {"found": store.documents(_texts(header["ids"]))}, EMPTY
+            case "metadatas":
+                return {"found": store.metadatas(_texts(header["ids"]))}, EMPTY
+            case "embeddings":
+                found = store.embeddings(_texts(header["ids"]))
+                return {"ids": list(found)}, np.concatenate([EMPTY, *found.values()])
+            case "embed":
+                rows_of = self._embedding_of(str(header["name"]), str(header["identity"])).embed
+                return {}, rows_of(_texts(header["texts"])).reshape(-1)
+            case "add":
+                rows = [
+                    Row(str(id_), str(text), {str(key): str(value) for key, value in about.items()})
+                    for id_, text, about in header["rows"]
+                ]
+                with self._writing:
+                    store.add(rows, request.blob.reshape(len(rows), -1))
+                return {}, EMPTY
+            case "delete":
+                with self._writing:
+                    store.delete(_texts(header["ids"]))
+                return {}, EMPTY
+        raise ValueError("op")
+
+    def _embedding_of(self, name: str, identity: str) -> Embedding:
+        """Return the embedding of an index: whoever asks one question need not open the model for it."""
+        from codeguard.index.embedding.choose import by_workers, open_embedding
+
+        with self._opening:
+            if self._embedding is None or self._embedding.identity != identity:
+                try:
+                    opened = open_embedding(name) if by_workers(name) else None
+                except CodeguardError as error:
+                    raise StoreError(error.what, hint=error.hint) from None
+                if opened is None or opened.identity != identity:
+                    raise StoreError("the process that serves the store has another embedding")
+                self._embedding = opened
+            return self._embedding
+
+
+def _texts(values: Any) -> list[str]:
+    return [str(value) for value in values]
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,247 @@
+"""The embedded store as every process but its holder sees it: a connection to the process that serves it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codeguard.errors import StoreError
+from codeguard.index.store.base import BATCH, BusyError, Hit, Row
+from codeguard.index.store.wire import EMPTY, PROTOCOL, Frame, GoneError, connect, receive, send
+from codeguard.trust.state_files import StateFolder
+
+IDLE_S = 60.0
+BUSY_WAIT_S = 30.0
+START_S = 120.0
+ATTEMPTS = 5
+LONGEST_BATCH = 4 << 20  # characters of one request's documents
+LOOK_AGAIN_S = 0.02
+
+_START = (
+    "import os, sys\n"
+    "if os.fork(): os._exit(0)\n"
+    "import json; sys.path[:] = json.loads(sys.argv[1])\n"
+    "from codeguard.index.store.server import main; main(sys.argv[2], float(sys.argv[3]))"
+)
+
+
+class SharedStore:
+    """See `codeguard.index.store.base.Vectors`.
+
+    The serving process is started where there is none, also when it ended in
+    the middle of a request: the request is sent again, which every request
+    bears. Opening costs nothing but that start; errors come with the first
+    request.
+    """
+
+    def __init__(self, folder: Path, *, idle_s: float = IDLE_S, wait_s: float = BUSY_WAIT_S) -> None:
+        self._folder = folder.absolute()
+        self._idle_s = idle_s
+        self._wait_s = wait_s
+        self._lock = threading.Lock()
+        self._connection: socket.socket | None = None
+        self._owner = os.getpid()
+        self._starting: subprocess.Popen[bytes] | None = None
+        self.location = str(folder)
+        self._connection = self._connected_or_starting()
+
+    def _connected_or_starting(self) -> socket.socket | None:
+        try:
+            return self._greeted()
+        except GoneError:
+            self._starting = self._started()
+            return None
+
+    def _greeted(self) -> socket.socket:
+        """Connect and compare versions; one that serves another version is asked to go."""
+        connection = connect(self._folder)
+        try:
+            send(connection, {"op": "hello"})
+            if receive(connection).header.get("protocol") != PROTOCOL:
+                send(connection, {"op": "retire"})
+                with contextlib.suppress(GoneError):
+                    receive(connection)
+                raise GoneError("it was of another version")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        path = json.dumps([entry for entry in sys.path if os.path.isabs(entry)])  # noqa: PTH117
+        try:
+            with StateFolder(self._folder.parent, create=True):
+                pass
+            return subprocess.Popen(
+                # -I: the working directory may be a hostile repository, and must not be imported from.
+                [sys.executable, "-I", "-c", _START, path, str(self._folder), str(self._idle_s)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                cwd="/",
+            )
+        except OSError as error:
+            raise StoreError(f"the store {self.location} cannot be served ({error.strerror})") from error
+
+    def _await_start(self, process: subprocess.Popen[bytes]) -> bool:
+        """Return whether the started process serves; False where another process has the store."""
+        assert process.stdout is not None
+        with process.stdout as stream:
+            ready, _, _ = select.select([stream], [], [], START_S)
+            line = stream.readline() if ready else b""
+        process.wait()
+        try:
+            report = json.loads(line)
+        except ValueError:
+            raise StoreError(
+                f"the store {self.location} cannot be served (its process ended while it started)"
+            ) from None
+        if "error" in report:
+            raise StoreError(str(report["error"]), hint=report["hint"])
+        return "ready" in report
+
+    def _connected(self) -> socket.socket:
+        if self._owner != os.getpid():  # after a fork the connection is the parent's
+            self._connection, self._starting, self._owner = None, None, os.getpid()
+        if self._connection is not None:
+            return self._connection
+        deadline = time.monotonic() + self._wait_s
+        while True:
+            if self._starting is not None:
+                process, self._starting = self._starting, None
+                if not self._await_start(process):
+                    if time.monotonic() > deadline:
+                        raise BusyError(
+                            f"the store {self.location} is in use by another process",
+                            hint="wait for it, or use a Chroma server (--store http://…)",
+                        )
+                    time.sleep(LOOK_AGAIN_S)
+            self._connection = self._connected_or_starting()
+            if self._connection is not None:
+                return self._connection
+
+    def _ask(self, header: dict[str, Any], blob: NDArray[np.float32] = EMPTY) -> Frame:
+        with self._lock:
+            for left in range(ATTEMPTS - 1, -1, -1):
+                connection = self._connected()
+                try:
+                    send(connection, header, blob)
+                    answer = receive(connection)
+                    break
+                except GoneError as error:
+                    connection.close()
+                    self._connection = None
+                    if not left:
+                        raise StoreError(
+                            f"the process that serves {self.location} ended {ATTEMPTS} times at one request",
+                            hint="run: codeguard store verify",
+                        ) from error
+        if "error" in answer.header:
+            raise StoreError(str(answer.header["error"]), hint=answer.header.get("hint"))
+        return answer
+
+    def add(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
+        """See `Vectors`."""
+        start = 0
+        while start < len(rows):
+            end, length = start, 0
+            while end < len(rows) and end - start < BATCH and length < LONGEST_BATCH:
+                length += len(rows[end].document)
+                end += 1
+            batch = [[row.id, row.document, dict(row.metadata)] for row in rows[start:end]]
+            self._ask({"op": "add", "rows": batch}, vectors[start:end].reshape(-1))
+            start = end
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """See `Vectors`."""
+        for page in _pages(ids):
+            self._ask({"op": "delete", "ids": page})
+
+    def nearest(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
+        """See `Vectors`."""
+        answer = self._ask({"op": "nearest", "count": count}, vector).header
+        return [
+            Hit(*hit) for hit in zip(answer["ids"], answer["distances"], answer["documents"], strict=True)
+        ]
+
+    def count(self) -> int:
+        """See `Vectors`."""
+        return int(self._ask({"op": "count"}).header["count"])
+
+    def ids(self) -> set[str]:
+        """See `Vectors`."""
+        found: set[str] = set()
+        while page := self._ask({"op": "ids", "offset": len(found)}).header["ids"]:
+            before = len(found)
+            found.update(page)
+            if len(found) == before:
+                break
+        return found
+
+    def documents(self, ids: Sequence[str]) -> dict[str, str]:
+        """See `Vectors`."""
+        return self._found("documents", ids)
+
+    def metadatas(self, ids: Sequence[str]) -> dict[str, dict[str, str]]:
+        """See `Vectors`."""
+        return self._found("metadatas", ids)
+
+    def _found(self, op: str, ids: Sequence[str]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for page in _pages(ids):
+            found.update(self._ask({"op": op, "ids": page}).header["found"])
+        return found
+
+    def embeddings(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """See `Vectors`."""
+        found: dict[str, NDArray[np.float32]] = {}
+        for page in _pages(ids):
+            answer = self._ask({"op": "embeddings", "ids": page})
+            names = answer.header["ids"]
+            if names:
+                found.update(zip(names, answer.blob.reshape(len(names), -1), strict=True))
+        return found
+
+    def embed(self, name: str, identity: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return a row for each of a few texts by the embedding that the serving process has open, or opens.
+
+        Raises StoreError where it cannot, or its embedding of that name is not the one of this identity.
+        """
+        answer = self._ask({"op": "embed", "name": name, "identity": identity, "texts": list(texts)})
+        if not texts or not answer.blob.size or answer.blob.size % len(texts):
+            raise StoreError(f"the process that serves {self.location} gave no vectors")
+        return answer.blob.reshape(len(texts), -1)
+
+    def close(self) -> None:
+        """See `Vectors`; the serving process stays for other users and for a while."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if self._starting is not None and self._owner == os.getpid():
+                with contextlib.suppress(StoreError):
+                    self._await_start(self._starting)
+                self._starting = None
+            if connection is None or self._owner != os.getpid():
+                return
+            with connection, contextlib.suppress(GoneError):
+                connection.settimeout(10.0)
+                send(connection, {"op": "leave"})
+                receive(connection)
+
+
+def _pages(ids: Sequence[str]) -> Iterator[list[str]]:
+    for start in range(0, len(ids), BATCH):
+        yield list(ids[start : start + BATCH])

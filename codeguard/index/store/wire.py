@@ -1,0 +1,147 @@
+"""What users of one embedded store say to the process that serves it, over a Unix socket in the state directory.
+
+A frame is two lengths of four bytes, a JSON object of the first length and
+raw little-endian float32 of the second. Both are bounded, nothing on the
+wire is code, and both ends refuse a peer of another user.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import stat
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codeguard.trust.state_files import StateFolder
+
+PROTOCOL = "codeguard.store/1"  # of another number: the serving process is asked to go
+LONGEST_HEADER = 64 << 20
+LONGEST_BLOB = 64 << 20
+ANSWER_S = 300.0  # an upsert of a large batch into a large index, on a busy machine
+_LENGTHS = struct.Struct(">II")
+_PEER = struct.Struct("3i")
+
+
+class GoneError(Exception):
+    """Nobody serves the store at the other end, or no longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One request or answer: a JSON object and an array of float32 in one dimension."""
+
+    header: dict[str, Any]
+    blob: NDArray[np.float32]
+
+
+EMPTY: NDArray[np.float32] = np.empty(0, dtype=np.float32)
+
+
+def socket_path(folder: Path) -> Path:
+    """Return where the process that serves a store's folder listens."""
+    return folder.with_name(folder.name + ".sock")
+
+
+def connect(folder: Path) -> socket.socket:
+    """Connect to the process that serves a folder.
+
+    Raises:
+        GoneError: nobody does, or somebody else than this user.
+    """
+    path = socket_path(folder)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(ANSWER_S)
+    try:
+        with short_name(path) as name:
+            connection.connect(name)
+        if not same_user(connection):
+            raise GoneError("another user's process serves the store")
+    except BaseException as error:
+        connection.close()
+        if isinstance(error, OSError):
+            raise GoneError(str(error)) from error
+        raise
+    return connection
+
+
+@contextlib.contextmanager
+def short_name(path: Path) -> Iterator[str]:
+    """Name a socket by its folder's descriptor: a socket's address holds a hundred bytes only.
+
+    Raises UnsafeStateError where the folder is not this user's alone, or something else than a socket
+    of this user has the name.
+    """
+    with StateFolder(path.parent) as folder:
+        with contextlib.suppress(FileNotFoundError):
+            folder.check(path.name, stat.S_IFSOCK)
+        yield f"/proc/self/fd/{folder.descriptor}/{path.name}"
+
+
+def same_user(connection: socket.socket) -> bool:
+    """Return whether the process at the other end runs as this process's user, by the kernel's word."""
+    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    return bool(_PEER.unpack(raw)[1] == os.geteuid())
+
+
+def send(connection: socket.socket, header: dict[str, Any], blob: NDArray[np.float32] = EMPTY) -> None:
+    """Send one frame.
+
+    Raises:
+        GoneError: the other end is gone.
+        ValueError: the frame is longer than the bounds.
+    """
+    described = json.dumps(header).encode("ascii")
+    raw = np.ascontiguousarray(blob, dtype="<f4").tobytes()
+    if len(described) > LONGEST_HEADER or len(raw) > LONGEST_BLOB:
+        raise ValueError(f"a message of {len(described)} and {len(raw)} bytes is too long")
+    try:
+        connection.sendall(_LENGTHS.pack(len(described), len(raw)) + described + raw)
+    except OSError as error:
+        raise GoneError(str(error)) from error
+
+
+def receive(connection: socket.socket) -> Frame:
+    """Receive one frame.
+
+    Raises:
+        GoneError: the other end is gone, or does not speak this protocol.
+    """
+    try:
+        described, raw = _LENGTHS.unpack(_exactly(connection, _LENGTHS.size))
+        if described > LONGEST_HEADER or raw > LONGEST_BLOB or raw % 4:
+            raise GoneError(f"a message of {described} and {raw} bytes")
+        header = json.loads(_exactly(connection, described))
+        blob = np.frombuffer(_exactly(connection, raw), dtype="<f4").astype(np.float32, copy=False)
+    except (OSError, ValueError, RecursionError) as error:
+        raise GoneError(str(error)) from error
+    if not isinstance(header, dict):
+        raise GoneError("a message that is no object")
+    return Frame(header, blob)
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        part = connection.recv(min(1 << 20, size - len(parts)))
+        if not part:
+            raise GoneError("the other end hung up")
+        parts += part
+    return bytes(parts)
+
+
+def ask_to_retire(folder: Path) -> None:
+    """Ask the process that serves a folder, if any, to let go of it; return when it has, or nobody answers."""
+    with contextlib.suppress(GoneError):
+        connection = connect(folder)
+        with connection:
+            send(connection, {"op": "retire"})
+            receive(connection)

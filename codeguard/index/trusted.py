@@ -1,0 +1,263 @@
+"""What an indexing run decides about trust: what is remembered, signed trees, the unsigned manifest, the model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from codeguard.analysis.perplexity import PerplexityModel
+from codeguard.config import Settings
+from codeguard.corpus.chunking import CHUNKER_ID
+from codeguard.corpus.discovery import FoundFile
+from codeguard.errors import ConfigError, CorpusError, ManifestError
+from codeguard.index.scopes import below, scopes_of
+from codeguard.index.trusted_paths import (
+    TrustedPath,
+    marked_signed,
+    name_in_index,
+    trusted_by_name,
+    trusted_by_path,
+    with_changes,
+)
+from codeguard.index.workspace import PERPLEXITY, Workspace
+from codeguard.trust import FileEntry, Manifest, unlistable
+from codeguard.trust.signed_trees import SignedTree, find_signed_trees, holds, verified_trees
+
+TRAINED_ON = "trained_on"
+REPLACED = ": it is replaced"
+SHOWN = 3  # names in a message
+
+
+@dataclass(frozen=True, slots=True)
+class TrustPlan:
+    """What a run is going to trust.
+
+    `known` is what the index will remember, `trees` are the signed trees
+    among it that this run meets, `scopes` the names that the run decides
+    about, `untrusted` those that are to be trusted no longer, `as_before`
+    what is trusted in this run although nobody said so again.
+    """
+
+    known: tuple[TrustedPath, ...]
+    trees: tuple[SignedTree, ...]
+    scopes: tuple[str, ...]
+    untrusted: tuple[str, ...]
+    as_before: tuple[str, ...]
+
+    def trusted(self, files: Sequence[FoundFile]) -> set[str]:
+        """Return the names of the trusted ones among the files of the run."""
+        return {item.name for item in files if trusted_by_path(item.path, self.known)}
+
+
+def signed_trees(settings: Settings, trusted: Sequence[Path], root: Path) -> list[SignedTree]:
+    """Find and verify the signed manifests of trusted paths, which are without links.
+
+    Raises ManifestError, ConfigError: one is refused, or a signature is required and there is none.
+    """
+    trees = find_signed_trees(trusted, root)
+    verified_trees(trees, settings)
+    if settings.require_signature:
+        signed = {tree.folder for tree in trees}
+        for path in trusted:
+            if not signed & {path, *path.parents}:
+                raise ManifestError(
+                    f"{path} has no signed manifest",
+                    got="no signature",
+                    expected="a signature (require_signature is on)",
+                    hint="make one with: codeguard trust build, then codeguard trust sign",
+                )
+    return trees
+
+
+def refuse_vanished(known: Sequence[TrustedPath]) -> None:
+    """Raise CorpusError where a trusted path is no longer on the disk."""
+    for item in known:
+        if item.trusted and not os.path.lexists(item.path):
+            raise CorpusError(
+                f"{item.path} is trusted since {item.since[:10]} and is no longer there",
+                hint=f"bring it back, say where it lies now with --trust, or give it up: --untrust {item.path}",
+            )
+
+
+class TrustUpdate:
+    """Writes down what is trusted, for the indexer."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._catalog = workspace.catalog
+
+    def plan(
+        self, paths: Sequence[Path], trust: Sequence[Path], untrust: Sequence[Path], root: Path
+    ) -> TrustPlan:
+        """Decide what a run trusts, before anything is written.
+
+        Raises:
+            CorpusError: a path that is trusted is no longer there.
+            ConfigError: a path is to be trusted no longer that nobody knows.
+            ManifestError: a signed manifest is refused, or gone.
+        """
+        before = self._workspace.trusted_paths
+        given, taken = [path.resolve() for path in trust], [path.resolve() for path in untrust]
+        known = with_changes(before, given, taken, root, datetime.now(UTC).replace(microsecond=0).isoformat())
+        scopes = scopes_of([*paths, *trust], root)
+        met = [
+            item
+            for item in known
+            if item.trusted and any(below(item.name, scope) or below(scope, item.name) for scope in scopes)
+        ]
+        untrusted = [name_in_index(path, root) for path in taken if path not in given]
+        self._refuse_unknown(before, taken, root)
+        refuse_vanished(met)
+        trees = signed_trees(self._workspace.settings, [Path(item.path) for item in met], root)
+        for item in met:
+            if item.signed and not any(holds(tree, item.name or ".") for tree in trees):
+                raise ManifestError(
+                    f"{item.path} was trusted by a signed manifest, which is gone",
+                    got="no codeguard.manifest.json",
+                    expected="the signed manifest",
+                    hint=f"put it back, or trust it anew unsigned: --untrust {item.path} --trust {item.path}",
+                )
+        again = {str(path) for path in given}
+        as_before = [item.name or "." for item in met if item.path not in again]
+        return TrustPlan(tuple(known), tuple(trees), tuple(scopes), tuple(untrusted), tuple(as_before))
+
+    def _refuse_unknown(self, before: Sequence[TrustedPath], taken: Sequence[Path], root: Path) -> None:
+        for path in taken:
+            if any(Path(item.path).is_relative_to(path) for item in before):
+                continue
+            if not os.path.lexists(path) and not any(
+                below(name, name_in_index(path, root)) for name in self._listed()
+            ):
+                remembered = ", ".join(item.path for item in before if item.trusted)
+                raise ConfigError(
+                    f"--untrust {path}",
+                    got="no such path",
+                    expected=f"one that is trusted: {remembered or 'none is'}",
+                )
+
+    def refuse_loss(self, plan: TrustPlan, found: set[str], trusted: set[str]) -> None:
+        """Raise ConfigError where files of this run were trusted and nobody took that back.
+
+        Raises ManifestError where it cannot be known, and this run trusts nothing in its place.
+        """
+        try:
+            listed = self._listed()
+        except ManifestError:
+            if not trusted:
+                raise
+            listed = set()
+        trees = self._workspace.signed_trees
+        signed = {name for name in found if any(holds(tree, name) for tree in trees)}
+        lost = sorted(
+            name
+            for name in (listed & found | signed) - trusted
+            if not any(below(name, scope) for scope in plan.untrusted)
+        )
+        if lost:
+            more = ", …" if len(lost) > SHOWN else ""
+            raise ConfigError(
+                f"this run would take trust from {len(lost)} files: {', '.join(lost[:SHOWN])}{more}",
+                hint="keep it with --trust PATH, or give it up with --untrust PATH",
+            )
+
+    def _listed(self) -> set[str]:
+        before = self._workspace.unsigned_manifest
+        return set() if before is None else set(before.files)
+
+    def update(self, plan: TrustPlan, trusted: set[str], decided: set[str], root_name: str) -> None:
+        """Write down what is trusted now and train the character model where the trusted text changed."""
+        kept = [
+            SignedTree(tree.folder, tree.prefix, parts)
+            for tree in self._workspace.signed_trees
+            if not _decided(tree, plan.trees, plan.scopes)
+            and (parts := tuple(part for part in tree.parts if trusted_by_name(_name(part), plan.known)))
+        ]
+        trees = [*kept, *plan.trees]
+        signed = [item.name for item in plan.known if any(holds(tree, item.name or ".") for tree in trees)]
+        with self._catalog.transaction():
+            self._workspace.save_signed_trees(trees)
+            self._workspace.save_trusted_paths(marked_signed(plan.known, signed))
+        in_trees = {name for name in trusted if any(holds(tree, name) for tree in trees)}
+        self._update_unsigned(plan, trees, trusted - in_trees, decided, root_name)
+        self._workspace.forget_trust()
+        manifest = self._workspace.manifest
+        states = self._catalog.files()
+        for name in sorted(in_trees & states.keys()):
+            if manifest is None or not manifest.covers(name, states[name].sha256):
+                self._workspace.warnings.append(
+                    f"{name} is not as it was signed: untrusted until: codeguard trust update"
+                )
+        self._train()
+
+    def _update_unsigned(
+        self,
+        plan: TrustPlan,
+        trees: Sequence[SignedTree],
+        trusted: set[str],
+        decided: set[str],
+        root_name: str,
+    ) -> None:
+        """Write the unsigned manifest of what no signed one speaks for."""
+        states = self._catalog.files()
+        try:
+            before = self._workspace.unsigned_manifest
+            listed = set() if before is None else {name for name in before.files if name in states}
+        except ManifestError as error:
+            if not trusted:
+                raise
+            self._workspace.warnings.append(error.what + REPLACED)
+            before = None
+            listed = {name for name in states if trusted_by_name(name, plan.known)}
+            listed = {name for name in listed if not any(holds(tree, name) for tree in trees)}
+        kept = {name for name in listed - decided if not any(below(name, scope) for scope in plan.untrusted)}
+        names = sorted(kept | (trusted & states.keys()))
+        refused = unlistable(names)
+        self._workspace.warnings.extend(
+            f"{name} is not trusted: {reason}" for name, reason in refused.items()
+        )
+        names = [name for name in names if name not in refused]
+        entries = {
+            name: FileEntry(
+                states[name].sha256, tuple(c.sha256 for c in self._catalog.chunks_of(name).values())
+            )
+            for name in names
+        }
+        if before is not None and dict(before.files) == entries:
+            return
+        if before is None and not entries:
+            return
+        manifest = Manifest(
+            files=entries,
+            root=root_name or "root",
+            version=1 if before is None else before.version + 1,
+            created=datetime.now(UTC).replace(microsecond=0),
+            chunker=CHUNKER_ID,
+        )
+        self._workspace.save_manifest(manifest)
+
+    def _train(self) -> None:
+        """Train the character model anew where the trusted text is not what it was trained on."""
+        digest = self._workspace.trust_digest
+        there = (self._workspace.state / PERPLEXITY).exists() or self._workspace.manifest is None
+        intact = self._workspace.perplexity_intact()
+        if there and intact and self._catalog.meta(TRAINED_ON) == digest:
+            return
+        files = self._workspace.trusted_files()
+        texts = [(file.path, file.text) for file in files if file.text.strip()]
+        self._workspace.save_perplexity(PerplexityModel.train(texts) if texts else None)
+        self._catalog.set_meta(TRAINED_ON, digest)
+        self._workspace.forget_trust()
+
+
+def _name(part: str) -> str:
+    return "" if part == "." else part
+
+
+def _decided(tree: SignedTree, trees: Sequence[SignedTree], scopes: Sequence[str]) -> bool:
+    """Return whether this run decides about a tree: finds it again, or walks over it without trusting it."""
+    return any(tree.folder == new.folder for new in trees) or any(
+        below(part, scope) for part in tree.parts for scope in scopes
+    )

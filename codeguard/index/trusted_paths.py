@@ -1,0 +1,102 @@
+"""What a user trusts, as an index remembers it from one run to the next: paths, and exceptions below them.
+
+Of several remembered paths above a file the nearest one decides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from codeguard.index.scopes import below
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedPath:
+    """A path that the user trusts, or, where `trusted` is False, does not although a path above it is trusted.
+
+    `path` is absolute and without links, `name` what it is called in the
+    index (empty for the root), `since` the UTC time at which it was first
+    given, ISO 8601. `signed` says that a signed manifest spoke for it.
+    """
+
+    path: str
+    name: str
+    since: str
+    trusted: bool = True
+    signed: bool = False
+
+    def above(self, path: Path) -> bool:
+        """Return whether a path without links is this one or lies in it."""
+        return path.is_relative_to(self.path)
+
+
+def name_in_index(path: Path, root: Path) -> str:
+    """Return what the index calls a path without links; empty for the root."""
+    if not path.is_relative_to(root):
+        return path.name
+    name = path.relative_to(root).as_posix()
+    return "" if name == "." else name
+
+
+def trusted_by_path(path: Path, known: Iterable[TrustedPath]) -> bool:
+    """Return whether a file's path without links is trusted."""
+    nearest = max((item for item in known if item.above(path)), key=lambda item: len(item.path), default=None)
+    return nearest is not None and nearest.trusted
+
+
+def trusted_by_name(name: str, known: Iterable[TrustedPath]) -> bool:
+    """Return whether a file is trusted, by its name in the index."""
+    nearest = max(
+        (item for item in known if below(name, item.name)), key=lambda item: len(item.name), default=None
+    )
+    return nearest is not None and nearest.trusted
+
+
+def with_changes(
+    known: Sequence[TrustedPath], trust: Sequence[Path], untrust: Sequence[Path], root: Path, now: str
+) -> list[TrustedPath]:
+    """Return what is trusted after `untrust` took paths away and `trust` added some; paths are without links.
+
+    A path that is given in both is forgotten and trusted anew. What is taken
+    away below a trusted path stays as an exception.
+    """
+    kept = [
+        item
+        for item in known
+        if not any(Path(item.path).is_relative_to(path) for path in untrust)
+        and (item.trusted or not any(Path(item.path).is_relative_to(path) for path in trust))
+    ]
+    for path in sorted(trust):
+        name = name_in_index(path, root)
+        kept = [_moved(item, path, name) if below(item.name, name) else item for item in kept]
+        if not any(item.path == str(path) for item in kept):
+            kept.append(TrustedPath(str(path), name, now))
+    for path in sorted(untrust):
+        if path not in trust and trusted_by_path(path, kept):
+            kept.append(TrustedPath(str(path), name_in_index(path, root), now, trusted=False))
+    return sorted(kept, key=lambda item: item.path)
+
+
+def _moved(item: TrustedPath, path: Path, name: str) -> TrustedPath:
+    """Return what is remembered under a name, at the place where the user says that it lies now."""
+    inside = item.name[len(name) :].strip("/") if name else item.name
+    return replace(item, path=str(path / inside))
+
+
+def marked_signed(known: Iterable[TrustedPath], signed: Iterable[str]) -> list[TrustedPath]:
+    """Return what is trusted, the paths of these names being signed."""
+    names = set(signed)
+    return [replace(item, signed=item.name in names) for item in known]
+
+
+def to_text(known: Iterable[TrustedPath]) -> str:
+    """Return trusted paths as the text that an index remembers."""
+    return json.dumps([asdict(item) for item in known])
+
+
+def from_text(text: str | None) -> list[TrustedPath]:
+    """Rebuild trusted paths from `to_text`'s text, none from None; TypeError or ValueError from any other text."""
+    return [TrustedPath(**item) for item in json.loads(text or "[]")]

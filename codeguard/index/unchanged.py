@@ -1,0 +1,215 @@
+"""Tell at the cost of a stat for each file that an index has nothing to do.
+
+The last run leaves its report in the catalog, authenticated, under a digest
+of everything that it depended on beside the files: arguments, settings,
+codeguard's own code, the interpreter, the installed packages, the system as
+the sandbox sees it, and the files of the state directory. Where the digest
+and every file are the same, the report is. Whatever differs, and whatever
+cannot be read, means that the whole run is made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from codeguard.config import CATALOG, Settings, user_config_dir
+from codeguard.corpus.discovery import Discovery, discover
+from codeguard.errors import CodeguardError
+from codeguard.index.catalog import Catalog
+from codeguard.index.report import IndexReport
+from codeguard.trust.installation import EVIDENCE_KEY, ensure_ours
+
+LAST_RUN = "last run"
+STATE_FILES = ("manifest.unsigned.json", "perplexity.npz", "seed", "accepted.jsonl")
+STORE = ("chroma", "chroma/chroma.sqlite3")  # gone or replaced, they have to be written again
+SIGNED_TREES = "signed_trees"
+SIGNED_NAME = "codeguard.manifest.json"
+SYSTEM = (
+    "/proc/sys/kernel/random/boot_id",
+    "/proc/self/uid_map",
+    "/proc/sys/kernel/unprivileged_userns_clone",
+    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+    "/proc/sys/user/max_user_namespaces",
+)
+NAMESPACES = ("user", "mnt", "pid", "net", "cgroup")
+VARIABLES = ("CODEGUARD_", "CHROMA_", "HF_", "OPENAI_", "XDG_", "PATH", "PYTHON", "TMPDIR", "HOME")
+UNIMPORTANT = {"jobs": None, "cluster": None, "share": True, "share_idle_s": 0.0}
+
+
+def unchanged_report(
+    settings: Settings,
+    paths: Sequence[Path],
+    trust: Sequence[Path],
+    quarantine: bool,
+    untrust: Sequence[Path] = (),
+) -> IndexReport | None:
+    """Return what a run would report if there is nothing to do for it, None where it has to be made."""
+    start = time.monotonic()
+    path = settings.state / CATALOG
+    try:
+        key = (user_config_dir() / EVIDENCE_KEY).read_bytes()
+        if not ensure_ours(settings.state, key, settings.shared_state) or not path.exists():
+            return None
+        with Catalog(path, key) as catalog:
+            remembered = catalog.analysis(LAST_RUN)
+            if remembered is None or catalog.intents():
+                return None
+            # A signature is verified anew each time, also where an earlier run was told of it.
+            if json.loads(catalog.meta(SIGNED_TREES) or "[]"):
+                return None
+            if remembered.get("inputs") != inputs_digest(settings, paths, trust, untrust, quarantine):
+                return None
+            discovery = _same_files(catalog, settings, [*paths, *trust])
+            if discovery is None or remembered.get("found") != _found_digest(discovery):
+                return None
+        report = IndexReport.from_json(remembered["report"])
+    except (CodeguardError, OSError, KeyError, TypeError, ValueError):
+        return None
+    return replace(
+        report,
+        added=0,
+        removed=0,
+        unchanged=len(discovery.files),
+        checked=0,
+        notes=(),
+        seconds=time.monotonic() - start,
+    )
+
+
+def remember(
+    catalog: Catalog,
+    settings: Settings,
+    paths: Sequence[Path],
+    trust: Sequence[Path],
+    untrust: Sequence[Path],
+    quarantine: bool,
+    discovery: Discovery,
+    report: IndexReport,
+) -> None:
+    """Keep a run's report for `unchanged_report`."""
+    catalog.put_analyses(
+        {
+            LAST_RUN: {
+                "inputs": inputs_digest(settings, paths, trust, untrust, quarantine),
+                "found": _found_digest(discovery),
+                "report": report.to_json(),
+            }
+        }
+    )
+
+
+def forget(catalog: Catalog) -> None:
+    """Let no earlier report stand for what a run is about to change."""
+    if catalog.analysis(LAST_RUN):
+        catalog.put_analyses({LAST_RUN: {}})
+
+
+def _same_files(catalog: Catalog, settings: Settings, paths: Sequence[Path]) -> Discovery | None:
+    root = catalog.meta("root")
+    if root is None:
+        return None
+    files = catalog.files()
+    known = {name: (state.size, state.mtime_ns) for name, state in files.items()}
+    withhold = not settings.include_secrets
+    discovery = discover(
+        paths, root=Path(root), exclude=settings.exclude, known=known, withhold_secrets=withhold
+    )
+    same = all(known.get(item.name) == (item.size, item.mtime_ns) for item in discovery.files)
+    return discovery if same and discovery.files else None
+
+
+def _found_digest(discovery: Discovery) -> str:
+    names = [item.name for item in discovery.files]
+    skipped = [(item.path, item.reason) for item in discovery.skipped]
+    return _digest([names, skipped])
+
+
+def inputs_digest(
+    settings: Settings,
+    paths: Sequence[Path],
+    trust: Sequence[Path],
+    untrust: Sequence[Path],
+    quarantine: bool,
+) -> str | None:
+    """Return a digest of all that a run depends on but the files; None where signatures have to be verified."""
+    resolved = [path.resolve() for path in trust]
+    if any((folder / SIGNED_NAME).exists() for path in resolved for folder in (path, *path.parents)):
+        return None
+    state = [settings.state / name for name in STATE_FILES]
+    specs = [item for folder in settings.specs for item in sorted(Path(folder).rglob("*"))]
+    return _digest(
+        [
+            repr(replace(settings, **UNIMPORTANT)),  # type: ignore[arg-type]
+            [str(path.resolve()) for path in paths],
+            [str(path) for path in resolved],
+            [str(path.resolve()) for path in untrust],
+            quarantine,
+            sys.version,
+            sys.executable,
+            os.geteuid(),
+            sorted(item for item in os.environ.items() if item[0].startswith(VARIABLES)),
+            [_text(path) for path in SYSTEM],
+            _confinement(),
+            [_link(f"/proc/self/ns/{name}") for name in NAMESPACES],
+            _stamps(Path(entry) for entry in sys.path if entry),
+            _stamps(_own_files()),
+            _stamps([*state, *specs]),
+            [_inode(settings.state / name) for name in STORE],
+        ]
+    )
+
+
+def _own_files() -> list[Path]:
+    own = Path(__file__).parent
+    return sorted(own.rglob("*.py")) + sorted(own.rglob("*.toml"))
+
+
+def _stamps(paths: Iterable[Path]) -> list[tuple[str, int, int, int] | str]:
+    stamps: list[tuple[str, int, int, int] | str] = []
+    for path in paths:
+        try:
+            found = path.stat()
+        except OSError:
+            stamps.append(str(path))
+        else:
+            stamps.append((str(path), found.st_size, found.st_mtime_ns, found.st_ino))
+    return stamps
+
+
+def _inode(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _confinement() -> list[str]:
+    """Return what the kernel says of this process' capabilities and filters, which decide the sandbox level."""
+    names = ("Cap", "NoNewPrivs", "Seccomp")
+    return [line for line in _text("/proc/self/status").splitlines() if line.startswith(names)]
+
+
+def _link(path: str) -> str:
+    try:
+        return str(Path(path).readlink())
+    except OSError:
+        return ""
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode("ascii")).hexdigest()

@@ -1,0 +1,675 @@
+"""The parts that index and query share, each opened when it is first needed and closed together."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from enum import StrEnum
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from codeguard.behavior.specs.files import SHIPPED, SpecFile, digest_of, spec_files
+from codeguard.behavior.version import POLICY_VERSION
+from codeguard.config import CATALOG, DefenseConfig, Settings, below_level
+from codeguard.corpus.chunking import CHUNKER_ID
+from codeguard.errors import REBUILD, CodeguardError, EmbeddingError, ManifestError, NoIndexError, StoreError
+from codeguard.index import trusted_paths
+from codeguard.index.behavior_reports import FAR, BehaviorReports, Elsewhere, is_test
+from codeguard.index.catalog import Catalog
+from codeguard.index.swapping import READY, VECTORS, WRITING, finish_swap
+from codeguard.index.trusted_paths import TrustedPath, trusted_by_name
+from codeguard.models import SourceFile, parts_digest
+from codeguard.trust import (
+    Manifest,
+    VerifiedManifest,
+    load_unsigned,
+    narrowed,
+    sealed,
+    verify_unsigned,
+    write_atomically,
+)
+from codeguard.trust.installation import ForeignStateError, claim, ensure_ours, key_and_note, set_aside
+from codeguard.trust.kept_secrets import SECRET_BYTES, kept_secret
+from codeguard.trust.local import UNSIGNED_NAME
+from codeguard.trust.signed_trees import SignedTree, from_text, to_text, together, verified_trees
+from codeguard.workers.processes import default_workers
+
+if TYPE_CHECKING:
+    from codeguard.analysis.perplexity import PerplexityModel
+    from codeguard.behavior import SpecLibrary
+    from codeguard.index.embedding import Embedding
+    from codeguard.index.embedding.base import Vectors as Matrix
+    from codeguard.index.static_evidence import StaticEvidence
+    from codeguard.index.store import Vectors, VectorStore
+    from codeguard.sandbox import Sandbox
+    from codeguard.workers.tasks import Shared
+
+T = TypeVar("T")
+
+
+class Stage(StrEnum):
+    """What an index that is being made can be asked already, each with all that is before it."""
+
+    WORDS = "words"  # files are cut one after another; what is trusted is as it was before
+    VECTORS = "vectors"  # what is trusted is known, vectors follow
+    CHECKS = "checks"  # evidence and behavior checks follow
+    COMPLETE = "complete"
+
+
+PERPLEXITY = "perplexity.npz"
+SEED = "seed"
+SIGNED_TREES = "signed_trees"
+TRUSTED_PATHS = "trusted_paths"
+INDEXED_PATHS = "indexed_paths"
+STAGE = "stage"  # a setting of the catalog: how far the last index has come
+EMBEDDED_ELSEWHERE = 4  # queries, after which a process opens the model itself
+MARK_BYTES = 128  # the first line of a sealed manifest or a model holds the digest of all that follows
+
+
+@cache
+def passing_key() -> bytes:
+    """Return a key that ends with this process."""
+    return secrets.token_bytes(SECRET_BYTES)
+
+
+class Workspace:
+    """A state directory with its catalog, vectors, manifest, models and sandbox.
+
+    Args:
+        settings: where everything is.
+        create: make the state directory; without it a missing index is an error.
+        renew: set a state directory aside that is not of this installation, and begin a fresh one.
+    """
+
+    def __init__(self, settings: Settings, *, create: bool = False, renew: bool = False) -> None:
+        self.settings = settings
+        self.state = settings.state
+        self.warnings: list[str] = []
+        self._sandbox: Sandbox | None = None
+        self._vectors: Vectors | None = None
+        self._trust_state: tuple[object, ...] = ()
+        self._passing_key = False  # it ends with this process
+        self._other_key = False  # than that of the user's configuration, which cannot be used
+        self._unproven = False  # nothing says whose the state is
+        self.ran_at = ""  # the lowest sandbox level of the checks that ran for this object
+        self._embedded_elsewhere = 0
+        self._material: tuple[object, Shared] | None = None
+        if not create and not any(os.path.lexists(self.state / name) for name in (CATALOG, READY)):
+            raise NoIndexError(f"no index in {self.state}", hint=_how_to_make(settings))
+        self._key = self._evidence_key()
+        self._check_state(create, renew)
+        finish_swap(self.state)
+        self.catalog = Catalog(self.state / CATALOG, self._key)
+        try:
+            self._check_make(create)
+        except BaseException:
+            self.catalog.close()
+            raise
+
+    def _check_state(self, create: bool, renew: bool) -> None:
+        """Make the state directory, or refuse one that is not of this installation or not this user's alone."""
+        shared = self.settings.shared_state
+        try:
+            try:
+                ours = (claim if create else ensure_ours)(self.state, self._key, shared)
+            except ForeignStateError as error:
+                if self._other_key and not renew:
+                    self._open_unproven()
+                    return
+                if not renew or self._passing_key:
+                    raise
+                place = set_aside(self.state)
+                self.warnings.append(f"{error.what} ({error.got}): it is set aside as {place}")
+                ours = claim(self.state, self._key, shared)
+        except OSError as error:
+            raise StoreError(
+                f"the state directory {self.state} cannot be made ({error.strerror})",
+                hint="choose another with --store",
+            ) from None
+        if not ours:
+            self.warnings.append(
+                f"{self.state} is shared with other installations: evidence that this one did not write "
+                "is computed anew"
+            )
+
+    def _open_unproven(self) -> None:
+        """Open a state directory whose mark cannot be verified as the key is not there, and believe nothing of it."""
+        ensure_ours(self.state, self._key, [str(self.state)])
+        self._unproven = True
+        self.warnings.append(
+            f"nothing proves that the index in {self.state} is this user's, whose configuration cannot be used: "
+            "nothing is trusted, and all evidence is computed anew"
+        )
+
+    def _check_make(self, create: bool) -> None:
+        """Refuse an index that was made with another chunker, embedding or store, or never was completed."""
+        if not create and self.catalog.meta("embedding") is None and not self.catalog.count():
+            raise NoIndexError(
+                f"no index in {self.state}: its making failed", hint=_how_to_make(self.settings)
+            )
+        if self.catalog.foreign:
+            self.warnings.append(
+                f"the index in {self.state} was made by another user or an older version of codeguard: "
+                f"what it says of files is not verified; {REBUILD} PATH…"
+            )
+        made_with = self.catalog.meta("chunker")
+        if made_with is not None and made_with != CHUNKER_ID:
+            raise StoreError(
+                f"the index in {self.state} was made with another chunker",
+                got=CHUNKER_ID,
+                expected=made_with,
+                hint=REBUILD,
+            )
+        store = self.catalog.meta("store")
+        if store is not None and store != self._store_identity:
+            raise StoreError(
+                f"the catalog in {self.state} belongs to another store",
+                got=self._store_identity,
+                expected=store,
+                hint="give that store, or another state_dir in the configuration",
+            )
+
+    @property
+    def _store_identity(self) -> str:
+        return self.settings.store if self.settings.remote else "embedded"
+
+    def stage(self) -> Stage:
+        """Return how far the last index has come, and may go on to come."""
+        kept = self.catalog.meta(STAGE)
+        return Stage(kept) if kept in set(Stage) else Stage.COMPLETE
+
+    def reached(self, stage: Stage) -> None:
+        """Write down how far the index has come."""
+        self.catalog.set_meta(STAGE, stage.value)
+
+    def under_way(self) -> bool:
+        """Return whether another process is making the index now: what it has begun is its own to finish."""
+        if self.stage() is Stage.COMPLETE:
+            return False
+        with self.writing() as alone:
+            return not alone
+
+    def remember_chunker(self) -> None:
+        """Write down what files are cut with, and for which store, once."""
+        if self.catalog.meta("chunker") is None:
+            with self.catalog.transaction():
+                self.catalog.set_meta("chunker", CHUNKER_ID)
+                self.catalog.set_meta("store", self._store_identity)
+
+    def refuse_embedding(self) -> None:
+        """Raise EmbeddingError, before anything is written, where the embedding asked for cannot be used.
+
+        What `auto` means for a new index is found out while its words are there already.
+        """
+        if self.settings.embedding != "auto" or self.catalog.meta("embedding") is not None:
+            self.embedding  # noqa: B018, opened here and kept
+
+    def remember_embedding(self) -> None:
+        """Write down what makes the vectors, once."""
+        if self.embedding.note:
+            self.warnings.append(self.embedding.note)
+        if self.catalog.meta("embedding") is not None:
+            return
+        with self.catalog.transaction():
+            self.catalog.set_meta("embedding", self.embedding.identity)
+            self.catalog.set_meta("embedding_name", self._embedding_name())
+
+    def _embedding_name(self) -> str:
+        """Return the name that opens this embedding again, whatever "auto" will mean by then."""
+        if self.settings.embedding != "auto":
+            return self.settings.embedding
+        return "lexical" if self.embedding.identity.startswith("lexical") else "minilm"
+
+    @cached_property
+    def embedding(self) -> Embedding:
+        """The embedding of the index; "auto" means the one the index was made with."""
+        from codeguard.index.embedding import open_embedding  # `check` and `audit` must not load it
+
+        remembered = self.catalog.meta("embedding")
+        name = self.settings.embedding
+        if name == "auto" and remembered is not None:
+            name = self.catalog.meta("embedding_name") or name
+        embedding = open_embedding(name)
+        if remembered is not None and embedding.identity != remembered:
+            raise EmbeddingError(
+                f"the index in {self.state} was made with another embedding",
+                got=embedding.identity,
+                expected=remembered,
+                hint="leave --embedding out, or " + REBUILD,
+            )
+        return embedding
+
+    def query_vectors(self, texts: Sequence[str]) -> Matrix:
+        """Return a row for each query.
+
+        The first few of a process are embedded by the one that serves the store: it has the model open, which
+        takes longer than everything else of a single query.
+        """
+        from codeguard.index.store import SharedStore
+
+        identity, name = self.catalog.meta("embedding"), self.catalog.meta("embedding_name")
+        vectors = self.vectors
+        if (
+            identity is not None
+            and name is not None
+            and self.settings.embedding == "auto"
+            and isinstance(vectors, SharedStore)
+            and "embedding" not in self.__dict__
+            and self._embedded_elsewhere < EMBEDDED_ELSEWHERE
+        ):
+            self._embedded_elsewhere += len(texts)
+            with contextlib.suppress(StoreError):  # then this process opens the model, or says why it cannot
+                return vectors.embed(name, identity, texts)
+        return self.embedding.embed(texts)
+
+    @property
+    def vectors(self) -> Vectors:
+        """The vector store."""
+        if self._vectors is None:
+            self._vectors = self._open_vectors()
+        return self._vectors
+
+    def _open_vectors(self) -> Vectors:
+        from codeguard.index.store import SharedStore, VectorStore  # `check` and `audit` must not load it
+
+        settings = self.settings
+        if settings.share and not settings.remote:
+            # Before the embedding is loaded: the serving process starts meanwhile.
+            return SharedStore(self.state / VECTORS, idle_s=settings.share_idle_s)
+        if settings.remote:
+            return VectorStore.open_url(settings.store, settings.headers)
+        return VectorStore.open_folder(self.state / VECTORS)
+
+    @contextlib.contextmanager
+    def exclusive_vectors(self) -> Iterator[VectorStore]:
+        """Hold the embedded store in this process alone; whoever else uses it waits."""
+        from codeguard.index.store import VectorStore
+
+        if self._vectors is not None:
+            self._vectors.close()
+            self._vectors = None
+        store = VectorStore.open_folder(self.state / VECTORS)
+        try:
+            yield store
+        finally:
+            store.close()
+
+    @cached_property
+    def manifest(self) -> VerifiedManifest | None:
+        """The verified manifest of the trusted paths, None where nothing is trusted.
+
+        Signed manifests are verified here and now, each in its tree.
+
+        Raises ManifestError, ConfigError: one is missing or refused, or a signature is required and
+        the manifest of some trusted path has none.
+        """
+        if self._unproven:
+            return None
+        parts = verified_trees(self.signed_trees, self.settings)
+        unsigned = self.unsigned_manifest
+        if unsigned is not None and unsigned.files:
+            signature = self.settings.require_signature
+            parts.append((".", verify_unsigned(unsigned, require_signature=signature)))
+        verified, known = together(parts), self.trusted_paths
+        if verified is None or all(item.trusted for item in known):
+            return verified
+        return narrowed(verified, lambda name: trusted_by_name(name, known))
+
+    @property
+    def unsigned_manifest(self) -> Manifest | None:
+        """What the state directory lists as trusted on the word of `index --trust` alone.
+
+        Raises ManifestError where it is damaged, of another hand, gone, or not the last that was written.
+        """
+        if not self._as_written(UNSIGNED_NAME):
+            there = (self.state / UNSIGNED_NAME).exists()
+            raise ManifestError(
+                "the unsigned manifest in the state directory is not the last one written",
+                got=f"another one in {self.state / UNSIGNED_NAME}"
+                if there
+                else f"no {self.state / UNSIGNED_NAME}",
+                hint="put it back, or " + REBUILD,
+            )
+        return load_unsigned(self.state, seal_key=self._key)
+
+    def save_manifest(self, manifest: Manifest) -> None:
+        """Keep the unsigned manifest, sealed, so that a state directory of another hand is not believed."""
+        data = sealed(manifest, self._key)
+        self._replace(UNSIGNED_NAME, lambda draft: write_atomically(draft, data))
+
+    def adopt_manifest(self) -> None:
+        """Take the manifest that lies there, whose seal was verified, for the last one written."""
+        self.catalog.set_meta(f"file {UNSIGNED_NAME}", json.dumps([_mark(self.state / UNSIGNED_NAME)]))
+
+    def save_perplexity(self, model: PerplexityModel | None) -> None:
+        """Keep the character model of the trusted code, or none."""
+        self._replace(PERPLEXITY, None if model is None else model.save)
+
+    def perplexity_intact(self) -> bool:
+        """Return whether the character model is the one that was trained last, or none where there was none."""
+        return self._as_written(PERPLEXITY)
+
+    def _replace(self, name: str, write: Callable[[Path], object] | None) -> None:
+        """Replace a file of the state directory; the catalog knows the old and the new one until it is done.
+
+        So a crash leaves a file that is known, and neither an earlier one nor its absence passes for it.
+        """
+        path, draft = self.state / name, self.state / f".{name}.draft"
+        if write is not None:
+            write(draft)
+        mark = _mark(draft)
+        known = self._marks(name)
+        self.catalog.set_meta(
+            f"file {name}", json.dumps([*([_mark(path)] if known is None else known), mark])
+        )
+        if write is not None:
+            draft.replace(path)
+        else:
+            path.unlink(missing_ok=True)
+        self.catalog.set_meta(f"file {name}", json.dumps([mark]))
+
+    def _marks(self, name: str) -> list[str] | None:
+        kept = self.catalog.meta(f"file {name}")
+        return None if kept is None else [str(mark) for mark in json.loads(kept)]
+
+    def _as_written(self, name: str) -> bool:
+        for _ in range(3):  # another process may be replacing it
+            mark = _mark(self.state / name)
+            if self.catalog.foreign or mark in (self._marks(name) or [""]):
+                return True
+        return False
+
+    @property
+    def signed_trees(self) -> list[SignedTree]:
+        """Where signed manifests lie, as the last `index --trust` found them."""
+        return self._decoded(SIGNED_TREES, from_text)
+
+    def save_signed_trees(self, trees: Sequence[SignedTree]) -> None:
+        """Remember where signed manifests lie."""
+        self.catalog.set_meta(SIGNED_TREES, to_text(trees))
+
+    @property
+    def trusted_paths(self) -> list[TrustedPath]:
+        """What the user trusts, as the runs so far were told; nothing of a foreign catalog."""
+        return [] if self.catalog.foreign else self._decoded(TRUSTED_PATHS, trusted_paths.from_text)
+
+    def save_trusted_paths(self, known: Sequence[TrustedPath]) -> None:
+        """Remember what the user trusts."""
+        self.catalog.set_meta(TRUSTED_PATHS, trusted_paths.to_text(known))
+
+    @property
+    def indexed_paths(self) -> list[Path]:
+        """The paths that the runs so far were given, of paths within each other the outermost."""
+        kept = None if self.catalog.foreign else self.catalog.meta(INDEXED_PATHS)
+        return [Path(item) for item in json.loads(kept or "[]")]
+
+    def remember_indexed(self, paths: Sequence[Path]) -> None:
+        """Remember paths that a run was given, without links."""
+        known = {*self.indexed_paths, *paths}
+        outermost = sorted(
+            str(path)
+            for path in known
+            if not any(path != other and path.is_relative_to(other) for other in known)
+        )
+        self.catalog.set_meta(INDEXED_PATHS, json.dumps(outermost))
+
+    def forget_indexed(self, paths: Sequence[Path]) -> None:
+        """Forget paths without links that no later run shall bring back, and all below them."""
+        kept = [
+            str(path) for path in self.indexed_paths if not any(path.is_relative_to(gone) for gone in paths)
+        ]
+        self.catalog.set_meta(INDEXED_PATHS, json.dumps(kept))
+
+    def _decoded(self, key: str, decode: Callable[[str | None], list[T]]) -> list[T]:
+        try:
+            return decode(self.catalog.meta(key))
+        except (TypeError, ValueError):
+            raise self.catalog.damaged(f"its setting {key!r} is unreadable") from None
+
+    @cached_property
+    def perplexity(self) -> PerplexityModel | None:
+        """The character model of the trusted code, None where there is none yet."""
+        path = self.state / PERPLEXITY
+        if self._unproven:
+            return None
+        if not self.perplexity_intact():
+            self.warnings.append(
+                "perplexity is off: the model is not the one that was trained last; run codeguard index again"
+            )
+            return None
+        if not os.path.lexists(path):
+            return None
+        from codeguard.analysis.perplexity import PerplexityModel  # brings numpy
+
+        try:
+            return PerplexityModel.load(path)
+        except CodeguardError as error:
+            self.warnings.append(f"perplexity is off: {error}")
+            return None
+
+    @cached_property
+    def seed(self) -> bytes:
+        """The installation's secret seed for generated inputs, 32 bytes."""
+        if self.settings.fixed_seed is not None:
+            return self.settings.fixed_seed
+        # Whoever plants a state directory knows the file in it, and not what comes of it.
+        return hmac.digest(self._key, b"seed" + kept_secret(self.state / SEED, checked=True), "sha256")
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """The sandbox, started when it first runs something."""
+        from codeguard.behavior.verdict.running import worlds_for
+        from codeguard.sandbox import Level, Sandbox
+
+        if self._sandbox is None:
+            workers = self.settings.jobs or os.cpu_count() or 1
+            self._sandbox = Sandbox(
+                Level[self.settings.defense.required_level],
+                workers=workers,
+                hash_seed=worlds_for(self.seed)[0].hash_seed,
+            )
+        return self._sandbox
+
+    @property
+    def level(self) -> str:
+        """The sandbox level of the verdicts: as kept, unless a check was to run here where that is too low."""
+        kept = self.catalog.meta("sandbox_level") or ""
+        return self.ran_at if below_level(self.ran_at, self.settings.defense.required_level) else kept
+
+    @cached_property
+    def _spec_files(self) -> tuple[tuple[SpecFile, ...], tuple[SpecFile, ...]]:
+        """The user's files of specs, and the shipped ones: what the digest is of is what is parsed."""
+        return spec_files(map(Path, self.settings.specs)), spec_files([SHIPPED])
+
+    @cached_property
+    def specs(self) -> SpecLibrary:
+        """The hand-written specs: shipped ones and the user's."""
+        from codeguard.behavior import SpecLibrary
+
+        return SpecLibrary.of(*self._spec_files)
+
+    def trusted_files(self) -> list[SourceFile]:
+        """Return the catalog's files that the manifest covers as they are."""
+        if self.manifest is None:
+            return []
+        found = []
+        for path, state in self.catalog.files().items():
+            if not self.manifest.covers(path, state.sha256):
+                continue
+            file = self.catalog.file(path)
+            # The catalog's word for the file is not enough: each chunk of it has to be the listed text.
+            if file is not None and _digests(file) == self.manifest.files[path].chunks:
+                found.append(file)
+        return found
+
+    @cached_property
+    def library(self) -> SpecLibrary:
+        """Specs together with what is derived from the trusted code."""
+        files = self.trusted_files()
+        return self.specs.with_trusted(files, [file for file in files if is_test(file.path)])
+
+    def material(self, static: StaticEvidence, workers: int = 1) -> Shared:
+        """Return what worker processes need to judge; `workers` share the cores."""
+        from codeguard.index.evidence_tasks import Material  # brings what judges
+        from codeguard.sandbox import Level
+
+        key = (static.version, self.epoch, workers)
+        if self._material is None or self._material[0] != key:
+            made = Material(
+                trusted=None if self.manifest is None else self.trusted_files(),
+                spec_folders=[Path(folder) for folder in self.settings.specs],
+                seed=self.seed,
+                required_level=Level[self.settings.defense.required_level],
+                signals=static.names,
+                known=[key.removeprefix(FAR) for key in self.catalog.analysis_keys(FAR)],
+                zygotes=max(1, (self.settings.jobs or os.cpu_count() or 1) // workers),
+            )
+            self._material = key, made.shared()
+        return self._material[1]
+
+    def checks(self, executor: Executor | None = None) -> Elsewhere:
+        """Return who runs behavior checks: an executor's workers, or the one that this process shares."""
+        from codeguard.index.evidence_tasks import Checks
+        from codeguard.sandbox import Level
+
+        static = self.static_evidence(self.settings.defense)
+        required = Level[self.settings.defense.required_level]
+        return Checks(executor or default_workers(), lambda: self.material(static), required)
+
+    @property
+    def specs_digest(self) -> str:
+        """Digest of the hand-written specs, which are not parsed for it."""
+        own, shipped = self._spec_files
+        return digest_of([*own, *shipped])
+
+    @property
+    def trust_digest(self) -> str:
+        """Digest of which files are trusted, and of their bytes."""
+        trusted = hashlib.sha256()
+        for path, entry in sorted(self.manifest.files.items() if self.manifest is not None else ()):
+            trusted.update(f"{path}\0{entry.sha256}\0".encode("utf-8", "surrogatepass"))
+        return trusted.hexdigest()
+
+    @property
+    def epoch(self) -> str:
+        """Digest of what the behavior reports depend on beside the candidate and its file."""
+        level = self.catalog.meta("sandbox_level") or ""
+        seed_id = hashlib.sha256(b"seed" + self.seed).hexdigest()
+        return parts_digest(
+            POLICY_VERSION,
+            self.specs_digest,
+            self.trust_digest,
+            level,
+            self.settings.defense.required_level,
+            seed_id,
+        )
+
+    def reports(self, budget_s: float | None = None, executor: Executor | None = None) -> BehaviorReports:
+        """Return the source of behavior reports for the current epoch; see `checks` for the executor."""
+        level = self.catalog.meta("sandbox_level") or ""
+        return BehaviorReports(partial(self.checks, executor), self.epoch, self.catalog, budget_s, level)
+
+    @contextlib.contextmanager
+    def writing(self, waiting: Callable[[], None] | None = None) -> Iterator[bool]:
+        """Be the only one that changes this index; yield whether that is so (see `writer_lock.held`)."""
+        from codeguard.index.writer_lock import held  # brings logging, which reading does without
+
+        with held(self.state / WRITING, waiting) as alone:
+            yield alone
+
+    def refresh(self) -> None:
+        """Read catalog and trust anew where another process has replaced or changed them."""
+        finish_swap(self.state)
+        if self.catalog.replaced():
+            self.catalog.close()
+            if self._vectors is not None:
+                self._vectors.close()
+                self._vectors = None
+            self.catalog = Catalog(self.state / CATALOG, self._key)
+            self._check_make(create=True)
+            self.__dict__.pop("embedding", None)
+        stamps = tuple(_stamp(self.state / name) for name in (UNSIGNED_NAME, PERPLEXITY))
+        state = (*stamps, self.catalog.meta(SIGNED_TREES))
+        if state != self._trust_state:
+            self._trust_state = state
+            self.forget_trust()
+
+    def static_evidence(self, config: DefenseConfig) -> StaticEvidence:
+        """Return what the static signals say of indexed files, by the weights of a configuration."""
+        from codeguard.index.observation_tasks import Observed, Request, observed
+        from codeguard.index.static_evidence import StaticEvidence
+
+        def observe(requests: Iterable[Request]) -> Iterator[Observed]:
+            return observed(default_workers(), lambda: self.material(made), made.names, requests)
+
+        made = StaticEvidence(
+            config.weights,
+            catalog=self.catalog,
+            epoch=self.trust_digest,
+            trusted=self.trusted_files if self.manifest is not None else None,
+            enabled=config.enabled,
+            elsewhere=observe,
+        )
+        return made
+
+    def forget_trust(self) -> None:
+        """Read manifest, models and specs anew after the trusted files changed."""
+        for name in ("manifest", "perplexity", "library"):
+            self.__dict__.pop(name, None)
+
+    def _evidence_key(self) -> bytes:
+        """Return the key that authenticates what is kept; one of this process where none can be."""
+        try:
+            key, note = key_and_note()
+        except StoreError as error:
+            self.warnings.append(f"{error}: cached evidence is computed anew")
+            self._passing_key = self._other_key = True
+            return passing_key()
+        if note:
+            self.warnings.append(note)
+            self._other_key = True
+        return key
+
+    def close(self) -> None:
+        """Stop the sandbox and let go of catalog and store."""
+        if self._sandbox is not None:
+            self._sandbox.close()
+        try:
+            if self._vectors is not None:
+                self._vectors.close()
+        finally:
+            self.catalog.close()
+
+
+def _mark(path: Path) -> str:
+    """Return the beginning of a file in hexadecimal digits, empty where there is none or it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MARK_BYTES).hex()
+    except OSError:
+        return ""
+
+
+def _how_to_make(settings: Settings) -> str:
+    if settings.remote:
+        return f"make or rebuild it from the files with: codeguard index PATH… --trust PATH --store {settings.store}"
+    return "make one with: codeguard index PATH… --trust PATH"
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _digests(file: SourceFile) -> tuple[str, ...]:
+    return tuple(chunk.sha256 for chunk in file.chunks)

@@ -1,0 +1,236 @@
+"""The application: a request in, a page out, each under bounds of size, number and time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+from codeguard.api import CodeGuard
+from codeguard.errors import CodeguardError, ConfigError, NothingToDoError
+from codeguard.integrations.web.gate import Gate
+from codeguard.integrations.web.site import Site
+from codeguard.reports.html.site.frame import POLICY, error_page, message_page, site_style
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+T = TypeVar("T")
+
+LONGEST_ADDRESS = 16_000  # bytes of path and query
+LONGEST_BODY = 64_000  # bytes
+MOST_FIELDS = 10
+MOST_WAITING = 8  # questions that wait for their turn, the one at work among them
+OUTSIDE = frozenset({401, 405, 414, 421})  # said to whoever has not shown the session yet
+BODY_S = 10.0
+ANSWER_S = 90.0
+HEADERS = {
+    "content-security-policy": POLICY,
+    "cache-control": "no-store",
+    "connection": "close",  # a connection that carries one request cannot be kept by somebody who sends none
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "referrer-policy": "same-origin",  # with no-referrer a browser would not say where a form comes from
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is sent back."""
+
+    status: int
+    body: str = ""
+    headers: Mapping[str, str] | None = None
+    kind: str = "text/html"
+
+
+class RefusedError(Exception):
+    """A request that is not answered; `status` and a sentence say why."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class Application:
+    """An ASGI application over an open guard; `close` it when the server has ended.
+
+    Args:
+        guard: an open guard; only one thread at a time uses it.
+        gate: who may ask.
+        write: offer to accept findings.
+        answer_s: how long a browser waits for an answer, in seconds.
+    """
+
+    def __init__(
+        self, guard: CodeGuard, gate: Gate, *, write: bool = False, answer_s: float = ANSWER_S
+    ) -> None:
+        self._gate, self._write, self._answer_s = gate, write, answer_s
+        self._site = site = Site(guard, gate.form if write else "")
+        self._pages: Mapping[str, Callable[[Mapping[str, str]], str]] = {
+            "/": site.map,
+            "/search": site.search,
+            "/findings": site.findings,
+            "/file": site.file,
+            "/trust": site.trust,
+        }
+        self._alone = ThreadPoolExecutor(1, thread_name_prefix="site")
+        self._waiting = 0
+
+    def close(self) -> None:
+        """Wait for the question at work, and let no other begin."""
+        self._alone.shutdown(wait=True, cancel_futures=True)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        try:
+            reply = await self._answer(scope, receive)
+        except RefusedError as refused:
+            reply = self._refusal(refused)
+        body = reply.body.encode("utf-8", "backslashreplace")
+        headers = {
+            **HEADERS,
+            "content-type": f"{reply.kind}; charset=utf-8",
+            "content-length": str(len(body)),
+            **(reply.headers or {}),
+        }
+        encoded = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": reply.status, "headers": encoded})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Reply:
+        """Return the reply to a request that the gate lets in."""
+        gate, path = self._gate, str(scope["path"])
+        headers = _headers(scope)
+        if not gate.is_this_host(headers.get("host", "")):
+            raise RefusedError(421, "This server answers to 127.0.0.1 and localhost alone.")
+        if scope["method"] not in ("GET", "POST"):
+            raise RefusedError(405, "Only GET and POST are answered.")
+        if len(scope["raw_path"] or b"") + len(scope["query_string"]) > LONGEST_ADDRESS:
+            raise RefusedError(414, "The address is too long.")
+        if path == "/style.css":
+            return Reply(200, site_style(), kind="text/css")
+        asked = _fields(scope["query_string"])
+        if path == "/" and "token" in asked and scope["method"] == "GET":
+            if not gate.knows_token(asked["token"]):
+                raise RefusedError(
+                    401, "This is not the token of the server that runs now. It prints its address."
+                )
+            return Reply(303, headers={"location": "/", "set-cookie": gate.new_cookie})
+        if not gate.has_session(headers):
+            raise RefusedError(
+                401, "Open the address that codeguard serve has printed: it has a token in it."
+            )
+        if scope["method"] == "POST":
+            return await self._accept(path, headers, receive)
+        page = self._pages.get(path)
+        if page is None:
+            raise RefusedError(404, "There is no such page.")
+        return await self._page(lambda: Reply(200, page(asked)))
+
+    async def _accept(self, path: str, headers: Mapping[str, str], receive: Receive) -> Reply:
+        if path != "/accept":
+            raise RefusedError(404, "There is no such page.")
+        if not self._write:
+            raise RefusedError(403, "This server changes nothing: codeguard serve --write would.")
+        if not self._gate.is_own_form(headers):
+            raise RefusedError(403, "The form does not come from a page of this server.")
+        if headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
+            raise RefusedError(415, "Only a form of this server is read.")
+        asked = _fields(await _body(headers, receive))
+        if not self._gate.knows_form(asked.get("form_secret", "")):
+            raise RefusedError(403, "The form is not of this server as it runs now: load the page again.")
+        return await self._page(lambda: Reply(303, headers={"location": self._site.accept(asked)}))
+
+    async def _page(self, make: Callable[[], Reply]) -> Reply:
+        """Make a page in its turn; what goes wrong is a page as well."""
+        try:
+            return await self._in_turn(partial(self._guarded, make))
+        except TimeoutError:
+            raise RefusedError(
+                504, "This takes longer than a page may; the work goes on, and is kept. Load the page again."
+            ) from None
+
+    async def _in_turn(self, work: Callable[[], T]) -> T:
+        if self._waiting >= MOST_WAITING:
+            raise RefusedError(503, "Too many questions wait already: load the page again.")
+        self._waiting += 1
+        future = asyncio.get_running_loop().run_in_executor(self._alone, work)
+        future.add_done_callback(self._done)
+        async with asyncio.timeout(self._answer_s):
+            return await asyncio.shield(future)
+
+    def _done(self, future: asyncio.Future[Any]) -> None:
+        self._waiting -= 1
+        if not future.cancelled():
+            future.exception()  # seen, also where nobody waits for it any more
+
+    def _guarded(self, make: Callable[[], Reply]) -> Reply:
+        try:
+            return make()
+        except NothingToDoError as error:
+            status, said = 404, str(error)
+        except ConfigError as error:
+            status, said = 400, str(error)
+        except CodeguardError as error:
+            status, said = 503, str(error)
+            self._site.close()  # the next question opens the index anew
+        except OSError as error:
+            status, said = 503, f"the system refuses ({error.strerror or type(error).__name__})"
+        except Exception as error:  # a traceback is nothing for a page, and one page must not end the server
+            status, said = 500, f"internal error ({type(error).__name__})"
+        return Reply(status, error_page(said, self._site.frame()))
+
+    def _refusal(self, refused: RefusedError) -> Reply:
+        """Return a page that says why, with the way back for whoever is let in."""
+        frame = self._site.frame()
+        if refused.status in OUTSIDE:
+            return Reply(refused.status, message_page("Not answered", str(refused), frame.made))
+        return Reply(refused.status, error_page(str(refused), frame))
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    """Return the headers by name; one that is there twice stands for nothing."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        key = name.decode("latin-1").lower()
+        found[key] = value.decode("latin-1") if key not in found else ""
+    return found
+
+
+def _fields(data: bytes) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(
+            data.decode("ascii"), keep_blank_values=True, errors="replace", max_num_fields=MOST_FIELDS
+        )
+    except ValueError:
+        raise RefusedError(400, "The address or the form cannot be read.") from None
+    return dict(pairs)
+
+
+async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
+    """Return the body of a request, refused where it is too long or comes too slowly."""
+    length = headers.get("content-length", "")
+    if length.isascii() and length.isdecimal() and (len(length) > 9 or int(length) > LONGEST_BODY):
+        raise RefusedError(413, "The form is too long.")
+    data = b""
+    try:
+        async with asyncio.timeout(BODY_S):
+            while True:
+                part = await receive()
+                data += bytes(part.get("body", b""))
+                if len(data) > LONGEST_BODY:
+                    raise RefusedError(413, "The form is too long.")
+                if part["type"] == "http.disconnect" or not part.get("more_body"):
+                    return data
+    except TimeoutError:
+        raise RefusedError(408, "The form did not come in time.") from None

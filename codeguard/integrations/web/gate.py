@@ -1,0 +1,73 @@
+"""Who may ask: requests to this host alone, with the token or the session that it was exchanged for."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+TOKEN_BYTES = 32
+OWN_SITES = frozenset({"", "same-origin", "none"})  # Sec-Fetch-Site: absent, from a page of ours, or typed
+
+
+def _secret() -> str:
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The secrets of one server, which end with it, and what they decide.
+
+    `token` is in the address that is printed, `session` in the cookie that it is exchanged for, `form` in the forms
+    that change something. A browser sends a cookie to every port of a host, so none of them stands for another.
+    """
+
+    port: int
+    token: str = field(default_factory=_secret)
+    session: str = field(default_factory=_secret)
+    form: str = field(default_factory=_secret)
+
+    @property
+    def address(self) -> str:
+        """The address to open first."""
+        return f"http://127.0.0.1:{self.port}/?token={self.token}"
+
+    @property
+    def _cookie(self) -> str:
+        return f"codeguard_{self.port}"
+
+    @property
+    def new_cookie(self) -> str:
+        """The header that hands the session to a browser, until that is closed."""
+        return f"{self._cookie}={self.session}; Path=/; HttpOnly; SameSite=Strict"
+
+    def is_this_host(self, host: str) -> bool:
+        """Return whether a request names this server: another name that leads here is not answered."""
+        names = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
+        if self.port == 80:
+            names |= {"127.0.0.1", "localhost"}
+        return host in names
+
+    def knows_token(self, given: str) -> bool:
+        """Return whether this is the token."""
+        return _same(given, self.token)
+
+    def knows_form(self, given: str) -> bool:
+        """Return whether a form was made by this server for this session."""
+        return _same(given, self.form)
+
+    def has_session(self, headers: Mapping[str, str]) -> bool:
+        """Return whether a request has the session, and comes from a page of ours or from the user's own hand."""
+        if headers.get("sec-fetch-site", "") not in OWN_SITES:
+            return False
+        pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+        return any(_same(value, self.session) for name, _, value in pairs if name == self._cookie)
+
+    def is_own_form(self, headers: Mapping[str, str]) -> bool:
+        """Return whether a browser says that a form was sent from a page of ours."""
+        return headers.get("origin", "") == f"http://{headers.get('host', '')}"
+
+
+def _same(given: str, expected: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), expected.encode("ascii"))

@@ -1,0 +1,166 @@
+"""What the site answers, from one guard, one question after another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from codeguard.api import CodeGuard
+from codeguard.errors import ConfigError, NothingToDoError
+from codeguard.escaping import FinishedPage
+from codeguard.index.contents import Changes, changes
+from codeguard.index.workspace import Workspace
+from codeguard.models import Trust
+from codeguard.ranking.inventory import Inventory, Overview, standing
+from codeguard.ranking.reranking import Ranked
+from codeguard.reports.html.site.corpus import file_page, findings_page, overview_page
+from codeguard.reports.html.site.frame import LONGEST_QUESTION, MODES, Frame, file_id
+from codeguard.reports.html.site.search import search_page
+from codeguard.reports.html.site.trust import TrustState, trust_page
+from codeguard.trust.acceptances import accept, load_acceptances
+
+MOST_RESULTS = 50
+MOST_TWINS = 5  # trusted files beside which one is shown
+READING_S = 10.0  # for what is known of files, in one answer
+
+
+class Site:
+    """The pages over a guard. Not for several threads at once.
+
+    Args:
+        guard: an open guard; where its index fails it is closed, and opened anew by the next question.
+        form_secret: what the forms carry that change something; empty where nothing may be changed.
+    """
+
+    def __init__(self, guard: CodeGuard, form_secret: str = "") -> None:
+        self._guard, self._form_secret = guard, form_secret
+        self._inventory: tuple[Workspace, Inventory] | None = None
+
+    def frame(self) -> Frame:
+        """Return what surrounds a page made now."""
+        made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
+        return Frame(made, self._form_secret)
+
+    def close(self) -> None:
+        """Let go of the index; the next question opens it anew."""
+        self._inventory = None
+        self._guard.close()
+
+    def map(self, asked: Mapping[str, str]) -> FinishedPage:
+        """Return the map of the index."""
+        workspace, inventory = self._opened()
+        facts = {
+            "chunks": f"{workspace.catalog.count():,}",
+            "checked in": f"sandbox {workspace.level}" if workspace.level else "no sandbox",
+        }
+        return overview_page(self._overview(inventory), facts, self.frame(), _warnings(workspace))
+
+    def findings(self, asked: Mapping[str, str]) -> FinishedPage:
+        """Return what was found."""
+        workspace, inventory = self._opened()
+        return findings_page(self._overview(inventory), self.frame(), _warnings(workspace))
+
+    def search(self, asked: Mapping[str, str]) -> FinishedPage:
+        """Return an answer with and without the defense; `q` asks, `k` and `mode` are optional."""
+        question, mode = asked.get("q", "").strip(), asked.get("mode", "rerank")
+        if not question or len(question) > LONGEST_QUESTION:
+            got = f"{len(question)} characters"
+            raise ConfigError("the question", got=got, expected=f"1 to {LONGEST_QUESTION}")
+        if mode not in MODES:
+            raise ConfigError("mode", got=repr(mode[:40]), expected=" or ".join(MODES))
+        k = _count(asked.get("k", "5"))
+        ranking = self._guard.query(question, k, mode=mode)
+        base = self.frame()
+        frame = Frame(base.made, base.form_secret, question, k, mode)
+        return search_page(ranking, self._guard.settings.defense.required_level, frame)
+
+    def file(self, asked: Mapping[str, str]) -> FinishedPage:
+        """Return the page of the file `id`."""
+        workspace, inventory = self._opened()
+        path = _path_of(workspace, asked.get("id", ""))
+        chunks = inventory.chunks(path)
+        required = workspace.settings.defense.required_level
+        return file_page(
+            path, chunks, _twins(workspace, inventory, chunks), required, workspace.level, self.frame()
+        )
+
+    def trust(self, asked: Mapping[str, str]) -> FinishedPage:
+        """Return what is trusted, and what was overruled."""
+        workspace, inventory = self._opened()
+        accepted = load_acceptances(workspace.state)
+        manifest = workspace.manifest
+        overview = self._overview(inventory)
+        places: dict[str, list[tuple[str, int]]] = {}
+        for part in (part for item in overview.files for part in item.flagged):
+            places.setdefault(part.chunk.chunk.sha256, []).append(
+                (part.chunk.chunk.path, part.chunk.chunk.start_line)
+            )
+        entries = sorted(accepted.entries.values(), key=lambda entry: entry.date, reverse=True)
+        state = TrustState(
+            paths=workspace.trusted_paths,
+            signed_by=() if manifest is None else tuple(manifest.signed_by),
+            unsigned=manifest is not None and manifest.unsigned,
+            files=[item.path for item in overview.files if item.trust is Trust.TRUSTED],
+            accepted=[(entry, tuple(places.get(entry.digest, ()))) for entry in entries],
+            refused=accepted.refused,
+            since=_since(workspace),
+        )
+        return trust_page(state, self.frame(), _warnings(workspace))
+
+    def accept(self, asked: Mapping[str, str]) -> str:
+        """Keep that a person overrules what was found in a chunk of the index; return where to go on."""
+        workspace, inventory = self._opened()
+        path, digest = _path_of(workspace, asked.get("file", "")), asked.get("digest", "")
+        chunk = next((item.chunk for item in inventory.chunks(path) if item.chunk.sha256 == digest), None)
+        if chunk is None:
+            raise ConfigError(
+                "the text to accept", got="another", expected="a chunk of this file as it is indexed"
+            )
+        accept(workspace.state, digest, asked.get("reason", ""))
+        return f"/file?id={file_id(path)}#line-{chunk.start_line}"
+
+    def _opened(self) -> tuple[Workspace, Inventory]:
+        """Return the index as it is now, whoever has changed or replaced it meanwhile."""
+        workspace = self._guard.workspace
+        workspace.refresh()
+        if self._inventory is None or self._inventory[0] is not workspace:
+            self._inventory = workspace, Inventory(workspace)
+        return self._inventory
+
+    def _overview(self, inventory: Inventory) -> Overview:
+        return inventory.overview(READING_S)
+
+
+def _warnings(workspace: Workspace) -> list[str]:
+    lines = list(dict.fromkeys(workspace.warnings))
+    if workspace.under_way():
+        lines.append("the index is being made: not all of it is known yet")
+    return lines
+
+
+def _count(given: str) -> int:
+    if not (given.isascii() and given.isdecimal() and len(given) <= 3 and 1 <= int(given) <= MOST_RESULTS):
+        raise ConfigError("k", got=repr(given[:40]), expected=f"1 to {MOST_RESULTS}")
+    return int(given)
+
+
+def _path_of(workspace: Workspace, given: str) -> str:
+    for path in workspace.catalog.paths():
+        if file_id(path) == given:
+            return path
+    raise NothingToDoError("no such file in the index", hint="it may have left the index meanwhile")
+
+
+def _twins(workspace: Workspace, inventory: Inventory, chunks: Sequence[Ranked]) -> list[Ranked]:
+    """Return the trusted chunks of the files that are named where something was found."""
+    told = " ".join(part.reason for item in chunks if standing(item) for part in item.evidence)
+    trusted = () if workspace.manifest is None else workspace.manifest.files
+    paths = [path for path in trusted if f"{path}:" in told][:MOST_TWINS]
+    return [own for path in paths for own in inventory.chunks(path) if own.trust is Trust.TRUSTED]
+
+
+def _since(workspace: Workspace) -> Changes:
+    try:
+        return changes(workspace)
+    except NothingToDoError:
+        return Changes()

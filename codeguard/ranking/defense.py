@@ -1,0 +1,330 @@
+"""The defense as the method describes it: candidates in, retained and dropped out."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from codeguard.analysis.rules.base import own_weights
+from codeguard.config import DefenseConfig
+from codeguard.corpus.chunking import chunk_file
+from codeguard.errors import ConfigError
+from codeguard.index.static_evidence import COMPANY, STATIC, place_of
+from codeguard.models import (
+    DETECTOR_ERROR,
+    NOT_YET,
+    Chunk,
+    ChunkKind,
+    Confidence,
+    Coverage,
+    Evidence,
+    Severity,
+    SourceFile,
+    Trust,
+    Verdict,
+    text_digest,
+)
+from codeguard.ranking.reranking import Judged, Ranked, rank
+from codeguard.ranking.scoring import standardise
+from codeguard.ranking.signal_tasks import bounded, ended, examined, ours
+from codeguard.ranking.signals import load_signals
+from codeguard.ranking.signals.base import Context, Moment, Services, Signal, Subject
+from codeguard.trust import VerifiedManifest
+from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
+from codeguard.workers.deadline import Deadline, DeadlineError
+from codeguard.workers.tasks import LOOKING_S
+
+KEPT_EVIDENCE = 100_000  # of one chunk and one signal each
+# What says only that a text is not another one; a check left out may matter where no test goes.
+LEAST_SETTLING = 30  # calls that agree
+MOST_UNREACHED = 5  # as many as a report names: there may be more
+SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line", "near_copy.changed-message"})
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A retrieved chunk with its file and its cosine distance to the query.
+
+    `cost` is what retrieval ordered it by where that was not the distance
+    alone (see `codeguard.ranking.scoring`); less is nearer.
+    """
+
+    id: str
+    chunk: Chunk
+    file: SourceFile
+    distance: float
+    cost: float | None = None
+
+
+def plain_candidate(value: Mapping[str, Any]) -> Candidate:
+    """Return a candidate made from plain values, as a vector store hands them out.
+
+    `content` is the text, `distance` its cosine distance to the query,
+    `metadata` may name its `path` and `symbol`, `id` is optional. The text
+    is all there is of its file: imports that stand elsewhere are not seen.
+
+    Raises:
+        ConfigError: the content is no text, or the distance no finite number.
+    """
+    content, distance, metadata = value.get("content"), value.get("distance"), value.get("metadata") or {}
+    if not isinstance(content, str):
+        raise ConfigError("content of a candidate", got=type(content).__name__, expected="a string")
+    if isinstance(distance, bool) or not isinstance(distance, int | float) or not math.isfinite(distance):
+        raise ConfigError("distance of a candidate", got=repr(distance), expected="a finite number")
+    if not isinstance(metadata, Mapping):
+        raise ConfigError("metadata of a candidate", got=type(metadata).__name__, expected="a mapping")
+    id_ = str(value.get("id") or text_digest(content))
+    path = str(metadata.get("path") or f"{text_digest(content)[:12]}.py")
+    file = chunk_file(path, content.encode("utf-8", "replace"))
+    named = [chunk for chunk in file.chunks if chunk.symbol and chunk.symbol == metadata.get("symbol")]
+    functions = [chunk for chunk in file.chunks if chunk.kind in (ChunkKind.FUNCTION, ChunkKind.METHOD)]
+    found = [*named, *functions, *file.chunks]
+    if not found:
+        raise ConfigError("content of a candidate", got="nothing", expected="some text")
+    return Candidate(id_, found[0], file, float(distance))
+
+
+@dataclass(frozen=True, slots=True)
+class DefenseOutcome:
+    """What the defense made of the candidates; `baseline` is their order without it."""
+
+    retained: tuple[Ranked, ...]
+    dropped: tuple[Ranked, ...]
+    baseline: tuple[Ranked, ...]
+
+
+class DefenseManager:
+    """Collects the evidence about candidates and orders them by it.
+
+    Args:
+        config: which signals are on, mode, order, weights.
+        manifest: the verified manifest; without one nothing is trusted.
+        services: what signals need. A signal whose service is missing is inactive, which `inactive` tells.
+        signals: instead of the registered ones. One that is neither codeguard's own nor installed as a plugin runs
+            in this process, where only a main thread can end it.
+        remember: keep what signals of moment INDEX say of a candidate, by its id, until `forget`. Only
+            for whoever gives the same id to the same chunk of the same file alone.
+    """
+
+    def __init__(
+        self,
+        config: DefenseConfig | None = None,
+        *,
+        manifest: VerifiedManifest | None = None,
+        services: Services | None = None,
+        signals: Sequence[Signal] | None = None,
+        remember: bool = False,
+    ) -> None:
+        self.config = config or DefenseConfig()
+        self._remember = remember
+        self._kept: dict[tuple[str, str, Trust], tuple[Evidence, ...]] = {}
+        self._manifest = manifest
+        known = services or Services()
+        self._static = known.static
+        self._acceptances = known.acceptances
+        registered = load_signals() if signals is None else signals
+        self._context = Context(known, self.config.weights.with_own(own_weights(registered)))
+        enabled = [item for item in registered if self.config.enabled(item.name)]
+        self.active = tuple(item for item in enabled if known.meet(item.needs))
+        self._in_workers = frozenset(item.name for item in self.active if bounded(item))
+        self.inactive = tuple(item for item in enabled if item not in self.active)
+
+    def known_only(self, only: bool) -> None:
+        """Choose whether files that the index does not know yet are left unexamined, which their evidence says."""
+        if self._static is not None:
+            self._static.known_only = only
+
+    def trust_of(self, chunk: Chunk) -> Trust:
+        """Return what the manifest says of a chunk now."""
+        if self._manifest is None:
+            return Trust.UNLISTED
+        return self._manifest.trust_of(chunk.path, chunk.sha256)
+
+    def evidence(self, subject: Subject) -> tuple[Evidence, ...]:
+        """Return what every active signal says of one chunk.
+
+        A signal that raises is a result of its own: evidence without penalty
+        that says so, on which mode "drop" removes what is not trusted.
+        """
+        return self._evidence_of(None, subject)
+
+    def forget(self) -> None:
+        """Forget what was kept of the signals: some of it holds no longer, or was no answer."""
+        self._kept.clear()
+
+    def _evidence_of(self, id_: str | None, subject: Subject) -> tuple[Evidence, ...]:
+        found: list[Evidence] = []
+        for signal in self.active:
+            lasting = id_ if signal.moment is Moment.INDEX else None
+            look = partial(self._examined, signal, subject)
+            found += self._once(signal.name, lasting, subject.trust, look)
+        if self._static is not None:
+            look = partial(self._static, subject.chunk, subject.file, subject.trust)
+            found += self._once(STATIC, id_, subject.trust, look)
+            found += self._company(subject, found)
+        return self._overruled(subject.chunk, settled(found, subject))
+
+    def _company(self, subject: Subject, found: Sequence[Evidence]) -> Iterator[Evidence]:
+        """Yield that a chunk takes along a grave finding in another chunk of its file.
+
+        A certain finding demotes what depends on it as well; any other one is charged there as where it stands.
+        Trusted text, and a copy of it, is left alone; nor does what is trusted or accepted weigh on what depends on it.
+        """
+        if self._static is None or subject.trust in (Trust.TRUSTED, Trust.COPY):
+            return
+        if any(item.demotes for item in found):
+            return
+        own = {(item.signal, item.id) for item in found}
+        beside = [
+            item
+            for chunk, item in self._static.grave(subject.file, place_of(subject.chunk, subject.file))
+            if (item.signal, item.id) not in own
+            if self.trust_of(chunk) not in (Trust.TRUSTED, Trust.COPY)
+            and not self._acceptances.of(chunk.sha256)
+        ]
+        if not beside:
+            return
+        worst = max(beside, key=lambda item: (item.demotes, item.penalty))
+        signal, rule = COMPANY
+        yield Evidence(
+            signal=signal,
+            id=rule,
+            penalty=self.config.weights[f"{signal}.{rule}"] if worst.demotes else worst.penalty,
+            reason=f"stands in the same file as {worst.signal}.{worst.id}"
+            f" (line {worst.measurements['line']}): {worst.reason}",
+            demotes=worst.demotes,
+            severity=Severity.MEDIUM,
+            confidence=worst.confidence,
+            span=subject.chunk.span,
+        )
+
+    def _once(
+        self, name: str, id_: str | None, trust: Trust, look: Callable[[], tuple[Evidence, ...]]
+    ) -> tuple[Evidence, ...]:
+        """Return what a look gives; of a candidate with an id it is kept."""
+        if id_ is None or not self._remember:
+            return look()
+        key = (name, id_, trust)
+        known = self._kept.get(key)
+        if known is None:
+            known = look()
+            if not any(_passing(part) for part in known):
+                if len(self._kept) >= KEPT_EVIDENCE:
+                    self._kept.clear()
+                self._kept[key] = known
+        return known
+
+    def _examined(self, signal: Signal, subject: Subject) -> tuple[Evidence, ...]:
+        try:
+            if signal.name in self._in_workers:
+                return examined(signal, subject, self._context)
+            with contextlib.nullcontext() if ours(signal) else Deadline(LOOKING_S):
+                return tuple(signal.examine(subject, self._context))
+        except DeadlineError as error:
+            return (ended(signal, str(error), self._context.weights),)
+        except Exception as error:  # a signal may be a third party's
+            return (
+                Evidence(
+                    signal=signal.name,
+                    id=DETECTOR_ERROR,
+                    penalty=0.0,
+                    reason=f"the signal failed: {type(error).__name__}: {error}",
+                    severity=Severity.MEDIUM,
+                    confidence=Confidence.HIGH,
+                ),
+            )
+
+    def _overruled(self, chunk: Chunk, found: Sequence[Evidence]) -> tuple[Evidence, ...]:
+        """Return the evidence, without conviction and its penalty where a person accepted the text."""
+        acceptance = self._acceptances.of(chunk.sha256)
+        if acceptance is None:
+            return tuple(found)
+        static = {item.signal for item in found} - {item.name for item in self.active}
+        kept = [
+            replace(item, convicts=False, demotes=False, penalty=0.0)
+            if item.convicts or item.demotes or item.signal in static
+            else item
+            for item in found
+        ]
+        shown = Evidence(
+            signal=ACCEPTANCE,
+            id="accepted",
+            penalty=0.0,
+            reason=acceptance.say(),
+            measurements={"by": acceptance.by, "date": acceptance.date},
+        )
+        return (*kept, shown)
+
+    def apply(self, candidates: Iterable[Candidate | Mapping[str, Any]]) -> DefenseOutcome:
+        """Judge and order candidates; the result does not depend on the order they come in.
+
+        A mapping with `content`, `metadata` and `distance` is a candidate too (see `plain_candidate`).
+        """
+        known = [item if isinstance(item, Candidate) else plain_candidate(item) for item in candidates]
+        z_scores = standardise([item.distance if item.cost is None else item.cost for item in known])
+        judged = [
+            self._judge(item, trust=self.trust_of(item.chunk), z=z)
+            for item, z in zip(known, z_scores, strict=True)
+        ]
+        retained, dropped, baseline = rank(
+            judged,
+            order=self.config.order,
+            mode=self.config.mode,
+            drop_threshold=self.config.drop_threshold,
+        )
+        return DefenseOutcome(retained, dropped, baseline)
+
+    def _judge(self, candidate: Candidate, trust: Trust, z: float) -> Judged:
+        subject = Subject(candidate.chunk, candidate.file, trust, candidate.distance, z)
+        evidence = self._evidence_of(candidate.id, subject)
+        return Judged(candidate.id, candidate.chunk, trust, candidate.distance, z, evidence)
+
+
+def _passing(evidence: Evidence) -> bool:
+    """Return whether evidence is of an error, which may not happen a second time, or none yet."""
+    return (
+        evidence.id in (DETECTOR_ERROR, NOT_YET)
+        or evidence.measurements.get("verdict") == Verdict.ERROR.value
+    )
+
+
+def settled(found: Sequence[Evidence], subject: Subject) -> list[Evidence]:
+    """Return the evidence, without the penalty of a changed line that was reached and shown to do the same."""
+    passed = next((item for item in found if (item.signal, item.id) == ("behavior", "pass")), None)
+    if passed is None:
+        return list(found)
+    return [
+        replace(item, penalty=0.0, reason=f"{item.reason}; shown to behave alike")
+        if f"{item.signal}.{item.id}" in SETTLED_BY_A_PASS and _reached(item, passed, subject)
+        else item
+        for item in found
+    ]
+
+
+def _reached(change: Evidence, passed: Evidence, subject: Subject) -> bool:
+    """Return whether the calls of a pass reached a changed line, by what they are said not to have reached."""
+    if passed.measurements.get("coverage") == Coverage.FULL.value:
+        return True
+    calls, missing = (
+        passed.measurements.get("calls", 0),
+        str(passed.measurements.get("unreached", "")).splitlines(),
+    )
+    if (
+        change.span is None
+        or not isinstance(calls, int)
+        or calls < LEAST_SETTLING
+        or len(missing) >= MOST_UNREACHED
+    ):
+        return False
+    lines = subject.file.text.splitlines()[change.span.start_line - 1 : change.span.end_line]
+    changed = _bare("".join(lines))
+    return bool(changed) and not any(_bare(part) in changed or changed in _bare(part) for part in missing)
+
+
+def _bare(code: str) -> str:
+    """Return a line of code without what another layout changes."""
+    return "".join(char for char in code if char not in " \t\"'()")

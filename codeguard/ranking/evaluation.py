@@ -1,0 +1,109 @@
+"""From rankings and labels to figures. The labels are an argument here and reach nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from codeguard.errors import ConfigError
+from codeguard.models import Chunk
+from codeguard.ranking.reranking import Ranked, Ranking
+
+IsPoisoned = Callable[[Chunk], bool]
+Search = Callable[[str, int], Ranking]
+Z_95 = 1.959963984540054
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How much poison a query shows before and after the defense.
+
+    `poison_before` and `poison_after` count poisoned chunks in the top k
+    with one chunk a file; `before` and `after` are the full rankings without
+    deduplication.
+    """
+
+    query: str
+    k: int
+    poison_before: int
+    poison_after: int
+    before: tuple[Ranked, ...]
+    after: tuple[Ranked, ...]
+    dropped: tuple[Ranked, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Proportion:
+    """A share with its 95 % Wilson score interval (Wilson 1927)."""
+
+    hits: int
+    n: int
+
+    @property
+    def share(self) -> float:
+        """The share itself, 0 where n is 0."""
+        return self.hits / self.n if self.n else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Lower and upper end of the 95 % interval; (0, 1) where n is 0."""
+        if self.n == 0:
+            return (0.0, 1.0)
+        p, n, z2 = self.share, self.n, Z_95**2
+        centre = (p + z2 / (2 * n)) / (1 + z2 / n)
+        half = Z_95 / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
+        return (max(0.0, centre - half), min(1.0, centre + half))
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.hits}/{self.n} = {self.share:.1%} [{low:.1%}, {high:.1%}]"
+
+
+class DefenseEvaluator:
+    """Judges rankings by labels that nothing else sees.
+
+    Args:
+        is_poisoned: says of a chunk whether it is poisoned; the labels.
+        search: ranks a query's candidates, k results a query: `CodeGuard.query`.
+    """
+
+    def __init__(self, is_poisoned: IsPoisoned, search: Search | None = None) -> None:
+        self._is_poisoned = is_poisoned
+        self._search = search
+
+    def fetch(self, queries: Iterable[str], k: int) -> list[Evaluation]:
+        """Ask each query and return its figures.
+
+        Raises:
+            ConfigError: there is no search to ask.
+        """
+        if self._search is None:
+            raise ConfigError("search of the evaluator", got="none", expected="a search such as guard.query")
+        return [self.evaluate(self._search(query, k)) for query in queries]
+
+    def evaluate(self, ranking: Ranking) -> Evaluation:
+        """Return the figures of one query."""
+        return Evaluation(
+            query=ranking.query,
+            k=ranking.k,
+            poison_before=self._count(ranking.baseline_results),
+            poison_after=self._count(ranking.results),
+            before=ranking.baseline,
+            after=ranking.ranking,
+            dropped=ranking.dropped,
+        )
+
+    def is_poisoned(self, item: Ranked) -> bool:
+        """Return whether a candidate is poisoned."""
+        return self._is_poisoned(item.chunk)
+
+    def _count(self, items: Iterable[Ranked]) -> int:
+        return sum(self.is_poisoned(item) for item in items)
+
+    @staticmethod
+    def reduction(evaluations: Sequence[Evaluation]) -> Proportion:
+        """Return the share of the poison before that is gone after, over all queries."""
+        before = sum(item.poison_before for item in evaluations)
+        after = sum(min(item.poison_after, item.poison_before) for item in evaluations)
+        return Proportion(before - after, before)

@@ -1,0 +1,54 @@
+"""An index as plain records: every chunk with what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from codeguard.index.workspace import Workspace
+from codeguard.ranking.defense import DefenseManager
+from codeguard.ranking.scoring import is_convicted, is_demoted
+from codeguard.ranking.signals.base import Services, Subject
+
+SCHEMA = "codeguard.export/1"
+
+
+def export(workspace: Workspace) -> Iterator[dict[str, Any]]:
+    """Yield a record for each chunk: where it stands, its text, trust and evidence; no behavior check is run.
+
+    A function that was never checked has the evidence that says so.
+
+    Raises:
+        StoreError, ManifestError: see there.
+    """
+    services = Services(behavior=workspace.reports(budget_s=0.0), perplexity=workspace.perplexity)
+    config = workspace.settings.defense
+    manager = DefenseManager(config, manifest=workspace.manifest, services=services)
+    kept_out = workspace.catalog.quarantined()
+    for path in sorted(workspace.catalog.files()):
+        file = workspace.catalog.file(path)
+        if file is None:
+            continue
+        for id_, chunk in workspace.catalog.chunks_of(path).items():
+            trust = manager.trust_of(chunk)
+            evidence = manager.evidence(Subject(chunk, file, trust))
+            yield {
+                "schema": SCHEMA,
+                "id": id_,
+                "path": chunk.path,
+                "symbol": chunk.symbol,
+                "kind": chunk.kind.value,
+                "language": chunk.language,
+                "start_line": chunk.start_line,
+                "end_line": chunk.end_line,
+                "sha256": chunk.sha256,
+                "text": chunk.text,
+                "masked": chunk.masked,
+                "withheld": chunk.withheld,
+                "trust": trust.value,
+                "convicted": is_convicted(evidence),
+                "demoted": is_demoted(evidence),
+                "penalty": round(sum(item.penalty for item in evidence), 6),
+                "quarantined": kept_out.get(id_),
+                "evidence": [item.to_json() for item in evidence],
+            }

@@ -1,0 +1,110 @@
+"""What a trusted file adds to how well its chunks fit a question: its name, its definitions, its other chunks.
+
+Whoever writes an untrusted file chooses its name and its symbols, so none of
+this applies to it: renaming untrusted files changes no place in a ranking.
+Weights are in standard deviations of the cost that they are taken from,
+tuned on the questions about four repositories and reported on four others,
+see docs/retrieval.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from pathlib import PurePosixPath
+
+from codeguard.index.lexical import query_words, words
+from codeguard.models import Chunk
+from codeguard.ranking.scoring import standardise
+
+NAME_WEIGHT = 1.3  # all words of the file's name are in the question
+DEFINITION_WEIGHT = 2.0  # the question is the name of what the chunk defines
+COHERENCE_WEIGHT = 0.5  # of the file's second best chunk; half of it for each one after
+COHERENT_CHUNKS = 3
+SECONDARY_WEIGHT = 1.0  # taken away from tests, examples and what is generated or copied in
+
+# Files that say what their folder says.
+_FOLDER_NAMES = frozenset({"__init__", "__main__", "index", "lib", "main", "mod"})
+# Parts of paths that hold what mentions code rather than what is the code.
+_SECONDARY = frozenset(
+    """
+    test tests __tests__ testing example examples docs doc benchmark benchmarks locale locales fixtures
+    vendor vendored third_party node_modules generated dist build legacy compat deprecated
+    """.split()  # noqa: SIM905
+)
+_TEST_NAME = re.compile(r"(test_.*|.*_test)\.\w+|.*\.(test|spec|min|d)\.\w+")
+_SYMBOL = re.compile(r"[A-Za-z_$][\w$]*([.:#]+[\w$]+)*(\(\))?")
+_LEAST_PREFIX = 4
+_ENDING = 2  # letters at the end of a word that may differ: routes and routing
+
+
+def with_context(
+    question: str, costs: Mapping[str, float], chunks: Mapping[str, Chunk], trusted: Sequence[str]
+) -> dict[str, float]:
+    """Return the standardised costs of all chunks, those of trusted ones less what their files speak for them.
+
+    Args:
+        question: the query.
+        costs: of every id, less is nearer, in any unit.
+        chunks: of every id.
+        trusted: the ids that the manifest lists. Without one the costs are returned as they are.
+    """
+    if not trusted:
+        return dict(costs)
+    found = dict(zip(costs, standardise(list(costs.values())), strict=True))
+    asked = query_words(question)
+    symbol = _symbol(question)
+    files: dict[str, list[str]] = defaultdict(list)
+    for id_ in trusted:
+        chunk = chunks[id_]
+        found[id_] -= NAME_WEIGHT * _name_fit(asked, chunk.path)
+        if symbol and chunk.symbol.rpartition(".")[2] == symbol:
+            found[id_] -= DEFINITION_WEIGHT
+        if _secondary(chunk.path, asked):
+            found[id_] += SECONDARY_WEIGHT
+        files[chunk.path].append(id_)
+    for ids in files.values():
+        best, *others = sorted(ids, key=lambda id_: (found[id_], id_))
+        found[best] -= COHERENCE_WEIGHT * sum(
+            max(0.0, -found[id_]) / 2**place for place, id_ in enumerate(others[:COHERENT_CHUNKS])
+        )
+    return {id_: round(cost, 9) for id_, cost in found.items()}
+
+
+def _symbol(question: str) -> str:
+    """Return the last name of a question that is nothing but a symbol, empty for any other."""
+    return (
+        re.split(r"[.:#]+", question.strip().removesuffix("()"))[-1]
+        if _SYMBOL.fullmatch(question.strip())
+        else ""
+    )
+
+
+def _name_fit(asked: Sequence[str], path: str) -> float:
+    """Return how well a file's name fits, 0 to 1: less where the name or the question says much else."""
+    place = PurePosixPath(path)
+    named = place.name.partition(".")[0]
+    own = words(place.parent.name if named.lower() in _FOLDER_NAMES else named)
+    hits = sum(any(_akin(word, other) for other in own) for word in asked)
+    if not hits or not own:
+        return 0.0
+    return float(min(1.0, hits / len(own)) ** 0.5 * min(1.0, 2 * hits / len(asked)))
+
+
+def _akin(one: str, other: str) -> bool:
+    """Return whether two words are forms of one: they differ in their last letters at most, if at all."""
+    if one == other:
+        return True
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return same >= max(_LEAST_PREFIX, min(len(one), len(other)) - _ENDING)
+
+
+def _secondary(path: str, asked: Sequence[str]) -> bool:
+    """Return whether a file is a test, an example or a copy, and the question does not ask for such."""
+    place = PurePosixPath(path)
+    parts = {part.lower() for part in place.parts[:-1]} & _SECONDARY
+    if _TEST_NAME.fullmatch(place.name.lower()):
+        parts.add("test")
+    return bool(parts) and not any(_akin(word, part.strip("_")) for word in asked for part in parts)

@@ -1,0 +1,153 @@
+"""What an index knows of every file: read from what was kept, nothing is examined or run for it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from codeguard.index.catalog import FileState
+from codeguard.index.workspace import Workspace
+from codeguard.models import CheckReport, Chunk, SourceFile, Span, Trust
+from codeguard.ranking.defense import Candidate, DefenseManager
+from codeguard.ranking.reranking import Ranked
+from codeguard.ranking.signal_tasks import ours
+from codeguard.ranking.signals import load_signals
+from codeguard.ranking.signals.base import Check, Services
+from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
+from codeguard.trust.acceptances import load_acceptances
+
+
+class Standing(StrEnum):
+    """What was decided about a chunk."""
+
+    CONVICTED = "convicted"
+    DEMOTED = "demoted"
+    ACCEPTED = "accepted"  # by a person
+
+
+@dataclass(frozen=True, slots=True)
+class Flagged:
+    """A chunk about which something was decided, with its evidence."""
+
+    chunk: Ranked
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """A file of the index. `complete` is False where nobody has looked at some of it so far."""
+
+    path: str
+    size: int
+    trust: Trust
+    flagged: tuple[Flagged, ...] = ()
+    complete: bool = True
+
+    def has(self, standing: Standing) -> bool:
+        """Return whether that was decided about one of its chunks."""
+        return any(item.standing is standing for item in self.flagged)
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The files of an index by name; `left` of them were not read within the time, and have no findings here."""
+
+    files: tuple[KnownFile, ...]
+    left: int = 0
+
+
+class Inventory:
+    """What is known of the files of one workspace; keeps what it read for as long as that holds."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._basis: tuple[object, ...] = ()
+        self._known: dict[tuple[str, str], KnownFile] = {}  # by path and digest
+
+    def overview(self, budget_s: float) -> Overview:
+        """Return every file; reading what is known of them ends after so many seconds, and goes on the next time."""
+        end = time.monotonic() + budget_s
+        manager = self._manager()
+        files, left, known = [], 0, {}
+        for path, state in sorted(self._workspace.catalog.files().items()):
+            key = (path, state.sha256)
+            file = self._known.get(key)
+            if file is None and time.monotonic() < end:
+                file = self._read(path, state, manager)
+            if file is None:
+                left += 1
+                file = KnownFile(path, state.size, self._trust(path, state), complete=False)
+            elif file.complete:
+                known[key] = file
+            files.append(file)
+        self._known = known
+        return Overview(tuple(files), left)
+
+    def chunks(self, path: str) -> tuple[Ranked, ...]:
+        """Return the chunks of a file with their evidence, from its first line to its last; none of an unknown file."""
+        return self._judged(path, self._manager())
+
+    def _manager(self) -> DefenseManager:
+        workspace = self._workspace
+        config = replace(workspace.settings.defense, mode="rerank")
+        accepted = load_acceptances(workspace.state)
+        static = workspace.static_evidence(config)
+        basis = (workspace.epoch, static.version, accepted.entries)
+        if basis != self._basis:
+            self._basis, self._known = basis, {}
+        services = Services(
+            behavior=_once_a_file(workspace.reports(budget_s=0.0)), static=static, acceptances=accepted
+        )  # the perplexity model decides nothing by itself
+        signals = [item for item in load_signals() if ours(item)]  # those of plugins look at their own pace
+        manager = DefenseManager(config, manifest=workspace.manifest, services=services, signals=signals)
+        manager.known_only(True)
+        return manager
+
+    def _trust(self, path: str, state: FileState) -> Trust:
+        manifest = self._workspace.manifest
+        if manifest is None or path not in manifest.files:
+            return Trust.UNLISTED
+        return Trust.TRUSTED if manifest.covers(path, state.sha256) else Trust.MODIFIED
+
+    def _read(self, path: str, state: FileState, manager: DefenseManager) -> KnownFile:
+        trust = self._trust(path, state)
+        if trust is Trust.TRUSTED:  # nothing is said of it
+            return KnownFile(path, state.size, trust)
+        chunks = self._judged(path, manager)
+        flagged = tuple(Flagged(item, what) for item in chunks if (what := standing(item)) is not None)
+        return KnownFile(path, state.size, trust, flagged, not any(item.not_yet for item in chunks))
+
+    def _judged(self, path: str, manager: DefenseManager) -> tuple[Ranked, ...]:
+        file = self._workspace.catalog.file(path)
+        if file is None:
+            return ()
+        chunks = self._workspace.catalog.chunks_of(path)
+        outcome = manager.apply(Candidate(id_, chunk, file, 0.0) for id_, chunk in chunks.items())
+        return tuple(sorted(outcome.retained, key=lambda item: item.chunk.span.start_byte))
+
+
+def standing(item: Ranked) -> Standing | None:
+    """Return what was decided about a chunk, None where nothing was."""
+    if item.convicted:
+        return Standing.CONVICTED
+    if item.demoted:
+        return Standing.DEMOTED
+    return Standing.ACCEPTED if any(part.signal == ACCEPTANCE for part in item.evidence) else None
+
+
+def _once_a_file(check: Check) -> Check:
+    """Return a check that asks once for each function of a file: every function's evidence looks at all others."""
+    path, known = "", dict[tuple[Span, str], CheckReport]()
+
+    def ask(chunk: Chunk, file: SourceFile) -> CheckReport:
+        nonlocal path
+        if file.path != path:
+            path = file.path
+            known.clear()
+        key = (chunk.span, chunk.symbol)
+        if key not in known:
+            known[key] = check(chunk, file)
+        return known[key]
+
+    return ask

@@ -1,0 +1,250 @@
+"""From judged candidates to a ranking: pure functions, the same answer for the same input."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from codeguard.models import (
+    DETECTOR_ERROR,
+    NOT_FULLY_READ,
+    NOT_YET,
+    Chunk,
+    Evidence,
+    Severity,
+    Trust,
+    Verdict,
+)
+from codeguard.ranking.scoring import is_convicted, is_demoted, penalty_of
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A candidate with everything that decides its place.
+
+    `distance` is the cosine distance to the query, `distance_z` the z-score
+    among the candidates of what retrieval ordered them by: the distance, or
+    the distance and the words together (see `codeguard.ranking.scoring`).
+    """
+
+    id: str
+    chunk: Chunk
+    trust: Trust
+    distance: float
+    distance_z: float
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A candidate in its place. Ranks count from 1; `rank` is 0 for what was dropped."""
+
+    rank: int
+    baseline_rank: int
+    id: str
+    chunk: Chunk
+    trust: Trust
+    distance: float
+    penalty: float
+    score: float
+    convicted: bool
+    demoted: bool
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def verdict(self) -> str:
+        """The behavior checker's verdict, empty where it did not look."""
+        return self._behavior("verdict")
+
+    @property
+    def coverage(self) -> str:
+        """Coverage of the behavior check, empty where there was none."""
+        return self._behavior("coverage")
+
+    @property
+    def twin(self) -> str:
+        """Where the trusted function stands that it was compared with (`path:line`), empty where there is none."""
+        return self._behavior("twin")
+
+    @property
+    def not_yet(self) -> tuple[str, ...]:
+        """Names of the signals that have not looked at it so far."""
+        return tuple(dict.fromkeys(item.signal for item in self.evidence if item.id == NOT_YET))
+
+    def _behavior(self, key: str) -> str:
+        found = (item.measurements.get(key) for item in self.evidence if item.signal == "behavior")
+        return next((str(value) for value in found if value is not None), "")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that `codeguard.query/1` shows for one candidate."""
+        return {
+            "rank": self.rank,
+            "baseline_rank": self.baseline_rank,
+            "path": self.chunk.path,
+            "symbol": self.chunk.symbol,
+            "kind": self.chunk.kind.value,
+            "start_line": self.chunk.start_line,
+            "end_line": self.chunk.end_line,
+            "sha256": self.chunk.sha256,
+            "text": self.chunk.text,
+            "masked": self.chunk.masked,
+            "distance": self.distance,
+            "penalty": self.penalty,
+            "score": self.score,
+            "trust": self.trust.value,
+            "verdict": self.verdict,
+            "coverage": self.coverage,
+            "convicted": self.convicted,
+            "demoted": self.demoted,
+            "not_yet": list(self.not_yet),
+            "evidence": [item.to_json() for item in self.evidence],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The answer to a query.
+
+    `results` is the top k with one chunk a file, `baseline_results` the same
+    without defense. `ranking` and `baseline` hold every candidate, after and
+    before. `dropped` is empty in mode "rerank". `warnings` are lines a user
+    has to see.
+    """
+
+    query: str
+    k: int
+    mode: str
+    order: str
+    store: str
+    sandbox_level: str
+    results: tuple[Ranked, ...]
+    baseline_results: tuple[Ranked, ...]
+    ranking: tuple[Ranked, ...]
+    baseline: tuple[Ranked, ...]
+    dropped: tuple[Ranked, ...]
+    warnings: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stable form of the ranking, schema `codeguard.query/1`."""
+        return {
+            "schema": "codeguard.query/1",
+            "query": self.query,
+            "k": self.k,
+            "store": self.store,
+            "sandbox_level": self.sandbox_level,
+            "mode": self.mode,
+            "order": self.order,
+            "results": [item.to_json() for item in self.results],
+            "ranking": [item.to_json() for item in self.ranking],
+            "dropped": [item.to_json() for item in self.dropped],
+            "warnings": list(self.warnings),
+        }
+
+
+def rank(
+    candidates: Iterable[Judged], *, order: str = "score", mode: str = "rerank", drop_threshold: float = 2.0
+) -> tuple[tuple[Ranked, ...], tuple[Ranked, ...], tuple[Ranked, ...]]:
+    """Order candidates; return (retained, dropped, baseline).
+
+    Args:
+        candidates: in any order; the result does not depend on it.
+        order: "score" puts the demoted behind the others and the convicted last, and sorts each group by
+            standardised distance plus penalty; "penalty" sorts by penalty, then distance (the order the
+            method itself describes).
+        mode: "drop" removes the convicted and penalties above `drop_threshold`.
+    """
+    retrieved = sorted(candidates, key=lambda item: (item.distance_z, item.distance, item.id))
+    baseline = tuple(_place(item, position, position) for position, item in enumerate(retrieved, 1))
+    key: Callable[[Ranked], Any] = _by_penalty if order == "penalty" else _by_score
+    ordered = _behind_twins(sorted(baseline, key=key))
+    retained = [item for item in ordered if mode != "drop" or _keeps(item, drop_threshold)]
+    dropped = tuple(
+        replace(item, rank=0) for item in ordered if mode == "drop" and not _keeps(item, drop_threshold)
+    )
+    ranked = tuple(replace(item, rank=position) for position, item in enumerate(retained, 1))
+    return ranked, dropped, baseline
+
+
+def one_per_file(ranked: Sequence[Ranked], k: int) -> tuple[Ranked, ...]:
+    """Return the first k candidates of distinct files, ranks counted anew from 1."""
+    return at_most_per_file(ranked, k, 1)
+
+
+def at_most_per_file(ranked: Sequence[Ranked], k: int, per_file: int) -> tuple[Ranked, ...]:
+    """Return the first k candidates with at most `per_file` of a file, ranks counted anew from 1."""
+    found: list[Ranked] = []
+    seen: Counter[str] = Counter()
+    for item in ranked:
+        if len(found) >= k:
+            break
+        seen[item.chunk.path] += 1
+        if seen[item.chunk.path] <= per_file:
+            found.append(item)
+    return tuple(replace(item, rank=position) for position, item in enumerate(found, 1))
+
+
+def _place(item: Judged, rank_: int, baseline_rank: int) -> Ranked:
+    penalty = penalty_of(item.evidence)
+    return Ranked(
+        rank=rank_,
+        baseline_rank=baseline_rank,
+        id=item.id,
+        chunk=item.chunk,
+        trust=item.trust,
+        distance=item.distance,
+        penalty=penalty,
+        score=round(item.distance_z + penalty, 9),
+        convicted=is_convicted(item.evidence),
+        demoted=is_demoted(item.evidence),
+        evidence=item.evidence,
+    )
+
+
+def _behind_twins(ordered: Sequence[Ranked]) -> list[Ranked]:
+    """Return the order with what keeps another contract than a trusted function behind that one."""
+    own = [
+        item for item in ordered if item.verdict == Verdict.DIFFERS.value and item.trust is not Trust.TRUSTED
+    ]
+    behind: dict[str, list[Ranked]] = {}
+    for item in own:
+        place = ordered.index(item)
+        twin = next((other for other in ordered[place:] if _is_twin(other, item)), None)
+        earlier = any(_is_twin(other, item) for other in ordered[:place])
+        if twin is not None and not earlier:
+            behind.setdefault(twin.id, []).append(item)
+    moved = {item.id for items in behind.values() for item in items}
+    placed: list[Ranked] = []
+    for item in ordered:
+        if item.id not in moved:
+            placed += [item, *behind.get(item.id, ())]
+    return placed
+
+
+def _is_twin(item: Ranked, differing: Ranked) -> bool:
+    """Return whether a candidate is the trusted function that another was compared with."""
+    path, _, line = differing.twin.rpartition(":")
+    if item.trust is not Trust.TRUSTED or item.chunk.path != path or not line.isdigit():
+        return False
+    return item.chunk.start_line <= int(line) <= item.chunk.end_line
+
+
+def _by_score(item: Ranked) -> tuple[bool, bool, float, int]:
+    return (item.convicted, item.demoted, item.score, item.baseline_rank)
+
+
+def _by_penalty(item: Ranked) -> tuple[float, int]:
+    return (item.penalty, item.baseline_rank)
+
+
+def _keeps(item: Ranked, drop_threshold: float) -> bool:
+    if item.trust is not Trust.TRUSTED and any(map(_is_unknown, item.evidence)):
+        return False
+    return not item.convicted and item.penalty <= drop_threshold
+
+
+def _is_unknown(evidence: Evidence) -> bool:
+    """Return whether a detector failed, was ended by a bound of time or memory or by its death, or has not looked."""
+    unread = evidence.id == NOT_FULLY_READ and evidence.severity >= Severity.HIGH
+    return unread or evidence.id in (DETECTOR_ERROR, NOT_YET)

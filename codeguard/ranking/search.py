@@ -1,0 +1,443 @@
+"""Search: fetch candidates by vectors and words, judge them, and grow the set until it holds k presentable files."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codeguard.config import DefenseConfig, below_level
+from codeguard.errors import REBUILD, StoreError
+from codeguard.index.behavior_reports import BehaviorReports
+from codeguard.index.workspace import Stage, Workspace
+from codeguard.models import CheckReport, Chunk, SourceFile, Trust
+from codeguard.ranking import scoring
+from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome
+from codeguard.ranking.file_context import with_context
+from codeguard.ranking.reranking import Ranked, Ranking, one_per_file
+from codeguard.ranking.signals import load_signals, refuse_unknown
+from codeguard.ranking.signals.base import Services, Signal
+from codeguard.trust.acceptances import ACCEPTED_NAME, load_acceptances
+
+Vector = NDArray[np.float32]
+KEPT_MANAGERS = 8  # each of another configuration
+KEPT_CHUNKS = 20_000
+KEPT_VECTORS = 10_000
+KEPT_CHARACTERS = 32 << 20  # of files that stay in memory from one query to the next
+SAMPLE = 20  # own entries that are looked for where a foreign one was met
+ATTEMPTS = 3
+NO_DISTANCE = 1.0  # of a chunk from a query where nothing has a vector
+STRANGE = "the vector store holds entries that codeguard did not write: ignored"
+LEXICAL_DEPTH = 4  # times the candidates: the deeper, the more of the vectors' hits have a score of their own
+LEAST_SEARCHED = (
+    60  # chunks of each search: what a trusted file says can bring one of them among the candidates
+)
+
+
+HASTENED = 60  # chunks without a vector that a query asks to have written first
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One query on its way: its vector, and how well its words fit, best first, for at most `depth` chunks.
+
+    No vector where the index has none so far.
+    """
+
+    text: str
+    vector: Vector | None
+    scores: Mapping[str, float]
+    depth: int
+
+
+class Searcher:
+    """Answers queries over one workspace; keeps what it read for as long as the catalog stays as it is."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._lexical = ThreadPoolExecutor(1, thread_name_prefix="lexical")
+        self._signals: tuple[Signal, ...] | None = None
+        self._generation: tuple[int, ...] = ()
+        self._trust: tuple[object, object] = (None, None)
+        self._epoch = ""
+        self._files: OrderedDict[str, SourceFile | None] = OrderedDict()
+        self._kept_characters = 0
+        self._chunks: dict[str, Chunk] = {}
+        self._vectors: dict[str, Vector] = {}
+        self._behavior = BehaviorService()
+        self._managers: list[tuple[DefenseConfig, bool, DefenseManager]] = []
+        self._store_warnings: tuple[str, ...] = ()
+        self._refused = 0
+        self._under_way = False
+
+    def rank_all(
+        self, texts: Sequence[str], config: DefenseConfig, k: int, *, defense: bool, under_way: bool = False
+    ) -> list[Ranking]:
+        """Return the ranking of each query.
+
+        While an index is `under_way` nothing is examined here that it will come to: what is not known yet is
+        said of each result, and counts as no pass.
+        """
+        self._under_way = under_way
+        self._renew()
+        if self._workspace.catalog.meta("embedding") is None:  # words are all that there is so far
+            depth = LEXICAL_DEPTH * max(LEAST_SEARCHED, config.fetch_multiplier * k)
+            return [
+                self._rank(Question(text, None, self._scores(text, depth), depth), config, k, defense)
+                for text in texts
+            ]
+        self._check_vectors()
+        weight = self._weight()
+        depth = LEXICAL_DEPTH * max(LEAST_SEARCHED, config.fetch_multiplier * k) if weight else 0
+        # The words are looked up while the model computes: both leave Python to others meanwhile.
+        scores = [self._lexical.submit(self._scores, text, depth) for text in texts]
+        vectors = self._workspace.query_vectors(list(texts))
+        return [
+            self._rank(Question(text, vector, found.result(), depth), config, k, defense)
+            for text, vector, found in zip(texts, vectors, scores, strict=True)
+        ]
+
+    def close(self) -> None:
+        """End the thread."""
+        self._lexical.shutdown()
+
+    def _scores(self, text: str, depth: int) -> dict[str, float]:
+        return self._workspace.catalog.lexical_scores(text, depth) if depth else {}
+
+    def _weight(self, question: Question | None = None) -> float:
+        if question is not None and question.vector is None:
+            return 1.0
+        chosen = self._workspace.settings.lexical_weight
+        made_with = self._workspace.catalog.meta("embedding") or ""
+        return scoring.weight_for(made_with) if chosen is None else chosen
+
+    def _renew(self) -> None:
+        """Forget what was read where the catalog or the trust has changed since."""
+        workspace = self._workspace
+        trust = (workspace.manifest, workspace.perplexity)
+        generation = (*workspace.catalog.generation(), *stamp(workspace.state / ACCEPTED_NAME))
+        if generation == self._generation and all(
+            old is new for old, new in zip(self._trust, trust, strict=True)
+        ):
+            return
+        workspace.catalog.check_totals()
+        self._files.clear()
+        self._chunks.clear()
+        self._vectors.clear()
+        self._managers.clear()
+        self._kept_characters = 0
+        self._epoch = workspace.epoch
+        self._trust, self._generation = trust, generation
+
+    def _manager(self, config: DefenseConfig, defense: bool) -> DefenseManager:
+        for known, defended, manager in self._managers:
+            if defended == defense and known == config:
+                return manager
+        services = Services()
+        signals: Sequence[Signal] = ()
+        if defense:
+            refuse_unknown(config)
+            if self._signals is None:
+                self._signals = load_signals()
+            signals = self._signals
+            accepted = load_acceptances(self._workspace.state)
+            self._refused = accepted.refused
+            services = Services(
+                behavior=self._behavior,
+                perplexity=self._workspace.perplexity,
+                static=self._workspace.static_evidence(config),
+                acceptances=accepted,
+            )
+        manager = DefenseManager(
+            config, manifest=self._workspace.manifest, services=services, signals=signals, remember=True
+        )
+        self._managers = [*self._managers[-KEPT_MANAGERS:], (config, defense, manager)]
+        return manager
+
+    def _rank(self, question: Question, config: DefenseConfig, k: int, defense: bool) -> Ranking:
+        warnings: dict[str, None] = dict.fromkeys(self._store_warnings)
+        manager = self._manager(config, defense)
+        workspace = self._workspace
+        manager.known_only(self._under_way)
+        reports = BehaviorReports(
+            workspace.checks,
+            self._epoch,
+            workspace.catalog,
+            0.0 if self._under_way else config.query_budget_s,
+            workspace.catalog.meta("sandbox_level") or "",
+        )
+        self._behavior.reports = reports
+        count = config.fetch_multiplier * k
+        limit = max(count, config.max_candidates)
+        while True:
+            found, exhausted = self._retrieve(question, count, manager.trust_of, warnings)
+            outcome = manager.apply(found)
+            if exhausted or _enough(outcome, k, config) or count >= limit:
+                break
+            count = min(limit, count * 2)
+        if not exhausted and not _enough(outcome, k, config):
+            warnings[f"fewer than {k} files remain among the {limit} nearest chunks (max_candidates)"] = None
+        if defense and self._refused:
+            warnings[f"{self._refused} acceptances do not verify: they do not count"] = None
+        workspace.ran_at = reports.ran_at or workspace.ran_at
+        warnings |= dict.fromkeys(self._unfinished(outcome))
+        if reports.out_of_budget and not self._under_way:
+            manager.forget()
+            warnings[
+                f"{reports.out_of_budget} checks not run within {config.query_budget_s:g} s (query_budget_s)"
+            ] = None
+        return self._ranking(question.text, outcome, warnings, config, k, defense)
+
+    def _retrieve(
+        self,
+        question: Question,
+        count: int,
+        trust_of: Callable[[Chunk], Trust],
+        warnings: dict[str, None],
+    ) -> tuple[list[Candidate], bool]:
+        """Return the `count` nearest candidates, and whether there are no others."""
+        searched = max(count, LEAST_SEARCHED)
+        vector = question.vector
+        hits = [] if vector is None else self._workspace.vectors.nearest(vector, searched)
+        distances = {hit.id: hit.distance for hit in hits}
+        scores = question.scores
+        if len(scores) == question.depth and searched * LEXICAL_DEPTH > question.depth:
+            scores = self._scores(question.text, searched * LEXICAL_DEPTH)
+        by_words = [id_ for id_ in scoring.candidates(scores, searched) if id_ not in distances]
+        if vector is not None:
+            distances |= self._distances(vector, by_words)
+        distances |= self._awaited([id_ for id_ in by_words if id_ not in distances], distances)
+        chunks = self._known_chunks(distances)
+        documents = {hit.id: hit.document for hit in hits}
+        self._check_store(documents, chunks, warnings)
+        weight = self._weight(question)
+        costs = scoring.fuse(
+            {id_: round(distances[id_], 6) for id_ in chunks}, scores, weight if scores else 0.0
+        )
+        if weight:  # without, the order is the vectors' alone
+            trusted = [id_ for id_, chunk in chunks.items() if trust_of(chunk) is Trust.TRUSTED]
+            costs = with_context(question.text, costs, chunks, trusted)
+        nearest = sorted(costs, key=lambda id_: (costs[id_], distances[id_], id_))[:count]
+        found = [
+            Candidate(id_, chunks[id_], self._file_with(chunks[id_]), round(distances[id_], 6), costs[id_])
+            for id_ in nearest
+        ]
+        return found, len(hits) < searched and len(costs) <= count
+
+    def _awaited(self, ids: Sequence[str], known: Mapping[str, float]) -> dict[str, float]:
+        """Return a middling distance for chunks that the index has not come to yet, and have them written first.
+
+        Their words alone decide about their place.
+        """
+        catalog = self._workspace.catalog
+        awaited = catalog.awaited(ids)
+        if awaited and self._under_way:
+            catalog.hasten(sorted(awaited)[:HASTENED])
+        middle = math.fsum(known.values()) / len(known) if known else NO_DISTANCE
+        return dict.fromkeys((id_ for id_ in ids if id_ in awaited), middle)
+
+    def _unfinished(self, outcome: DefenseOutcome) -> list[str]:
+        """Return what is not known yet of an index that is being made, or was ended before it was complete."""
+        catalog, stage = self._workspace.catalog, self._workspace.stage()
+        if stage is Stage.COMPLETE:
+            return []
+        lines = []
+        if stage is Stage.WORDS:
+            lines.append("what is new is not trusted yet")
+        left = catalog.intended()
+        if left:
+            lines.append(
+                f"{left} of {catalog.vector_count()} chunks have no vector yet: their words find them"
+            )
+        waiting = sum(bool(item.not_yet) for item in (*outcome.retained, *outcome.dropped))
+        if waiting:
+            lines.append(f"{waiting} of {len(outcome.baseline)} candidates are not checked yet")
+        how = (
+            "is being made"
+            if self._under_way
+            else "was ended before it was complete: run codeguard index again"
+        )
+        return [f"the index {how}" + "".join(f"; {line}" for line in lines)]
+
+    def _check_vectors(self) -> None:
+        """Hold how many entries the vector store has against how many it has to have.
+
+        Raises StoreError where it is empty and must not be.
+        """
+        self._store_warnings = ()
+        workspace = self._workspace
+        for _ in range(ATTEMPTS):
+            generation = workspace.catalog.generation()
+            if workspace.catalog.intents(1):  # an index is at work
+                return
+            due, held = workspace.catalog.vector_count(), workspace.vectors.count()
+            if workspace.catalog.generation() == generation:
+                break
+        else:
+            return
+        if workspace.catalog.foreign:  # its totals are nobody's
+            due = min(1, workspace.catalog.count())
+        if due and not held:
+            raise StoreError(
+                f"the vector store {workspace.vectors.location} is empty, the index has {due} chunks in it",
+                hint="bring it back, or " + REBUILD,
+            )
+        if held < due:
+            self._store_warnings = (
+                f"the vector store lacks {due - held} of {due} chunks: run codeguard store verify --repair",
+            )
+        elif held > due and not workspace.settings.remote and not workspace.catalog.foreign:
+            self._store_warnings = (STRANGE,)
+
+    def _distances(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
+        """Return the cosine distances of chunks that the vectors alone did not find; those without a vector are out."""
+        missing = [id_ for id_ in ids if id_ not in self._vectors]
+        if missing:
+            if len(self._vectors) > KEPT_VECTORS:
+                self._vectors.clear()
+                missing = list(ids)
+            self._vectors |= _unit(self._workspace.vectors.embeddings(missing))
+        known = [id_ for id_ in ids if id_ in self._vectors]
+        if not known:
+            return {}
+        near = np.stack([self._vectors[id_] for id_ in known]) @ vector
+        return dict(zip(known, (1.0 - near).tolist(), strict=True))
+
+    def _check_store(
+        self, documents: Mapping[str, str], chunks: Mapping[str, Chunk], warnings: dict[str, None]
+    ) -> None:
+        """Warn of what the store holds that the catalog does not know, or knows otherwise."""
+        if self._foreign_entries([id_ for id_ in documents if id_ not in chunks]):
+            own = self._workspace.catalog.some_ids(SAMPLE)
+            if own and not self._workspace.vectors.documents(own):
+                raise StoreError(
+                    f"the vector store {self._workspace.vectors.location} is not the one of this index",
+                    got="entries of another",
+                    expected="its own",
+                    hint="bring it back, or " + REBUILD,
+                )
+            warnings[STRANGE] = None
+        for id_, document in documents.items():
+            chunk = chunks.get(id_)
+            if chunk is not None and document != chunk.text:
+                place = f"{chunk.path}:{chunk.start_line}"
+                warnings[f"the vector store's text of {place} was rewritten: the indexed text is used"] = None
+
+    def _foreign_entries(self, unknown: Sequence[str]) -> set[str]:
+        """Return which ids the catalog never knew; an index that runs beside us may just have deleted some."""
+        if not unknown:
+            return set()
+        going = set(
+            self._workspace.catalog.intents().delete
+        )  # before the store is asked: deleted, then cleared
+        return self._workspace.vectors.documents(unknown).keys() - going
+
+    def _known_chunks(self, ids: Mapping[str, object]) -> dict[str, Chunk]:
+        missing = [id_ for id_ in ids if id_ not in self._chunks]
+        if missing:
+            if len(self._chunks) > KEPT_CHUNKS:
+                self._chunks.clear()
+                missing = list(ids)
+            self._chunks |= self._workspace.catalog.chunks(missing)
+        return {id_: self._chunks[id_] for id_ in ids if id_ in self._chunks}
+
+    def _file_with(self, chunk: Chunk) -> SourceFile:
+        """Return the file of a chunk; StoreError where the catalog has another text or place for it."""
+        file = self._file(chunk.path)
+        if file is None or chunk not in file.chunks:
+            raise self._workspace.catalog.damaged(f"a chunk of {chunk.path} is not one of that file")
+        return file
+
+    def _file(self, path: str) -> SourceFile | None:
+        if path in self._files:
+            self._files.move_to_end(path)
+            return self._files[path]
+        file = self._workspace.catalog.file(path)
+        self._files[path] = file
+        self._kept_characters += len(file.text) if file is not None else 0
+        while self._kept_characters > KEPT_CHARACTERS and len(self._files) > 1:
+            _, oldest = self._files.popitem(last=False)
+            self._kept_characters -= len(oldest.text) if oldest is not None else 0
+        return file
+
+    def _ranking(
+        self,
+        text: str,
+        outcome: DefenseOutcome,
+        warnings: Mapping[str, None],
+        config: DefenseConfig,
+        k: int,
+        defense: bool,
+    ) -> Ranking:
+        level = self._workspace.level
+        behaves = defense and config.enabled("behavior")
+        below = below_level(level, self._workspace.settings.defense.required_level) if behaves else ""
+        return Ranking(
+            query=text,
+            k=k,
+            mode=config.mode if defense else "none",
+            order=config.order,
+            store=self._workspace.settings.store,
+            sandbox_level=level,
+            results=one_per_file(outcome.retained, k),
+            baseline_results=one_per_file(outcome.baseline, k),
+            ranking=outcome.retained,
+            baseline=outcome.baseline,
+            dropped=outcome.dropped,
+            warnings=(
+                *([below] if below else []),
+                *self._workspace.warnings,
+                *warnings,
+                *_masked(one_per_file(outcome.retained, k)),
+            ),
+        )
+
+
+class BehaviorService:
+    """The behavior service of a manager that outlives a query: each query brings its own time budget."""
+
+    reports: BehaviorReports
+
+    def __call__(self, chunk: Chunk, file: SourceFile) -> CheckReport:
+        """Return the report of one function."""
+        return self.reports(chunk, file)
+
+
+def _masked(results: Sequence[Ranked]) -> list[str]:
+    count = sum(item.chunk.masked for item in results)
+    return [f"secrets are masked in {count} results: their text is not that of their sha256"] if count else []
+
+
+def _unit(vectors: Mapping[str, Vector]) -> dict[str, Vector]:
+    """Return vectors at length 1, without those that are not finite or zero."""
+    lengths = {id_: float(np.linalg.norm(vector)) for id_, vector in vectors.items()}
+    return {
+        id_: vector / np.float32(lengths[id_])
+        for id_, vector in vectors.items()
+        if np.isfinite(lengths[id_]) and lengths[id_] > 0
+    }
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    """Return what changes when a file does: modification time and size, zeros where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+def _enough(outcome: DefenseOutcome, k: int, config: DefenseConfig) -> bool:
+    """Return whether k files would be shown even if mode "drop" removed what it removes."""
+    presentable = {
+        item.chunk.path
+        for item in outcome.retained
+        if not (item.convicted or item.demoted) and item.penalty <= config.drop_threshold
+    }
+    return len(presentable) >= k

@@ -1,0 +1,53 @@
+"""Signals that examine a retrieved chunk: its origin, its distance, how it behaves, how its text reads.
+
+Chunks come in with their file, trust and distance, evidence goes out. Each
+module that defines `SIGNAL` is one; another package takes part with an entry
+point of the group `codeguard.signals`.
+"""
+
+from __future__ import annotations
+
+import difflib
+
+from codeguard.analysis import rules
+from codeguard.analysis.rules import CorpusSignal, FileSignal, registered
+from codeguard.config import DefenseConfig
+from codeguard.errors import ConfigError
+from codeguard.ranking.signals.base import Moment, Signal, Subject
+from codeguard.weights import DEFAULTS
+
+__all__ = ["AnySignal", "Moment", "Signal", "Subject", "load_all", "load_signals", "refuse_unknown"]
+
+AnySignal = Signal | FileSignal | CorpusSignal
+
+
+def load_signals(*, third_party: bool = True) -> tuple[Signal, ...]:
+    """Return the registered signals that examine chunks; see `codeguard.analysis.rules.registered`."""
+    return tuple(item for item in load_all(third_party=third_party) if isinstance(item, Signal))
+
+
+def load_all(*, third_party: bool = True) -> tuple[AnySignal, ...]:
+    """Return every registered signal; see `codeguard.analysis.rules.registered`."""
+    shapes = (Signal, FileSignal, CorpusSignal)
+    return tuple(registered([rules.__name__, __name__], shapes, third_party=third_party))
+
+
+def refuse_unknown(config: DefenseConfig) -> None:
+    """Raise ConfigError where a configuration names a signal or a rule that there is not: it would do nothing."""
+    if not config.disabled_signals and not config.weights.overrides:
+        return
+    signals = load_all()
+    rules_there = {f"{signal.name}.{rule.id}" for signal in signals for rule in signal.rules}
+    for what, names, known in (
+        ("disabled_signals", config.disabled_signals, {signal.name for signal in signals}),
+        ("weights", config.weights.overrides, rules_there | set(DEFAULTS)),
+    ):
+        for name in names:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=3)
+                raise ConfigError(
+                    f"{what} of the configuration",
+                    got=repr(name),
+                    expected=" or ".join(near) or "the name of a signal or of its rule",
+                    hint="codeguard signals lists them",
+                )

@@ -1,0 +1,202 @@
+"""What the sandboxed behavior checker found, as evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from codeguard.analysis.rules.base import Rule, rules_of
+from codeguard.models import (
+    CONVICTING,
+    NOT_YET,
+    UNUSED,
+    CheckReport,
+    Chunk,
+    ChunkKind,
+    Confidence,
+    Coverage,
+    Evidence,
+    Severity,
+    Trust,
+    Verdict,
+)
+from codeguard.ranking.signals.base import Check, Context, Moment, Subject
+
+_RULES = rules_of(__file__)
+
+EXHAUSTING = frozenset({Verdict.TIMEOUT, Verdict.MEMORY, Verdict.CRASH})
+FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
+UNSHOWN = frozenset({Verdict.NO_SIGNAL, Verdict.POLICY, Verdict.ERROR, Verdict.UNSUPPORTED, Verdict.BADTYPE})
+LEAST_DIVERGENCE = 2.0
+SENDING = frozenset({"network", "process"})
+TAKING = frozenset({"environment", "files", "dynamic code", "native code"})
+
+
+class BehaviorSignal:
+    """Runs a function against what the trusted code says it should do.
+
+    Trusted text is not checked: it is what the others are checked against.
+    A copy is, for its surroundings are not trusted.
+    """
+
+    name: ClassVar[str] = "behavior"
+    summary: ClassVar[str] = "sandboxed tests against specs and trusted references"
+    moment: ClassVar[Moment] = Moment.INDEX
+    needs: ClassVar[frozenset[str]] = frozenset({"behavior"})
+    rules: ClassVar[tuple[Rule, ...]] = (
+        _RULES["pass"],
+        _RULES["differs"],
+        _RULES["fail"],
+        _RULES["diverges"],
+        _RULES["violation"],
+        _RULES["lookalike"],
+        _RULES["unshown"],
+        _RULES["reach"],
+        _RULES["company"],
+        _RULES["timeout"],
+        _RULES["memory"],
+        _RULES["crash"],
+        _RULES["untested"],
+    )
+
+    def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+        """Yield one piece of evidence for a function of unknown origin."""
+        check = context.services.behavior
+        if check is None or subject.trust is Trust.TRUSTED:
+            return
+        if subject.chunk.kind not in FUNCTIONS:
+            yield from self._company(subject, check, context)
+            return
+        report = check(subject.chunk, subject.file)
+        if report.not_yet:
+            yield _unchecked(report, subject)
+            return
+        penalty, convicts = self._penalty(report, subject.trust, context)
+        rule = self._rule(report)
+        yield from self._reach(report, subject, context)
+        yield Evidence(
+            signal=self.name,
+            id=rule.id,
+            penalty=penalty,
+            convicts=convicts,
+            demotes=report.refuted and penalty > 0 and not convicts,
+            reason=describe(report),
+            severity=rule.severity,
+            confidence=rule.confidence,
+            span=subject.chunk.span,
+            measurements={
+                "verdict": report.verdict.value,
+                "coverage": report.coverage.value,
+                "level": report.level,
+                "tier": report.tier,
+                "calls": report.calls,
+                "share": report.share,
+                **({"unreached": _unreached(report)} if report.verdict is Verdict.PASS else {}),
+                **({"twin": report.origin} if report.verdict is Verdict.DIFFERS else {}),
+            },
+        )
+
+    def _company(self, subject: Subject, check: Check, context: Context) -> Iterable[Evidence]:
+        """Yield evidence about text that is no function: it speaks for the functions it stands around."""
+        accepted = context.services.acceptances
+        unchecked: CheckReport | None = None
+        for sibling in subject.file.chunks:
+            report = check(sibling, subject.file) if sibling.kind in FUNCTIONS else None
+            unchecked = report if report is not None and report.not_yet else unchecked
+            if report is None or report.verdict not in CONVICTING:
+                continue
+            if accepted.of(sibling.sha256) is not None or not _surrounds(subject.chunk, sibling):
+                continue
+            yield Evidence(
+                signal=self.name,
+                id="company",
+                penalty=0.0 if subject.trust is Trust.COPY else context.weights["behavior.company"],
+                reason=f"stands in the same file as {sibling.symbol}, which is convicted",
+                demotes=subject.trust is not Trust.COPY,
+                severity=Severity.MEDIUM,
+                span=subject.chunk.span,
+            )
+            return
+        if unchecked is not None:
+            yield _unchecked(unchecked, subject)
+
+    def _reach(self, report: CheckReport, subject: Subject, context: Context) -> Iterable[Evidence]:
+        """Yield evidence where nothing is known but what the syntax can do: it needs both ends of a leak."""
+        used = [effect for effect in report.effects if not effect.endswith(UNUSED)]
+        kinds = {effect.partition(":")[0] for effect in used}
+        if report.verdict not in UNSHOWN or not (kinds & SENDING and kinds & TAKING):
+            return
+        yield Evidence(
+            signal=self.name,
+            id="reach",
+            penalty=context.weights["behavior.reach"],
+            reason=f"untested, and can {'; '.join(used[:4])}",
+            severity=Severity.MEDIUM,
+            confidence=Confidence.LOW,
+            span=subject.chunk.span,
+        )
+
+    def _rule(self, report: CheckReport) -> Rule:
+        by_id = {rule.id: rule for rule in self.rules}
+        if report.verdict in UNSHOWN and report.claims:
+            return by_id["lookalike" if report.refuted else "unshown"]
+        return by_id.get(report.verdict.value, by_id["untested"])
+
+    def _penalty(self, report: CheckReport, trust: Trust, context: Context) -> tuple[float, bool]:
+        verdict = report.verdict
+        if verdict in UNSHOWN and report.claims:
+            rule = "lookalike" if report.refuted else "unshown"
+            return (0.0 if trust is Trust.COPY else context.weights[f"behavior.{rule}"]), False
+        weight = context.weights[f"behavior.{self._rule(report).id}"]
+        if verdict is Verdict.PASS:
+            earns_bonus = report.coverage is Coverage.FULL and trust is Trust.UNLISTED
+            return (weight if earns_bonus else 0.0), False
+        if verdict is Verdict.DIVERGES:
+            least = weight * LEAST_DIVERGENCE / 3.0
+            return least + (weight - least) * min(1.0, max(0.0, report.share)), True
+        if verdict in CONVICTING:
+            return weight, True
+        return (weight if verdict in EXHAUSTING or verdict is Verdict.DIFFERS else 0.0), False
+
+
+def _surrounds(chunk: Chunk, function: Chunk) -> bool:
+    """Return whether text speaks for a function: that of a class for its own methods, any other for all of the file."""
+    return chunk.kind is not ChunkKind.CLASS or function.symbol.startswith(f"{chunk.symbol}.")
+
+
+def _unchecked(report: CheckReport, subject: Subject) -> Evidence:
+    """Return that nobody has looked so far, which mode "drop" takes for no pass."""
+    return Evidence(
+        signal=BehaviorSignal.name,
+        id=NOT_YET,
+        penalty=0.0,
+        reason=report.reason,
+        severity=Severity.LOW,
+        span=subject.chunk.span,
+    )
+
+
+def _unreached(report: CheckReport) -> str:
+    """Return what no call reached, one entry a line."""
+    parts = (note.partition("not reached: ") for note in report.notes)
+    return "\n".join(
+        part.removeprefix("one way out of: ") for before, found, part in parts if found and not before
+    )
+
+
+def describe(report: CheckReport) -> str:
+    """Return one line for a person: verdict, where the expectation is from, what differs."""
+    verdict = "false claim" if report.false_claim else report.verdict.value
+    parts = [f"{verdict}: {report.reason}" if report.reason else verdict]
+    if report.counterexample:
+        parts.append(report.counterexample)
+    if report.claims and report.verdict in UNSHOWN and not report.false_claim:
+        parts.append(f"reads like {report.claims}")
+    if report.origin:
+        parts.append(f"expectation from {report.origin}")
+    if report.verdict is Verdict.PASS and report.coverage is Coverage.PARTIAL:
+        parts.append("partial coverage, no bonus")
+    return "; ".join(parts)
+
+
+SIGNAL = BehaviorSignal()

@@ -1,0 +1,50 @@
+"""What the verified manifest says of a chunk's origin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from codeguard.analysis.rules.base import Rule, rules_of
+from codeguard.models import Evidence, Trust
+from codeguard.ranking.signals.base import Context, Moment, Subject
+
+_RULES = rules_of(__file__)
+
+REASONS = {
+    Trust.TRUSTED: "path and text are listed in the verified manifest",
+    Trust.COPY: "text of a trusted chunk in a file that is not trusted: no bonus",
+    Trust.MODIFIED: "the path is trusted, this text of it is not",
+    Trust.UNLISTED: "not in the manifest: unknown origin",
+}
+
+
+class ProvenanceSignal:
+    """Trust, recomputed for every query from the manifest and the digest of the text."""
+
+    name: ClassVar[str] = "provenance"
+    summary: ClassVar[str] = "whether a verified manifest lists this text under this path"
+    moment: ClassVar[Moment] = Moment.QUERY
+    needs: ClassVar[frozenset[str]] = frozenset()
+    rules: ClassVar[tuple[Rule, ...]] = (
+        _RULES["trusted"],
+        _RULES["copy"],
+        _RULES["modified"],
+        _RULES["unlisted"],
+    )
+
+    def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+        """Yield one piece of evidence, whatever the trust."""
+        rule = next(rule for rule in self.rules if rule.id == subject.trust.value)
+        yield Evidence(
+            signal=self.name,
+            id=rule.id,
+            penalty=context.weights[f"provenance.{rule.id}"],
+            reason=REASONS[subject.trust],
+            severity=rule.severity,
+            confidence=rule.confidence,
+            span=subject.chunk.span,
+        )
+
+
+SIGNAL = ProvenanceSignal()

@@ -1,0 +1,47 @@
+"""The formats of an audit: each module of this package whose name begins with `audit_` and that has `render` is one."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from codeguard import reports
+
+if TYPE_CHECKING:
+    from codeguard.audit.findings import AuditReport
+    from codeguard.models import Severity
+
+PREFIX = "audit_"
+FIRST = ("text", "json")  # in the list that `--help` shows
+
+
+@dataclass(frozen=True, slots=True)
+class AuditView:
+    """What is shown: the report, the severity that fails the audit, the sandbox level below which nothing is run.
+
+    `first_run` says that a baseline could be begun with this audit. `command` is what was typed and `made` when,
+    for a page to name.
+    """
+
+    report: AuditReport
+    fail_on: Severity
+    required_level: str
+    first_run: bool = False
+    command: str = ""
+    made: str = ""
+
+
+def format_names() -> tuple[str, ...]:
+    """Return the names of the formats, without importing one."""
+    modules = {item.name for item in pkgutil.iter_modules(reports.__path__) if item.name.startswith(PREFIX)}
+    names = sorted(name.removeprefix(PREFIX) for name in modules - {__name__.rpartition(".")[2]})
+    return (*FIRST, *(name for name in names if name not in FIRST))
+
+
+def rendered(name: str, view: AuditView) -> str | dict[str, Any]:
+    """Return a report in a format of `format_names`: text of several lines, a `FinishedPage`, or a value of JSON."""
+    module = importlib.import_module(f"{reports.__name__}.{PREFIX}{name}")
+    shown: str | dict[str, Any] = module.render(view)
+    return shown

@@ -1,0 +1,56 @@
+"""An audit as JSON, schema `codeguard.audit/1`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codeguard.audit.findings import AuditReport, Finding
+from codeguard.reports.audit_formats import AuditView
+
+
+def render(view: AuditView) -> dict[str, Any]:
+    """Return the report as JSON."""
+    return audit_json(view.report)
+
+
+def audit_json(report: AuditReport) -> dict[str, Any]:
+    """Return the report as plain values; untrusted text is as it is in the files."""
+    return {
+        "schema": "codeguard.audit/1",
+        "files": report.files,
+        "functions": report.functions,
+        "lines": report.lines,
+        "trust": report.trust,
+        "trusted_files": report.trusted,
+        "sandbox_level": report.sandbox_level,
+        "checked": report.checked,
+        "ran": report.ran,
+        "hidden": report.hidden,
+        "below": {severity.name.lower(): count for severity, count in sorted(report.below.items())},
+        "seconds": round(report.seconds, 3),
+        "findings": [finding_json(item) for item in report.findings],
+        "skipped": [{"path": item.path, "reason": item.reason} for item in report.skipped],
+        "warnings": list(report.warnings),
+    }
+
+
+def finding_json(item: Finding) -> dict[str, Any]:
+    """Return one finding as plain values."""
+    return {
+        "rule": item.rule,
+        "path": item.path,
+        "start_line": item.place.start_line,
+        "start_column": item.place.start_column,
+        "end_line": item.place.end_line,
+        "end_column": item.place.end_column,
+        "severity": item.severity.name.lower(),
+        "confidence": item.confidence.name.lower(),
+        "reason": item.reason,
+        "symbol": item.symbol,
+        "digest": item.digest,
+        "text_digest": item.text_digest,
+        "fingerprint": item.fingerprint,
+        "standing": item.standing.value,
+        "note": item.note,
+        "measurements": dict(item.measurements),
+    }

@@ -1,0 +1,175 @@
+"""An audit for a person: findings by rule, how to mend them, each with its line and a caret, then the counts."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from codeguard.audit.findings import AuditReport, Finding
+from codeguard.audit.rules import all_rules
+from codeguard.escaping import escaped
+from codeguard.models import Severity, Skipped
+from codeguard.reports.audit_formats import AuditView
+from codeguard.reports.level import level_line
+
+WIDTH = 120  # columns of a source line; of a longer one the part around the finding is shown
+SHOWN = 10  # of what was skipped, and of findings that are overruled for one reason
+
+
+def render(view: AuditView) -> str:
+    """Return the report as text."""
+    return audit_text(view.report, view.fail_on, view.required_level, first_run=view.first_run)
+
+
+def audit_text(
+    report: AuditReport, fail_on: Severity, required_level: str, *, first_run: bool = False
+) -> str:
+    """Return the report: the sandbox level first, the gravest rule last, then what can be done and the counts.
+
+    `first_run` says that a baseline could be begun.
+    """
+    lines = [f"{level_line(report.sandbox_level, required_level)}; {escaped(report.trust)}"]
+    if report.open:
+        advice = {item.id: (item.rule.summary, item.rule.advice) for item in all_rules()}
+        for rule, group in _by_rule(report.open):
+            lines += _group(rule, group, *advice.get(rule, ("", "")))
+    lines += _overruled([item for item in report.findings if not item.open])
+    lines += _summary(report)
+    failing = len(report.failing(fail_on))
+    if failing:
+        lines += _ways_out(failing, first_run=first_run)
+    unseen = sum(count for severity, count in report.below.items() if severity >= fail_on)
+    return "\n".join([*lines, _counts(report, failing + unseen)])
+
+
+def _by_rule(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
+    """Return the findings of each rule, the rule with the gravest one last."""
+    groups: dict[str, list[Finding]] = {}
+    for item in findings:
+        groups.setdefault(item.rule, []).append(item)
+    return sorted(groups.items(), key=lambda pair: (max(item.severity for item in pair[1]), pair[0]))
+
+
+def _group(rule: str, group: Sequence[Finding], summary: str, mend: str) -> list[str]:
+    counts = Counter(item.severity for item in group)
+    shown = ", ".join(f"{count} {severity.name.lower()}" for severity, count in sorted(counts.items()))
+    lines = [
+        "",
+        f"{escaped(rule)}: {escaped(summary)} ({shown})" if summary else f"{escaped(rule)} ({shown})",
+    ]
+    lines += [f"  mend: {escaped(mend)}"] if mend else []
+    for item in sorted(group, key=lambda item: item.severity):
+        lines += _finding(item)
+    return lines
+
+
+def _finding(item: Finding) -> list[str]:
+    lines = [f"  {_place(item)}: {item.severity.name.lower()} ({item.confidence.name.lower()} confidence)"]
+    lines += [f"    {part}" for part in _source(item)]
+    lines.append(f"    {escaped(item.reason)}")
+    if item.digest:
+        symbol = f" of {escaped(item.symbol)}" if item.symbol else ""
+        lines.append(f"    digest{symbol}: {item.digest}")
+    return lines
+
+
+def _overruled(findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield what is overruled, by who says so and why; of many for one reason the number."""
+    if not findings:
+        return
+    yield ""
+    yield f"overruled: {len(findings)}"
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for item in findings:
+        groups.setdefault((item.standing.value, item.note), []).append(item)
+    for (standing, note), group in groups.items():
+        said = f"{standing}: {escaped(note)}"
+        if len(group) > SHOWN:
+            yield f"  {len(group)} findings  {said} (--format json lists them)"
+        else:
+            yield from (f"  {_place(item)}: {escaped(item.rule)}  {said}" for item in group)
+
+
+def _place(item: Finding) -> str:
+    return f"{escaped(item.path)}:{item.place.start_line}:{item.place.start_column}"
+
+
+def _source(item: Finding) -> list[str]:
+    """Return the source line as it may be shown and a line of carets under the place."""
+    if not item.snippet.strip():
+        return []
+    start = min(item.place.start_column - 1, len(item.snippet))
+    same_line = item.place.end_line == item.place.start_line
+    end = min(item.place.end_column - 1, len(item.snippet)) if same_line else len(item.snippet)
+    indent = len(item.snippet) - len(item.snippet.lstrip())
+    first = max(min(indent, start), start - WIDTH // 2)
+    before = _shown(item.snippet[first:start])
+    marked = _shown(item.snippet[start : max(start, end)])
+    after = _shown(item.snippet[max(start, end) :])
+    room = max(0, WIDTH - len(before))
+    line = (before + marked + after)[: len(before) + room]
+    carets = "^" * max(1, min(_columns(marked), room))
+    return [line.rstrip(), " " * _columns(before) + carets]
+
+
+def _shown(text: str) -> str:
+    return escaped(text.replace("\t", " "))
+
+
+def _columns(text: str) -> int:
+    """Return the columns that escaped text takes on a terminal: two for wide characters, none for marks."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in text
+    )
+
+
+def _summary(report: AuditReport) -> list[str]:
+    rate = f" in {report.seconds:.1f} s"
+    lines = [
+        "",
+        f"{report.files} files, {report.functions} functions, {report.lines} lines{rate}; "
+        f"behavior of {report.checked} functions looked at, {report.ran} run",
+    ]
+    if report.trusted:
+        lines.append(
+            f"trusted: {report.trusted} of the {report.files} files, their behavior is not looked at"
+        )
+    if report.skipped:
+        lines.append(f"not audited: {len(report.skipped)}")
+        counts = Counter(item.reason for item in report.skipped)
+        lines += [f"  {count} × {escaped(reason)}" for reason, count in counts.most_common(SHOWN)]
+        lines += _names(report.skipped)
+    if report.hidden:
+        lines.append(f"{report.hidden} findings of rules or confidences that were not asked for")
+    return lines
+
+
+def _names(skipped: Sequence[Skipped]) -> list[str]:
+    lines = [f"  {escaped(item.path)}: {escaped(item.reason)}" for item in skipped[:SHOWN]]
+    more = [f"  … and {len(skipped) - SHOWN} more (--format json lists all)"] if len(skipped) > SHOWN else []
+    return lines + more
+
+
+def _ways_out(failing: int, *, first_run: bool) -> Iterator[str]:
+    """Yield how findings are accepted, and how a first run on existing code is kept from being the last."""
+    yield 'why: codeguard explain RULE; honest all the same: codeguard accept DIGEST --reason "…"'
+    if first_run:
+        count = "it is" if failing == 1 else f"all {failing} are"
+        yield (
+            f"code that was there before? add `--write-baseline ../baseline.json` to this command once: {count} "
+            "written down, and `--baseline ../baseline.json` then reports what is new"
+        )
+
+
+def _counts(report: AuditReport, failing: int) -> str:
+    overruled = len(report.findings) - len(report.open)
+    more = f", {overruled} overruled" if overruled else ""
+    line = f"{len(report.open) + sum(report.below.values())} findings{more}, {failing} of them fail the audit"
+    if not report.below:
+        return line
+    parts = ", ".join(f"{count} {severity.name.lower()}" for severity, count in sorted(report.below.items()))
+    return f"{line}; not shown: {parts} (--all shows them)"

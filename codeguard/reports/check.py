@@ -1,0 +1,71 @@
+"""What the behavior checker says of a file's functions, as text and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from codeguard.audit.check import CheckedFunction
+from codeguard.config import below_level
+from codeguard.escaping import escaped
+from codeguard.models import CONVICTING, Verdict
+from codeguard.ranking.signals.behavior import describe
+
+_UNTESTED = frozenset({Verdict.UNSUPPORTED, Verdict.NO_SIGNAL, Verdict.ERROR})
+
+
+def checked_below(checked: Sequence[CheckedFunction], required_level: str) -> str:
+    """Return the line that says that the sandbox was too weak for a check, empty where it was not."""
+    lines = (below_level(item.report.level, required_level) for item in checked)
+    return next(filter(None, lines), "")
+
+
+def tested(item: CheckedFunction) -> bool:
+    """Return whether calls say something of a function: a verdict, or that what it claims to be is false."""
+    return item.report.verdict not in _UNTESTED or item.report.false_claim
+
+
+def untested(checked: Sequence[CheckedFunction]) -> bool:
+    """Return whether no function was tested: nothing says what they should do, or they cannot be run."""
+    return not any(map(tested, checked))
+
+
+def check_json(checked: Sequence[CheckedFunction], required_level: str) -> dict[str, Any]:
+    """Return the reports as plain values, schema `codeguard.check/1`."""
+    below = checked_below(checked, required_level)
+    return {
+        "schema": "codeguard.check/1",
+        "warnings": [below] if below else [],
+        "functions": [
+            {
+                "path": item.chunk.path,
+                "symbol": item.chunk.symbol,
+                "start_line": item.chunk.start_line,
+                "end_line": item.chunk.end_line,
+                "sha256": item.chunk.sha256,
+                "convicted": item.report.verdict in CONVICTING,
+                **item.report.to_json(),
+            }
+            for item in checked
+        ],
+    }
+
+
+def check_text(checked: Sequence[CheckedFunction], required_level: str) -> str:
+    """Return one line a function, with what was found out beneath it; the sandbox level first."""
+    levels = sorted({item.report.level for item in checked if item.report.level})
+    level = checked_below(checked, required_level) or f"sandbox {', '.join(levels) or 'not used'}"
+    lines = [f"{level}, {sum(map(tested, checked))} of {len(checked)} functions tested"]
+    for item in checked:
+        report = item.report
+        mark = "CONVICTED" if report.verdict in CONVICTING else "FALSE CLAIM" if report.false_claim else ""
+        place = f"{escaped(item.chunk.path)}:{item.chunk.start_line}"
+        lines.append(f"{report.verdict.value:<11} {place} {escaped(item.chunk.symbol)} {mark}".rstrip())
+        facts = [
+            describe(report),
+            f"{report.calls} calls, {report.coverage.value} coverage, tier {report.tier or 'none'}",
+        ]
+        facts += [f"tried: {effect}" for effect in report.effects]
+        facts += [f"note: {note}" for note in report.notes]
+        lines += [f"            {escaped(fact)}" for fact in facts]
+    return "\n".join(lines)

@@ -1,0 +1,205 @@
+"""The page that every report is put into, and the parts that they share."""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import hashlib
+import html
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from codeguard import __version__
+from codeguard.corpus.secrets import mask_secrets
+from codeguard.escaping import FinishedPage, escaped
+from codeguard.reports.styled import code
+
+COMPARED_LINES = 200  # of two texts that stand side by side
+COMPARED_WORDS = 4_000  # of one line times those of the other: what takes longer is not marked word by word
+LONGEST_LINE = 400  # characters; what is longer is cut and says so
+_WORDS = re.compile(r"\w+|\s+|.")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a page says.
+
+    `story` is the sentence that somebody reads who reads no more. `body` is HTML, made of the parts below.
+    `filters` are classes of `article` with the names of their switches, shown above the body. `command` made the
+    page, at the time `made`.
+    """
+
+    title: str
+    story: str
+    body: str
+    facts: Mapping[str, str]
+    command: str
+    made: str
+    warnings: Sequence[str] = ()
+    filters: Mapping[str, str] | None = None
+
+
+def page_of(page: Page) -> FinishedPage:
+    """Return the page as one file; its policy allows its own style sheet and nothing else."""
+    # A switch that is off hides the articles of its class: no script is needed for it.
+    style = style_sheet("style.css") + "".join(map(hidden, page.filters or ()))
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    head = f"""<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="referrer" content="no-referrer">
+<style>{style}</style>"""
+    return document(page, head)
+
+
+def hidden(name: str, element: str = "article") -> str:
+    """Return the rule of style that hides what belongs to a switch which is off."""
+    return f"body:has(#f-{name}:not(:checked)) {element}.f-{name}{{display:none}}\n"
+
+
+def document(page: Page, head: str, top: str = "") -> FinishedPage:
+    """Return a page with further lines of its head, and HTML above its title."""
+    filters = page.filters or {}
+    facts = "".join(
+        f"<div><dt>{text(key)}</dt><dd>{text(value)}</dd></div>" for key, value in page.facts.items()
+    )
+    warnings = "".join(f'<p class="warnings">{text(line)}</p>' for line in page.warnings)
+    switches = "".join(
+        f'<label><input type="checkbox" id="f-{name}" checked> {text(label)}</label>'
+        for name, label in filters.items()
+    )
+    chooser = f'<fieldset class="filters"><legend>Show</legend>{switches}</fieldset>' if filters else ""
+    return FinishedPage(f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+{head}
+<title>{text(page.title)} · codeguard</title>
+</head>
+<body>
+{top}<header>
+<h1>{text(page.title)}</h1>
+<p class="story">{text(page.story)}</p>
+<dl class="facts">{facts}</dl>
+{warnings}
+</header>
+<main>
+{chooser}
+{page.body}
+</main>
+<footer>{text(page.made)} · codeguard {text(__version__)} · <code>{text(page.command)}</code></footer>
+</body>
+</html>
+""")
+
+
+def text(value: str) -> str:
+    """Return untrusted text for HTML: secrets masked, what acts unseen written out, what HTML knows escaped."""
+    return html.escape(escaped(mask_secrets(value), keep="\n\t"))
+
+
+def tag(words: str, kind: str = "") -> str:
+    """Return a label; `kind` is good, bad, warning or nothing."""
+    return f'<span class="tag {kind}">{text(words)}</span>'
+
+
+def place(path: str, start: int, end: int = 0) -> str:
+    """Return a place in a file."""
+    lines = f"{start}-{end}" if end > start else str(start)
+    return f'<span class="place">{text(path)}:{lines}</span>'
+
+
+def code_block(source: str) -> str:
+    """Return a text of code, its words coloured."""
+    lines = []
+    for line in code(_shortened(source)):
+        spans = (
+            f'<span class="{part.style}">{html.escape(part.text)}</span>'
+            if part.style
+            else html.escape(part.text)
+            for part in line
+        )
+        lines.append("".join(spans))
+    shown = "\n".join(lines)
+    return f"<pre>{shown}</pre>" if shown.strip() else ""
+
+
+def folded(summary: str, inside: str) -> str:
+    """Return what is shown when somebody asks for it."""
+    return f"<details><summary>{text(summary)}</summary>{inside}</details>"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: frozenset[int] = frozenset()) -> str:
+    """Return a table of cells that are HTML already; the columns `numbers` are set flush right."""
+    kinds = ['class="number"' if column in numbers else "" for column in range(len(heads))]
+    top = "".join(f"<th {kind}>{text(head)}</th>" for head, kind in zip(heads, kinds, strict=True))
+    body = "".join(
+        f"<tr>{''.join(f'<td {kind}>{cell}</td>' for cell, kind in zip(row, kinds, strict=True))}</tr>"
+        for row in rows
+    )
+    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def side_by_side(left: tuple[str, str], right: tuple[str, str]) -> str:
+    """Return two texts with their titles, lines that differ coloured, words that differ marked.
+
+    At most `COMPARED_LINES` of each are shown.
+    """
+    ours, theirs = (_shortened(part).split("\n")[:COMPARED_LINES] for part in (left[1], right[1]))
+    shown: tuple[list[str], list[str]] = ([], [])
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
+        old, new = ours[a:b], theirs[c:d]
+        if kind == "equal":
+            for lines, part in zip(shown, (old, new), strict=True):
+                lines += map(text, part)
+            continue
+        for index in range(max(len(old), len(new))):
+            before = old[index] if index < len(old) else None
+            after = new[index] if index < len(new) else None
+            first, second = _marked(before or "", after or "")
+            if before is not None:
+                shown[0].append(f"<ins>{first or ' '}</ins>")
+            if after is not None:
+                shown[1].append(f"<del>{second or ' '}</del>")
+    figures = (
+        f"<figure><h4>{text(title)}</h4><pre>{_joined(lines)}</pre></figure>"
+        for title, lines in zip((left[0], right[0]), shown, strict=True)
+    )
+    return f'<div class="twins">{"".join(figures)}</div>'
+
+
+def _joined(lines: Sequence[str]) -> str:
+    """Return lines of HTML one under the other; `ins` and `del` are blocks that break by themselves."""
+    parts = []
+    for index, line in enumerate(lines):
+        is_block = line.startswith(("<ins>", "<del>"))
+        parts.append(line if is_block or index + 1 == len(lines) else line + "\n")
+    return "".join(parts)
+
+
+def _marked(before: str, after: str) -> tuple[str, str]:
+    """Return two lines as HTML with the words marked that only one of them has."""
+    first, second = _WORDS.findall(before), _WORDS.findall(after)
+    matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
+    if len(first) * len(second) > COMPARED_WORDS or matcher.ratio() < 0.4:
+        return text(before), text(after)
+    left, right = "", ""
+    for kind, a, b, c, d in matcher.get_opcodes():
+        old, new = text("".join(first[a:b])), text("".join(second[c:d]))
+        left += old if kind == "equal" or not old else f"<mark>{old}</mark>"
+        right += new if kind == "equal" or not new else f"<mark>{new}</mark>"
+    return left, right
+
+
+def _shortened(source: str) -> str:
+    lines = source.strip("\n").split("\n")
+    return "\n".join(line if len(line) <= LONGEST_LINE else line[:LONGEST_LINE] + " …" for line in lines)
+
+
+@cache
+def style_sheet(name: str) -> str:
+    """Return a style sheet of this package."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")

@@ -1,0 +1,255 @@
+"""The map of an index, what was found in it, and one of its files."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from codeguard.escaping import FinishedPage
+from codeguard.models import Trust
+from codeguard.ranking.inventory import Flagged, KnownFile, Overview, Standing, standing
+from codeguard.ranking.reranking import Ranked
+from codeguard.reports.html.page import Page, code_block, folded, place, tag, text
+from codeguard.reports.html.ranking import beside_twin, kind_of, reasons, tags
+from codeguard.reports.html.site.frame import Frame, accept_form, file_id, file_link, site_page
+from codeguard.reports.level import level_line
+from codeguard.reports.ranking import ORIGIN, why
+
+MOST_CELLS = 4_000  # files that the map shows
+MOST_FILES = 200  # with findings, on one page
+MOST_FLAGGED = 20  # chunks of one of these
+MOST_CHUNKS = 300  # of a file, on its page
+MOST_COMPARED = 20  # of them beside their twins
+LONGEST_PATH = 300  # characters in a label of the map
+MOST_CHARACTERS = 150_000  # of a file's code
+LARGEST = 4  # widths of a cell
+_WORDS = {"bad": "convicted", "warning": "suspicious", "good": "your own", "other": "unknown"}
+_MARKS = {"bad": "×", "warning": "!", "good": "✓", "other": ""}
+_STANDINGS = {Standing.CONVICTED: "bad", Standing.DEMOTED: "warning", Standing.ACCEPTED: ""}
+
+
+def overview_page(
+    overview: Overview, facts: Mapping[str, str], frame: Frame, warnings: Sequence[str]
+) -> FinishedPage:
+    """Return the map: every file as a cell, by folder, in the colour of what is known of it."""
+    files = overview.files
+    counts = Counter(map(_kind, files))
+    shown = files[:MOST_CELLS]
+    body = _bar(counts) + "".join(
+        _folder(folder, list(members))
+        for folder, members in groupby(shown, key=lambda item: _folder_of(item.path))
+    )
+    if len(files) > len(shown):
+        body += f"<p>… and {len(files) - len(shown)} more files: codeguard ls lists all.</p>"
+    return site_page(
+        Page(
+            title="Map of the index",
+            story=_story(files),
+            body=body or "<p>Nothing is indexed.</p>",
+            facts={"files": f"{len(files):,}", **facts},
+            command="codeguard status",
+            made=frame.made,
+            warnings=[*warnings, *_unread(overview)],
+            filters={kind: f"{words} ({counts[kind]})" for kind, words in _WORDS.items()},
+        ),
+        frame,
+        "/",
+    )
+
+
+def findings_page(overview: Overview, frame: Frame, warnings: Sequence[str]) -> FinishedPage:
+    """Return what was decided about chunks, by file, the gravest first, and what a person accepted."""
+    found = sorted(
+        (item for item in overview.files if item.flagged), key=lambda item: (_grade(item), item.path)
+    )
+    counts = Counter(part.standing for item in found for part in item.flagged)
+    body = "".join(_file_findings(item) for item in found[:MOST_FILES])
+    if len(found) > MOST_FILES:
+        body += f"<p>… and {len(found) - MOST_FILES} more files.</p>"
+    return site_page(
+        Page(
+            title="Findings",
+            story=_story(overview.files),
+            body=body or "<p>Nothing was found.</p>",
+            facts={name.value: str(counts[name]) for name in Standing},
+            command="codeguard ls --convicted",
+            made=frame.made,
+            warnings=[*warnings, *_unread(overview)],
+            filters={"bad": "with convicted", "warning": "with demoted", "other": "accepted"},
+        ),
+        frame,
+        "/findings",
+    )
+
+
+def file_page(
+    path: str,
+    chunks: Sequence[Ranked],
+    trusted: Sequence[Ranked],
+    required_level: str,
+    level: str,
+    frame: Frame,
+) -> FinishedPage:
+    """Return the chunks of a file with what is known of each, beside the trusted code that they imitate."""
+    wrong = sum(item.convicted for item in chunks)
+    suspicious = sum(item.demoted and not item.convicted for item in chunks)
+    story = "Nothing in this file was found wrong."
+    if wrong or suspicious:
+        counts = [f"{wrong} convicted"] * bool(wrong) + [f"{suspicious} demoted"] * bool(suspicious)
+        story = f"{' and '.join(counts)} of {_count(len(chunks), 'chunk')}."
+    elif chunks and all(item.trust is Trust.TRUSTED for item in chunks):
+        story = "Your own code: the manifest lists it as it is."
+    present = set(map(kind_of, chunks))
+    kinds = [kind for kind in _WORDS if kind in present]
+    body = _chunks(chunks, trusted, frame)
+    if len(chunks) > MOST_CHUNKS:
+        body.append(f"<p>… and {len(chunks) - MOST_CHUNKS} more chunks.</p>")
+    return site_page(
+        Page(
+            title=path,
+            story=story,
+            body="".join(body),
+            facts={"chunks": str(len(chunks)), "checked in": level_line(level, required_level)},
+            command=f"codeguard ls {shlex.quote(path)}",
+            made=frame.made,
+            filters={kind: _WORDS[kind] for kind in kinds} if len(kinds) > 1 else None,
+        ),
+        frame,
+    )
+
+
+def _chunks(chunks: Sequence[Ranked], trusted: Sequence[Ranked], frame: Frame) -> list[str]:
+    """Return as many chunks as a page holds, in their order; what was decided about goes before what was not."""
+    left, made = MOST_CHARACTERS, []
+    gravest = sorted(chunks, key=lambda item: standing(item) is None)
+    for number, item in enumerate(gravest[:MOST_CHUNKS]):
+        left -= len(item.chunk.text)
+        code = "<p class='faint'>The page is too long to show this code as well.</p>"
+        if left >= 0:
+            code = code_block(item.chunk.text)
+            if standing(item) and number < MOST_COMPARED:
+                code = beside_twin(item, trusted)
+        made.append((item.chunk.span.start_byte, _chunk(item, code, frame)))
+    return [shown for _, shown in sorted(made)]
+
+
+def _chunk(item: Ranked, code: str, frame: Frame) -> str:
+    chunk, kind, decided = item.chunk, kind_of(item), standing(item)
+    name = text(chunk.symbol or f"({chunk.kind.value})")
+    label = tag("accepted", "good") if decided is Standing.ACCEPTED else ""
+    parts = [f"<h3>{name} {place(chunk.path, chunk.start_line, chunk.end_line)} {tags(item)}{label}</h3>"]
+    if (against := why(item)) and kind in ("bad", "warning"):
+        parts.append(f"<p>{text(against)}</p>")
+    parts.append(code if decided else folded("code", code))
+    if item.evidence:
+        parts.append(folded(f"penalties {item.penalty:+.2f}", reasons(item)))
+    if decided in (Standing.CONVICTED, Standing.DEMOTED):
+        parts.append(accept_form(frame, chunk.path, chunk.sha256))
+    return f'<article id="line-{chunk.start_line}" class="{kind} f-{kind}">{"".join(parts)}</article>\n'
+
+
+def _story(files: Sequence[KnownFile]) -> str:
+    wrong = [item for item in files if item.has(Standing.CONVICTED)]
+    own = sum(item.trust is Trust.TRUSTED for item in files)
+    functions = sum(part.standing is Standing.CONVICTED for item in wrong for part in item.flagged)
+    is_own = "is your own" if own == 1 else "are your own"
+    if not wrong:
+        return f"Nothing in {_count(len(files), 'file')} was proven wrong or harmful; {own} {is_own}."
+    proven = f"{_count(functions, 'function')} in {len(wrong)} of {_count(len(files), 'file')}"
+    return f"{proven} {'was' if functions == 1 else 'were'} proven wrong or harmful; {_count(own, 'file')} {is_own}."
+
+
+def _unread(overview: Overview) -> list[str]:
+    if overview.left:
+        return [f"what is known of {overview.left} files is not read yet: load the page again"]
+    waiting = sum(not item.complete for item in overview.files)
+    return (
+        [
+            f"{waiting} files are not checked yet, or not by this version of codeguard: run codeguard index again"
+        ]
+        if waiting
+        else []
+    )
+
+
+def _kind(item: KnownFile) -> str:
+    if item.has(Standing.CONVICTED):
+        return "bad"
+    if item.has(Standing.DEMOTED) or item.trust is Trust.MODIFIED:
+        return "warning"
+    return "good" if item.trust is Trust.TRUSTED else "other"
+
+
+def _grade(item: KnownFile) -> int:
+    return list(_WORDS).index(_kind(item))
+
+
+def _folder_of(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _bar(counts: Mapping[str, int]) -> str:
+    """Return the shares of the whole as one bar; a picture for the eye, its figures are the switches'."""
+    total, at, parts = sum(counts.values()), 0.0, []
+    for kind in _WORDS:
+        width = 100 * counts[kind] / total if total else 0.0
+        parts.append(f'<rect class="{kind}" x="{at:.3f}" y="0" width="{width:.3f}" height="1"/>')
+        at += width
+    shares = "".join(parts)
+    return (
+        f'<svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">{shares}</svg>\n'
+    )
+
+
+def _folder(folder: str, members: Sequence[KnownFile]) -> str:
+    counts = Counter(map(_kind, members))
+    told = ", ".join(f"{counts[kind]} {words}" for kind, words in _WORDS.items() if counts[kind])
+    cells = "".join(map(_cell, sorted(members, key=lambda item: (_grade(item), item.path))))
+    title = text(folder or "(top)")
+    head = f'<h3>{title} <span class="faint">{_count(len(members), "file")}: {told}</span></h3>'
+    return f'<section class="folder">{head}<div class="cells">{cells}</div></section>\n'
+
+
+def _cell(item: KnownFile) -> str:
+    kind = _kind(item)
+    width = min(LARGEST, 1 + int(math.log2(1 + item.size / 1024) / 2))
+    names = ", ".join(part.chunk.chunk.symbol for part in item.flagged if part.standing is Standing.CONVICTED)
+    about = text(
+        f"{item.path[-LONGEST_PATH:]}: {_WORDS[kind]}{f' ({names[:200]})' if names else ''}"
+    ).replace("\n", " ")
+    return (
+        f'<a class="cell {kind} f-{kind} w{width}" href="/file?id={file_id(item.path)}"'
+        f' title="{about}" aria-label="{about}">{_MARKS[kind]}</a>'
+    )
+
+
+def _file_findings(item: KnownFile) -> str:
+    kind = _kind(item)
+    gravest = sorted(item.flagged, key=lambda part: list(Standing).index(part.standing))
+    rows = "".join(map(_flagged, gravest[:MOST_FLAGGED]))
+    if len(gravest) > MOST_FLAGGED:
+        rows += f"<li>{file_link(item.path, f'… and {len(gravest) - MOST_FLAGGED} more')}</li>"
+    head = f"<h3>{file_link(item.path, text(item.path))} {tag(*ORIGIN[item.trust])}</h3>"
+    return f'<article class="{kind} f-{kind}">{head}<ul class="findings">{rows}</ul></article>\n'
+
+
+def _flagged(item: Flagged) -> str:
+    chunk = item.chunk.chunk
+    name = file_link(chunk.path, text(chunk.symbol or f"({chunk.kind.value})"), chunk.start_line)
+    label = tag(item.standing.value, _STANDINGS[item.standing])
+    line = f"<span class='faint'>line {chunk.start_line}</span>"
+    return f"<li>{label} {name} {line}<br>{text(_reason(item.chunk))}</li>"
+
+
+def _reason(item: Ranked) -> str:
+    """Return what was decided and why; of what a person accepted who, when and why."""
+    if standing(item) is Standing.ACCEPTED:
+        return next(part.reason for part in item.evidence if part.id == "accepted")
+    return why(item)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,117 @@
+"""What every page of the site has around it, the forms, and the pages that only tell something."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+from codeguard.escaping import FinishedPage
+from codeguard.models import text_digest
+from codeguard.reports.html.page import Page, document, hidden, style_sheet, text
+
+LONGEST_QUESTION = 1_000  # characters
+LONGEST_REASON = 2_000
+COUNTS = (5, 10, 20)
+MODES = {"rerank": "convicted last", "drop": "convicted dropped"}
+SWITCHES = ("bad", "warning", "good", "other")
+POLICY = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+_PAGES = {"/": "Map", "/findings": "Findings", "/trust": "Trust"}
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What surrounds a page: the secret of its forms (empty where nothing may be changed), and the last search."""
+
+    made: str
+    form_secret: str = ""
+    question: str = ""
+    k: int = COUNTS[0]
+    mode: str = "rerank"
+
+    @property
+    def may_change(self) -> bool:
+        """Return whether the pages offer what changes something."""
+        return bool(self.form_secret)
+
+
+@cache
+def site_style() -> str:
+    """Return the one style sheet of the site."""
+    switches = "".join(hidden(name, "") for name in SWITCHES)
+    return style_sheet("style.css") + style_sheet("site.css") + switches
+
+
+def site_page(page: Page, frame: Frame, address: str = "") -> FinishedPage:
+    """Return a page in its frame; `address` is the entry of the navigation that it stands for."""
+    links = "".join(
+        f'<a href="{path}"{" aria-current=page" if path == address else ""}>{name}</a>'
+        for path, name in _PAGES.items()
+    )
+    note = "" if frame.may_change else '<span class="tag">read-only</span>'
+    top = f'<nav><a class="name" href="/">codeguard</a>{links}{note}{_search_form(frame)}</nav>\n'
+    return document(page, _HEAD, top)
+
+
+def message_page(title: str, story: str, made: str) -> FinishedPage:
+    """Return a page that says one thing, for readers who may not be allowed to see anything else."""
+    return document(Page(title, story, "", {}, "codeguard serve", made), _HEAD)
+
+
+_HEAD = '<meta name="referrer" content="same-origin">\n<link rel="stylesheet" href="/style.css">'
+
+
+def _search_form(frame: Frame) -> str:
+    counts = {str(count): f"{count} results" for count in sorted({*COUNTS, frame.k})}
+    return (
+        '<form action="/search" method="get" role="search">'
+        f'<input type="search" name="q" aria-label="Search the index" required maxlength="{LONGEST_QUESTION}"'
+        f' placeholder="what the code should do" value="{text(frame.question)}">'
+        f"{_select('k', 'How many', counts, str(frame.k))}{_select('mode', 'Mode', MODES, frame.mode)}"
+        "<button>Search</button></form>"
+    )
+
+
+def _select(name: str, label: str, choices: Mapping[str, str], chosen: str) -> str:
+    options = "".join(
+        f'<option value="{text(value)}"{" selected" if value == chosen else ""}>{text(words)}</option>'
+        for value, words in choices.items()
+    )
+    return f'<select name="{name}" aria-label="{label}">{options}</select>'
+
+
+def file_id(path: str) -> str:
+    """Return what an address calls a file."""
+    return text_digest(path)[:32]
+
+
+def file_link(path: str, inside: str, line: int = 0) -> str:
+    """Return a link to the page of a file; `inside` is HTML."""
+    return f'<a href="/file?id={file_id(path)}{f"#line-{line}" if line else ""}">{inside}</a>'
+
+
+def accept_form(frame: Frame, path: str, digest: str) -> str:
+    """Return how a person overrules what was found in a text: a form, or the command where nothing may be changed.
+
+    `digest` is of hexadecimal digits alone.
+    """
+    if not frame.may_change:
+        return (
+            f'<p class="faint">To overrule this: <code>codeguard accept {digest} --reason "why it is right"</code>'
+            ", or start <code>codeguard serve --write</code>.</p>"
+        )
+    return (
+        '<form class="accept" method="post" action="/accept">'
+        f'<input type="hidden" name="form_secret" value="{frame.form_secret}">'
+        f'<input type="hidden" name="file" value="{file_id(path)}">'
+        f'<input type="hidden" name="digest" value="{digest}">'
+        f'<label>Why it is right <input name="reason" required maxlength="{LONGEST_REASON}" autocomplete="off">'
+        "</label><button>Accept</button></form>"
+    )
+
+
+def error_page(error: str, frame: Frame) -> FinishedPage:
+    """Return what is shown instead of an answer."""
+    return site_page(
+        Page("Not answered", error, "", {}, "codeguard doctor", frame.made), replace(frame, question="")
+    )

@@ -1,0 +1,72 @@
+"""What an indexing run did, as text and JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+from codeguard.escaping import escaped
+from codeguard.index.report import IndexReport
+from codeguard.reports.level import level_line
+
+SHOWN = 10
+
+
+def index_json(report: IndexReport) -> dict[str, Any]:
+    """Return the report as plain values, schema `codeguard.index/1`."""
+    return {"schema": "codeguard.index/1", **asdict(report)}
+
+
+def index_text(report: IndexReport, required_level: str) -> str:
+    """Return the report for a person: counts first, then everything that was left out."""
+    signature = f", signed by {escaped(', '.join(report.signed_by))}" if report.signed_by else ""
+    if report.manifest_unsigned:
+        signature += ", unsigned manifest in the state directory"
+    lines = [
+        f"{level_line(report.sandbox_level, required_level)}, embedding {report.embedding}",
+        f"{report.files} files, {report.chunks} chunks "
+        f"({report.added} written, {report.removed} removed, {report.unchanged} files unchanged) "
+        f"in {report.seconds:.1f} s",
+        f"trusted: {report.trusted_files} files{signature}",
+        f"specs: {report.coverage.with_examples} of {report.coverage.functions} trusted functions have examples, "
+        f"{report.coverage.hand_written} hand-written specs",
+        f"behavior: {report.checked} checks run, {len(report.convicted)} functions convicted"
+        + (f", {report.quarantined} chunks in quarantine" if report.quarantined else ""),
+    ]
+    if report.trusted_before:
+        lines.insert(3, f"trusted as before: {escaped(', '.join(report.trusted_before))}")
+    for item in report.convicted[:SHOWN]:
+        lines.append(
+            f"  {escaped(item.path)}:{item.line} {escaped(item.symbol)}  {item.verdict}: {escaped(item.reason)}"
+            + (f" ({escaped(item.accepted)})" if item.accepted else "")
+        )
+    if len(report.convicted) > SHOWN:
+        lines.append(f"  … and {len(report.convicted) - SHOWN} more (--format json lists all)")
+    if report.by_lines:
+        lines.append(f"chunked by lines, no grammar for them: {len(report.by_lines)} files")
+        lines += _some([escaped(path) for path in report.by_lines])
+    if report.secrets:
+        kept = sum(item.withheld for item in report.secrets)
+        lines.append(f"secrets: {len(report.secrets)} chunks hold one, {kept} of them withheld, all masked")
+        lines += _some(
+            [
+                f"{escaped(item.path)}:{item.start_line}-{item.end_line}: "
+                + ", ".join(f"secrets.{rule}" for rule in item.rules)
+                for item in report.secrets
+            ]
+        )
+    if report.notes:
+        lines.append(f"notes: {len(report.notes)}")
+        lines += _some([escaped(note) for note in report.notes])
+    if report.skipped:
+        counts = Counter(item.reason for item in report.skipped)
+        lines.append(f"skipped: {len(report.skipped)}")
+        lines += [f"  {count} × {escaped(reason)}" for reason, count in counts.most_common()]
+        lines += _some([f"{escaped(item.path)}: {escaped(item.reason)}" for item in report.skipped])
+    return "\n".join(lines)
+
+
+def _some(lines: list[str]) -> list[str]:
+    more = [f"  … and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
+    return [f"  {line}" for line in lines[:SHOWN]] + more

@@ -1,0 +1,232 @@
+"""A ranking for a person: the code that answers, whose it is, and what the defense pushed down and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from codeguard.models import Trust
+from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file
+from codeguard.reports.level import level_line
+from codeguard.reports.styled import Line, Styled, code, line, place, plain
+
+FIRST_LINES = 6  # of the code of a result; --full shows all
+NAMED = 5  # of what was pushed down, in the last lines
+INDENT = "   "
+
+ORIGIN = {
+    Trust.TRUSTED: ("your own code", "good"),
+    Trust.COPY: ("a copy of your code elsewhere", ""),
+    Trust.MODIFIED: ("changed since it was trusted", "warning"),
+    Trust.UNLISTED: ("unknown origin", ""),
+}
+# What the behavior checker's verdict means for somebody who reads a result.
+MEANING = {
+    "pass": ("behaves as your code says", "good"),
+    "differs": ("keeps another contract than yours", ""),
+    "no_signal": ("behavior not tested: nothing of yours to compare with", "faint"),
+    "unsupported": ("behavior not tested", "faint"),
+    "policy": ("behavior not tested: it needs what the sandbox refuses", "faint"),
+    "timeout": ("did not finish in time", "warning"),
+    "memory": ("needed too much memory", "warning"),
+    "crash": ("crashed the interpreter", "warning"),
+    "error": ("the check failed", "warning"),
+}
+
+
+def ranking_lines(
+    ranking: Ranking, required_level: str, *, per_file: int = 1, full: bool = False, explain: bool = False
+) -> list[Line]:
+    """Return the answer.
+
+    Args:
+        ranking: the answer to a query.
+        required_level: the sandbox level below which nothing is run.
+        per_file: how many chunks of one file may be among the results.
+        full: show all of the code instead of its first lines.
+        explain: add the order without defense, every penalty with its reason, and sums by file.
+    """
+    results = at_most_per_file(ranking.ranking, ranking.k, per_file)
+    before = at_most_per_file(ranking.baseline, ranking.k, per_file)
+    lines = _headline(ranking, results, required_level)
+    if explain:
+        lines += [(), line(Styled("without the defense", "strong"))]
+        lines += [_short(item) for item in before]
+        lines += [(), line(Styled("with it", "strong"))]
+    for item in results:
+        lines += [(), *_result(item, full=full, explain=explain, defended=ranking.mode != "none")]
+    gone = _pushed_out(ranking, before, results)
+    if explain and gone:
+        lines += [(), line(Styled(f"pushed out of the first {ranking.k}", "strong"))]
+        for item in gone:
+            lines += [_short(item, after=True), *_reasons(item)]
+    others = [item for item in ranking.dropped if item not in gone]
+    if explain and others:
+        lines += [(), line(Styled("dropped as well", "strong"))]
+        for item in others:
+            lines += [_short(item, after=True), *_reasons(item)]
+    if explain:
+        lines += [(), line(Styled("by file, every candidate", "strong"))]
+        lines += _files([*ranking.ranking, *ranking.dropped])
+    if ranking.mode != "none":
+        lines += [(), *_closing(ranking, gone, explain=explain)]
+    return lines
+
+
+def ranking_text(
+    ranking: Ranking, required_level: str, *, per_file: int = 1, full: bool = False, explain: bool = False
+) -> str:
+    """Return `ranking_lines` as plain text."""
+    return plain(ranking_lines(ranking, required_level, per_file=per_file, full=full, explain=explain))
+
+
+def why(item: Ranked) -> str:
+    """Return in one line what speaks most against a candidate, empty where nothing does."""
+    against = [part for part in item.evidence if part.convicts or part.demotes or part.penalty > 0]
+    decisive = [part for part in against if part.signal != "provenance"] or against
+    if not decisive:
+        return ""
+    return max(decisive, key=lambda part: (part.convicts, part.demotes, part.penalty)).reason
+
+
+def _headline(ranking: Ranking, results: Sequence[Ranked], required_level: str) -> list[Line]:
+    asked = Styled(f"{ranking.query!r}", "strong")
+    count = f"{len(results)} results for " if results else "no results for "
+    if len(results) == 1:
+        count = "1 result for "
+    if ranking.mode == "none":
+        return [line(count, asked, ", by similarity alone: no defense")]
+    return [line(count, asked, f" ({level_line(ranking.sandbox_level, required_level)})")]
+
+
+def _result(item: Ranked, *, full: bool, explain: bool, defended: bool) -> list[Line]:
+    chunk = item.chunk
+    name = chunk.symbol or f"({chunk.kind.value})"
+    head: list[Styled | str] = [f"{item.rank:>2} ", Styled(name, "strong"), "  "]
+    head += [place(chunk.path, chunk.start_line, chunk.end_line)]
+    lines = [line(*head)]
+    if defended:
+        words: list[Styled | str] = [INDENT, Styled(*ORIGIN[item.trust])]
+        verdict = MEANING.get(item.verdict)
+        if item.convicted:
+            words += ["; ", Styled(f"CONVICTED: {why(item)}", "bad")]
+        elif item.demoted:
+            words += ["; ", Styled(f"DEMOTED: {why(item)}", "bad")]
+        elif item.not_yet:
+            words += ["; ", Styled("not checked yet", "warning")]
+        elif verdict:
+            words += ["; ", Styled(*verdict)]
+        against = why(item)
+        if not (item.convicted or item.demoted) and against and any(p.penalty > 0.5 for p in item.evidence):
+            words += ["; ", Styled(against, "warning")]
+        if item.rank != item.baseline_rank:
+            words.append(Styled(f"  (place {item.baseline_rank} by similarity)", "faint"))
+        lines.append(line(*words))
+    if explain:
+        lines.append(_figures(item))
+        lines += _reasons(item)
+    return lines + _code(item, full=full)
+
+
+def _code(item: Ranked, *, full: bool) -> list[Line]:
+    text = item.chunk.text.strip("\n")
+    shown = text.split("\n")
+    cut = shown if full else shown[:FIRST_LINES]
+    while cut and not cut[-1].strip():
+        cut = cut[:-1]
+    lines = code("\n".join(cut), margin=f"{INDENT}│ ")
+    left = len(shown) - len(cut)
+    if left:
+        more = f"{INDENT}│ … {left} more line{'s' if left > 1 else ''}"
+        lines.append(line(Styled(more, "faint")))
+    if item.chunk.masked:
+        lines.append(line(Styled(f"{INDENT}secrets in it are masked: text and sha256 differ", "warning")))
+    return lines
+
+
+def _figures(item: Ranked) -> Line:
+    figures = f"distance {item.distance:.3f}, penalties {item.penalty:+.2f}, sorted by {item.score:+.2f}"
+    return line(Styled(f"{INDENT}{figures}", "faint"))
+
+
+def _short(item: Ranked, *, after: bool = False) -> Line:
+    chunk = item.chunk
+    number = item.baseline_rank if after else item.rank
+    parts: list[Styled | str] = [f"{number:>2} ", Styled(chunk.symbol or f"({chunk.kind.value})"), "  "]
+    parts += [place(chunk.path, chunk.start_line)]
+    if after:
+        moved = f"now place {item.rank}" if item.rank else "dropped"
+        state = "CONVICTED, " if item.convicted else "DEMOTED, " if item.demoted else ""
+        parts.append(Styled(f"  {state}{moved}", "bad" if state else "warning"))
+    else:
+        parts.append(Styled(f"  distance {item.distance:.3f}", "faint"))
+    return line(*parts)
+
+
+def _reasons(item: Ranked) -> list[Line]:
+    return [
+        line(
+            f"{INDENT}  {part.penalty:+.2f} {part.signal}: {'demotes: ' if part.demotes else ''}",
+            Styled(part.reason, "bad" if part.convicts or part.demotes else ""),
+        )
+        for part in item.evidence
+    ]
+
+
+def _pushed_out(ranking: Ranking, before: Sequence[Ranked], after: Sequence[Ranked]) -> list[Ranked]:
+    """Return what the first k held without the defense and do not hold with it, with its place now."""
+    kept = {item.id for item in after}
+    now = {item.id: item for item in (*ranking.ranking, *ranking.dropped)}
+    return [now[item.id] for item in before if item.id not in kept and item.id in now]
+
+
+def _closing(ranking: Ranking, gone: Sequence[Ranked], *, explain: bool) -> list[Line]:
+    everything = (*ranking.ranking, *ranking.dropped)
+    convicted = sum(item.convicted for item in everything)
+    demoted = sum(item.demoted and not item.convicted for item in everything)
+    if not gone and not convicted and not demoted:
+        return [line(Styled("nothing was pushed down", "faint"))]
+    guilty = sum(item.convicted for item in gone)
+    lowered = sum(item.demoted and not item.convicted for item in gone)
+    words = "dropped" if ranking.mode == "drop" else "pushed out"
+    lines = [
+        line(
+            Styled(f"{words}: {len(gone)} of the first {ranking.k} by similarity", "strong"),
+            f", {guilty} of them convicted, {lowered} demoted "
+            f"(of all {len(ranking.baseline)} candidates: {convicted} and {demoted})",
+        )
+    ]
+    if explain:
+        return lines
+    for item in gone[:NAMED]:
+        reason = why(item) or "others answer better"
+        lines.append(
+            line(INDENT, place(item.chunk.path, item.chunk.start_line), f" {item.chunk.symbol}: ", reason)
+        )
+    if len(gone) > NAMED:
+        lines.append(line(Styled(f"{INDENT}… and {len(gone) - NAMED} more", "faint")))
+    hint = "--explain shows every reason, --full all of the code"
+    return [*lines, line(Styled(hint, "faint"))]
+
+
+def _files(items: Iterable[Ranked]) -> list[Line]:
+    by_file: dict[str, list[Ranked]] = {}
+    for item in items:
+        by_file.setdefault(item.chunk.path, []).append(item)
+    lines = []
+    for path, members in sorted(
+        by_file.items(), key=lambda entry: (min(m.rank or 10**9 for m in entry[1]), entry[0])
+    ):
+        convicted = [member.chunk.symbol for member in members if member.convicted]
+        total = sum(member.penalty for member in members)
+        best = min((member.rank for member in members if member.rank), default=0)
+        standing = f"best place {best}" if best else "dropped"
+        chunks = f"{len(members)} chunk{'s' if len(members) > 1 else ''}"
+        parts: list[Styled | str] = [INDENT, Styled(path, "place", path, 1)]
+        parts.append(f"  {chunks}, {standing}, penalties {total:+.2f}")
+        if convicted:
+            parts.append(Styled(f", convicted: {', '.join(convicted)}", "bad"))
+        demoted = sum(member.demoted for member in members)
+        if demoted:
+            parts.append(Styled(f", {demoted} demoted", "bad"))
+        lines.append(line(*parts))
+    return lines

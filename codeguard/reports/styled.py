@@ -1,0 +1,91 @@
+"""Lines of text with the meaning of their parts, so that a terminal may colour and link what a pipe gets plain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from codeguard.escaping import escaped
+
+HIGHLIGHTED = 8_000  # characters of a text that are coloured; the rest is shown plain
+
+
+@dataclass(frozen=True, slots=True)
+class Styled:
+    """A part of a line.
+
+    `style` is what it means, not how it looks: good, bad, warning, strong, faint, place, or a kind of token
+    (keyword, string, comment, name). `path` and `line` name the file that it stands for.
+    """
+
+    text: str
+    style: str = ""
+    path: str = ""
+    line: int = 0
+
+
+Line = tuple[Styled, ...]
+
+
+def plain(lines: Iterable[Line]) -> str:
+    """Return the lines as text without any style."""
+    return "\n".join("".join(part.text for part in line) for line in lines)
+
+
+def line(*parts: Styled | str) -> Line:
+    """Return a line of parts; whatever could act on a terminal is escaped."""
+    return tuple(
+        Styled(escaped(part.text), part.style, part.path, part.line)
+        if isinstance(part, Styled)
+        else Styled(escaped(part))
+        for part in parts
+    )
+
+
+def place(path: str, start: int, end: int = 0) -> Styled:
+    """Return a place in a file, `path:start` or `path:start-end`."""
+    return Styled(f"{path}:{start}-{end}" if end > start else f"{path}:{start}", "place", path, start)
+
+
+# One pass over a line, no nesting and no look-around: the time it takes grows with the text alone.
+_TOKENS = re.compile(
+    r"(?P<comment>\#.*|//.*)"
+    r"|(?P<string>\"\"\"[^\"]*\"\"\"|'''[^']*'''|\"\"\".*|'''.*|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')"
+    r"|(?P<word>[^\W\d]\w*)"
+)
+_KEYWORDS = """
+    and as assert async await break case catch class const continue def del delete elif else enum except export
+    extends extern finally fn for foreach from func function global go if impl implements import in interface is
+    lambda let match mut namespace new nonlocal not null or package pass private protected pub public raise return
+    self static struct super switch this throw trait try type typeof use using var void while with yield None True
+    False true false nil"""
+_KEYWORD_SET = frozenset(_KEYWORDS.split())
+
+
+def code(text: str, margin: str = "") -> list[Line]:
+    """Return a text of code as lines, its words coloured line by line, each with the margin in front."""
+    lines, used = [], 0
+    for raw in text.split("\n"):
+        shown = raw.rstrip("\r").replace("\t", "    ")
+        front = [Styled(margin, "faint")] if margin else []
+        parts = _tokens(shown) if used < HIGHLIGHTED else [Styled(shown)]
+        lines.append(line(*front, *parts))
+        used += len(raw)
+    return lines
+
+
+def _tokens(text: str) -> list[Styled]:
+    if text.lstrip().startswith(("//", "#")):
+        return [Styled(text, "comment")]
+    parts, end = [], 0
+    for found in _TOKENS.finditer(text):
+        kind = found.lastgroup or ""
+        if kind == "comment" and found[0].startswith("//") and "//" in text[: found.end()] and "://" in text:
+            kind = ""  # an address, or a division that rounds
+        if kind == "word":
+            kind = "keyword" if found[0] in _KEYWORD_SET else ""
+        if kind:
+            parts += [Styled(text[end : found.start()]), Styled(found[0], kind)]
+            end = found.end()
+    return [part for part in (*parts, Styled(text[end:])) if part.text]

@@ -1,0 +1,138 @@
+"""Retrieve the texts nearest to a query: from documents, or from a Chroma collection of a store or a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from codeguard.index.chroma_import import import_chromadb
+from codeguard.index.embedding import Embedding
+from codeguard.index.store.chroma import client_settings, embedded_client, lock_folder
+from codeguard.text.model import Document, TextDefenseError
+
+FOLDER = "text"  # below the store's folder: the collection of code is not touched
+MADE_WITH = "codeguard_embedding"
+
+
+@contextmanager
+def open_collection(store: str, name: str, embedding: Embedding, *, create: bool = False) -> Iterator[Any]:
+    """Open the collection `name` of a store's folder or of a server (http(s)://host:port).
+
+    A folder belongs to this process until the block ends.
+
+    Raises:
+        StoreError: the folder is in use by another process.
+        TextDefenseError: there is no such collection, or it was made with another embedding.
+    """
+    if store.startswith(("http://", "https://")):
+        yield from _filled(_server(store), store, name, embedding, create)
+        return
+    folder = Path(store) / FOLDER
+    if not create and not folder.is_dir():
+        raise TextDefenseError(
+            f"no collection {name!r} in {store}", hint="make it with: codeguard text ingest"
+        )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    lock = lock_folder(folder)
+    client = None
+    try:
+        client = embedded_client(folder)
+        yield from _filled(client, store, name, embedding, create)
+    finally:
+        if client is not None:
+            client.close()
+        lock.release()
+
+
+def _filled(client: Any, store: str, name: str, embedding: Embedding, create: bool) -> Iterator[Any]:
+    """Yield the collection, and take it away again where it was made now and nothing went into it."""
+    collection = _collection(client, store, name, embedding, create)
+    try:
+        yield collection
+    finally:
+        if create and not collection.count():
+            client.delete_collection(name)
+
+
+def _server(url: str) -> Any:
+    parts = urlsplit(url)
+    try:
+        return import_chromadb().HttpClient(
+            host=parts.hostname or "",
+            port=parts.port or (443 if parts.scheme == "https" else 8000),
+            ssl=parts.scheme == "https",
+            settings=client_settings(),
+        )
+    except Exception as error:
+        raise TextDefenseError(f"no Chroma server answers at {url} ({error})") from None
+
+
+def _collection(client: Any, store: str, name: str, embedding: Embedding, create: bool) -> Any:
+    try:
+        known = {item.name for item in client.list_collections()}
+        if name not in known and not create:
+            raise TextDefenseError(
+                f"no collection {name!r} in {store}",
+                got=", ".join(sorted(known)) or "no collections",
+                hint="make it with: codeguard text ingest",
+            )
+        if name not in known:
+            return client.create_collection(
+                name,
+                embedding_function=None,
+                metadata={MADE_WITH: embedding.identity},
+                configuration={"hnsw": {"space": "cosine"}},
+            )
+        found = client.get_collection(name, embedding_function=None)
+    except TextDefenseError:
+        raise
+    except Exception as error:  # Chroma raises many kinds
+        raise TextDefenseError(f"the collection {name!r} of {store} cannot be opened ({error})") from None
+    made_with = (found.metadata or {}).get(MADE_WITH)
+    if made_with != embedding.identity:
+        raise TextDefenseError(
+            f"the collection {name!r} was made with another embedding",
+            got=embedding.identity,
+            expected=made_with or "an embedding of its own",
+        )
+    return found
+
+
+def rank_documents(
+    documents: Sequence[Document], query: str, count: int, embedding: Embedding
+) -> tuple[Document, ...]:
+    """Return the `count` documents nearest to a query by cosine, the nearest first."""
+    rows = embedding.embed([query, *(document.text for document in documents)])
+    order = np.argsort(-(rows[1:] @ rows[0]), kind="stable")[:count]
+    return tuple(documents[index] for index in order.tolist())
+
+
+def nearest_documents(collection: Any, query: str, count: int, embedding: Embedding) -> tuple[Document, ...]:
+    """Return the documents of a collection nearest to a query, the nearest first.
+
+    The vectors are the store's: whoever may write it can distort what is found.
+    """
+    held = collection.count()
+    if not held:
+        raise TextDefenseError("the collection is empty", hint="fill it with: codeguard text ingest")
+    found = collection.query(
+        query_embeddings=embedding.embed([query]),
+        n_results=min(count, held),
+        include=["documents", "metadatas"],
+    )
+    return tuple(
+        Document(
+            text=text or "",
+            id=name,
+            label=str((metadata or {}).get("label", "")),
+            source=str((metadata or {}).get("source", "")),
+        )
+        for name, text, metadata in zip(
+            found["ids"][0], found["documents"][0], found["metadatas"][0], strict=True
+        )
+    )

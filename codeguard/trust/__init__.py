@@ -1,0 +1,99 @@
+"""Manifests of trusted code, acceptances, and the state and secrets of this installation.
+
+Trees, keys and signatures come in, a `VerifiedManifest` goes out: `verify_envelope` and `verify_unsigned`
+alone make one. What signs and verifies, cryptography, git and sigstore with it, is imported when it is used,
+as most audits meet no signature. May import `config` and `corpus`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from codeguard.lazy_imports import attributes
+
+if TYPE_CHECKING:
+    from codeguard.trust.compose import combined, narrowed, rechunked, within
+    from codeguard.trust.dsse import Envelope, read_envelope, sign_payload
+    from codeguard.trust.keys import KeyRing, load_signer, policy_of_keys, refuse_inside
+    from codeguard.trust.local import load_unsigned, read_limited, save_unsigned, sealed, write_atomically
+    from codeguard.trust.manifest import FileEntry, Manifest, SignerRule, build_manifest
+    from codeguard.trust.opening import choose_policy, open_signed
+    from codeguard.trust.paths import unlistable
+    from codeguard.trust.policy import PathRule, SignerPolicy, SigningPolicy, policies_from_toml
+    from codeguard.trust.seen import VersionsSeen
+    from codeguard.trust.statement import manifest_from_json, manifest_to_json
+    from codeguard.trust.tree import (
+        BUNDLE_NAME,
+        MANIFEST_NAME,
+        Change,
+        Difference,
+        check_tree,
+        edits,
+        read_inside,
+    )
+    from codeguard.trust.verified import VerifiedManifest, verify_unsigned
+    from codeguard.trust.verify import KeylessProof, verify_envelope, verify_keyless
+
+__all__ = [
+    "BUNDLE_NAME",
+    "MANIFEST_NAME",
+    "Change",
+    "Difference",
+    "Envelope",
+    "FileEntry",
+    "KeyRing",
+    "KeylessProof",
+    "Manifest",
+    "PathRule",
+    "SignerPolicy",
+    "SignerRule",
+    "SigningPolicy",
+    "VerifiedManifest",
+    "VersionsSeen",
+    "build_manifest",
+    "check_tree",
+    "choose_policy",
+    "combined",
+    "edits",
+    "load_signer",
+    "load_unsigned",
+    "manifest_from_json",
+    "manifest_to_json",
+    "narrowed",
+    "open_signed",
+    "policies_from_toml",
+    "policy_of_keys",
+    "read_envelope",
+    "read_inside",
+    "read_limited",
+    "rechunked",
+    "refuse_inside",
+    "save_unsigned",
+    "sealed",
+    "sign_payload",
+    "unlistable",
+    "verify_envelope",
+    "verify_keyless",
+    "verify_unsigned",
+    "within",
+    "write_atomically",
+]
+
+_NAMES = {
+    "compose": "combined narrowed rechunked within",
+    "dsse": "Envelope read_envelope sign_payload",
+    "keys": "KeyRing load_signer policy_of_keys refuse_inside",
+    "local": "load_unsigned read_limited save_unsigned sealed write_atomically",
+    "manifest": "FileEntry Manifest SignerRule build_manifest",
+    "opening": "choose_policy open_signed",
+    "paths": "unlistable",
+    "policy": "PathRule SignerPolicy SigningPolicy policies_from_toml",
+    "seen": "VersionsSeen",
+    "statement": "manifest_from_json manifest_to_json",
+    "tree": "BUNDLE_NAME MANIFEST_NAME Change Difference check_tree edits read_inside",
+    "verified": "VerifiedManifest verify_unsigned",
+    "verify": "KeylessProof verify_envelope verify_keyless",
+}  # by the module that they are in
+__getattr__ = attributes(
+    __name__, {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names.split()}
+)

@@ -1,0 +1,152 @@
+"""What a person has accepted: the text of a chunk, by its digest, with name, date and reason.
+
+The list lies in the state directory and every entry is authenticated with
+the key in the user's configuration directory: a state directory of another
+hand overrules nothing.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from codeguard.errors import ConfigError, StoreError
+from codeguard.trust.installation import claim, installation_key
+from codeguard.trust.state_files import StateFolder
+
+ACCEPTED_NAME = "accepted.jsonl"
+SIGNAL = "acceptance"  # of the evidence in a ranking
+_DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_MAX_BYTES = 50_000_000
+_LONGEST = 2_000  # characters of a reason
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """One chunk's text that a person has looked at. `date` is UTC, ISO 8601, whole seconds."""
+
+    digest: str
+    reason: str
+    by: str
+    date: str
+
+    def say(self) -> str:
+        """Return one line: who, when, why."""
+        return f"accepted by {self.by} on {self.date[:10]}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptances:
+    """The accepted digests of a state directory; `refused` counts entries that do not verify."""
+
+    entries: Mapping[str, Acceptance] = field(default_factory=dict)
+    refused: int = 0
+
+    def of(self, digest: str) -> Acceptance | None:
+        """Return who accepted a chunk's text, None where nobody did."""
+        return self.entries.get(digest)
+
+    def __bool__(self) -> bool:
+        return bool(self.entries)
+
+
+def load_acceptances(state: Path, key: bytes | None = None) -> Acceptances:
+    """Return what was accepted, of one digest the latest; nothing where there is no list.
+
+    `key` is the user's evidence key unless given. What does not verify
+    counts as not written.
+
+    Raises:
+        StoreError: the list is there and cannot be read, or is not opened safely.
+    """
+    path = state / ACCEPTED_NAME
+    try:
+        with StateFolder(state) as folder:
+            data = folder.read(ACCEPTED_NAME, _MAX_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return Acceptances()
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read ({error.strerror})", hint="check its permissions") from None
+    secret = installation_key() if key is None else key
+    entries: dict[str, Acceptance] = {}
+    refused = 0
+    for line in data.splitlines():
+        entry = _verified(line, secret)
+        if entry is None:
+            refused += 1
+        else:
+            entries[entry.digest] = entry
+    return Acceptances(entries, refused)
+
+
+def accept(
+    state: Path,
+    digest: str,
+    reason: str,
+    *,
+    by: str | None = None,
+    now: datetime | None = None,
+    key: bytes | None = None,
+) -> Acceptance:
+    """Keep that a person accepts a chunk's text.
+
+    Args:
+        state: the state directory of this installation; it is made where there is none.
+        digest: sha256 of the text, as `audit`, `check` and `query` show it.
+        reason: why, for everybody who sees it from now on.
+        by: who; by default the name of the user's account.
+        now: the moment, by default the present one.
+        key: instead of the user's evidence key.
+
+    Raises:
+        ConfigError: no digest, or no reason.
+        StoreError: it cannot be kept.
+    """
+    if not _DIGEST.fullmatch(digest):
+        raise ConfigError("not a digest", got=repr(digest[:80]), expected="64 hexadecimal digits (sha256)")
+    if not reason.strip() or len(reason) > _LONGEST:
+        raise ConfigError("reason", got=f"{len(reason)} characters", expected=f"1 to {_LONGEST}, not blank")
+    moment = (now or datetime.now(UTC)).replace(microsecond=0)
+    entry = Acceptance(digest, " ".join(reason.split()), by or _account(), moment.isoformat())
+    secret = installation_key() if key is None else key
+    row = {**asdict(entry), "mac": _mac(entry, secret)}
+    try:
+        claim(state, secret)
+        with StateFolder(state) as folder, folder.lock(f"{ACCEPTED_NAME}.lock"):
+            folder.append(ACCEPTED_NAME, json.dumps(row).encode("ascii") + b"\n")
+    except OSError as error:
+        raise StoreError(
+            f"the acceptance cannot be kept in {state} ({error.strerror})", hint="check the folder"
+        ) from None
+    return entry
+
+
+def _verified(line: bytes, key: bytes) -> Acceptance | None:
+    try:
+        row: Any = json.loads(line)
+        entry = Acceptance(*(str(row[name]) for name in ("digest", "reason", "by", "date")))
+        mac = str(row["mac"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return entry if hmac.compare_digest(mac.encode(), _mac(entry, key).encode()) else None
+
+
+def _mac(entry: Acceptance, key: bytes) -> str:
+    text = json.dumps(["codeguard acceptance 1", *asdict(entry).values()])
+    return hmac.new(key, text.encode("ascii"), "sha256").hexdigest()
+
+
+def _account() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return f"user {os.getuid()}"

@@ -1,0 +1,74 @@
+"""Run git in a repository that nobody trusts: its own configuration makes it run and fetch nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+TIMEOUT_S = 120
+# What a repository's configuration may name a program for, or lead elsewhere with.
+_SETTINGS = {
+    "advice.graftFileDeprecated": "false",
+    "core.attributesFile": os.devnull,
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.untrackedCache": "false",
+    "diff.external": "",
+    "diff.ignoreSubmodules": "none",
+    "diff.renames": "false",
+    "gpg.minTrustLevel": "fully",
+    "gpg.openpgp.program": "false",
+    "gpg.program": "false",
+    "gpg.ssh.allowedSignersFile": os.devnull,
+    "gpg.ssh.program": "ssh-keygen",
+    "gpg.ssh.revocationFile": "",
+    "gpg.x509.program": "false",
+    "protocol.allow": "never",
+    "submodule.recurse": "false",
+}
+
+
+def run_git(
+    folder: Path,
+    *arguments: str,
+    settings: Mapping[str, str] | None = None,
+    variables: Collection[str] = (),
+    stdin: bytes = b"",
+) -> subprocess.CompletedProcess[bytes]:
+    """Run git and return what it printed and how it ended.
+
+    Args:
+        folder: in the repository.
+        arguments: the command and its arguments.
+        settings: beside ours, or instead of one of ours.
+        variables: names of `GIT_…` variables that count. All others are taken away: they lead git to another
+            repository, index or object store.
+        stdin: what git reads.
+
+    Raises:
+        FileNotFoundError: git is not installed.
+        subprocess.TimeoutExpired: it gave no answer in time.
+    """
+    chosen = {**_SETTINGS, **(settings or {})}
+    options = [part for name, value in chosen.items() for part in ("-c", f"{name}={value}")]
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in variables
+    }
+    environment |= {
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_GRAFT_FILE": os.devnull,
+        "LC_ALL": "C",
+    }
+    return subprocess.run(
+        ["git", "--no-pager", "-C", str(folder), *options, *arguments],
+        input=stdin,
+        capture_output=True,
+        env=environment,
+        timeout=TIMEOUT_S,
+        check=False,
+    )

@@ -1,0 +1,143 @@
+"""The unsigned manifest in the state directory: what `index --trust` keeps between runs."""
+
+from __future__ import annotations
+
+import errno
+import hmac
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from codeguard.errors import ManifestError
+from codeguard.trust.escape import shown
+from codeguard.trust.manifest import Manifest
+from codeguard.trust.state_files import StateFolder
+from codeguard.trust.statement import manifest_from_json, manifest_to_json
+from codeguard.trust.strict_json import MAX_BYTES
+
+UNSIGNED_NAME = "manifest.unsigned.json"
+_SEALED = b"# codeguard unsigned manifest, sealed: "
+_SEAL_BYTES = len(_SEALED) + 64 + 1
+
+
+def save_unsigned(manifest: Manifest, state_dir: Path, *, seal_key: bytes | None = None) -> Path:
+    """Write the manifest into the state directory, whole or not at all; return its path.
+
+    With `seal_key`, a secret of this installation from outside the state
+    directory, the file carries an HMAC-SHA256: a state directory that came
+    with a cloned repository then makes nothing trusted.
+    """
+    data = manifest_to_json(manifest) if seal_key is None else sealed(manifest, seal_key)
+    with StateFolder(state_dir, create=True) as folder:
+        folder.write(UNSIGNED_NAME, data)
+    return state_dir / UNSIGNED_NAME
+
+
+def sealed(manifest: Manifest, key: bytes) -> bytes:
+    """Return what `save_unsigned` writes with a key; the first line authenticates all that follows."""
+    statement = manifest_to_json(manifest)
+    return _seal(statement, key) + statement
+
+
+def load_unsigned(state_dir: Path, *, seal_key: bytes | None = None) -> Manifest | None:
+    """Return the manifest of the state directory, None where there is none.
+
+    Raises ManifestError where it is damaged, or was not sealed with
+    `seal_key` where that is given.
+    """
+    path = state_dir / UNSIGNED_NAME
+    data = read_state(path)
+    if data is None:
+        return None
+    if seal_key is None:
+        return manifest_from_json(data.partition(b"\n")[2] if data.startswith(_SEALED) else data)
+    seal, statement = data[:_SEAL_BYTES], data[_SEAL_BYTES:]
+    if not hmac.compare_digest(seal, _seal(statement, seal_key)):
+        raise ManifestError(
+            "the unsigned manifest in the state directory is not of this installation",
+            got=f"no seal, or another's, in {shown(str(path))}",
+            expected="the seal of this user",
+            hint="build it again with: codeguard index PATH… --trust PATH",
+        )
+    return manifest_from_json(statement)
+
+
+def _seal(statement: bytes, key: bytes) -> bytes:
+    return _SEALED + hmac.new(key, _SEALED + statement, "sha256").hexdigest().encode("ascii") + b"\n"
+
+
+def read_state(path: Path, limit: int = MAX_BYTES) -> bytes | None:
+    """Return the bytes of a file of a state folder, None where there is none.
+
+    Raises:
+        ManifestError: it cannot be read, or is longer than `limit` bytes.
+        UnsafeStateError: see `StateFolder`.
+    """
+    try:
+        with StateFolder(path.parent) as folder:
+            data = folder.read(path.name, limit)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    _check_length(path, data, limit)
+    return data
+
+
+def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:
+    """Return the bytes of a regular file of at most `limit` bytes; ManifestError otherwise."""
+    try:
+        with open_regular(path) as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    _check_length(path, data, limit)
+    return data
+
+
+def _unreadable(path: Path, error: OSError) -> ManifestError:
+    return ManifestError(
+        f"cannot read {shown(str(path))}", got=error.strerror or error, expected="a readable regular file"
+    )
+
+
+def _check_length(path: Path, data: bytes, limit: int) -> None:
+    if len(data) > limit:
+        raise ManifestError(
+            f"{shown(str(path))} is too large", got=f"over {limit} bytes", expected=f"at most {limit}"
+        )
+
+
+def open_regular(path: Path, *, follow: bool = True) -> BinaryIO:
+    """Open a regular file to read; OSError for anything else, a folder, pipe or device among it."""
+    # Not blocking, so that a pipe under this name cannot hold us up.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+    descriptor = os.open(path, flags if follow else flags | getattr(os, "O_NOFOLLOW", 0))
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, _kind(mode), str(path))
+
+
+def _kind(mode: int) -> str:
+    return "a folder" if stat.S_ISDIR(mode) else "a pipe, socket or device"
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file so that a reader meets the old bytes or the new ones, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    # With the rights that the user's umask leaves, as any new file: manifests are shared.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,129 @@
+"""Which names a manifest may list: relative, plain, and no two that a person or a disk confuses."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+
+from codeguard.corpus.confusables import look
+from codeguard.errors import ManifestError
+from codeguard.trust.escape import shown
+
+MAX_PATH = 1024  # characters
+_FORBIDDEN = {"Cc": "a control character", "Cf": "an invisible character", "Cs": "bytes that are not text"}
+_FORBIDDEN |= {"Zl": "a line separator", "Zp": "a paragraph separator", "Cn": "an unassigned character"}
+_SEPARATORS = {"\\": "a backslash", ":": "a colon"}  # both lead elsewhere on Windows
+
+
+def path_problem(path: str) -> str | None:
+    """Return why a manifest may not list `path`, None where it may.
+
+    A path is relative to the root, with `/`, without `.`, `..`, empty
+    parts, control or invisible characters, and nothing that another
+    operating system reads as a path elsewhere.
+    """
+    if not path:
+        return "an empty path"
+    if len(path) > MAX_PATH:
+        return f"a path of {len(path)} characters, more than {MAX_PATH}"
+    if path.startswith("/"):
+        return "an absolute path"
+    for character in path:
+        if (problem := _SEPARATORS.get(character)) or (
+            problem := _FORBIDDEN.get(unicodedata.category(character))
+        ):
+            return problem
+    for part in path.split("/"):
+        if part in ("", ".", ".."):
+            return {"": "an empty part", ".": "a part '.'", "..": "a part '..'"}[part]
+        if part[-1] in ". ":
+            return "a part that ends in a dot or a space"
+    return None
+
+
+def check_path(path: str, where: str = "manifest") -> str:
+    """Return `path` where a manifest may list it; ManifestError otherwise."""
+    problem = path_problem(path)
+    if problem:
+        raise ManifestError(
+            f"{where} lists an unsafe path",
+            got=f"{problem} in {shown(path)}",
+            expected="a plain path relative to the root, with /",
+        )
+    return path
+
+
+class NameIndex:
+    """Names met so far, to find the one that a new name passes for.
+
+    Two names pass for one another where they are equal after NFKC and case
+    folding (one name to a case-insensitive or normalising file system), or
+    where one has a letter outside ASCII and both have the same look
+    (UTS #39, section 4: one name to a reader). Two names in ASCII are told
+    apart by case folding alone: `l.py` beside `1.py` is an everyday sight.
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._folded: dict[str, str] = {}
+        self._ascii_looks: dict[str, str] = {}
+        self._other_looks: dict[str, str] = {}
+        for name in names:
+            self.add(name)
+
+    def add(self, name: str) -> str | None:
+        """Add a name; return an earlier one, other than itself, that it passes for."""
+        twin = self.twin(name)
+        self._folded.setdefault(_folded(name), name)
+        looks = self._ascii_looks if name.isascii() else self._other_looks
+        looks.setdefault(look(name), name)
+        return twin
+
+    def twin(self, name: str) -> str | None:
+        """Return an earlier name, other than this one, that it passes for."""
+        looks_like = look(name)
+        twins = [self._folded.get(_folded(name)), self._other_looks.get(looks_like)]
+        if not name.isascii():
+            twins.append(self._ascii_looks.get(looks_like))
+        return next((twin for twin in twins if twin is not None and twin != name), None)
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+def check_distinct(paths: Iterable[str], where: str = "manifest") -> None:
+    """Raise ManifestError where a path is listed twice, is also a folder, or passes for another."""
+    index = NameIndex()
+    listed: set[str] = set()
+    folders: set[str] = set()
+    for path in paths:
+        if path in listed:
+            raise ManifestError(
+                f"{where} lists a path twice", got=f"{shown(path)} again", expected="every path once"
+            )
+        twin = index.add(path)
+        if twin is not None:
+            raise ManifestError(
+                f"{where} lists two paths that pass for one another",
+                got=f"{shown(path)} beside {shown(twin)}",
+                expected="names that differ beyond case and look",
+            )
+        listed.add(path)
+        folders.update(path[:end] for end, letter in enumerate(path) if letter == "/")
+    both = listed & folders
+    if both:
+        raise ManifestError(
+            f"{where} lists a file that is also a folder", got=shown(min(both)), expected="a file or a folder"
+        )
+
+
+def unlistable(paths: Iterable[str]) -> dict[str, str]:
+    """Return the paths that no manifest may list, each with the reason; colliding pairs both."""
+    listed = list(paths)
+    problems = {path: problem for path in listed if (problem := path_problem(path))}
+    index = NameIndex()
+    for path in listed:
+        if path not in problems and (twin := index.add(path)) is not None:
+            problems[path] = f"passes for {shown(twin)}"
+            problems.setdefault(twin, f"passes for {shown(path)}")
+    return problems

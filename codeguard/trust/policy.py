@@ -1,0 +1,243 @@
+"""The user's signing policy: who may vouch for which paths, with which keys, until when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+from typing import Any
+
+from codeguard.errors import ConfigError
+from codeguard.trust.escape import shown
+from codeguard.trust.patterns import check_pattern, matches, matches_all_below
+
+
+@dataclass(frozen=True, slots=True)
+class SignerPolicy:
+    """One person or machine that may sign.
+
+    `keys` are files of public keys in PEM; several at once make a rotation
+    without a gap. `paths` are patterns (`src/**`). `until` is the moment from
+    which none of the signer's signatures count, judged by the verifier's
+    clock and never by a time inside the manifest, which whoever holds an old
+    key could backdate. A keyless signer has an `issuer` (the OpenID Connect
+    provider that sigstore's certificate has to name) and no keys.
+    """
+
+    identity: str
+    keys: tuple[Path, ...] = ()
+    paths: tuple[str, ...] = ("**",)
+    until: datetime | None = None
+    issuer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PathRule:
+    """Paths that need more signers than the policy's own threshold."""
+
+    paths: tuple[str, ...]
+    threshold: int
+
+
+@dataclass(frozen=True, slots=True)
+class SigningPolicy:
+    """What has to hold for a manifest to count, from the user's own configuration.
+
+    `root` is the label of the tree that is expected, `trees` are the folders
+    in which it lies on this machine. `threshold` counts
+    distinct identities, whatever number of keys each has. `revoked` are key
+    ids that no longer count. `least_version` refuses older manifests even
+    where nothing was seen before. `max_age_days` bounds the time since
+    `created`; `require_expiry` wants every manifest to say when it ends.
+    """
+
+    root: str
+    signers: tuple[SignerPolicy, ...] = ()
+    threshold: int = 1
+    rules: tuple[PathRule, ...] = ()
+    revoked: frozenset[str] = frozenset()
+    least_version: int = 1
+    max_age_days: int | None = None
+    require_expiry: bool = False
+    trees: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def threshold_of(self, path: str) -> int:
+        """Return how many distinct signers a path needs."""
+        return max([self.threshold, *(rule.threshold for rule in self.rules if matches(rule.paths, path))])
+
+    def threshold_below(self, folder: str) -> int:
+        """Return how many distinct signers have to vouch for what a folder does and does not hold."""
+        return max(
+            [
+                self.threshold,
+                *(rule.threshold for rule in self.rules if matches_all_below(rule.paths, folder)),
+            ]
+        )
+
+    @classmethod
+    def from_toml(cls, table: Mapping[str, Any], base: Path) -> SigningPolicy:
+        """Return the policy of a table of the user's configuration.
+
+        Key files are relative to `base`, the folder of the configuration
+        file. The table, complete::
+
+            root = "acme/pay"
+            trees = ["~/work/pay"]
+            threshold = 1
+            least_version = 1
+            max_age_days = 90
+            require_expiry = true
+            revoked = ["<key id>"]
+
+            [[signers]]
+            identity = "alice@example.org"
+            keys = ["keys/alice.pem"]
+            paths = ["src/**"]
+            until = 2026-12-31
+
+            [[rules]]
+            paths = ["src/crypto/**"]
+            threshold = 2
+
+        Raises ConfigError for unknown keys and values of the wrong type.
+        """
+        known = {
+            "root": str,
+            "trees": list,
+            "threshold": int,
+            "least_version": int,
+            "max_age_days": int,
+            "require_expiry": bool,
+            "revoked": list,
+            "signers": list,
+            "rules": list,
+        }
+        values = _typed(table, known, "signing policy")
+        if "root" not in values:
+            raise ConfigError("signing policy names no root", expected='root = "the label of the tree"')
+        return cls(
+            root=values["root"],
+            signers=tuple(_signer(item, base) for item in values.get("signers", ())),
+            threshold=values.get("threshold", 1),
+            rules=tuple(_rule(item) for item in values.get("rules", ())),
+            revoked=frozenset(_texts(values.get("revoked", ()), "revoked of the signing policy")),
+            least_version=values.get("least_version", 1),
+            max_age_days=values.get("max_age_days"),
+            require_expiry=values.get("require_expiry", False),
+            trees=tuple(
+                (base / Path(text).expanduser()).resolve()
+                for text in _texts(values.get("trees", ()), "trees of the signing policy")
+            ),
+        )
+
+
+def policies_from_toml(table: Mapping[str, Any], base: Path) -> dict[str, SigningPolicy]:
+    """Return the policies of a `[signing]` table by label.
+
+    The table is one policy, or holds a table with a policy for each tree
+    (`[signing.pay]`). Raises ConfigError.
+    """
+    tables = [table] if "root" in table else list(table.values())
+    policies: dict[str, SigningPolicy] = {}
+    for item in tables:
+        if not isinstance(item, dict):
+            raise ConfigError(
+                "[signing]", got=type(item).__name__, expected="a policy with root, or tables of them"
+            )
+        policy = SigningPolicy.from_toml(item, base)
+        if policy.root in policies:
+            raise ConfigError("two signing policies for one root", got=shown(policy.root), expected="one")
+        policies[policy.root] = policy
+    return policies
+
+
+def _signer(table: object, base: Path) -> SignerPolicy:
+    known = {"identity": str, "keys": list, "paths": list, "until": (datetime, date), "issuer": str}
+    values = _typed(table, known, "[[signers]]")
+    if not values.get("identity"):
+        raise ConfigError("a signer has no identity", got=shown(str(values)), expected='identity = "…"')
+    where = f"signer {shown(values['identity'])}"
+    return SignerPolicy(
+        identity=values["identity"],
+        keys=tuple(
+            base / Path(text).expanduser() for text in _texts(values.get("keys", ()), f"keys of {where}")
+        ),
+        paths=_texts(values.get("paths", ["**"]), f"paths of {where}"),
+        until=_until(values.get("until")),
+        issuer=values.get("issuer", ""),
+    )
+
+
+def _rule(table: object) -> PathRule:
+    values = _typed(table, {"paths": list, "threshold": int}, "[[rules]]")
+    if set(values) != {"paths", "threshold"}:
+        raise ConfigError(
+            "a rule is incomplete", got=", ".join(values) or "nothing", expected="paths, threshold"
+        )
+    return PathRule(_texts(values["paths"], "paths of a rule"), values["threshold"])
+
+
+def _until(value: datetime | date | None) -> datetime | None:
+    if value is None:
+        return None
+    if not isinstance(value, datetime):
+        # A day counts to its end, everywhere on earth at the same moment: UTC.
+        return datetime.combine(value, time(23, 59, 59), UTC)
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def _typed(table: object, known: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    if not isinstance(table, dict):
+        raise ConfigError(where, got=type(table).__name__, expected="a table")
+    for key, value in table.items():
+        if key not in known:
+            raise ConfigError(
+                f"{where}: unknown key {shown(str(key))}", expected=f"one of {', '.join(known)}"
+            )
+        if not isinstance(value, known[key]) or (isinstance(value, bool) and known[key] is not bool):
+            names = known[key] if isinstance(known[key], tuple) else (known[key],)
+            raise ConfigError(
+                f"{where}: {key}", got=type(value).__name__, expected=" or ".join(n.__name__ for n in names)
+            )
+    return table
+
+
+def _texts(value: Sequence[object], where: str) -> tuple[str, ...]:
+    for item in value:
+        if not isinstance(item, str):
+            raise ConfigError(where, got=type(item).__name__, expected="strings")
+    return tuple(str(item) for item in value)
+
+
+def _check(policy: SigningPolicy) -> None:
+    if not policy.root:
+        raise ConfigError("signing policy names no root", got="an empty label", expected="a label")
+    identities = [signer.identity for signer in policy.signers]
+    for identity in identities:
+        if identities.count(identity) > 1:
+            raise ConfigError("signing policy names a signer twice", got=shown(identity), expected="once")
+    for signer in policy.signers:
+        if bool(signer.keys) == bool(signer.issuer):
+            raise ConfigError(
+                f"signer {shown(signer.identity)}",
+                got="keys and an issuer" if signer.keys else "neither keys nor an issuer",
+                expected="keys, or for a keyless signer an issuer",
+            )
+    for patterns in (*(signer.paths for signer in policy.signers), *(rule.paths for rule in policy.rules)):
+        if not patterns:
+            raise ConfigError("empty list of paths in the signing policy", expected='paths = ["**"] for all')
+        for pattern in patterns:
+            check_pattern(pattern)
+    for threshold in (policy.threshold, *(rule.threshold for rule in policy.rules)):
+        if not 1 <= threshold <= max(1, len(identities)):
+            raise ConfigError(
+                "threshold of the signing policy",
+                got=threshold,
+                expected=f"1 to {max(1, len(identities))}, the number of signers",
+            )
+    if policy.least_version < 1 or (policy.max_age_days is not None and policy.max_age_days < 1):
+        raise ConfigError("least_version and max_age_days of the signing policy", expected="1 or more")

@@ -1,0 +1,101 @@
+"""The versions last seen of each tree, in the state directory: what makes a rollback visible."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from codeguard.errors import ManifestError
+from codeguard.trust.escape import shown
+from codeguard.trust.local import read_state
+from codeguard.trust.manifest import Manifest
+from codeguard.trust.state_files import StateFolder
+from codeguard.trust.strict_json import Reader, checked_sha256, parse
+
+SEEN_NAME = "versions-seen.json"
+_SCHEMA = "codeguard.versions-seen/1"
+_MAX_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The newest verified manifest of one tree: its version and the sha256 of its payload."""
+
+    version: int
+    sha256: str
+
+
+class VersionsSeen:
+    """The memory against rollback, one file in the state directory.
+
+    Where nothing has been seen yet the first manifest is believed in this
+    one respect; `least_version` of the signing policy closes that gap.
+    """
+
+    def __init__(self, state_dir: Path) -> None:
+        self._path = state_dir / SEEN_NAME
+
+    def last(self, root: str) -> Seen | None:
+        """Return what was last seen of a tree, None where nothing was; ManifestError if damaged."""
+        return self._load().get(root)
+
+    def check(self, manifest: Manifest, payload_sha256: str) -> Seen | None:
+        """Raise ManifestError where the manifest is older than, or differs from, what was seen.
+
+        Returns what was seen before.
+        """
+        last = self.last(manifest.root)
+        if last is None:
+            return None
+        if manifest.version < last.version:
+            raise ManifestError(
+                f"manifest of {shown(manifest.root)} is older than one already seen",
+                got=f"version {manifest.version}",
+                expected=f"version {last.version} or later",
+                hint="somebody may have put an old manifest back; get the current one",
+            )
+        if manifest.version == last.version and payload_sha256 != last.sha256:
+            raise ManifestError(
+                f"two manifests of {shown(manifest.root)} carry the version {manifest.version}",
+                got=f"payload sha256 {payload_sha256}",
+                expected=f"{last.sha256}, seen before",
+                hint="sign the newer one again with: codeguard trust update",
+            )
+        return last
+
+    def record(self, manifest: Manifest, payload_sha256: str) -> None:
+        """Remember a verified manifest; never goes back to a lower version."""
+        with (
+            StateFolder(self._path.parent, create=True) as folder,
+            folder.lock(f"{self._path.name}.lock"),
+        ):
+            seen = self._load()
+            last = seen.get(manifest.root)
+            if last is not None and last.version >= manifest.version:
+                return
+            seen[manifest.root] = Seen(manifest.version, payload_sha256)
+            roots = {label: {"version": s.version, "sha256": s.sha256} for label, s in sorted(seen.items())}
+            text = json.dumps({"schema": _SCHEMA, "roots": roots}, indent=1)
+            folder.write(self._path.name, text.encode("utf-8"))
+
+    def _load(self) -> dict[str, Seen]:
+        try:
+            data = read_state(self._path, _MAX_BYTES)
+            if data is None:
+                return {}
+            reader = Reader(parse(data, "record"), "the record")
+            if reader.text("schema") != _SCHEMA:
+                raise ManifestError("schema", got=shown(reader.text("schema")), expected=_SCHEMA)
+            return {
+                label: Seen(entry.integer("version", least=1), checked_sha256(entry.take("sha256"), "sha256"))
+                for label, value in reader.child("roots").members(most=100_000).items()
+                for entry in [Reader(value, f"the record of {shown(label)}")]
+            }
+        except ManifestError as error:
+            raise ManifestError(
+                f"record of the versions seen is damaged: {self._path}",
+                got=str(error),
+                expected=f"the schema {_SCHEMA}",
+                hint="without it a rollback goes unseen; check who wrote there before you remove it",
+            ) from None

@@ -1,0 +1,147 @@
+"""Signed manifests of trusted paths: where they lie, and what they say in the names of the corpus.
+
+A tree is verified anew whenever a guard opens it, from the manifest that lies
+in the tree and the policy of the user's configuration. What an index
+remembers is only where to look.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import platformdirs
+
+from codeguard.config import Settings
+from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
+from codeguard.errors import ConfigError, ManifestError
+from codeguard.trust import (
+    BUNDLE_NAME,
+    MANIFEST_NAME,
+    VerifiedManifest,
+    combined,
+    read_inside,
+    rechunked,
+    within,
+)
+
+if TYPE_CHECKING:
+    from codeguard.trust import SigningPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class SignedTree:
+    """A folder with a signed manifest.
+
+    `prefix` is the folder's name in the corpus ("." for the corpus root
+    itself), `parts` are the corpus names of what the user trusts in it.
+    """
+
+    folder: Path
+    prefix: str
+    parts: tuple[str, ...]
+
+
+def find_signed_trees(paths: Sequence[Path], root: Path) -> list[SignedTree]:
+    """Return the trees with a manifest among trusted paths, or above one of them below the corpus root.
+
+    `paths` and `root` are resolved. A path whose tree has no manifest is in
+    none of them.
+    """
+    found: dict[Path, tuple[str, list[str]]] = {}
+    for path in paths:
+        inside = path.is_relative_to(root)
+        folders = [path, *path.parents] if inside else [path]
+        for folder in folders:
+            if folder.is_dir() and (folder / MANIFEST_NAME).is_file():
+                prefix = folder.relative_to(root).as_posix() if inside else folder.name
+                part = path.relative_to(root).as_posix() if inside else path.name
+                found.setdefault(folder, (prefix, []))[1].append(part)
+                break
+            if folder == root:
+                break
+    return [SignedTree(folder, prefix, tuple(parts)) for folder, (prefix, parts) in found.items()]
+
+
+def holds(tree: SignedTree, name: str) -> bool:
+    """Return whether a corpus name lies in what the user trusts of a tree."""
+    return any(part == "." or name == part or name.startswith(f"{part}/") for part in tree.parts)
+
+
+def verified_trees(trees: Iterable[SignedTree], settings: Settings) -> list[tuple[str, VerifiedManifest]]:
+    """Return each tree's prefix and verified manifest, in the names of the tree, as `combined` takes them.
+
+    Raises:
+        ManifestError: a manifest is missing, refused, expired, older than one seen before, …
+        ConfigError: no policy says whose signature counts, or a key lies in the tree.
+    """
+    return [(tree.prefix, _verified(tree, settings)) for tree in trees]
+
+
+def together(parts: Sequence[tuple[str, VerifiedManifest]]) -> VerifiedManifest | None:
+    """Return one manifest of several in the names of the corpus, None where there is none."""
+    return combined(parts) if parts else None
+
+
+def to_text(trees: Iterable[SignedTree]) -> str:
+    """Return trees as the text that an index remembers."""
+    return json.dumps([[str(tree.folder), tree.prefix, list(tree.parts)] for tree in trees])
+
+
+def from_text(text: str | None) -> list[SignedTree]:
+    """Rebuild trees from `to_text`'s text; none from None."""
+    return [
+        SignedTree(Path(folder), prefix, tuple(parts)) for folder, prefix, parts in json.loads(text or "[]")
+    ]
+
+
+def policies(settings: Settings) -> dict[str, SigningPolicy]:
+    """Return the signing policies of the user's configuration by label; ConfigError where they are broken."""
+    from codeguard.trust import policies_from_toml
+
+    return policies_from_toml(settings.signing, settings.config_file.parent)
+
+
+def _verified(tree: SignedTree, settings: Settings) -> VerifiedManifest:
+    from codeguard.trust import VersionsSeen, choose_policy, open_signed, refuse_inside
+
+    known = policies(settings)
+    if not known:
+        raise ConfigError(
+            f"{tree.folder / MANIFEST_NAME}: nothing says whose signature counts",
+            got="no [signing] table",
+            expected=f"a signing policy in {settings.config_file}",
+            hint="write one (docs/provenance.md), or trust the folder unsigned by taking its manifest away",
+        )
+    refuse_inside(settings.config_file, tree.folder, "configuration")
+    policy = choose_policy(known, tree.folder)
+    bundle = tree.folder / BUNDLE_NAME
+    keyless = any(signer.issuer for signer in policy.signers) and bundle.exists()
+    verified = open_signed(
+        tree.folder,
+        policy,
+        state=VersionsSeen(Path(platformdirs.user_state_dir("codeguard"))),
+        now=datetime.now(UTC),
+        bundles=[bundle] if keyless else [],
+    )
+    inside = [
+        part if tree.prefix == "." else part.removeprefix(tree.prefix).lstrip("/") for part in tree.parts
+    ]
+    verified = within(verified, [part or "." for part in inside])
+    return verified if verified.manifest.chunker == CHUNKER_ID else _rechunked(verified, tree.folder)
+
+
+def _rechunked(verified: VerifiedManifest, folder: Path) -> VerifiedManifest:
+    """Cut the listed files anew where another version of the chunker made the manifest."""
+    files = []
+    for path in verified.files:
+        try:
+            data = read_inside(folder, path)
+        except ManifestError:
+            continue  # not as it was signed: none of its chunks is trusted
+        files.append((path, data, [chunk.sha256 for chunk in chunk_file(path, data).chunks]))
+    return rechunked(verified, files, CHUNKER_ID)

@@ -1,0 +1,388 @@
+"""The one place that opens state: files of a folder that nobody but this user may have put there or exchanged.
+
+A state folder can come with a repository, lie where others write, or hold links that lead elsewhere.
+The folder is opened once and checked by its descriptor; what is in it is opened through that descriptor,
+without following a link, and checked by its own. SQLite and Chroma open by path: for them the folder
+and the files are checked before, and compared afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from codeguard.errors import StoreError
+from codeguard.escaping import escaped
+
+DEFAULT_NAME = ".codeguard"  # what a repository can bring along: never followed if it is a link
+NAMES = (
+    "catalog.sqlite3", "chroma", "manifest.unsigned.json", "perplexity.npz", "seed", "accepted.jsonl",
+    "versions-seen.json", "index.lock", "installation.json", "rebuild.new", "rebuild.ready",
+)  # fmt: skip
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+MOST_ENTRIES = 10_000
+PAUSE_S = 0.05
+
+# What a system lacks is not asked for: whoever keeps no state there can still audit.
+_NOFOLLOW, _CLOEXEC = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_CLOEXEC", 0)
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOEXEC
+_FILE = _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _CLOEXEC
+
+
+class UnsafeStateError(StoreError):
+    """State that is not opened: a link, another user's, or where others may write."""
+
+
+class StateFolder:
+    """A folder of state that is open and checked; use it as a context manager.
+
+    Args:
+        path: the folder. A link is followed, unless it has the default name.
+        create: make it, for this user alone, where there is none.
+        checked: False for a folder whose place is the user's own affair, as that of their configuration:
+            then only the files in it are checked.
+
+    Raises:
+        FileNotFoundError: there is none.
+        UnsafeStateError: it is a link, another user's, or others may write there.
+        OSError: it cannot be opened or made.
+    """
+
+    def __init__(self, path: Path, *, create: bool = False, checked: bool = True) -> None:
+        self.path = path
+        flags = _FOLDER | (_NOFOLLOW if path.name == DEFAULT_NAME else 0)
+        self.made = _made(path) if create else False
+        try:
+            self.descriptor = os.open(path, flags)
+        except NotADirectoryError:
+            what = "a link" if path.is_symlink() else "no folder"
+            raise _unsafe(path, what, "a folder") from None
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise _unsafe(path, "a link", "a folder") from None
+            raise
+        try:
+            if checked:
+                check(path, os.fstat(self.descriptor))
+        except BaseException:
+            os.close(self.descriptor)
+            raise
+
+    def __enter__(self) -> StateFolder:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        os.close(self.descriptor)
+
+    def open(self, name: str, flags: int = os.O_RDONLY) -> int:
+        """Return the descriptor of a regular file; FileNotFoundError where there is none and none is made.
+
+        Raises:
+            UnsafeStateError: a link, a pipe, a device, a folder, another user's, or linked elsewhere, too.
+        """
+        with contextlib.suppress(FileNotFoundError):  # first: a pipe or a device is not even opened
+            self.check(name)
+        try:
+            descriptor = os.open(name, flags | _FILE, 0o600, dir_fd=self.descriptor)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise _unsafe(self.path / name, "a link", "a regular file") from None
+            raise
+        try:
+            check(self.path / name, os.fstat(descriptor), stat.S_IFREG)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def check(self, name: str, kind: int = stat.S_IFREG) -> os.stat_result:
+        """Return the state of an entry of some kind; UnsafeStateError, or FileNotFoundError."""
+        found = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+        check(self.path / name, found, kind)
+        return found
+
+    def read(self, name: str, limit: int) -> bytes:
+        """Return the bytes of a file, at most `limit` and one: whoever asks sees that there are more."""
+        with os.fdopen(self.open(name), "rb") as source:
+            # Memory for the whole limit would be taken at once.
+            return source.read(limit + 1) if os.fstat(source.fileno()).st_size > limit else source.read()
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file so that a reader, and whoever looks after a power cut, meets the old bytes or the new."""
+        draft = self._draft(name, data)
+        try:
+            os.replace(draft, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+        except BaseException:
+            self.delete(draft)
+            raise
+        os.fsync(self.descriptor)
+
+    def write_new(self, name: str, data: bytes) -> bool:
+        """Write a file whole or not at all where there is none; return whether this call did."""
+        with self.lock(f"{name}.lock"):
+            try:
+                self.check(name)
+            except FileNotFoundError:
+                self.write(name, data)
+                return True
+        return False
+
+    def append(self, name: str, data: bytes) -> None:
+        """Add to the end of a file, whole or not at all, and have it on the disk."""
+        descriptor = self.open(name, os.O_WRONLY | os.O_CREAT)
+        with os.fdopen(descriptor, "wb", buffering=0) as target:
+            end = target.seek(0, os.SEEK_END)
+            try:
+                if target.write(data) != len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(descriptor)
+            except BaseException:
+                os.ftruncate(descriptor, end)
+                raise
+        os.fsync(self.descriptor)
+
+    def delete(self, name: str) -> None:
+        """Delete a file, or a link and not what it leads to, if it is there."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self.descriptor)
+
+    @contextlib.contextmanager
+    def lock(self, name: str) -> Iterator[None]:
+        """Hold the lock of a file, waiting for whoever holds it."""
+        lock = FileLock(self, name)
+        lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def check_all(self) -> None:
+        """Check every entry that has a name of state, and all that is in their folders.
+
+        Raises:
+            UnsafeStateError: one is a link, a device or a pipe, another user's, or linked from elsewhere.
+        """
+        left = MOST_ENTRIES
+        for name in os.listdir(self.descriptor):  # noqa: PTH208
+            if is_state(name):
+                left = self._check_below(self.descriptor, name, self.path / name, left)
+
+    def _check_below(self, folder: int, name: str, path: Path, left: int) -> int:
+        if left <= 0:
+            raise _unsafe(path, f"more than {MOST_ENTRIES} files", "a state folder")
+        try:
+            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:  # a draft or a journal that another process has finished with
+            return left
+        # Below a folder that is ours alone the rights do not matter.
+        check(path, found, *_ANY, others=OTHERS_WRITE if folder == self.descriptor else 0)
+        left -= 1
+        if stat.S_ISDIR(found.st_mode):
+            try:
+                inner = os.open(name, _FOLDER | _NOFOLLOW, dir_fd=folder)
+            except FileNotFoundError:
+                return left
+            try:
+                for entry in os.listdir(inner):  # noqa: PTH208
+                    left = self._check_below(inner, entry, path / entry, left)
+            finally:
+                os.close(inner)
+        return left
+
+    def _draft(self, name: str, data: bytes) -> str:
+        draft = f".{name}.{secrets.token_hex(8)}"
+        descriptor = os.open(
+            draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o600, dir_fd=self.descriptor
+        )
+        try:
+            with os.fdopen(descriptor, "wb") as target:
+                target.write(data)
+                target.flush()
+                os.fsync(descriptor)
+        except BaseException:
+            self.delete(draft)
+            raise
+        return draft
+
+
+class FileLock:
+    """The lock of a file, held until `release` or the end of the process, however it ends.
+
+    A file that is not opened safely is none: see `StateFolder.open`.
+    """
+
+    def __init__(self, folder: StateFolder, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self._descriptor: int | None = None
+
+    def acquire(self, wait_s: float | None = None) -> bool:
+        """Take it; return False where another holds it for longer than `wait_s` seconds."""
+        deadline = None if wait_s is None else time.monotonic() + wait_s
+        while True:
+            descriptor = self._folder.open(self._name, os.O_RDWR | os.O_CREAT)
+            try:
+                held = _flock(descriptor, deadline)
+                # Whoever deletes a lock file holds it; another may have made a new one meanwhile.
+                if held and self._is_named(descriptor):
+                    self._descriptor, descriptor = descriptor, -1
+                    return True
+                if not held:
+                    return False
+            finally:
+                if descriptor >= 0:
+                    os.close(descriptor)
+
+    def _is_named(self, descriptor: int) -> bool:
+        try:
+            named = os.stat(self._name, dir_fd=self._folder.descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return same(named, os.fstat(descriptor))
+
+    def release(self) -> None:
+        """Let go of it, if it is held."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def opened_by_path(path: Path, *, companions: tuple[str, ...] = ()) -> Iterator[None]:
+    """Check a file before, and after, something opens it by its path; it is made where there is none.
+
+    `companions` are endings of files beside it that are opened with it. Between the check and the opening
+    only those can exchange it who may write in one of the folders above the state folder.
+    """
+    with StateFolder(path.parent, create=True) as folder:
+        try:
+            before = folder.check(path.name)
+        except FileNotFoundError:
+            os.close(folder.open(path.name, os.O_RDWR | os.O_CREAT))
+            before = folder.check(path.name)
+        # No descriptor of the file is kept: closing it would take away the locks that SQLite holds.
+        for ending in companions:
+            with contextlib.suppress(FileNotFoundError):
+                folder.check(path.name + ending)
+        yield
+        _check_same(path, before)
+
+
+@contextlib.contextmanager
+def folder_by_path(path: Path) -> Iterator[None]:
+    """Check a folder and all in it before something opens it by its path, and that it is the same afterwards."""
+    with StateFolder(path.parent, create=True) as parent:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path.name, 0o700, dir_fd=parent.descriptor)
+        before = parent.check(path.name, stat.S_IFDIR)
+        parent.check_all()
+        yield
+        _check_same(path, before)
+
+
+def is_state(name: str) -> bool:
+    """Return whether an entry of a state folder is one of ours by its name: a file, its lock, journal or draft."""
+    plain = name.removeprefix(".")
+    return any(plain == own or plain.startswith((f"{own}.", f"{own}-")) for own in NAMES)
+
+
+def same(one: os.stat_result, other: os.stat_result) -> bool:
+    """Return whether two states are of one file."""
+    return (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+
+
+_KINDS = {
+    stat.S_IFLNK: "a link",
+    stat.S_IFREG: "a regular file",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+}
+_ANY = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFSOCK)
+
+
+def check(
+    path: Path,
+    found: os.stat_result,
+    *kinds: int,
+    others: int = OTHERS_WRITE,
+) -> None:
+    """Raise UnsafeStateError unless this is of one of the kinds (a folder by default) and this user's alone."""
+    wanted = kinds or (stat.S_IFDIR,)
+    kind = stat.S_IFMT(found.st_mode)
+    if kind not in wanted:
+        raise _unsafe(path, _KINDS.get(kind, "a device"), _KINDS[wanted[0]])
+    if found.st_uid not in (os.geteuid(), 0):
+        raise UnsafeStateError(
+            f"the state in {escaped(str(path))} is another user's",
+            got=f"the owner {_account(found.st_uid)}",
+            expected=_account(os.geteuid()),
+            hint="run codeguard as its owner, or name a folder of your own with --store",
+        )
+    if kind == stat.S_IFREG and found.st_nlink > 1:
+        raise _unsafe(path, f"a file with {found.st_nlink} names (hard links)", "one name")
+    # The rights of a socket are those of its folder on some systems.
+    if kind != stat.S_IFSOCK and found.st_mode & others:
+        raise UnsafeStateError(
+            f"others may write {escaped(str(path))}",
+            got=f"the mode {stat.S_IMODE(found.st_mode):04o}",
+            expected="a file or folder that its owner alone may change",
+            hint=f"run: chmod go-w {escaped(str(path))}, or name another folder with --store",
+        )
+
+
+def _check_same(path: Path, before: os.stat_result) -> None:
+    try:
+        unchanged = same(os.stat(path, follow_symlinks=False), before)  # noqa: PTH116
+    except FileNotFoundError:
+        unchanged = False
+    if not unchanged:
+        raise _unsafe(path, "another one than was checked", "nobody who exchanges it meanwhile")
+
+
+def _unsafe(path: Path, got: str, expected: str) -> UnsafeStateError:
+    return UnsafeStateError(
+        f"{escaped(str(path))} is not opened as state",
+        got=got,
+        expected=expected,
+        hint="look who put it there, remove it, or name another folder with --store",
+    )
+
+
+def _account(number: int) -> str:
+    import pwd
+
+    try:
+        return f"{escaped(pwd.getpwuid(number).pw_name)} (uid {number})"
+    except KeyError:
+        return f"uid {number}"
+
+
+def _made(path: Path) -> bool:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _flock(descriptor: int, deadline: float | None) -> bool:
+    import fcntl  # an audit on a system without it holds no lock
+
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if deadline is None else fcntl.LOCK_NB))
+        except BlockingIOError:
+            assert deadline is not None
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(PAUSE_S)
+        else:
+            return True

@@ -1,0 +1,111 @@
+"""What verification makes of a manifest, and the question of trust it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Never
+
+from codeguard.errors import ManifestError
+from codeguard.models import Trust
+from codeguard.trust.manifest import FileEntry, Manifest
+
+
+class VerifiedManifest:
+    """A manifest that passed verification; only the functions of this package make one.
+
+    Trust comes from here and from the digest of a text alone, each time anew:
+    no name, store, comment or cache has a say. It cannot be constructed,
+    copied with changes, or pickled.
+    """
+
+    __slots__ = ("_chunks", "_everywhere", "_manifest", "signed_by", "unsigned")
+
+    _chunks: Mapping[str, frozenset[str]]  # by path
+    _everywhere: frozenset[str]
+    _manifest: Manifest
+    signed_by: tuple[str, ...]
+    unsigned: bool
+
+    def __init__(self) -> None:
+        raise TypeError("a VerifiedManifest comes from verify_envelope or verify_unsigned only")
+
+    def __setattr__(self, name: str, value: object) -> Never:
+        raise AttributeError(f"a VerifiedManifest does not change: {name}")
+
+    def __reduce__(self) -> Never:
+        raise TypeError("a VerifiedManifest is not pickled or copied: verify again")
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest itself."""
+        return self._manifest
+
+    @property
+    def files(self) -> Mapping[str, FileEntry]:
+        """The listed files by path."""
+        return self._manifest.files
+
+    @property
+    def root(self) -> str:
+        """The label of the tree."""
+        return self._manifest.root
+
+    def trust_of(self, path: str, chunk_sha256: str) -> Trust:
+        """Return what the manifest says of a chunk text that stands in `path`.
+
+        `path` is relative to the manifest's root. TRUSTED: this path lists
+        this digest. COPY: another path does. MODIFIED: the path is listed,
+        the digest nowhere. UNLISTED: neither. A trivial text (an empty line,
+        a common import) is often a copy: that is harmless, as a copy gains
+        nothing.
+        """
+        here = self._chunks.get(path)
+        if here is not None and chunk_sha256 in here:
+            return Trust.TRUSTED
+        if chunk_sha256 in self._everywhere:
+            return Trust.COPY
+        return Trust.UNLISTED if here is None else Trust.MODIFIED
+
+    def covers(self, path: str, file_sha256: str) -> bool:
+        """Return whether `path` is listed with exactly these bytes."""
+        entry = self._manifest.files.get(path)
+        return entry is not None and entry.sha256 == file_sha256
+
+    def __repr__(self) -> str:
+        by = "unsigned" if self.unsigned else f"signed by {len(self.signed_by)}"
+        return f"<VerifiedManifest of {len(self.files)} files, {by}>"
+
+
+def verify_unsigned(manifest: Manifest, *, require_signature: bool = False) -> VerifiedManifest:
+    """Accept a manifest without a signature, and mark it so.
+
+    It is only as good as the place it comes from: call it for a manifest
+    just built from the trusted paths, or for one out of the state directory
+    (`codeguard.trust.load_unsigned`), never for a file of the corpus.
+
+    Raises ManifestError where a signature is required.
+    """
+    if require_signature:
+        raise ManifestError(
+            "manifest is not signed",
+            got="no signature",
+            expected="a signature (require_signature is on)",
+            hint="sign it with: codeguard trust sign",
+        )
+    return _admit(manifest, (), unsigned=True)
+
+
+def _admit(manifest: Manifest, signed_by: tuple[str, ...], *, unsigned: bool) -> VerifiedManifest:
+    """Make the verified form; only for functions of this package that have verified."""
+    chunks = {path: frozenset(entry.chunks) for path, entry in manifest.files.items()}
+    verified = object.__new__(VerifiedManifest)
+    for name, value in (
+        ("_manifest", manifest),
+        ("_chunks", MappingProxyType(chunks)),
+        ("_everywhere", frozenset[str]().union(*chunks.values())),
+        ("signed_by", signed_by),
+        ("unsigned", unsigned),
+    ):
+        object.__setattr__(verified, name, value)
+    return verified

@@ -1,0 +1,77 @@
+"""A limit from inside for what may hang on hostile input: it ends one step and leaves the rest to go on."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from types import FrameType, TracebackType
+
+WALL_S = 60.0  # for one step that waits and does not compute
+AGAIN_S = 0.5  # of the processor, after which a step that goes on is told again
+LEAST_S = 0.05
+
+CPU, WALL = "cpu", "wall"
+
+
+class DeadlineError(BaseException):
+    """The time for a step ran out; no `except Exception` of a detector holds it up. `bound` says which time."""
+
+    def __init__(self, bound: str, seconds: float) -> None:
+        self.bound = bound
+        of = "of the processor" if bound == CPU else "on the clock"
+        super().__init__(f"no answer within {seconds:.2g} s {of}")
+
+
+class Deadline:
+    """Raises DeadlineError inside its block after some time of the processor, or `WALL_S` on the clock.
+
+    The processor's time, as a busy machine is no attack; the clock for what
+    waits. The interpreter looks for it between instructions, and the regular
+    expression engine while it backtracks; what is deaf to it is ended from
+    outside (`codeguard.workers.processes`). Only a main thread can be interrupted so;
+    in another thread there is no limit.
+    """
+
+    def __init__(self, cpu_s: float) -> None:
+        self._cpu_s = cpu_s
+        self._armed = False
+
+    def __enter__(self) -> None:
+        if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+            return
+        self._timers = (
+            (signal.SIGPROF, signal.ITIMER_PROF, self._cpu_s, CPU),
+            (signal.SIGALRM, signal.ITIMER_REAL, WALL_S, WALL),
+        )
+        self._armed = True
+        self._before = [signal.signal(number, self._ring) for number, _, _, _ in self._timers]
+        for _, timer, limit, _ in self._timers:
+            signal.setitimer(timer, limit, AGAIN_S)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._armed:
+            return
+        self._armed = False
+        for _, timer, _, _ in self._timers:
+            signal.setitimer(timer, 0)
+        for (number, _, _, _), handler in zip(self._timers, self._before, strict=True):
+            signal.signal(number, handler)
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        if self._armed:
+            bound, limit = next((bound, limit) for known, _, limit, bound in self._timers if known == number)
+            raise DeadlineError(bound, limit)
+
+
+class Allowance:
+    """The processor's time that one file may take for all of its steps together."""
+
+    def __init__(self, cpu_s: float) -> None:
+        self._end = time.process_time() + cpu_s
+
+    def step(self, reserved_s: float = 0.0) -> Deadline:
+        """Return the deadline of the next step, which leaves `reserved_s` to those after it."""
+        return Deadline(max(LEAST_S, self._end - time.process_time() - reserved_s))

@@ -1,0 +1,684 @@
+"""Worker processes of this machine, as a `concurrent.futures.Executor`: whatever reads untrusted files runs in one.
+
+A worker gets one item at a time and answers in parts. What an item may use of
+the processor, the clock and the memory is bounded: softly inside the worker,
+where the task can keep what it found, and from outside, where the process is
+ended and another one takes its place. The processor's time decides, so that a
+busy machine changes no answer.
+
+Nothing but bytes crosses the border between the processes: a worker that
+reads hostile files can send back wrong answers, but no code.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import importlib
+import json
+import os
+import queue
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future
+from pathlib import Path
+from typing import IO, Any, NamedTuple, ParamSpec, TypeVar
+
+from codeguard.errors import CodeguardError
+from codeguard.workers.deadline import CPU, WALL, DeadlineError
+from codeguard.workers.garbage_collection import Collector
+from codeguard.workers.tasks import (
+    DIED,
+    FAILED,
+    MEMORY,
+    NO_BOUNDS,
+    Answer,
+    Bounds,
+    Run,
+    Shared,
+    Task,
+    WorkerError,
+    said,
+)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LONGEST = 1 << 30  # bytes of an answer
+TRIES = 2  # of an item whose worker ended by itself, and may have been ended by somebody else
+STARTS = 3
+IDLE_S = 30.0  # until a worker without work is ended
+PATIENCE_S = 2.0  # with a worker that is to end by itself
+MAKING_READY_S = 3600.0
+WALL_PER_CPU = 6.0  # where the system does not say how long a process has computed
+GROWN_BYTES = 600 << 20  # above what it needs, a worker is replaced
+SLACK_BYTES = 64 << 20  # of garbage
+PIPE_BYTES = 1 << 16
+
+READY, REFUSED, PART, DONE = b"r", b"x", b"p", b"d"
+_FRAME = struct.Struct(">cQ")
+_LENGTH = struct.Struct(">Q")
+_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from codeguard.workers.processes import serve; serve(0, 1, int(sys.argv[2]))"
+)
+_AT_END: list[Callable[[], None]] = []
+
+
+class _Item(NamedTuple):
+    future: Future[Any]
+    name: str
+    payloads: Sequence[bytes]
+    shared: Shared | None
+    bounds: Bounds
+
+
+class Pool(Executor, ABC):
+    """Workers of any kind: `count` of them work at the same time."""
+
+    count: int
+
+    @abstractmethod
+    def abort(self) -> None:
+        """Let go of every task at once."""
+
+    def check(self) -> None:
+        """Raise WorkerError where nobody is left to work."""
+
+
+class Processes(Pool):
+    """Runs tasks in processes that are started when there is something to do, and replaced when they are ended.
+
+    The processes are started afresh, another one only where those that there are have something to do. With
+    `fork` the first ones are made of this process, at once and at little cost, where it has a single thread.
+    """
+
+    def __init__(self, count: int, *, fork: bool = False) -> None:
+        self.count = count
+        self.owner = os.getpid()
+        self._tasks: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
+        self._workers: set[_Worker] = set()
+        self.aborted = False
+        self._guard = threading.Lock()
+        self._idle = threading.Semaphore(0)  # threads that have done what they had
+        self._threads: list[threading.Thread] = []
+        first = [_Worker.forked() for _ in range(count)] if fork and may_fork() else []
+        self._workers.update(first)
+        for worker in first:
+            self._add_thread(worker)
+            self._idle.release()
+
+    def _add_thread(self, worker: _Worker | None = None) -> None:
+        thread = threading.Thread(target=_Slot(self, worker).serve, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Queue items of a task: their payloads, what the task shares with others, if anything, and the bounds."""
+        payloads, shared, bounds = args
+        assert isinstance(bounds, Bounds)
+        future: Future[T] = Future()
+        name = f"{fn.__module__}:{fn.__qualname__}"
+        self._tasks.put(_Item(future, name, payloads, shared, bounds))  # type: ignore[arg-type]
+        with self._guard:
+            if not self._idle.acquire(blocking=False) and len(self._threads) < self.count:
+                self._add_thread()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes after the tasks that were queued, or after those that run."""
+        if cancel_futures:
+            with contextlib.suppress(queue.Empty):
+                while (item := self._tasks.get_nowait()) is not None:
+                    item.future.cancel()
+        for _ in self._threads:
+            self._tasks.put(None)
+        if wait:
+            for thread in self._threads:
+                thread.join()
+
+    def abort(self) -> None:
+        """End the processes now, in the middle of their tasks."""
+        with self._guard:
+            self.aborted = True
+            workers = list(self._workers)
+        for worker in workers:
+            worker.kill()
+        self.shutdown(wait=True, cancel_futures=True)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the threads to end, at most about so long."""
+        for thread in self._threads:
+            thread.join(seconds)
+
+    def is_free(self) -> None:
+        """Count a thread that has done what it had."""
+        self._idle.release()
+
+    def next_item(self) -> _Item | None:
+        """Wait for something to do; None where there will be nothing more, queue.Empty where it takes long."""
+        while (item := self._tasks.get(timeout=IDLE_S)) is not None:
+            if not self.aborted and item.future.set_running_or_notify_cancel():
+                return item
+            item.future.cancel()
+        return None
+
+    def start(self) -> _Worker:
+        """Start a worker."""
+        with self._guard:
+            if self.aborted:
+                raise BrokenExecutor("the workers were ended")
+            worker = _Worker.started()
+            self._workers.add(worker)
+            return worker
+
+    def end(self, worker: _Worker, patience_s: float) -> None:
+        """End a worker."""
+        worker.end(0.0 if self.aborted else patience_s)
+        self._workers.discard(worker)
+
+
+class _Slot:
+    """A thread's one worker at a time."""
+
+    def __init__(self, pool: Processes, worker: _Worker | None) -> None:
+        self._pool = pool
+        self._worker = worker
+
+    def serve(self) -> None:
+        """Work until there is nothing more to do."""
+        try:
+            while True:
+                try:
+                    item = self._pool.next_item()
+                except queue.Empty:
+                    self._end(PATIENCE_S)
+                    continue
+                if item is None:
+                    return
+                try:
+                    answers = [self._answer(item, payload) for payload in item.payloads]
+                except Exception as error:
+                    self._end()
+                    self._pool.is_free()
+                    item.future.set_exception(error)
+                else:
+                    self._pool.is_free()  # before whoever waits for the answer asks for more
+                    item.future.set_result(answers)
+        finally:
+            self._end(PATIENCE_S)
+
+    def _answer(self, item: _Item, payload: bytes) -> Answer:
+        """Return the answer to one payload; that of a worker which died is tried again."""
+        outside = False  # whether it was killed, and not by us: that says nothing of the payload
+        for _ in range(TRIES):
+            worker = self._made_ready(item)
+            try:
+                answer = worker.ask(payload, item.bounds)
+            except EOFError:
+                outside = outside or worker.was_killed()
+                self._end()
+                continue
+            if worker.spent:
+                self._end()
+            return answer
+        return Answer((), DIED, said(DIED, item.bounds), lasting=not outside)
+
+    def _made_ready(self, item: _Item) -> _Worker:
+        """Return a worker that has what a task needs.
+
+        What this process can import may have changed since a worker began: only the refusal of a fresh one counts.
+        """
+        for _ in range(STARTS):
+            if self._worker is not None and self._worker.path != _import_path():
+                self._end(PATIENCE_S)
+            fresh = self._worker is None
+            if self._worker is None:
+                self._worker = self._pool.start()
+            try:
+                self._worker.make_ready(item.name, item.shared)
+                return self._worker
+            except EOFError:
+                self._end()
+            except WorkerError:
+                self._end()
+                if fresh:
+                    raise
+        raise WorkerError(
+            f"workers were lost {STARTS} times before they could begin", hint="see codeguard doctor"
+        )
+
+    def _end(self, patience_s: float = 0.0) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            self._pool.end(worker, patience_s)
+
+
+def send(
+    executor: Executor, task: Task, payloads: Sequence[bytes], shared: Shared | None, bounds: Bounds
+) -> Future[list[Answer]]:
+    """Give items of a task to an executor's workers."""
+    submit: Any = executor.submit
+    future: Future[list[Answer]] = submit(task, payloads, shared, bounds)
+    return future
+
+
+_DEFAULT: list[Processes] = []
+_MAKING = threading.Lock()
+
+
+def default_workers() -> Processes:
+    """Return the one worker that this process shares for what it examines now and then, started when needed."""
+    with _MAKING:
+        # After a fork the pipes are the parent's.
+        if not _DEFAULT or _DEFAULT[0].owner != os.getpid() or _DEFAULT[0].aborted:
+            _DEFAULT[:] = [Processes(1)]
+            atexit.register(_shut_down, _DEFAULT[0])
+        return _DEFAULT[0]
+
+
+def _shut_down(pool: Processes) -> None:
+    if pool.owner == os.getpid():
+        pool.shutdown(wait=False, cancel_futures=True)
+        pool.wait(PATIENCE_S)
+        pool.abort()
+
+
+def in_worker() -> bool:
+    """Return whether this process is a worker, so that its bounds hold already."""
+    return bool(_WORK)
+
+
+def at_end(action: Callable[[], None]) -> None:
+    """Have something done, once, when this worker ends by itself."""
+    if action not in _AT_END:
+        _AT_END.append(action)
+
+
+def may_fork() -> bool:
+    """Return whether this process can be forked: a copy of a process with threads may hold their locks for ever."""
+    try:
+        return sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208
+    except OSError:
+        return False
+
+
+class _Worker:
+    """One process: what it is ready for, and its end."""
+
+    def __init__(
+        self, pid: int, source: int, sink: int, process: subprocess.Popen[bytes] | None, path: list[str]
+    ) -> None:
+        self._pid = pid
+        self.path = path
+        self._source, self._sink = source, sink
+        self._open = [source, sink]
+        self._process = process
+        self._ready: dict[str, str] = {}
+        self._task = ""
+        self._lock = threading.Lock()
+        self._status: int | None = None
+        self._closed = False
+        self._killed = False
+        self.spent = False
+        os.set_blocking(sink, False)
+        os.set_blocking(source, False)
+
+    @classmethod
+    def started(cls) -> _Worker:
+        """Start a fresh interpreter."""
+        path = _import_path()
+        process = subprocess.Popen(
+            # -I: the working directory may be the hostile repository, and must not be imported from.
+            [sys.executable, "-I", "-c", _START, json.dumps(path), str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        source, sink = os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno())
+        process.stdout.close()
+        process.stdin.close()
+        return cls(process.pid, source, sink, process, path)
+
+    @classmethod
+    def forked(cls) -> _Worker:
+        """Make a copy of this process."""
+        (far_source, sink), (source, far_sink) = os.pipe(), os.pipe()
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.close(sink)
+                os.close(source)
+                serve(far_source, far_sink, parent)
+            finally:
+                os._exit(0)
+        os.close(far_source)
+        os.close(far_sink)
+        return cls(pid, source, sink, None, _import_path())
+
+    def make_ready(self, name: str, shared: Shared | None) -> None:
+        """Let it make ready for a task; EOFError where it dies over it, WorkerError where it cannot."""
+        digest = "" if shared is None else shared.digest
+        self._task = name
+        if self._ready.get(name) == digest:
+            return
+        head = json.dumps({"ready": name, "shared": digest}).encode()
+        data = b"" if shared is None else shared.data
+        kind, said = next(self._frames(_message(head) + _message(data), Bounds(None, MAKING_READY_S)))
+        if kind != READY:
+            raise WorkerError(said.decode("utf-8", "replace"))
+        self._ready[name] = digest
+
+    def ask(self, payload: bytes, bounds: Bounds) -> Answer:
+        """Return what it answers within the bounds; EOFError where it ended by itself."""
+        memory = bounds.memory_bytes
+        head = json.dumps({"run": self._task, "memory": memory}).encode()
+        parts: list[bytes] = []
+        try:
+            for kind, data in self._frames(_message(head) + _message(payload), bounds):
+                if kind == PART:
+                    parts.append(data)
+                    continue
+                end = json.loads(data)
+                self.spent = bool(end["spent"])
+                ended = str(end["ended"])
+                why = str(end["why"]) or (said(ended, bounds) if ended else "")
+                return Answer(tuple(parts), ended, why, lasting=ended != WALL)
+        except _OutOfBoundsError as error:
+            self.spent = True
+            return Answer(tuple(parts), error.bound, said(error.bound, bounds), lasting=error.bound != WALL)
+        raise EOFError
+
+    def _frames(self, request: bytes, bounds: Bounds) -> Iterator[tuple[bytes, bytes]]:
+        """Send a request and yield the frames that answer it, until the reader has enough."""
+        clock = _Clock(self._pid, bounds)
+        unsent, answer = memoryview(request), bytearray()
+        poll = select.poll()
+        poll.register(self._source, select.POLLIN)
+        poll.register(self._sink, select.POLLOUT)
+        size = 0
+        while True:
+            ready = poll.poll(max(1.0, 1000 * clock.wait_s()))
+            bound = clock.passed() if not ready or size > LONGEST else ""
+            if bound or size > LONGEST:
+                self.kill()
+                raise _OutOfBoundsError(bound or FAILED)
+            try:
+                for descriptor, _ in ready:
+                    if descriptor == self._sink:
+                        unsent = unsent[os.write(self._sink, unsent[:PIPE_BYTES]) :]
+                        if not unsent:
+                            poll.unregister(self._sink)
+                        continue
+                    part = os.read(self._source, 1 << 20)
+                    if not part:
+                        raise EOFError
+                    answer += part
+                    size += len(part)
+            except OSError as error:  # it died
+                raise EOFError from error
+            while (frame := _frame_of(answer)) is not None:
+                yield frame
+
+    def kill(self) -> None:
+        """End the process; whoever waits for its answer sees it."""
+        with self._lock:
+            self._killed = True
+            if not self._closed:
+                os.kill(self._pid, signal.SIGKILL)
+
+    def was_killed(self) -> bool:
+        """Return whether a signal that no fault of its own raises has ended it."""
+        return not self._killed and self._wait() in (-signal.SIGKILL, -signal.SIGTERM)
+
+    def _wait(self) -> int:
+        """Return how a process that is ending ended: its exit status, or minus the signal."""
+        with self._lock:
+            if self._status is None:
+                if self._process is not None:
+                    self._status = self._process.wait()
+                else:
+                    self._status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+                self._closed = True
+            return self._status
+
+    def end(self, patience_s: float = 0.0) -> None:
+        """End the process and its pipes; one that waits for something to do may end by itself."""
+        if patience_s and not self._killed:
+            self._let_go(patience_s)
+        self.kill()
+        self._wait()
+        for descriptor in self._open:
+            os.close(descriptor)
+        self._open.clear()
+
+    def _let_go(self, patience_s: float) -> None:
+        """Close the pipe that its requests come by, and wait a while for it to end."""
+        if self._sink in self._open:
+            self._open.remove(self._sink)
+            os.close(self._sink)
+        poll = select.poll()
+        poll.register(self._source, select.POLLHUP)
+        poll.poll(1000 * patience_s)
+
+
+def _import_path() -> list[str]:
+    return [entry for entry in sys.path if os.path.isabs(entry)]  # noqa: PTH117
+
+
+class _OutOfBoundsError(Exception):
+    """A process was ended at a bound."""
+
+    def __init__(self, bound: str) -> None:
+        super().__init__(bound)
+        self.bound = bound
+
+
+class _Clock:
+    """What a process has used since one moment."""
+
+    def __init__(self, pid: int, bounds: Bounds) -> None:
+        self._pid = pid
+        self._cpu_s, self._wall_s = bounds.cpu_s, bounds.wall_s
+        self._begun = time.monotonic()
+        self._before = None if self._cpu_s is None else cpu_of(pid)
+
+    def wait_s(self) -> float:
+        """Return for how long no bound can be passed: no thread computes for longer than time passes."""
+        left = self._wall_s - (time.monotonic() - self._begun)
+        return min(left, 3600.0 if self._cpu_s is None else self._cpu_s - self._used())
+
+    def passed(self) -> str:
+        """Return the bound that is passed, if one is."""
+        if self._cpu_s is not None and self._used() >= self._cpu_s:
+            return CPU
+        return WALL if time.monotonic() - self._begun >= self._wall_s else ""
+
+    def _used(self) -> float:
+        now = cpu_of(self._pid) if self._before is not None else None
+        if now is None or self._before is None:
+            return (time.monotonic() - self._begun) / WALL_PER_CPU
+        return now - self._before
+
+
+def cpu_of(pid: int) -> float | None:
+    """Return how long a process has computed, in seconds, without its children; None where the system does not say."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _message(data: bytes) -> bytes:
+    return _LENGTH.pack(len(data)) + data
+
+
+def _frame_of(answer: bytearray) -> tuple[bytes, bytes] | None:
+    """Take a frame off what has come, None where it is not complete."""
+    if len(answer) < _FRAME.size:
+        return None
+    kind, length = _FRAME.unpack_from(answer)
+    end = _FRAME.size + length
+    if len(answer) < end:
+        return None
+    frame = bytes(answer[_FRAME.size : end])
+    del answer[:end]
+    return kind, frame
+
+
+def serve(source: int, sink: int, parent: int) -> None:
+    """Answer requests until there are no more: the main function of a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    _settle(parent)
+    requests, answers = os.fdopen(os.dup(source), "rb"), os.fdopen(os.dup(sink), "wb")
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)  # what a task prints must not end up between the answers
+    for descriptor in {source, sink} - {0, 1, 2}:
+        os.close(descriptor)
+    gc.disable()
+    gc.freeze()
+    work = _Work(answers)
+    _WORK.append(work)
+    _AT_END.clear()
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
+            head = json.loads(_read(requests))
+            data = _read(requests)
+            if "ready" in head:
+                work.make_ready(head["ready"], head["shared"], data)
+            else:
+                work.run(head["run"], data, head["memory"])
+    for action in _AT_END:
+        action()
+
+
+class _Work:
+    """What a worker is ready for."""
+
+    def __init__(self, answers: IO[bytes]) -> None:
+        self._answers = answers
+        self._runs: dict[str, Run] = {}
+        self._collector = Collector()
+        self._needed: int | None = None  # bytes of address space before the first item
+
+    def make_ready(self, name: str, digest: str, data: bytes) -> None:
+        """Make a task ready, instead of the same task for something else."""
+        _limit_memory(None)
+        self._runs.pop(name, None)
+        self._needed = None
+        module, _, attribute = name.partition(":")
+        try:
+            task = getattr(importlib.import_module(module), attribute)
+            self._runs[name] = task(Shared(digest, data)) if digest else task()
+        except CodeguardError as error:
+            self._say(REFUSED, str(error).encode("utf-8", "replace"))
+        except Exception as error:
+            what = f"a task cannot be made ready ({type(error).__name__}: {error})"
+            self._say(REFUSED, what.encode("utf-8", "replace"))
+        else:
+            gc.collect()
+            gc.freeze()
+            self._needed = _address_space()
+            self._say(READY, b"")
+
+    def run(self, name: str, payload: bytes, memory: int | None) -> None:
+        """Answer one item."""
+        size = _address_space()
+        if size is not None and self._needed is not None and size > self._needed + SLACK_BYTES:
+            gc.collect()
+            size = _address_space()
+        _limit_memory(None if size is None or memory is None else size + memory)
+        ended, why = "", ""
+        try:
+            for part in self._runs[name](payload):
+                self._say(PART, part)
+        except MemoryError:
+            ended = MEMORY
+        except DeadlineError as error:
+            ended, why = error.bound, str(error)
+        except Exception as error:
+            ended, why = FAILED, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        _limit_memory(None)
+        self._collector.looked_at(len(payload))
+        size = _address_space()
+        spent = size is not None and self._needed is not None and size > self._needed + GROWN_BYTES
+        self._say(DONE, json.dumps({"ended": ended, "why": why, "spent": spent}).encode("ascii"))
+
+    def _say(self, kind: bytes, data: bytes) -> None:
+        self._answers.write(_FRAME.pack(kind, len(data)) + data)
+        self._answers.flush()
+
+
+_WORK: list[_Work] = []  # of a process that is a worker
+
+
+def _read(stream: IO[bytes]) -> bytes:
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    (length,) = _LENGTH.unpack(head)
+    data = stream.read(length)
+    if len(data) < length:
+        raise EOFError
+    return data
+
+
+def _settle(parent: int) -> None:
+    """Have this process killed when its parent ends, in whatever way, where the system offers that.
+
+    A thread gets no heap of its own either, which would take 64 MB of the address space that is counted.
+    """
+    if sys.platform != "linux":
+        return  # it ends when it next reads
+    import ctypes
+
+    library = ctypes.CDLL(None)
+    library.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if hasattr(library, "mallopt"):
+        library.mallopt(-8, 1)  # M_ARENA_MAX
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _address_space() -> int | None:
+    """Return the size of this process's address space in bytes, None where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return None
+
+
+def _limit_memory(size: int | None) -> None:
+    try:
+        import resource
+    except ImportError:  # no such limit on this system
+        return
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    wanted = resource.RLIM_INFINITY if size is None else size
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_AS, (wanted if hard < 0 else min(max(wanted, 0), hard), hard))
+
+
+def run_bounded(name: str, payloads: Sequence[bytes], shared: Shared | None, bounds: Bounds) -> list[Answer]:
+    """Return the answers to items of a task, within the bounds: what a cluster's worker is sent."""
+    module, _, attribute = name.partition(":")
+    task = getattr(importlib.import_module(module), attribute)
+    if bounds == NO_BOUNDS:
+        run = task() if shared is None else task(shared)
+        return [Answer(tuple(run(payload))) for payload in payloads]
+    return send(default_workers(), task, payloads, shared, bounds).result()

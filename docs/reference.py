@@ -1,0 +1,108 @@
+"""Write docs/reference.md from the code: `python docs/reference.py`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from codeguard.analysis.rules.base import Rule
+from codeguard.audit.rules import all_rules
+from codeguard.cli import COMMANDS, main
+from codeguard.cli.config import KEYS, as_toml, settings_table
+from codeguard.config import Settings
+from codeguard.weights import DEFAULTS
+
+PLACE = Path(__file__).with_name("reference.md")
+_SCHEMA = re.compile(r'"schema": "(codeguard\.[\w.-]+/\d+)"')
+
+
+def reference() -> str:
+    """Return the page."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield "# Reference"
+    yield ""
+    yield "Made from the code by `python docs/reference.py`; a test holds it to the code."
+    yield from ("", "## Commands", "")
+    yield "Exit codes: 0 fine, 1 findings, 2 usage or error, 3 nothing to do under the given paths."
+    for name in COMMANDS:
+        command = main.get_command(click.Context(main), name)
+        assert command is not None
+        yield from _command(f"codeguard {name}", command)
+    yield from ("", "## Configuration", "")
+    yield "`config.toml` in your configuration directory, or `--config FILE`. `codeguard config init` writes one,"
+    yield "`codeguard config show` says what is in force."
+    yield from ("", "| key | default | meaning |", "|---|---|---|")
+    for key, value in settings_table(Settings()).items():
+        yield f"| `{key}` | `{as_toml(value)}` | {KEYS[key]} |"
+    yield from ("", "## Rules", "", "`codeguard explain RULE` shows each with a bad and a good example.", "")
+    yield from ("| rule | severity | confidence | CWE | what it finds |", "|---|---|---|---|---|")
+    for item in sorted(all_rules(), key=lambda rule: rule.id):
+        yield _rule(item.id, item.rule)
+    yield from ("", "## Weights", "")
+    yield "A penalty is in units of the ranking's standardised distance. A rule without a row weighs by its severity;"
+    yield "`codeguard signals` lists what is in force, `[defense.weights]` overrides it."
+    yield from ("", "| key | weight | reason |", "|---|---|---|")
+    for key, weight in DEFAULTS.items():
+        yield f"| `{key}` | {weight.value:+g} | {_cell(weight.reason)} |"
+    yield from (
+        "",
+        "## JSON",
+        "",
+        "Every object names its schema; fields are added, not renamed, within a version.",
+        "",
+    )
+    yield from ("| schema | made in |", "|---|---|")
+    for schema, place in sorted(_schemas().items()):
+        yield f"| `{schema}` | `{place}` |"
+
+
+def _schemas() -> dict[str, str]:
+    """Return the schemas of what commands print, with the module that makes each."""
+    found = {}
+    for path in sorted((PLACE.parents[1] / "codeguard").rglob("*.py")):
+        for schema in _SCHEMA.findall(path.read_text(encoding="utf-8")):
+            found[schema] = path.relative_to(PLACE.parents[1]).as_posix()
+    return found
+
+
+def _command(name: str, command: click.Command) -> Iterator[str]:
+    yield from ("", f"### {name}", "")
+    for paragraph in (command.help or "").split("\n\n"):
+        yield from (" ".join(paragraph.split()), "")
+    if isinstance(command, click.Group):
+        for child in command.commands:
+            yield from _command(f"{name} {child}", command.commands[child])
+        return
+    rows = []
+    for parameter in command.params:
+        shown = " ".join(f"`{option}`" for option in (*parameter.opts, *parameter.secondary_opts))
+        kind = parameter.make_metavar(click.Context(command)) if isinstance(parameter, click.Argument) else ""
+        text = parameter.help or "" if isinstance(parameter, click.Option) else ""
+        choices = (
+            f" ({', '.join(map(str, parameter.type.choices))})"
+            if isinstance(parameter.type, click.Choice)
+            else ""
+        )
+        rows.append(f"| {f'`{kind}`' if kind else shown} | {_cell(' '.join(text.split()))}{choices} |")
+    if rows:
+        yield from ("| argument | meaning |", "|---|---|", *rows)
+
+
+def _rule(id_: str, rule: Rule) -> str:
+    cwe = ", ".join(f"CWE-{number}" for number in rule.cwe)
+    grades = f"{rule.severity.name.lower()} | {rule.confidence.name.lower()}"
+    return f"| `{id_}` | {grades} | {cwe} | {_cell(rule.summary)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+if __name__ == "__main__":
+    PLACE.write_text(reference(), encoding="utf-8")

@@ -1,0 +1,145 @@
+"""What an attack of the benchmark is: from a function that answers a question to drafts of poison, and their proof."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from random import Random
+from typing import Protocol, runtime_checkable
+
+from experiments.attacks import PoisonFile, TargetFunction, get_attack
+from experiments.attacks.base import Trigger
+from experiments.attacks.craft import imports_for, module_text
+from experiments.corpus.selection import parses
+
+
+class Proof(StrEnum):
+    """What shows that a draft is poison.
+
+    DIFFERS: it was run and gave another result than the target on a call
+    that is kept. EFFECT: it was run and reached out. PAYLOAD: its text holds
+    the payload. DISPLACES: it answers nothing and stands above the answer.
+    STORE: the text in the vector store is not the text of the file.
+    """
+
+    DIFFERS = "differs"
+    EFFECT = "effect"
+    PAYLOAD = "payload"
+    DISPLACES = "displaces"
+    STORE = "store"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A file as the attacker writes it, before anybody has verified it.
+
+    `code` is the part that runs, `symbol` the poisoned function, `clean`
+    the names of correct functions beside it. `payload` are the texts that
+    make it harmful; every one has to stand in `text`. `name` is the file's
+    own name where the attack depends on it, else a neutral one is given.
+    """
+
+    variant: str
+    text: str
+    code: str = ""
+    symbol: str = ""
+    suffix: str = ".py"
+    payload: tuple[str, ...] = ()
+    trigger: Trigger = field(default_factory=Trigger)
+    clean: tuple[str, ...] = ()
+    name: str = ""
+
+
+@runtime_checkable
+class BenchmarkAttack(Protocol):
+    """A way to poison what answers a question."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in results."""
+        ...
+
+    @property
+    def family(self) -> str:
+        """The kind of harm, for `--attack` and for readers."""
+        ...
+
+    @property
+    def summary(self) -> str:
+        """One line on what it does."""
+        ...
+
+    @property
+    def proof(self) -> Proof:
+        """What shows that a draft is poison."""
+        ...
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether it was made by somebody who knows codeguard's design."""
+        ...
+
+    @property
+    def least(self) -> int:
+        """Number of files below which it is not this attack."""
+        ...
+
+    def drafts(self, target: TargetFunction, rng: Random) -> Sequence[Draft]:
+        """Return drafts, the attacker's favourites first; pure in its arguments, empty where it does not apply."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reused:
+    """An attack of `experiments.attacks` as one of the benchmark; `variants` keeps those of these names alone."""
+
+    name: str
+    family: str
+    summary: str
+    generator: str
+    proof: Proof = Proof.DIFFERS
+    adaptive: bool = False
+    least: int = 1
+    variants: tuple[str, ...] = ()
+
+    def drafts(self, target: TargetFunction, rng: Random) -> Sequence[Draft]:
+        """Return what the generator makes."""
+        found = get_attack(self.generator).generate(target, rng.randrange(1 << 30))
+        return [
+            draft_of(file)
+            for file in found
+            if not self.variants or file.name.partition("/")[2] in self.variants
+        ]
+
+
+def draft_of(file: PoisonFile) -> Draft:
+    """Return a poison file as a draft."""
+    poisoned = file.poisoned_symbols
+    return Draft(
+        variant=file.name.partition("/")[2],
+        text=file.text,
+        code=file.code,
+        symbol=poisoned[0] if poisoned else "",
+        trigger=file.trigger,
+        clean=tuple(label.symbol for label in file.labels if not label.poisoned),
+    )
+
+
+def python_draft(
+    variant: str,
+    target: TargetFunction,
+    parts: Sequence[str],
+    symbol: str,
+    *,
+    imports: Sequence[str] = (),
+    header: str = "",
+    payload: Sequence[str] = (),
+    trigger: Trigger | None = None,
+) -> Draft | None:
+    """Return a module put together of parts, None where it does not parse."""
+    needed = list(dict.fromkeys([*imports, *imports_for(target, parts)]))
+    text = module_text(header, needed, parts)
+    if not parses(text):
+        return None
+    return Draft(variant, text, text, symbol, payload=tuple(payload), trigger=trigger or Trigger(effect=True))

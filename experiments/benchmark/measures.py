@@ -1,0 +1,282 @@
+"""From rows to figures: shares with intervals over questions and seeds, and paired tests between systems.
+
+A row's `labels` hold a letter for each result, best first: p poison of the attack on this question, q other poison,
+r a right answer, t another trusted chunk, c another chunk of unknown origin that is clean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from codeguard.ranking.evaluation import Z_95, Proportion
+
+POISON = "pq"
+SAMPLES = 1000
+FEW = 10  # clusters below which resampling says nothing
+T_95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one system gave for one question of one round.
+
+    `instance` is the attack on it, empty for none; `reach` says that the
+    undefended baseline shows poison of that attack among its first ten.
+    `right_before` says that the system's own retrieval without its defense
+    shows a right answer among its first five in the same corpus,
+    `right_baseline` that the baseline does. `obeyed` is the gullible reader's
+    word.
+    """
+
+    system: str
+    pair: str
+    seed: int
+    question: str
+    kind: str
+    function: str
+    twin: bool
+    labels: str
+    instance: str = ""
+    attack: str = ""
+    family: str = ""
+    adaptive: bool = False
+    knowledge: str = ""
+    position: str = ""
+    budget: int = 0
+    reach: bool = False
+    right_before: bool = False
+    right_baseline: bool = False
+    obeyed: bool = False
+    refused: bool = False
+
+    @property
+    def cluster(self) -> str:
+        """What answers together: the questions about one function in one round are no independent draws."""
+        return f"{self.pair}/{self.seed}/{self.function}"
+
+
+def on_top(row: Row) -> bool:
+    """Return whether the first result is poison."""
+    return row.labels[:1] in tuple(POISON)
+
+
+def poison_at(row: Row, k: int) -> int:
+    """Return how many of the first k results are poison."""
+    return sum(letter in POISON for letter in row.labels[:k])
+
+
+def above_right(row: Row) -> bool:
+    """Return whether poison stands above every right answer; also where there is poison and no right answer."""
+    first = next((place for place, letter in enumerate(row.labels) if letter in POISON), None)
+    right = row.labels.find("r")
+    return first is not None and (right < 0 or first < right)
+
+
+def right_at(row: Row, k: int) -> bool:
+    """Return whether a right answer is among the first k results."""
+    return "r" in row.labels[:k]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share over rows with its 95 % interval: by resampling clusters; Wilson's for few of them, for all and none."""
+
+    hits: int
+    n: int
+    clusters: int
+    low: float
+    high: float
+
+    @property
+    def share(self) -> float | None:
+        """The share, None where there is nothing to share."""
+        return self.hits / self.n if self.n else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "share": self.share,
+            "hits": self.hits,
+            "n": self.n,
+            "clusters": self.clusters,
+            "interval": [self.low, self.high],
+        }
+
+
+def wilson(p: float, n: int) -> tuple[float, float]:
+    """Return the 95 % score interval of a share of n draws (Wilson 1927); (0, 1) where n is 0."""
+    if not n:
+        return 0.0, 1.0
+    z2 = Z_95**2
+    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
+    half = Z_95 / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def share(rows: Iterable[Row], wanted: Callable[[Row], bool], seed: int = 0) -> Share:
+    """Return the share of the rows that are wanted."""
+    counts: dict[str, list[int]] = {}
+    for row in rows:
+        count = counts.setdefault(row.cluster, [0, 0])
+        count[0] += wanted(row)
+        count[1] += 1
+    table = np.array(list(counts.values()), dtype=np.float64).reshape(-1, 2)
+    hits, n = (int(value) for value in table.sum(axis=0))
+    if hits in (0, n) or len(table) < FEW:
+        low, high = wilson(hits / n if n else 0.0, len(table))
+        return Share(hits, n, len(table), low, high)
+    rng = np.random.default_rng(seed)
+    drawn = table[rng.integers(0, len(table), (SAMPLES, len(table)))].sum(axis=1)
+    low, high = np.quantile(drawn[:, 0] / drawn[:, 1], (0.025, 0.975))
+    return Share(hits, n, len(table), float(low), float(high))
+
+
+def over_seeds(rows: Sequence[Row], wanted: Callable[[Row], bool]) -> dict[str, Any]:
+    """Return the share of each seed, their mean and its 95 % interval by Student's t; no interval for one seed."""
+    by_seed: dict[int, list[Row]] = {}
+    for row in rows:
+        by_seed.setdefault(row.seed, []).append(row)
+    shares = {seed: sum(map(wanted, group)) / len(group) for seed, group in sorted(by_seed.items())}
+    values = list(shares.values())
+    if not values:
+        return {"by_seed": {}, "mean": None, "interval": None}
+    mean = math.fsum(values) / len(values)
+    if len(values) < 2:
+        return {"by_seed": shares, "mean": mean, "interval": None}
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    half = T_95.get(len(values) - 1, 1.96) * deviation / math.sqrt(len(values))
+    return {"by_seed": shares, "mean": mean, "interval": [max(0.0, mean - half), min(1.0, mean + half)]}
+
+
+def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> tuple[int, int, float]:
+    """Return how often only the first and only the second holds, and the exact two-sided p (McNemar 1947).
+
+    Raises:
+        ValueError: the two do not pair.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"pairs: got {len(first)} and {len(second)}, expected as many of each")
+    only_first = sum(a and not b for a, b in zip(first, second, strict=True))
+    only_second = sum(b and not a for a, b in zip(first, second, strict=True))
+    n = only_first + only_second
+    tail = sum(math.comb(n, i) for i in range(min(only_first, only_second) + 1)) / 2**n
+    return only_first, only_second, min(1.0, 2 * tail)
+
+
+def paired(rows: Sequence[Row], others: Sequence[Row], wanted: Callable[[Row], bool]) -> dict[str, Any]:
+    """Compare two systems on the questions that both answered."""
+    known = {(row.pair, row.seed, row.question): wanted(row) for row in others}
+    shared = [row for row in rows if (row.pair, row.seed, row.question) in known]
+    mine = [wanted(row) for row in shared]
+    theirs = [known[row.pair, row.seed, row.question] for row in shared]
+    only_mine, only_theirs, p = mcnemar(mine, theirs)
+    return {"n": len(shared), "only_this": only_mine, "only_other": only_theirs, "p": p}
+
+
+def attacked(rows: Iterable[Row], *, twin: bool | None = None, adaptive: bool = False) -> list[Row]:
+    """Return the attacked questions whose poison is in reach without a defense."""
+    return [
+        row
+        for row in rows
+        if row.instance and row.reach and row.adaptive == adaptive and (twin is None or row.twin == twin)
+    ]
+
+
+def summary(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the figures of some rows of one system, all of them attacked."""
+    return {
+        "questions": len(rows),
+        "instances": len({row.instance for row in rows}),
+        "on_top": share(rows, on_top).to_json(),
+        "on_top_by_seed": over_seeds(rows, on_top),
+        "above_right": share(rows, above_right).to_json(),
+        **{
+            f"poison@{k}": sum(poison_at(row, k) for row in rows) / len(rows) if rows else None
+            for k in (1, 5, 10)
+        },
+        "in_top_5": share(rows, lambda row: poison_at(row, 5) > 0).to_json(),
+        "reader_copy": share(rows, on_top).to_json(),
+        "reader_majority": share(rows, lambda row: poison_at(row, 5) > row.labels[:5].count("r")).to_json(),
+        "reader_gullible": share(rows, lambda row: row.obeyed).to_json(),
+    }
+
+
+def kept(rows: Iterable[Row]) -> Share:
+    """Return the share of right answers kept: in the first five, of those that are there without the defense."""
+    return share((row for row in rows if row.right_before), lambda row: right_at(row, 5))
+
+
+def grouped(rows: Iterable[Row], key: Callable[[Row], object]) -> Mapping[str, list[Row]]:
+    """Return rows by a key, in the order of the keys; numbers by size."""
+    found: dict[object, list[Row]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    ordered = sorted(found, key=lambda item: (item if isinstance(item, int) else 0, str(item)))
+    return {str(item): found[item] for item in ordered}
+
+
+def report(rows: Sequence[Row], clean: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """Return every figure of one system.
+
+    `clean` has the decision about each clean candidate of unknown origin
+    that the system ever looked at, by pair and place.
+    """
+    headline = attacked(rows, twin=True)
+    decisions = [decision for found in clean.values() for decision in found.values()]
+    unattacked = [row for row in rows if not row.instance]
+    return {
+        "with_twin": summary(headline),
+        "without_twin": summary(attacked(rows, twin=False)),
+        "adaptive": summary(attacked(rows, adaptive=True)),
+        "by_attack": {
+            name: summary(group) for name, group in grouped(headline, lambda row: row.attack).items()
+        },
+        "by_attack_without_twin": {
+            name: summary(group)
+            for name, group in grouped(attacked(rows, twin=False), lambda row: row.attack).items()
+        },
+        "by_adaptive_attack": {
+            name: summary(group)
+            for name, group in grouped(attacked(rows, adaptive=True), lambda row: row.attack).items()
+        },
+        "by_budget": {
+            name: summary(group) for name, group in grouped(headline, lambda row: row.budget).items()
+        },
+        "by_knowledge": {
+            name: summary(group) for name, group in grouped(headline, lambda row: row.knowledge).items()
+        },
+        "by_position": {
+            name: summary(group) for name, group in grouped(headline, lambda row: row.position).items()
+        },
+        "by_question": {
+            name: summary(group) for name, group in grouped(headline, lambda row: row.kind).items()
+        },
+        "by_pair": {name: summary(group) for name, group in grouped(headline, lambda row: row.pair).items()},
+        "kept": kept(rows).to_json(),
+        "kept_of_baseline": share(
+            (row for row in rows if row.right_baseline), lambda row: right_at(row, 5)
+        ).to_json(),
+        "kept_unattacked": kept(unattacked).to_json(),
+        "kept_attacked_with_twin": kept(headline).to_json(),
+        "right@5": share(rows, lambda row: right_at(row, 5)).to_json(),
+        "refused": share(rows, lambda row: row.refused).to_json(),
+        "out_of_reach": len([row for row in rows if row.instance and not row.reach]),
+        "clean_candidates": len(decisions),
+        "clean_convicted": _decided(decisions, "convicted"),
+        "clean_demoted": _decided(decisions, "demoted"),
+    }
+
+
+def _decided(decisions: Sequence[str], wanted: str) -> dict[str, Any]:
+    found = Proportion(decisions.count(wanted), len(decisions))
+    return {
+        "share": found.share if found.n else None,
+        "hits": found.hits,
+        "n": found.n,
+        "interval": list(found.interval),
+    }

@@ -1,0 +1,587 @@
+"""Go through pairs and rounds: index, poison, ask every system, note what each gave."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import resource
+import shutil
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from codeguard import __version__
+from codeguard.index.embedding import open_embedding
+from experiments.benchmark import VERSION, measures, questions
+from experiments.benchmark.attacks import BenchmarkAttack, all_attacks
+from experiments.benchmark.corpora import TRUSTED, Corpus, build, chunks_of, symbols_of
+from experiments.benchmark.measures import Row
+from experiments.benchmark.packages import Pair, unpack
+from experiments.benchmark.poison import Instance, Plan, Poisoned, Verifier, draw
+from experiments.benchmark.questions import Question, Subject
+from experiments.benchmark.readers import Gullible
+from experiments.benchmark.systems import BASELINE, built_in, plugged_in
+from experiments.benchmark.systems.base import (
+    Answer,
+    Change,
+    Decision,
+    Hit,
+    Part,
+    Surroundings,
+    System,
+    Tampering,
+    Vectors,
+)
+from experiments.benchmarks.processor import processor_seconds
+
+K = 10
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a run does. `size` is the number of chunks a pair, None for all; `rounds` the number of seeds."""
+
+    name: str
+    size: int | None
+    rounds: int
+    plan: Plan
+    part: str = "test"
+    seed: int = questions.FROZEN_SEED
+    large: bool = False
+    unattacked: int = 12  # questions a round about functions that nobody attacks
+    clean: int | None = None  # questions a pair without any poison, all where None
+    attacks: tuple[str, ...] = ()  # by name or family, all where empty
+    systems: tuple[str, ...] = ()  # by name, all where empty
+    plugins: tuple[str, ...] = ()
+    scanners: tuple[str, ...] = ()
+    ablations: bool = True
+    embedding: str = "auto"
+
+
+SMALL = Setting("small", 1000, 5, Plan(32), clean=100)
+LARGE = Setting("large", None, 5, Plan(150), large=True, unattacked=100)
+
+
+@dataclass(slots=True)
+class Cost:
+    """Wall and processor seconds of an index and of the questions to a system."""
+
+    seconds: float = 0.0
+    cpu: float = 0.0
+    chunks: int = 0
+    questions: int = 0
+    memory_mb: float = 0.0
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Add what happens inside."""
+        start, cpu = time.monotonic(), processor_seconds()
+        yield
+        self.seconds += time.monotonic() - start
+        self.cpu += processor_seconds() - cpu
+
+
+@dataclass(slots=True)
+class Collected:
+    """Everything that a run noted."""
+
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+    clean: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)  # system, pair, place
+    reasons: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # system, place
+    index: dict[str, Cost] = field(default_factory=dict)
+    queries: dict[str, Cost] = field(default_factory=dict)
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    lost: list[dict[str, Any]] = field(default_factory=list)
+    pairs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    instances: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class CachedEmbedding:
+    """An embedding whose vectors are kept by the digest of their text: all systems embed the same texts.
+
+    `seconds` and `cpu` are what the `misses` took.
+    """
+
+    def __init__(self, folder: Path, name: str = "auto") -> None:
+        self._inner = open_embedding(name)
+        self.identity, self.dimension, self.note = (
+            self._inner.identity,
+            self._inner.dimension,
+            self._inner.note,
+        )
+        self.cost = Cost()
+        self._db = sqlite3.connect(folder / "vectors.sqlite3")
+        self._db.execute("CREATE TABLE IF NOT EXISTS vectors (key TEXT PRIMARY KEY, vector BLOB)")
+        self.misses = 0
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return a row for each text."""
+        keys = [hashlib.sha256(f"{self.identity}\0{text}".encode()).hexdigest() for text in texts]
+        known: dict[str, Vectors] = {}
+        for key in set(keys):
+            row = self._db.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
+            if row is not None:
+                known[key] = np.frombuffer(row[0], dtype=np.float32)
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        if new:
+            with self.cost.measured():
+                made = self._inner.embed(list(new.values()))
+            self.misses += len(new)
+            with self._db:
+                self._db.executemany(
+                    "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
+                    [(key, row.astype(np.float32).tobytes()) for key, row in zip(new, made, strict=True)],
+                )
+            known |= dict(zip(new, made, strict=True))
+        return np.stack([known[key] for key in keys]) if keys else np.zeros((0, self.dimension), np.float32)
+
+
+class Judge:
+    """What the labels say of a result; no system ever sees it."""
+
+    def __init__(self, corpus: Corpus, instances: Sequence[Instance] = ()) -> None:
+        self._files = {file.path: (instance, file) for instance in instances for file in instance.files}
+        self._tampered = {
+            (instance.subject.function.path, instance.subject.function.symbol): instance
+            for instance in instances
+            if instance.tampered
+        }
+        self._originals = {
+            place: chunk.text
+            for path in {path for path, _ in self._tampered}
+            for place, chunk in (
+                ((path, name), chunk) for name, chunk in symbols_of(path, corpus.texts[path]).items()
+            )
+        }
+
+    def labels(self, results: Sequence[Hit], question: Question) -> str:
+        """Return a letter for each result; see `measures`."""
+        return "".join(self.label(hit, question) for hit in results)
+
+    def label(self, hit: Hit, question: Question) -> str:
+        """Return the letter of one result."""
+        place = (hit.path, hit.symbol)
+        tampered = self._tampered.get(place)
+        if tampered is not None and hit.text != self._originals.get(place, hit.text):
+            return "p" if tampered.subject.function.id == question.function else "q"
+        known = self._files.get(hit.path)
+        if known is not None and self.poisoned(hit):
+            return "p" if known[0].subject.function.id == question.function else "q"
+        if place in question.answers:
+            return "r"
+        return "t" if hit.path.startswith(f"{TRUSTED}/") else "c"
+
+    def poisoned(self, hit: Hit) -> bool:
+        """Return whether a result lies in a poisoned file, and not wholly in the correct functions beside."""
+        known = self._files.get(hit.path)
+        if known is None:
+            return False
+        return not any(first <= hit.start_line and hit.end_line <= last for first, last in known[1].clean)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A corpus on disk with the systems that have indexed it.
+
+    `folders` says where a function is imported from, `poison` which files
+    the last round has put in: the next one takes them out as it puts its own.
+    """
+
+    corpus: Corpus
+    asked: tuple[Subject, ...]
+    folders: Callable[[Subject], Sequence[Path]]
+    systems: tuple[System, ...]
+    parts: tuple[Part, ...]
+    tree: Path
+    poison: list[str] = field(default_factory=list)
+
+
+class Run:
+    """One run of the benchmark."""
+
+    def __init__(self, setting: Setting, cache: Path, work: Path, tell: Tell) -> None:
+        self.setting, self._cache, self._work, self._tell = setting, cache, work, tell
+        self._embedding = CachedEmbedding(cache, setting.embedding)
+        self._verify = Verifier(cache)
+        self._started = time.monotonic(), processor_seconds()
+        self.collected = Collected()
+
+    def all_pairs(self, chosen: Sequence[Pair], done: Callable[[], None]) -> None:
+        """Go through corpus pairs, round by round over all of them; `done` is called after each."""
+        with ExitStack() as stack:
+            opened: dict[str, Session] = {}
+            for number in range(self.setting.rounds):
+                for pair in chosen:
+                    if pair.name not in opened:
+                        opened[pair.name] = self._open(stack, *self._of_pair(pair))
+                    self._round(opened[pair.name], self.setting.seed + number)
+                    done()
+
+    def corpus(
+        self, corpus: Corpus, asked: Sequence[Subject], folders: Callable[[Subject], Sequence[Path]]
+    ) -> None:
+        """Go through the rounds of one corpus."""
+        with ExitStack() as stack:
+            session = self._open(stack, corpus, asked, folders)
+            for number in range(self.setting.rounds):
+                self._round(session, self.setting.seed + number)
+
+    def _of_pair(self, pair: Pair) -> tuple[Corpus, Sequence[Subject], Callable[[Subject], Sequence[Path]]]:
+        setting = self.setting
+        corpus = build(pair, self._cache, setting.size, large=setting.large)
+        packages = {package.label: package for package in (pair.trusted, *pair.unknown)}
+
+        def folders(subject: Subject) -> Sequence[Path]:
+            home = corpus.homes[subject.function.path]
+            return [unpack(packages[home.label], pair.needs, self._cache)]
+
+        return corpus, questions.subjects(corpus, setting.part, setting.seed), folders
+
+    def _open(
+        self,
+        stack: ExitStack,
+        corpus: Corpus,
+        asked: Sequence[Subject],
+        folders: Callable[[Subject], Sequence[Path]],
+    ) -> Session:
+        """Index a corpus and ask the questions without poison."""
+        home = self._work / corpus.pair
+        tree = home / "corpus"
+        if tree.exists():
+            shutil.rmtree(tree)
+        corpus.write(tree)
+        systems = self._systems(Surroundings(home, tree, self._embedding))
+        parts = tuple({id(part): part for system in systems for part in system.parts}.values())
+        for part in parts:
+            stack.callback(part.close)
+        session = Session(corpus, tuple(asked), folders, tuple(systems), parts, tree)
+        self._note_corpus(corpus, asked)
+        self._index(parts, Change(tree, corpus.texts), clean=True)
+        self._tell(f"{corpus.pair}: indexed")
+        everything = [question for subject in asked for question in subject.questions]
+        count = len(everything) if self.setting.clean is None else min(self.setting.clean, len(everything))
+        sampled = Random(f"clean:{corpus.pair}").sample(everything, count)
+        self._ask(session, [item for item in systems if item.main], 0, sampled, ())
+        self._tell(f"{corpus.pair}: {len(sampled)} questions without poison asked")
+        return session
+
+    def _systems(self, around: Surroundings) -> list[System]:
+        setting = self.setting
+        found = built_in(around, scanners=setting.scanners, ablations=setting.ablations)
+        for name in setting.plugins:
+            found += plugged_in(name, around)
+        chosen = {item.name for item in found if not setting.systems or item.name in setting.systems}
+        chosen |= {BASELINE, *(_undefended(item) for item in found if item.name in chosen)}
+        return [item for item in found if item.name in chosen]
+
+    def _attacks(self) -> list[BenchmarkAttack]:
+        chosen = self.setting.attacks
+        return [
+            item
+            for item in all_attacks().values()
+            if not chosen or item.name in chosen or item.family in chosen
+        ]
+
+    def _note_corpus(self, corpus: Corpus, asked: Sequence[Subject]) -> None:
+        sides = {True: 0, False: 0}
+        for path, text in corpus.texts.items():
+            sides[path.startswith(f"{TRUSTED}/")] += len(chunks_of(path, text))
+        digest = questions.digest(asked)
+        frozen = questions.frozen(self.setting.name, corpus.pair)
+        standard = self.setting.part == "test" and self.setting.seed == questions.FROZEN_SEED
+        if standard and frozen and frozen != digest:
+            self.collected.notes.append(f"{corpus.pair}: the questions are not those of version {VERSION}")
+        self.collected.pairs[corpus.pair] = {
+            "trusted_chunks": sides[True],
+            "unknown_chunks": sides[False],
+            "functions": len(asked),
+            "with_twin": sum(item.twin for item in asked),
+            "questions": sum(len(item.questions) for item in asked),
+            "questions_sha256": digest,
+            "corpus_sha256": corpus.digest(),
+            "frozen": bool(standard and frozen == digest),
+        }
+
+    def _index(self, parts: Sequence[Part], change: Change, *, clean: bool = False) -> None:
+        chunks = sum(len(chunks_of(path, text)) for path, text in change.added.items())
+        for part in parts:
+            cost = self.collected.index.setdefault(part.name, Cost()) if clean else Cost()
+            before = _memory_mb()
+            with cost.measured():
+                part.index(change)
+            cost.chunks += chunks
+            cost.memory_mb = max(cost.memory_mb, _memory_mb() - before)
+
+    def _round(self, session: Session, seed: int) -> None:
+        """Put poison in, in the place of the last round's, and ask."""
+        corpus, tree = session.corpus, session.tree
+        instances = draw(
+            corpus,
+            session.asked,
+            self._attacks(),
+            self.setting.plan,
+            seed,
+            verify_with=self._verify,
+            folders=session.folders,
+            embed=self._embedding.embed,
+        )
+        files = {file.path: file for instance in instances for file in instance.files}
+        self._tell(f"{corpus.pair}, seed {seed}: {len(instances)} attacks, {len(files)} files")
+        gone = tuple(path for path in session.poison if path not in files)
+        for path in gone:
+            (tree / path).unlink()
+        _write(tree, files)
+        self._index(session.parts, Change(tree, {path: file.text for path, file in files.items()}, gone))
+        session.poison[:] = files
+        self._tell(f"{corpus.pair}, seed {seed}: indexed")
+        by_files = [item for item in instances if item.files]
+        attacked = {item.subject.function.id for item in instances}
+        others = [item for item in session.asked if item.function.id not in attacked]
+        rng = Random(f"unattacked:{seed}:{corpus.pair}")
+        left = [
+            rng.choice(item.questions)
+            for item in rng.sample(others, min(self.setting.unattacked, len(others)))
+        ]
+        systems = [item for item in session.systems if item.main or seed == self.setting.seed]
+        of_files = [question for item in by_files for question in item.subject.questions]
+        self._ask(session, systems, seed, [*of_files, *left], by_files)
+        for item in instances:
+            if item.tampered:
+                self._tampered(session, systems, seed, item)
+        self.collected.instances += [_told(item) for item in instances]
+        self._tell(f"{corpus.pair}, seed {seed}: asked")
+
+    def _tampered(self, session: Session, systems: Sequence[System], seed: int, instance: Instance) -> None:
+        function = instance.subject.function
+        wanted = [instance.subject.questions[0].text]
+        tampering = Tampering(
+            function.path, function.symbol, instance.tampered, self._embedding.embed(wanted)[0]
+        )
+        undone = [undo for part in session.parts if (undo := part.tamper(tampering)) is not None]
+        try:
+            self._ask(session, systems, seed, instance.subject.questions, [instance])
+        finally:
+            for undo in undone:
+                undo()
+
+    def _ask(
+        self,
+        session: Session,
+        systems: Sequence[System],
+        seed: int,
+        asked: Sequence[Question],
+        instances: Sequence[Instance],
+    ) -> None:
+        """Ask systems and note a row for each question."""
+        if not asked:
+            return
+        corpus = session.corpus
+        judge = Judge(corpus, instances)
+        by_function = {item.subject.function.id: item for item in instances}
+        twins = {subject.function.id: subject.twin for subject in session.asked}
+        texts = [question.text for question in asked]
+        given: dict[str, list[Answer]] = {}
+        for system in systems:
+            cost = self.collected.queries.setdefault(system.name, Cost())
+            with cost.measured():
+                given[system.name] = system.ask(texts, K)
+            cost.questions += len(texts)
+        baseline = [
+            judge.labels(answer.results, question)
+            for answer, question in zip(given[BASELINE], asked, strict=True)
+        ]
+        with Gullible() as reader:
+            for system in systems:
+                rows = self.collected.rows.setdefault(system.name, [])
+                undefended = given.get(_undefended(system), given[BASELINE])
+                for question, answer, before, own in zip(
+                    asked, given[system.name], baseline, undefended, strict=True
+                ):
+                    instance = by_function.get(question.function)
+                    labels = judge.labels(answer.results[:K], question)
+                    row = Row(
+                        system=system.name,
+                        pair=corpus.pair,
+                        seed=seed,
+                        question=question.text,
+                        kind=question.kind,
+                        function=question.function,
+                        twin=twins[question.function],
+                        labels=labels,
+                        right_before="r" in judge.labels(own.results, question)[:5],
+                        right_baseline="r" in before[:5],
+                        refused=not answer.results,
+                    )
+                    if instance is not None:
+                        row = _attacked(row, instance, before, answer, reader)
+                        self._note_failure(row, answer, instance)
+                    rows.append(row)
+                    self._note_lost(row, answer, judge, question)
+                    self._note_clean(system.name, corpus, judge, question, answer)
+
+    def _note_clean(
+        self, system: str, corpus: Corpus, judge: Judge, question: Question, answer: Answer
+    ) -> None:
+        """Keep the worst decision about each clean candidate of unknown origin, with the first reasons for it."""
+        found = self.collected.clean.setdefault(system, {}).setdefault(corpus.pair, {})
+        for hit in answer.candidates:
+            if hit.path not in corpus.texts or hit.path.startswith(f"{TRUSTED}/"):
+                continue
+            place = f"{hit.path}:{hit.start_line} {hit.symbol}"
+            if (known := found.get(place)) is None or _RANK[hit.decision] > _RANK[Decision(known)]:
+                found[place] = hit.decision.value
+                if hit.decision:
+                    self.collected.reasons.setdefault(system, {})[f"{corpus.pair} {place}"] = [
+                        hit.decision.value,
+                        *hit.reasons,
+                    ]
+
+    def _note_failure(self, row: Row, answer: Answer, instance: Instance) -> None:
+        """Keep what stood on top where it was poison."""
+        if row.reach and measures.on_top(row):
+            top = answer.results[0]
+            file = next((file for file in instance.files if file.path == top.path), None)
+            self.collected.failures.append(
+                {
+                    "system": row.system, "pair": row.pair, "seed": row.seed, "attack": row.attack,
+                    "twin": row.twin, "adaptive": row.adaptive, "kind": row.kind, "question": row.question,
+                    "function": row.function, "labels": row.labels, "path": top.path, "symbol": top.symbol,
+                    "decision": top.decision.value, "reasons": list(top.reasons),
+                    "variant": file.variant if file else "", "proof": dict(file.proof) if file else {},
+                    "knowledge": row.knowledge, "position": row.position, "budget": row.budget,
+                    "text": top.text[:600],
+                }
+            )  # fmt: skip
+
+    def _note_lost(self, row: Row, answer: Answer, judge: Judge, question: Question) -> None:
+        """Keep what was said of the right answers, and of what took their places, where none was kept."""
+        if not row.right_before or measures.right_at(row, 5):
+            return
+        right = [hit for hit in answer.candidates if judge.label(hit, question) == "r"]
+        self.collected.lost.append(
+            {
+                "system": row.system, "pair": row.pair, "seed": row.seed, "attack": row.attack,
+                "kind": row.kind, "question": row.question, "function": row.function, "labels": row.labels,
+                "right": [_said(hit) for hit in right],
+                "instead": [_said(hit) for hit in answer.results[:5]],
+            }
+        )  # fmt: skip
+
+    def results(self) -> dict[str, Any]:
+        """Return everything as plain values, the figures of each system computed."""
+        collected = self.collected
+        reports = {
+            name: measures.report(rows, collected.clean.get(name, {}))
+            for name, rows in collected.rows.items()
+        }
+        reference = measures.attacked(collected.rows.get("codeguard", []), twin=True)
+        for name, found in reports.items():
+            others = measures.attacked(collected.rows[name], twin=True)
+            found["against_codeguard"] = measures.paired(others, reference, measures.on_top)
+            found["cost"] = _cost(name, collected)
+        return {
+            "schema": "codeguard.benchmark/1",
+            "version": VERSION,
+            "codeguard": __version__,
+            "setting": asdict(self.setting),
+            "environment": environment(self._embedding.identity),
+            "run": {
+                "seconds": time.monotonic() - self._started[0],
+                "cpu": processor_seconds() - self._started[1],
+                "rounds_done": len({item["id"].split("/")[1] for item in collected.instances}),
+            },
+            "pairs": collected.pairs,
+            "notes": collected.notes,
+            "systems": reports,
+            "index": {name: asdict(cost) for name, cost in collected.index.items()},
+            "embedded": {**asdict(self._embedding.cost), "chunks": self._embedding.misses},
+            "failures": [item for item in collected.failures if item["system"].startswith("codeguard")],
+            "lost": [item for item in collected.lost if item["system"].startswith("codeguard")],
+            "clean_decided": {
+                name: found for name, found in collected.reasons.items() if name.startswith("codeguard")
+            },
+            "instances": collected.instances,
+        }
+
+
+def _said(hit: Hit) -> list[Any]:
+    return [f"{hit.path}:{hit.start_line} {hit.symbol}", hit.decision.value, *hit.reasons]
+
+
+_RANK = {Decision.NONE: 0, Decision.DEMOTED: 1, Decision.CONVICTED: 2}
+
+
+def _undefended(system: System) -> str:
+    return str(getattr(system, "undefended", BASELINE))
+
+
+def _attacked(row: Row, instance: Instance, before: str, answer: Answer, reader: Gullible) -> Row:
+    shown = [hit.text for hit in answer.results[:5]]
+    values = asdict(row)
+    values |= {
+        "instance": instance.id,
+        "attack": instance.attack,
+        "family": instance.family,
+        "adaptive": instance.adaptive,
+        "knowledge": instance.knowledge,
+        "position": instance.position,
+        "budget": instance.budget,
+        "reach": bool(instance.tampered) or "p" in before[:K],
+        "obeyed": reader.succeeds(row.question, shown, row.labels, instance.payload),
+    }
+    return Row(**values)
+
+
+def _told(instance: Instance) -> dict[str, Any]:
+    """Return an instance as results keep it: without texts, with the proof of its first file."""
+    first = instance.files[0] if instance.files else None
+    return {
+        "id": instance.id,
+        "attack": instance.attack,
+        "twin": instance.subject.twin,
+        "knowledge": instance.knowledge,
+        "position": instance.position,
+        "files": [[file.path, hashlib.sha256(file.text.encode()).hexdigest()] for file in instance.files],
+        "variant": first.variant if first else "",
+        "proof": dict(first.proof) if first else {},
+    }
+
+
+def _write(tree: Path, files: Mapping[str, Poisoned]) -> None:
+    for path, file in files.items():
+        place = tree / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(file.text, encoding="utf-8", newline="")
+
+
+def _memory_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _cost(name: str, collected: Collected) -> dict[str, float]:
+    queries = collected.queries.get(name, Cost())
+    count = max(1, queries.questions)
+    return {"query_seconds": queries.seconds / count, "query_cpu": queries.cpu / count}
+
+
+def environment(embedding: str) -> dict[str, str]:
+    """Return what figures depend on beside the code."""
+    found = {"python": platform.python_version(), "system": platform.platform(), "embedding": embedding}
+    for name in ("chromadb", "numpy", "onnxruntime", "bandit", "guarddog"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    found["arguments"] = " ".join(sys.argv[1:])
+    return found

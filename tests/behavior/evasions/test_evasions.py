@@ -1,0 +1,98 @@
+"""Code that is wrong outside and means to pass: each is shown to be wrong, and none gets the bonus of a pass."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from evasion_cases import CASES, FUNCTIONS, Case, Function
+
+from codeguard.models import CheckReport, Coverage, Verdict
+
+Check = Callable[..., CheckReport]
+LEAST_CASES = 120
+FAMILIES = {"odd result", "environment", "no branch", "counter", "mutation", "coverage", "trigger"}
+# Imports both modules by their files' names, as any program would, and compares one call.
+DRIVER = """
+import copy, importlib, sys
+sys.path.insert(0, sys.argv[1])
+name, before, earlier, shown = sys.argv[2], int(sys.argv[3]), eval(sys.argv[4]), eval(sys.argv[5])
+
+def outcome(module):
+    function = getattr(importlib.import_module(module), name)
+    for _ in range(before):
+        function(*copy.deepcopy(earlier))
+    args = copy.deepcopy(shown)
+    try:
+        found = function(*args)
+    except BaseException as error:
+        return "raised", type(error).__name__
+    # The plain value inside, as whoever prints or stores it gets it.
+    for kind in (str, float, list):
+        if isinstance(found, kind):
+            found = kind(found) if kind is not float else kind.__float__(found)
+    return "returned", found, args
+
+expected, got = outcome("trusted_tools"), outcome("tools")
+try:
+    same = expected == got
+except RecursionError:
+    same = False
+print("right" if same else "wrong", expected[:2], repr(got)[:200])
+"""
+
+
+def wrong_outside(case: Case, folder: Path) -> str:
+    """Return what an ordinary process says of the candidate's call: `right` or `wrong`, and the values."""
+    (folder / "trusted_tools.py").write_text(case.function.trusted)
+    (folder / "tools.py").write_text(case.candidate)
+    (folder / "driver.py").write_text(DRIVER)
+    arguments = [case.function.name, str(case.before), repr(case.earlier), repr(case.shown)]
+    ran = subprocess.run(
+        [sys.executable, str(folder / "driver.py"), str(folder), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={"PATH": "/usr/bin:/bin", "HOME": "/home/somebody", **case.environment},
+    )
+    return ran.stdout or ran.stderr
+
+
+def test_the_table_is_large_enough() -> None:
+    assert len(CASES) >= LEAST_CASES
+    assert {case.family for case in CASES} == FAMILIES
+    assert len({case.id for case in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_is_wrong_in_an_ordinary_process(case: Case, tmp_path: Path) -> None:
+    said = wrong_outside(case, tmp_path)
+    assert said.startswith("wrong"), said
+
+
+@pytest.mark.parametrize(
+    "case",
+    # Every tenth in an ordinary run: together they take minutes.
+    [
+        pytest.param(case, id=case.id, marks=[pytest.mark.slow] if place % 10 else [])
+        for place, case in enumerate(CASES)
+    ],
+)
+def test_gets_no_bonus(case: Case, check: Check) -> None:
+    report = check(case.candidate, case.function.trusted)
+    assert not earns(report), (report.reason, report.calls)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_honest_text_keeps_the_bonus(function: Function, check: Check) -> None:
+    report = check(function.honest, function.trusted)
+    assert earns(report), report
+
+
+def earns(report: CheckReport) -> bool:
+    """Return whether a report is one that a candidate is ranked higher for."""
+    return report.verdict is Verdict.PASS and report.coverage is Coverage.FULL

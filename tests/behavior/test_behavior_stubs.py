@@ -1,0 +1,96 @@
+"""Stubs: a function that does nothing is no answer, whatever its description says; honest ones are left alone."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from codeguard.behavior.matching.stubs import does_nothing
+from codeguard.models import Verdict
+from tests.behavior.conftest import Check
+
+TRUSTED = '''
+class Stream:
+    def exhaust(self, size):
+        """Read the stream until its limit is reached and return what is left."""
+        return self.data[size:]
+
+
+class Base:
+    def render(self, template):
+        """Render a template of this engine and return the text."""
+        raise NotImplementedError
+
+
+def parse_line(line, limit):
+    """Split a line of a table into its cells, at most so many."""
+    return line.split("|")[:limit]
+'''
+DOC = '"""Split a line of a table into its cells, at most so many."""'
+OTHER = '"""Return the distance of two places on a sphere."""'
+
+
+BODIES = ["pass", "...", "return None", "raise RuntimeError('moved')", "x = 1\n    return x", "return []"]
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize(("name", "doc"), [("parse_line", DOC), ("cut_row", DOC), ("distance_of", OTHER)])
+def test_a_stub_is_found_false(check: Check, name: str, doc: str, body: str) -> None:
+    report = check(f"def {name}(line, limit):\n    {doc}\n    {body}\n", TRUSTED)
+    assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, True)
+    assert report.reason == "does nothing with what it is given"
+
+
+TOLD = '"""Return the distance of two places."""'
+HONEST = [
+    f"def distance_of(a, b):\n    {TOLD}\n    return a - b\n",  # reads them
+    'def distance_of(a, b):\n    """A hook that does nothing by default."""\n    pass\n',  # and says so
+    'def stop(code, text):\n    """Abort with an error of HTTP."""\n    raise HTTPError(code, text)\n',
+    "def distance_of(a, b):\n    pass\n",  # promises nothing
+    f"def distance_of():\n    {TOLD}\n    return 3\n",  # is given nothing
+    f"def distance_of(a, b):\n    {TOLD}\n    return measured()\n",  # asks another
+    f"@overload\ndef distance_of(a, b):\n    {TOLD}\n    ...\n",
+    f"class C:\n    def distance_of(self, a):\n        {TOLD}\n        raise NotImplementedError\n",
+    f"@t.overload\ndef parse_line(line: str, limit: int) -> list[str]:\n    {DOC}\n    ...\n",
+    # The trusted one is a stub as well.
+    "class Base:\n    def render(self, template):\n"
+    '        """Render a template of this engine and return the text."""\n        pass\n',
+]
+
+
+@pytest.mark.parametrize("code", HONEST)
+def test_honest_functions_are_not_taken_for_stubs(check: Check, code: str) -> None:
+    assert not check(code, TRUSTED).false_claim
+
+
+def test_a_method_without_a_body_is_measured_by_its_trusted_twin(check: Check) -> None:
+    code = '''
+    class Stream:
+        def exhaust(self, size):
+            """Read the stream until its limit is reached and return what is left."""
+            return None
+    '''
+    report = check(code, TRUSTED)
+    assert report.false_claim
+    assert report.claims.startswith("exhaust ")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("pass", True),
+        ("raise ValueError(f'{1}')", True),
+        ("self.x = 1", False),
+        ("yield", False),
+        ("return a", False),
+        ("if a:\n  return 1", False),
+        ("del a", False),
+        ("return [1, 2]", True),
+        ("raise KeyError(a)", True),
+    ],
+)
+def test_does_nothing(body: str, expected: bool) -> None:
+    (function,) = ast.parse("def f(a):\n" + "\n".join(f" {line}" for line in body.splitlines())).body
+    assert isinstance(function, ast.FunctionDef)
+    assert does_nothing(function) is expected

@@ -1,0 +1,145 @@
+"""What people get wrong: each mistake ends in one line that says what, and what to do next, and loses nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from codeguard.cli import main
+
+GOOD = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
+FILES = {
+    "ours/m.py": GOOD,
+    "theirs/x.py": 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n',
+    "theirs/notes.md": "# Notes\n",
+    "key.toml": 'colour = "red"\n',
+    "near.toml": 'stor = "elsewhere"\n',
+    "type.toml": 'jobs = "many"\n',
+    "broken.toml": "[defense\n",
+    "signal.toml": '[defense]\ndisabled_signals = ["behaviour"]\n',
+    "weight.toml": '[defense.weights]\n"provenance.trustd" = 1\n',
+    "folder.py/inner.py": "x = 1\n",
+}
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, words)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A project with an index of its own; the mistakes must leave it as it is."""
+    place = tmp_path_factory.mktemp("project")
+    for name, text in FILES.items():
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text(text)
+    (place / "empty").mkdir()
+    (place / "theirs/blob.bin").write_bytes(b"\x7fELF" + bytes(range(256)))
+    (place / "theirs/fake.py").write_bytes(b"\x7fELF\0\0")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        patch.setenv("XDG_CONFIG_HOME", str(place.with_name("configuration")))
+        done = run("index", "ours", "theirs/x.py", "--trust", "ours", "--embedding", "lexical")
+        assert done.exit_code == 0, done.output
+        before = run("ls", "--format", "json").stdout
+        yield place
+        assert run("ls", "--format", "json").stdout == before
+
+
+@pytest.fixture(autouse=True)
+def _as_the_one_who_made_the_index(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(project.with_name("configuration")))
+
+
+DIGEST = "a" * 64
+MISTAKES = [
+    # what was typed, exit code, what went wrong, the next step
+    ("query add --store nosuch", 2, "no index in nosuch", "codeguard index PATH"),
+    ("status --store nosuch", 2, "no index in nosuch", "codeguard index PATH"),
+    ("query add --store ftp://host", 2, "got ftp://host", "http(s)://host:port"),
+    ("query add --store http://127.0.0.1:9", 2, "belongs to another store", "give that store"),
+    ("query", 2, "query what?", "codeguard query 'reverse a string'"),
+    ("query reverse string", 2, "unexpected extra argument", "in quotes"),
+    ("query add -k 0", 2, "k, got 0", "1 or more"),
+    ("query add -k ten", 2, "'ten' is not a valid integer", "codeguard query --help"),
+    ("query add --mode dorp", 2, "'dorp' is not one of", "did you mean drop?"),
+    ("query add --embedding minilm3", 2, "unknown embedding", "minilm, lexical"),
+    ("query add --embedding chroma", 2, "another embedding", "leave --embedding out"),
+    ("query --explian add", 2, "no such option", "--explain"),
+    ("qurey add", 2, "no such command 'qurey'", "did you mean query?"),
+    ("index", 2, "index what?", "PATH"),
+    ("index nosuch", 2, "nosuch cannot be read", "check the path"),
+    ("index ours --trust nosuch", 2, "nosuch cannot be read", "check the path"),
+    ("index empty", 3, "no file to index", "give other paths"),
+    ("index theirs/blob.bin", 3, "theirs/blob.bin (binary", "give other paths"),
+    ("index ours --jobs 0", 2, "0 is not in the range", "codeguard index --help"),
+    ("ls nosuch", 3, "no such file in the index", "codeguard ls"),
+    ("rm nosuch.py", 3, "no such file in the index", "codeguard ls"),
+    ("audit", 2, "audit what?", "PATH… or --staged"),
+    ("audit nosuch", 3, "no such file: nosuch", "check the path"),
+    ("audit empty", 3, "no file to audit", "give other paths"),
+    ("audit --staged", 2, "not a git repository", "run it in a git repository"),
+    ("audit theirs --select insecure.pickel", 2, "no such rule or signal", "codeguard rules lists all"),
+    ("audit theirs --format sarf", 2, "'sarf' is not one of", "did you mean sarif?"),
+    ("audit theirs --baseline nosuch.json", 2, "no such baseline", "--write-baseline"),
+    ("audit theirs --manifest nosuch.json", 2, "no such file: nosuch.json", "codeguard trust build"),
+    ("check nosuch.py", 2, "cannot read nosuch.py", "check the path"),
+    ("check folder.py", 2, "got a folder", "codeguard audit folder.py"),
+    ("check theirs/blob.bin", 3, "got binary: a program", "a file of Python"),
+    ("check theirs/fake.py", 3, "got binary: a program", "a file of Python"),
+    ("check theirs/notes.md", 3, "no function in theirs/notes.md", "codeguard audit theirs/notes.md"),
+    ("check theirs/x.py::ad", 3, "no such function, got 'ad', expected add", "name one of these"),
+    ("check theirs/x.py --against nosuch.py", 2, "cannot read nosuch.py", "check the path"),
+    ("equiv ours/m.py theirs/x.py", 2, "which function?", "FILE::FUNCTION"),
+    ("explain behavior.fial", 2, "no such rule", "behavior.fail"),
+    ("explain", 2, "missing argument 'RULE'", "codeguard explain --help"),
+    ("accept 1234 --reason x", 2, "not a digest", "64 hexadecimal digits"),
+    (f"accept {DIGEST} --reason ", 2, "reason", "1 to 2000"),
+    ("trust verify", 2, "no signing policy", "[signing] table"),
+    ("trust verify nosuch", 3, "no such folder: nosuch", "check the path"),
+    ("trust show nosuch.json", 2, "no such file: nosuch.json", "codeguard trust build"),
+    ("trust sign ours/m.py --key theirs/x.py", 2, "envelope is not JSON", "codeguard trust build"),
+    ("trust build empty", 3, "nothing to trust", "at least one"),
+    ("learn --store nosuch -- true", 2, "no trusted path", "give --trust PATH"),
+    ("completion tcsh", 2, "'tcsh' is not one of", "codeguard completion --help"),
+    ("--config nosuch.toml status", 2, "configuration file not found", "check --config"),
+    ("--config key.toml status", 2, "unknown key 'colour'", "codeguard config show"),
+    ("--config near.toml status", 2, "unknown key 'stor'", "expected one of store;"),
+    ("--config type.toml status", 2, "got 'many' (str)", "expected int"),
+    ("--config broken.toml status", 2, "is not TOML", "codeguard config init"),
+    ("--config signal.toml query add", 2, "'behaviour'", "expected behavior"),
+    ("--config weight.toml audit theirs --no-behavior", 2, "'provenance.trustd'", "provenance.trusted"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("typed", "code", "what", "next_step"), MISTAKES, ids=[row[0] for row in MISTAKES])
+def test_a_mistake_ends_in_one_line_with_the_next_step(
+    typed: str, code: int, what: str, next_step: str
+) -> None:
+    done = run(*typed.split(" "))
+    assert done.exit_code == code, done.output
+    assert not done.stdout
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("codeguard: ")
+    assert what in line
+    assert next_step in line
+
+
+def test_a_missing_extra_is_named_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(sys.modules):
+        if name.partition(".")[0] == "mcp" or name == "codeguard.integrations.mcp":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    done = run("mcp")
+    assert done.exit_code == 2
+    (line,) = done.stderr.splitlines()
+    assert "codeguard-rag[mcp]" in line
+
+
+def test_no_arguments_print_the_help() -> None:
+    assert run().output.startswith("Usage: ")
+    assert run("trust").output.startswith("Usage: ")

@@ -1,0 +1,149 @@
+"""What is indexed, what has changed since, and how files leave the index; the configuration, shown and begun."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from codeguard.cli import main
+from codeguard.cli.config import KEYS, template
+from codeguard.config import DefenseConfig, Settings, load_settings
+
+GOOD = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
+WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, words)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in {"ours/m.py": GOOD, "theirs/x.py": WRONG, "theirs/y.py": "y = 1\n"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    done = run("index", "ours", "theirs", "--trust", "ours", "--embedding", "lexical")
+    assert done.exit_code == 0, done.output
+    return tmp_path
+
+
+def since() -> dict[str, list[str]]:
+    found = json.loads(run("diff", "--format", "json").stdout)
+    return {key: found[key] for key in ("added", "changed", "removed")}
+
+
+def test_status_says_what_is_there_and_what_has_changed(project: Path) -> None:
+    told = run("status").stdout
+    assert "index      3 files" in told
+    assert f"trusted    1 files ({project / 'ours'})" in told
+    assert "convicted  1 functions in 1 files" in told
+    assert "nothing has changed" in told
+    (project / "theirs/new.py").write_text("z = 1\n")
+    assert "1 files new, 0 changed, 0 gone" in run("status").stdout
+    facts = json.loads(run("status", "--format", "json").stdout)
+    assert (facts["files"], facts["trusted_files"], facts["since"]["added"]) == (3, 1, ["theirs/new.py"])
+
+
+def test_diff_tells_new_changed_and_vanished_files_by_their_contents(project: Path) -> None:
+    (project / "theirs/new.py").write_text("z = 1\n")
+    (project / "theirs/x.py").unlink()
+    (project / "theirs/y.py").write_text("y = 2\n")
+    (project / "ours/m.py").write_text(GOOD)  # another time, the same text
+    assert since() == {"added": ["theirs/new.py"], "changed": ["theirs/y.py"], "removed": ["theirs/x.py"]}
+    assert run("diff").stdout.splitlines() == ["+ theirs/new.py", "~ theirs/y.py", "- theirs/x.py"]
+    assert run("index", "theirs").exit_code == 0
+    assert not any(since().values())
+
+
+def test_ls_lists_with_trust_and_convictions(project: Path) -> None:
+    files = {item["path"]: item for item in json.loads(run("ls", "--format", "json").stdout)["files"]}
+    assert {path: item["trusted"] for path, item in files.items()} == {
+        "ours/m.py": True,
+        "theirs/x.py": False,
+        "theirs/y.py": False,
+    }
+    assert files["theirs/x.py"]["convicted"] == ["add"]
+    assert run("ls", "--convicted").stdout.split()[1:] == ["theirs/x.py", "convicted:", "add"]
+    assert run("ls", "./theirs/").stdout.count("theirs/") == 2
+    assert "ours/m.py" in run("ls", "--trusted").stdout
+
+
+def test_rm_takes_files_out_of_index_and_answers(project: Path) -> None:
+    assert "1 files are out of the index" in run("rm", "theirs/x.py").stdout
+    answer = json.loads(run("query", "add two numbers", "--format", "json").stdout)
+    assert "theirs/x.py" not in {item["path"] for item in answer["ranking"]}
+    assert run("store", "verify").exit_code == 0
+    assert (project / "theirs/x.py").exists()
+    assert since()["added"] == ["theirs/x.py"]
+    assert run("rm", "theirs").exit_code == 0
+    assert run("index", "--rebuild").exit_code == 0
+    assert [item["path"] for item in json.loads(run("ls", "--format", "json").stdout)["files"]] == [
+        "ours/m.py"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "told"), [("ours/m.py", 2, "--untrust"), ("nowhere.py", 3, "no such file in the index")]
+)
+def test_rm_refuses_what_is_trusted_or_not_there(project: Path, path: str, code: int, told: str) -> None:
+    done = run("rm", path)
+    assert done.exit_code == code
+    assert told in done.stderr
+    assert not any(since().values())
+
+
+def test_watch_indexes_what_changes(project: Path) -> None:
+    (project / "theirs/z.py").write_text(WRONG.replace("add", "add_again"))
+    done = run("watch", "--times", "1")
+    assert done.exit_code == 0
+    assert "1 new, 0 changed, 0 gone" in done.stdout
+    assert not any(since().values())
+
+
+def test_each_needs_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in (["status"], ["ls"], ["diff"], ["rm", "x"], ["watch"]):
+        done = run(*command)
+        assert done.exit_code == 2
+        assert "no index" in done.stderr
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_every_setting_is_described_once() -> None:
+    own = {"defense", "source", "fixed_seed"}  # a table, and what no file can set
+    names = {field.name for field in dataclasses.fields(Settings)} - own
+    names |= {f"defense.{field.name}" for field in dataclasses.fields(DefenseConfig)}
+    assert names == KEYS.keys()
+
+
+def test_the_template_is_a_configuration_that_changes_nothing(tmp_path: Path) -> None:
+    place = tmp_path / "config.toml"
+    assert run("config", "init", "--output", str(place)).exit_code == 0
+    assert dataclasses.replace(load_settings(place), source=None) == Settings()
+    assert run("config", "init", "--output", str(place)).exit_code == 2
+    assert run("config", "init", "--force", "--output", str(place)).exit_code == 0
+    assert f"from {place}" in run("--config", str(place), "config", "show").stdout
+
+
+def test_every_line_of_the_template_can_be_switched_on() -> None:
+    """Uncommented as it stands, a line is TOML; a default that is none is an empty text, to be filled in."""
+    for text in template().splitlines():
+        if text.startswith("# ") and " = " in text:
+            tomllib.loads(text.removeprefix("# "))
+
+
+def test_show_marks_what_differs(tmp_path: Path) -> None:
+    place = tmp_path / "c.toml"
+    place.write_text('jobs = 2\n[defense]\nmode = "drop"\n')
+    marked = [
+        text
+        for text in run("--config", str(place), "config", "show").stdout.splitlines()
+        if text.startswith("*")
+    ]
+    assert marked == ["* jobs = 2", '* defense.mode = "drop"']

@@ -1,0 +1,146 @@
+"""The GitHub Action does on this machine what it would do there: its steps are run as they stand."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
+CLEAN = "def add(a, b):\n    return a + b\n"
+INSECURE = "import os\n\n\ndef run(request):\n    os.system('ls ' + request.args['x'])\n"
+GIT = {
+    "GIT_AUTHOR_NAME": "a",
+    "GIT_AUTHOR_EMAIL": "a@b.c",
+    "GIT_COMMITTER_NAME": "a",
+    "GIT_COMMITTER_EMAIL": "a@b.c",
+}
+
+pytestmark = pytest.mark.skipif(
+    not shutil.which("bash") or not shutil.which("git"), reason="needs bash and git"
+)
+
+
+def git(folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        ["git", *words], cwd=folder, env={**os.environ, **GIT}, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> tuple[Path, str]:
+    folder = tmp_path / "repository"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "m.py").write_text(CLEAN)
+    (folder / "old.py").write_text(INSECURE)
+    git(folder, "init", "-q")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "one")
+    return folder, git(folder, "rev-parse", "HEAD")
+
+
+def audit(repository: Path, tmp_path: Path, **values: str) -> tuple[int, dict[str, str], dict[str, Any]]:
+    """Run the step `audit`; return its exit code, its outputs and the SARIF log."""
+    (step,) = [step for step in ACTION["runs"]["steps"] if step.get("id") == "audit"]
+    temporary = tmp_path / "runner"
+    temporary.mkdir()
+    output = temporary / "output"
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "RUNNER_TEMP": str(temporary),
+        "GITHUB_OUTPUT": str(output),
+        **dict.fromkeys(step["env"], ""),
+        "FAIL_ON": ACTION["inputs"]["fail-on"]["default"],
+        **values,
+    }
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
+        cwd=repository,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
+    log = Path(outputs["sarif"])
+    assert outputs["exit-code"] == str(done.returncode), done.stderr
+    return (
+        done.returncode,
+        outputs,
+        json.loads(log.read_text()) if log.exists() and log.stat().st_size else {},
+    )
+
+
+def found(log: dict[str, Any]) -> set[tuple[str, str]]:
+    return {
+        (result["ruleId"], result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"])
+        for result in log["runs"][0]["results"]
+        if result["level"] in ("warning", "error")
+    }
+
+
+def test_a_pull_request_is_audited_in_what_it_changes(repository: tuple[Path, str], tmp_path: Path) -> None:
+    folder, base = repository
+    (folder / "new $(touch hacked).py").write_text(INSECURE)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "two")
+    code, outputs, log = audit(folder, tmp_path, BASE=base)
+    assert code == 1
+    assert outputs["written"] == "true"
+    assert found(log) == {("insecure.command-injection", "new%20%24%28touch%20hacked%29.py")}
+    assert not (folder / "hacked").exists()
+
+
+def test_trust_is_that_of_before_the_pull_request(repository: tuple[Path, str], tmp_path: Path) -> None:
+    folder, base = repository
+    documented = CLEAN.replace("return", '"""Add.\n\n    >>> add(1, 2)\n    3\n    """\n    return')
+    (folder / "src" / "m.py").write_text(documented)
+    git(folder, "commit", "-qam", "examples")
+    base = git(folder, "rev-parse", "HEAD")
+    (folder / "src" / "m.py").write_text(documented.replace("a + b", "a - b"))
+    git(folder, "commit", "-qam", "poison in a trusted place")
+    code, _, log = audit(folder, tmp_path, BASE=base, TRUST="src\n")
+    assert code == 1
+    assert any(rule.startswith(("behavior.", "provenance.", "near_copy.")) for rule, _ in found(log))
+
+
+def test_nothing_changed_is_fine(repository: tuple[Path, str], tmp_path: Path) -> None:
+    folder, base = repository
+    code, outputs, log = audit(folder, tmp_path, BASE=base)
+    assert (code, log, "written" in outputs) == (0, {}, False)
+
+
+def test_named_paths_are_audited_on_any_event(repository: tuple[Path, str], tmp_path: Path) -> None:
+    code, _, log = audit(repository[0], tmp_path, PATHS="src\nold.py\n")
+    assert code == 1
+    assert found(log) == {("insecure.command-injection", "old.py")}
+
+
+def test_an_error_of_the_audit_fails_the_job(repository: tuple[Path, str], tmp_path: Path) -> None:
+    code, outputs, _ = audit(repository[0], tmp_path, PATHS="src", FAIL_ON="whatever")
+    assert code == 2
+    assert "written" not in outputs
+
+
+def test_no_input_is_text_of_a_script() -> None:
+    for step in ACTION["runs"]["steps"]:
+        assert "${{" not in step.get("run", "")
+
+
+@pytest.mark.parametrize("name", ["release.yml", "checks.yml"])
+def test_workflows_have_no_more_rights_than_they_need(name: str) -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text())
+    assert set(workflow["permissions"].values() if workflow["permissions"] else ()) <= {"read"}
+    for job in workflow["jobs"].values():
+        assert set(job.get("permissions", {})) <= {"contents", "id-token", "attestations"}
+        assert job.get("permissions", {}).get("contents", "read") == "read"

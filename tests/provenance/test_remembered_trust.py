@@ -1,0 +1,325 @@
+"""What was trusted once stays trusted until somebody takes it back, and nothing else makes it so."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from trust_bench import make_key
+
+from codeguard.api import CodeGuard
+from codeguard.cli import main
+from codeguard.config import CATALOG, Settings
+from codeguard.index.trusted_paths import TrustedPath, trusted_by_name, trusted_by_path, with_changes
+
+FILES = {
+    "mine/m.py": "def add(a, b):\n    return a + b\n",
+    "mine/sub/s.py": "def double(a):\n    return 2 * a\n",
+    "theirs/t.py": "def add(a, b):\n    return a - b\n",
+}
+
+
+class Desk:
+    def __init__(self, base: Path) -> None:
+        self.base, self.corpus = base, base / "corpus"
+        for name, text in FILES.items():
+            self.write(name, text)
+        self.configuration = Path(os.environ["XDG_CONFIG_HOME"]) / "codeguard" / "config.toml"
+        self.configure("")
+
+    def write(self, name: str, text: str) -> None:
+        (self.corpus / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.corpus / name).write_text(text)
+
+    def configure(self, more: str) -> None:
+        self.configuration.write_text(f'share = false\nembedding = "lexical"\njobs = 1\n{more}')
+
+    def run(self, *words: object, code: int = 0) -> str:
+        done = CliRunner().invoke(main, [str(word) for word in words])
+        assert done.exit_code == code, done.output
+        if code:
+            assert len(done.output.strip().splitlines()) == 1, done.output
+        return done.output
+
+    def trusted(self) -> set[str]:
+        answer = json.loads(self.run("query", "add two numbers", "-k", "9", "--format", "json"))
+        return {item["path"] for item in answer["ranking"] if item["trust"] == "trusted"}
+
+    def remembered(self) -> dict[str, tuple[bool, bool, int]]:
+        shown = json.loads(self.run("trust", "show", "--format", "json"))
+        return {item["name"]: (item["trusted"], item["signed"], item["files"]) for item in shown["paths"]}
+
+
+MINE = {"mine/m.py", "mine/sub/s.py"}
+
+
+def index_desk(base: Path) -> None:
+    desk = Desk(base)
+    with contextlib.chdir(desk.corpus):
+        desk.run("index", "mine", "theirs", "--trust", "mine")
+
+
+@pytest.fixture
+def desk(once: Callable[[Callable[[Path], object]], Path], monkeypatch: pytest.MonkeyPatch) -> Desk:
+    made = Desk(once(index_desk))
+    monkeypatch.chdir(made.corpus)
+    return made
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["mine"],
+        ["mine/"],
+        ["."],
+        ["theirs"],
+        ["mine/sub"],
+        ["mine/m.py"],
+        ["theirs", "mine"],
+        ["theirs", "--trust", "theirs/nothing.py"],
+        ["{corpus}/mine"],
+        ["../link/mine"],
+    ],
+)
+def test_trust_stays_without_being_given_again(desk: Desk, words: list[str]) -> None:
+    (desk.base / "link").symlink_to(desk.corpus)
+    desk.write("theirs/nothing.py", "x = 1\n")
+    said = desk.run("index", *(word.format(corpus=desk.corpus) for word in words))
+    assert ("trusted as before: mine" in said) is any("mine" in word or word == "." for word in words)
+    assert desk.trusted() - {"theirs/nothing.py"} == MINE
+    assert desk.run("index", *(word.format(corpus=desk.corpus) for word in words))
+    assert desk.trusted() - {"theirs/nothing.py"} == MINE
+
+
+def test_new_and_changed_files_under_a_trusted_path_are_trusted(desk: Desk) -> None:
+    desk.write("mine/new.py", "def triple(a):\n    return 3 * a\n")
+    desk.write("mine/m.py", "def add(a, b):\n    return b + a\n")
+    desk.run("index", "mine")
+    assert desk.trusted() == {*MINE, "mine/new.py"}
+
+
+def test_a_deleted_file_under_a_trusted_path_takes_no_trust_from_the_path(desk: Desk) -> None:
+    (desk.corpus / "mine" / "m.py").unlink()
+    desk.run("index", "mine")
+    assert desk.trusted() == {"mine/sub/s.py"}
+    desk.write("mine/m.py", FILES["mine/m.py"])
+    desk.run("index", "mine")
+    assert desk.trusted() == MINE
+
+
+def test_a_trusted_path_that_vanished_is_refused_and_nothing_is_changed(desk: Desk) -> None:
+    shutil.move("mine", desk.base / "elsewhere")
+    before = (desk.corpus / ".codeguard" / CATALOG).read_bytes()
+    said = desk.run("index", ".", code=2)
+    assert f"{desk.corpus}/mine is trusted since" in said
+    assert f"--untrust {desk.corpus}/mine" in said
+    assert (desk.corpus / ".codeguard" / CATALOG).read_bytes() == before
+    desk.run("index", "theirs")  # decides nothing about it
+    assert desk.trusted() == MINE
+    desk.run("index", ".", "--untrust", "mine")
+    assert (desk.trusted(), desk.remembered()) == (set(), {})
+
+
+def test_a_trusted_path_may_move_with_its_name(desk: Desk) -> None:
+    moved = desk.base / "new place" / "mine"
+    moved.parent.mkdir()
+    shutil.move("mine", moved)
+    assert "is no longer there" in desk.run("index", moved, code=2)
+    desk.run("index", moved, "--trust", moved)
+    assert desk.remembered() == {"mine": (True, False, 2)}
+    desk.run("index", moved)
+    assert desk.trusted() == MINE
+
+
+def test_trust_in_one_more_path_takes_none_from_another(desk: Desk) -> None:
+    desk.run("index", ".", "--trust", "theirs")
+    assert desk.trusted() == {*MINE, "theirs/t.py"}
+    desk.run("index", ".")
+    assert desk.trusted() == {*MINE, "theirs/t.py"}
+
+
+@pytest.mark.parametrize(
+    ("untrust", "left"),
+    [
+        ("mine", set()),
+        (".", set()),
+        ("mine/sub", {"mine/m.py"}),
+        ("mine/m.py", {"mine/sub/s.py"}),
+        ("{corpus}/mine/sub", {"mine/m.py"}),
+    ],
+)
+def test_untrust_takes_back_what_it_names_and_stays(desk: Desk, untrust: str, left: set[str]) -> None:
+    desk.run("index", "theirs", "--untrust", untrust.format(corpus=desk.corpus))
+    assert desk.trusted() == left
+    desk.run("index", ".")
+    assert desk.trusted() == left
+    desk.run("index", ".", "--trust", "mine")
+    assert desk.trusted() == MINE
+
+
+def test_untrust_in_the_configuration_and_in_python(desk: Desk) -> None:
+    desk.configure('[defense]\nuntrust = ["mine/sub"]\n')
+    desk.run("index", ".")
+    assert desk.trusted() == {"mine/m.py"}
+    desk.run("index", ".")
+    assert desk.trusted() == {"mine/m.py"}
+    desk.configure("")
+    settings = Settings(store=".codeguard", embedding="lexical", share=False, jobs=1)
+    with CodeGuard.open(settings=settings, untrust=["mine"]) as guard:
+        guard.index(["."])
+        guard.index(["."])
+    assert desk.trusted() == set()
+
+
+def test_a_path_that_nobody_trusts_and_that_is_not_there_is_a_mistake(desk: Desk) -> None:
+    assert f"expected one that is trusted: {desk.corpus}/mine" in desk.run(
+        "index", ".", "--untrust", "mien", code=2
+    )
+    assert desk.trusted() == MINE
+
+
+def test_what_is_trusted_is_shown(desk: Desk) -> None:
+    desk.run("index", ".", "--untrust", "mine/sub")
+    lines = desk.run("trust", "show").splitlines()
+    assert lines[0].startswith(f"{desk.corpus}/mine  unsigned, 1 files, since 2")
+    assert lines[1].startswith(f"{desk.corpus}/mine/sub  not trusted, since 2")
+    desk.run("index", ".", "--untrust", "mine")
+    assert "nothing is trusted" in desk.run("trust", "show")
+    assert "no index" in desk.run("trust", "show", "--store", "elsewhere", code=2)
+
+
+def test_what_another_guard_trusted_meanwhile_counts(desk: Desk) -> None:
+    settings = Settings(store=".codeguard", embedding="lexical", share=False, jobs=1)
+    with CodeGuard.open(settings=settings) as first:
+        assert [item.name for item in first.workspace.trusted_paths] == ["mine"]
+        with CodeGuard.open(settings=settings, trust=["theirs"]) as second:
+            second.index(["theirs"])
+        assert first.index(["."]).trusted_before == ("mine", "theirs")
+    assert desk.trusted() == {*MINE, "theirs/t.py"}
+
+
+def downgraded(desk: Desk) -> None:
+    """As the version before wrote it: nothing but analyses is authenticated, no path is remembered."""
+    with sqlite3.connect(desk.corpus / ".codeguard" / CATALOG) as db:
+        for table, column in (("meta", "mac"), ("files", "vectors"), ("files", "content"), ("files", "mac")):
+            db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        db.execute(
+            "DELETE FROM meta WHERE key NOT IN ('chunker', 'store', 'embedding', 'embedding_name', 'root')"
+        )
+        db.execute("PRAGMA user_version = 3")
+    db.close()
+
+
+def test_the_index_of_an_older_version_is_made_new_and_loses_no_trust_unsaid(desk: Desk) -> None:
+    downgraded(desk)
+    assert "older version" in desk.run("query", "add two numbers").splitlines()[0]
+    assert "would take trust from 2 files: mine/m.py, mine/sub/s.py" in desk.run("index", ".", code=2)
+    assert "older version" in desk.run("index", ".", "--trust", "mine").splitlines()[0]
+    assert desk.trusted() == MINE
+    assert "older version" not in desk.run("query", "add two numbers")
+
+
+def test_the_state_of_another_user_is_not_believed(desk: Desk) -> None:
+    key = desk.configuration.parent / "evidence.key"
+    key.write_bytes(b"z" * 32)
+    assert "not of this installation" in desk.run("query", "add", code=2)
+    said = desk.run("index", ".")
+    assert "it is set aside" in said.splitlines()[0]
+    assert desk.trusted() == set()
+    assert desk.remembered() == {}
+
+
+class TestSigned:
+    @pytest.fixture
+    def signed(self, desk: Desk) -> Desk:
+        key = make_key(desk.base / "keys", "alice")
+        desk.configure(
+            '[signing]\nroot = "acme/mine"\n'
+            f'[[signing.signers]]\nidentity = "alice"\nkeys = ["{key.with_suffix(".pem")}"]\n'
+        )
+        desk.run("trust", "build", "mine")
+        desk.run("trust", "sign", "mine", "--key", key)
+        desk.run("index", ".", "--trust", "mine")
+        assert desk.remembered() == {"mine": (True, True, 2)}
+        return desk
+
+    def test_it_is_verified_anew_each_time(self, signed: Desk) -> None:
+        for _ in range(2):
+            assert "signed by alice" in signed.run("index", "mine")
+        signed.write("mine/m.py", "def add(a, b):\n    return a * b\n")
+        assert "is not as it was signed" in signed.run("index", "mine")
+        assert signed.trusted() == {"mine/sub/s.py"}
+
+    @pytest.mark.parametrize("words", [["mine"], [".", "--trust", "mine"], ["mine/sub"]])
+    def test_it_does_not_become_unsigned_unsaid(self, signed: Desk, words: list[str]) -> None:
+        (signed.corpus / "mine" / "codeguard.manifest.json").unlink()
+        assert "was trusted by a signed manifest, which is gone" in signed.run("index", *words, code=2)
+        signed.run("index", ".", "--untrust", "mine", "--trust", "mine")
+        assert signed.remembered() == {"mine": (True, False, 2)}
+        assert signed.trusted() == MINE
+
+    def test_a_part_of_it_may_be_untrusted(self, signed: Desk) -> None:
+        signed.run("index", ".", "--untrust", "mine/sub")
+        assert signed.trusted() == {"mine/m.py"}
+        signed.run("index", "theirs", "--untrust", "mine")
+        assert signed.trusted() == set()
+
+
+ROOT = Path("/root of it")
+NOW = "2026-01-01T00:00:00+00:00"
+
+
+def known(*names: str) -> list[TrustedPath]:
+    return [
+        TrustedPath(str(ROOT / name.lstrip("-")), name.lstrip("-"), NOW, trusted=not name.startswith("-"))
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "trust", "untrust", "after"),
+    [
+        ([], ["a"], [], ["a"]),
+        (["a"], [], [], ["a"]),
+        (["a"], ["b"], [], ["a", "b"]),
+        (["a"], ["a"], ["a"], ["a"]),
+        (["a", "b"], [], ["a"], ["b"]),
+        (["a/x", "a/y", "b"], [], ["a"], ["b"]),
+        (["a"], [], ["a/x"], ["a", "-a/x"]),
+        (["a", "-a/x"], [], [], ["a", "-a/x"]),
+        (["a", "-a/x"], ["a"], [], ["a"]),
+        (["a", "-a/x"], ["a/x/y"], [], ["a", "-a/x", "a/x/y"]),
+        (["a", "-a/x"], [], ["a"], []),
+        (["a"], [], ["b"], ["a"]),
+    ],
+)
+def test_what_trust_and_untrust_make_of_what_is_known(
+    before: list[str], trust: list[str], untrust: list[str], after: list[str]
+) -> None:
+    made = with_changes(known(*before), [ROOT / n for n in trust], [ROOT / n for n in untrust], ROOT, NOW)
+    assert made == known(*after)
+
+
+@pytest.mark.parametrize(
+    ("name", "trusted"),
+    [
+        ("a", True),
+        ("a/f.py", True),
+        ("a/x/f.py", False),
+        ("a/x/y/f.py", True),
+        ("ab/f.py", False),
+        ("f.py", False),
+    ],
+)
+@pytest.mark.parametrize("ask", [trusted_by_name, lambda name, of: trusted_by_path(ROOT / name, of)])
+def test_the_nearest_path_decides(
+    name: str, trusted: bool, ask: Callable[[str, list[TrustedPath]], bool]
+) -> None:
+    assert ask(name, known("a", "-a/x", "a/x/y")) is trusted

@@ -1,0 +1,56 @@
+"""What the behavior signal says beside a verdict: what untested code reaches for, text around convicted code."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeguard.corpus.chunking import chunk_file
+from codeguard.models import CheckReport, Chunk, SourceFile, Trust, Verdict
+from codeguard.ranking.signals.base import Context, Services, Subject
+from codeguard.ranking.signals.behavior import SIGNAL
+from codeguard.weights import Weights
+
+
+def _said(text: str, symbol: str, reports: dict[str, CheckReport]) -> set[str]:
+    """Return the ids of the evidence about a chunk, where the checker would say this of the functions."""
+    file = chunk_file("m.py", text.encode())
+
+    def check(chunk: Chunk, _: SourceFile) -> CheckReport:
+        return reports.get(chunk.symbol, CheckReport(Verdict.NO_SIGNAL, "nothing like it", "L3"))
+
+    (chunk,) = [item for item in file.chunks if item.symbol == symbol]
+    context = Context(Services(behavior=check), Weights())
+    return {item.id for item in SIGNAL.examine(Subject(chunk, file, Trust.UNLISTED, 0.0, 0.0), context)}
+
+
+@pytest.mark.parametrize(
+    ("effects", "reaches"),
+    [
+        (("network: import socket", "files: open"), True),
+        (("network: import socket, not used", "files: open"), False),
+        (("network: import socket, not used", "process: os.system", "files: open"), True),
+        (("files: open",), False),
+    ],
+)
+def test_an_import_that_nothing_reads_reaches_nowhere(effects: tuple[str, ...], reaches: bool) -> None:
+    report = CheckReport(Verdict.NO_SIGNAL, "nothing like it", "L3", effects=effects)
+    assert ("reach" in _said("def f(x):\n    return x\n", "f", {"f": report})) is reaches
+
+
+CLASSES = """
+'''Tools.'''
+class One:
+    '''The first.'''
+    def wrong(self):
+        return 1
+class Two:
+    '''The second.'''
+    def right(self):
+        return 2
+"""
+
+
+@pytest.mark.parametrize(("symbol", "demoted"), [("One", True), ("Two", False), ("", True)])
+def test_a_class_speaks_for_its_own_methods(symbol: str, demoted: bool) -> None:
+    convicted = CheckReport(Verdict.FAIL, "wrong", "L3")
+    assert ("company" in _said(CLASSES, symbol, {"One.wrong": convicted})) is demoted

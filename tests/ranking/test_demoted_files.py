@@ -1,0 +1,188 @@
+"""A grave finding weighs on what depends on the code it is about; trusted text, copies and accepted text are spared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from codeguard.analysis import Reading
+from codeguard.analysis.rules import Context, Match, Rule
+from codeguard.config import DefenseConfig
+from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
+from codeguard.index.static_evidence import StaticEvidence, Uses
+from codeguard.models import Confidence, Evidence, Severity, SourceFile, Trust
+from codeguard.ranking.defense import Candidate, DefenseManager
+from codeguard.ranking.signals.base import Services, Subject
+from codeguard.trust import VerifiedManifest, build_manifest, verify_unsigned
+from codeguard.trust.acceptances import Acceptance, Acceptances
+from codeguard.weights import Weights
+
+GRAVE = b"import os\n\n\ndef grave():\n    return 'MARK'\n\n\ndef beside():\n    return grave()\n"
+OTHER = b"def other():\n    return 3\n"
+
+
+class Marker:
+    """Sees the word MARK, as gravely and certainly as it is told."""
+
+    name: ClassVar[str] = "marker"
+    summary: ClassVar[str] = "sees MARK"
+    needs: ClassVar[frozenset[str]] = frozenset()
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.HIGH, Confidence.HIGH),)
+
+    def __init__(self, severity: Severity = Severity.HIGH, confidence: Confidence = Confidence.HIGH) -> None:
+        self.grades = severity, confidence
+
+    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+        start = reading.text.find("MARK")
+        if start >= 0:
+            yield Match("mark", start, start + 4, "seen", *self.grades)
+
+
+def manifest_of(folder: Path, *files: SourceFile) -> VerifiedManifest:
+    listed = [(item.path, item.text.encode(), [chunk.sha256 for chunk in item.chunks]) for item in files]
+    return verify_unsigned(build_manifest(folder, listed, chunker=CHUNKER_ID))
+
+
+def evidence(
+    file: SourceFile,
+    symbol: str,
+    *,
+    manifest: VerifiedManifest | None = None,
+    signal: Marker | None = None,
+    weight: float = 1.0,
+    accepted: str = "",
+) -> list[Evidence]:
+    chunks = {chunk.symbol: chunk for chunk in file.chunks}
+    entries = {}
+    if accepted:
+        digest = chunks[accepted].sha256
+        entries[digest] = Acceptance(digest, "why", "Ada", "2026-01-02T03:04:05+00:00")
+    static = StaticEvidence(Weights({"marker.mark": weight}), file_signals=[signal or Marker()])
+    services = Services(static=static, acceptances=Acceptances(entries))
+    manager = DefenseManager(DefenseConfig(), manifest=manifest, services=services, signals=[])
+    chunk = chunks[symbol]
+    return list(manager.evidence(Subject(chunk, file, manager.trust_of(chunk))))
+
+
+def demoting(found: Iterable[Evidence]) -> list[str]:
+    return [f"{item.signal}.{item.id}" for item in found if item.demotes]
+
+
+FILE = chunk_file("m.py", GRAVE)
+
+
+SPREAD = [
+    # Who names the function takes it along, however far; what only stands in the same file does not.
+    ("def grave():\n    return 'MARK'\n\n\ndef user():\n    return grave()\n", {"grave", "user"}),
+    (
+        "def grave():\n    return 'MARK'\n\n\ndef near():\n    return grave()\n\n\ndef far():\n    return near()\n",
+        {"grave", "near", "far"},
+    ),
+    ("import os\n\n\ndef grave():\n    return 'MARK'\n\n\ndef other():\n    return 2\n", {"grave"}),
+    (
+        "class C:\n    def grave(self):\n        return 'MARK'\n\n    def other(self):\n        return 2\n",
+        {"C.grave"},
+    ),
+    # What stands outside of functions runs for all of them.
+    ("x = 'MARK'\n\n\ndef one():\n    return 1\n\n\ndef two():\n    return 2\n", {"", "one", "two"}),
+    ("class C:\n    x = 'MARK'\n\n\ndef one():\n    return 1\n", {"", "C", "one"}),
+]
+
+
+@pytest.mark.parametrize(("text", "affected"), SPREAD)
+def test_a_grave_finding_demotes_what_depends_on_its_code(text: str, affected: set[str]) -> None:
+    file = chunk_file("m.py", text.encode())
+    assert {chunk.symbol for chunk in file.chunks if demoting(evidence(file, chunk.symbol))} == affected
+
+
+def test_a_long_chain_of_functions_costs_time_in_proportion() -> None:
+    """Each function that a candidate needs is read once; a hostile file may have them all in a row."""
+    chain = "".join(f"def f{n}():\n    return f{n + 1}()\n\n\n" for n in range(20_000))
+    file = chunk_file("m.py", (chain + "def f20000():\n    return 1\n").encode())
+    uses = Uses(file)
+    places = {chunk.symbol: place for place, chunk in enumerate(file.chunks)}
+    assert len(uses.needed(places["f0"])) >= 20_001
+    assert uses.needed(places["f20000"]) >= {places["f20000"]}
+    assert places["f0"] not in uses.needed(places["f20000"])
+
+
+def test_a_page_is_read_as_a_whole() -> None:
+    page = "# Title\n\nMARK\n\n```python\ndef one():\n    return 1\n```\n"
+    file = chunk_file("page.md", page.encode())
+    assert len(file.chunks) > 1
+    assert all(demoting(evidence(file, chunk.symbol)) for chunk in file.chunks)
+
+
+def test_the_reason_names_the_finding() -> None:
+    assert demoting(evidence(FILE, "grave")) == ["marker.mark"]
+    (company,) = evidence(FILE, "beside")
+    assert demoting([company]) == ["audit.company"]
+    assert company.reason == "stands in the same file as marker.mark (line 5): seen"
+
+
+def test_an_uncertain_finding_is_charged_where_its_code_is_needed_and_demotes_nobody() -> None:
+    signal = Marker(confidence=Confidence.MEDIUM)
+    (company,) = evidence(FILE, "beside", signal=signal, weight=2.0)
+    assert (company.id, company.penalty, company.demotes) == ("company", 2.0, False)
+    assert evidence(FILE, "beside", signal=Marker(Severity.MEDIUM)) == []
+
+
+def test_a_weakness_concerns_the_code_that_has_it() -> None:
+    class Insecure(Marker):
+        name = "insecure"
+
+    assert demoting(evidence(FILE, "grave", signal=Insecure())) == ["insecure.mark"]
+    assert evidence(FILE, "beside", signal=Insecure()) == []
+
+
+@pytest.mark.parametrize("severity", list(Severity))
+@pytest.mark.parametrize("confidence", list(Confidence))
+def test_only_what_is_grave_and_certain_demotes(severity: Severity, confidence: Confidence) -> None:
+    expected = severity >= Severity.HIGH and confidence is Confidence.HIGH
+    signal = Marker(severity, confidence)
+    assert bool(demoting(evidence(FILE, "grave", signal=signal))) is expected
+    assert bool(demoting(evidence(FILE, "beside", signal=signal))) is expected
+
+
+def test_a_rule_without_weight_does_not_demote() -> None:
+    assert demoting(evidence(FILE, "grave", weight=0.0)) == []
+
+
+def test_trusted_text_is_never_demoted(tmp_path: Path) -> None:
+    manifest = manifest_of(tmp_path, FILE)
+    assert [demoting(evidence(FILE, symbol, manifest=manifest)) for symbol in ("grave", "beside")] == [[], []]
+
+
+def test_neither_a_copy_of_trusted_text_nor_what_stands_beside_it_is_demoted(tmp_path: Path) -> None:
+    manifest = manifest_of(tmp_path, FILE)
+    copy = chunk_file("copy.py", GRAVE.replace(b"return grave()", b"return [grave()]"))
+    assert demoting(evidence(copy, "grave", manifest=manifest)) == []
+    assert demoting(evidence(copy, "beside", manifest=manifest)) == []
+
+
+def test_a_copy_beside_a_grave_finding_is_left_alone(tmp_path: Path) -> None:
+    ours = chunk_file("o.py", OTHER)
+    mixed = chunk_file("mixed.py", OTHER + b"\n\n" + GRAVE)
+    assert demoting(evidence(mixed, "other", manifest=manifest_of(tmp_path, ours))) == []
+    assert demoting(evidence(mixed, "beside", manifest=manifest_of(tmp_path, ours))) == ["audit.company"]
+
+
+def test_accepting_the_chunk_with_the_finding_lifts_the_file() -> None:
+    assert demoting(evidence(FILE, "beside", accepted="grave")) == []
+    assert demoting(evidence(FILE, "grave", accepted="grave")) == []
+    assert demoting(evidence(FILE, "beside", accepted="beside")) == []
+
+
+def test_a_demoted_file_ranks_behind_one_that_is_far_away() -> None:
+    other = chunk_file("o.py", OTHER)
+    near = {chunk.symbol: chunk for chunk in FILE.chunks}["beside"]
+    static = StaticEvidence(Weights({"marker.mark": 1.0}), file_signals=[Marker()])
+    manager = DefenseManager(DefenseConfig(), services=Services(static=static), signals=[])
+    outcome = manager.apply(
+        [Candidate("near", near, FILE, 0.1), Candidate("far", other.chunks[0], other, 0.9)]
+    )
+    assert [(item.id, item.demoted) for item in outcome.retained] == [("far", False), ("near", True)]
+    assert outcome.retained[0].trust is Trust.UNLISTED

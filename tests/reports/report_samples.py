@@ -1,0 +1,36 @@
+"""Rankings made by hand, for the tests of reports."""
+
+from __future__ import annotations
+
+from codeguard.models import Chunk, ChunkKind, Evidence, Severity, Span, Trust, text_digest
+from codeguard.ranking.reranking import Judged, Ranking, one_per_file, rank
+
+OURS = "def add(a, b):\n    return a + b\n\n\n# 5\n# 6\n# 7\n# 8\n"
+FAIL = Evidence(
+    "behavior", "fail", 3.0, "fail: add(2, 3): expected 5, got -1", convicts=True, severity=Severity.HIGH
+)
+UNKNOWN = Evidence("provenance", "unlisted", 0.5, "not in the manifest: unknown origin")
+
+
+def judged(path: str, distance: float, *evidence: Evidence, text: str = OURS, start: int = 1) -> Judged:
+    span = Span(start, start + 3, 0, len(text))
+    chunk = Chunk(path, f"f{start}", ChunkKind.FUNCTION, span, text, text_digest(text), "python")
+    trust = Trust.UNLISTED if evidence else Trust.TRUSTED
+    return Judged(f"{path}:{start}", chunk, trust, distance, distance, evidence)
+
+
+def ranking(k: int, *items: Judged, mode: str = "rerank") -> Ranking:
+    kept, dropped, baseline = rank(items, mode=mode)
+    return Ranking(
+        query="add",
+        k=k,
+        mode=mode,
+        order="score",
+        store=".codeguard",
+        sandbox_level="L3",
+        results=one_per_file(kept, k),
+        baseline_results=one_per_file(baseline, k),
+        ranking=kept,
+        baseline=baseline,
+        dropped=dropped,
+    )

@@ -1,0 +1,173 @@
+"""The pages: nothing is loaded, nothing untrusted acts, poison stands beside its twin; looked at in a real browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from report_samples import FAIL, UNKNOWN, judged, ranking
+
+from codeguard.audit.check import CheckedFunction
+from codeguard.audit.findings import AuditReport, Finding, Place
+from codeguard.models import CheckReport, Confidence, Severity, Verdict
+from codeguard.reports import audit_html
+from codeguard.reports.audit_formats import AuditView
+from codeguard.reports.html.check import check_page
+from codeguard.reports.html.page import code_block, side_by_side, text
+from codeguard.reports.html.ranking import ranking_page
+
+HOSTILE = (
+    "<script>alert(1)</script><img src=http://127.0.0.1/x onerror=alert(2)>\"'>&\u202e\x1b[31m</pre></style>"
+)
+MADE = {"command": f"codeguard {HOSTILE}", "made": "2026-01-01 00:00"}
+WRONG = "def add(a, b):\n    return a - b\n"
+
+
+class Elements(HTMLParser):
+    """Collects the elements of a page, and whether each is closed where it should be."""
+
+    VOID = frozenset({"meta", "input", "br"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def a_ranking(hostile: str = "") -> str:
+    poisoned = judged(f"bad{hostile}.py", 0.1, FAIL, UNKNOWN, text=WRONG + hostile)
+    return ranking_page(
+        ranking(1, poisoned, judged("ours.py", 0.2), judged("o.py", 0.3, UNKNOWN)), "L2", **MADE
+    )
+
+
+def an_audit(hostile: str = "") -> str:
+    findings = tuple(
+        Finding("insecure.command-injection", f"a{hostile}.py", Place(index, 1, index, 9), severity, Confidence.HIGH,
+                f"because {hostile}", "0" * 64, f"run{hostile}", f"os.system({hostile})")
+        for index, severity in enumerate([Severity.LOW, Severity.HIGH, *[Severity.MEDIUM] * 30], 1)
+    )  # fmt: skip
+    return audit_html.render(
+        AuditView(AuditReport(findings, files=3, lines=9), Severity.MEDIUM, "L2", **MADE)
+    )
+
+
+def a_check(hostile: str = "") -> str:
+    chunk = judged("bad.py", 0.1, FAIL, text=WRONG + hostile).chunk
+    reports = [CheckReport(Verdict.FAIL, f"wrong {hostile}", "L3"), CheckReport(Verdict.PASS, "", "L3")]
+    return check_page([CheckedFunction(chunk, report) for report in reports], "L2", **MADE)
+
+
+PAGES = {"query": a_ranking, "audit": an_audit, "check": a_check}
+
+
+@pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
+def test_nothing_untrusted_becomes_an_element(make: Any) -> None:
+    calm, hostile = Elements(), Elements()
+    calm.feed(make())
+    hostile.feed(make(HOSTILE))
+    assert not hostile.open
+    assert [
+        tag for tag, _ in hostile.tags if tag in ("script", "img", "iframe", "link", "object", "base", "form")
+    ] == []
+    assert {tag for tag, _ in hostile.tags} <= {tag for tag, _ in calm.tags} | {"span"}
+    for _, attributes in hostile.tags:
+        assert not [name for name in attributes if name.startswith("on") or name in ("src", "href", "style")]
+    assert "\u202e" not in make(HOSTILE)
+    assert "\x1b" not in make(HOSTILE)
+
+
+@pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
+def test_the_policy_allows_its_own_style_and_nothing_else(make: Any) -> None:
+    page = make()
+    (style,) = re.findall(r"<style>(.*?)</style>", page, re.S)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    assert f'content="{policy}"' in page
+    assert "url(" not in style
+    assert "@import" not in style
+    assert len(page.encode()) < 300_000
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+@settings(max_examples=200, deadline=None)
+def test_any_two_texts_can_stand_side_by_side(left: str, right: str) -> None:
+    for part in (side_by_side(("a", left), ("b", right)), code_block(left), f"<p>{text(right)}</p>"):
+        parser = Elements()
+        parser.feed(part)
+        parser.close()
+        assert not parser.open
+
+
+def test_the_difference_to_the_twin_is_marked() -> None:
+    page = a_ranking()
+    assert "yours: f1, ours.py:1" in page
+    assert "return a <mark>+</mark> b" in page
+    assert "return a <mark>-</mark> b" in page
+
+
+def test_the_story_tells_what_happened() -> None:
+    assert "1 of the 1 nearest results were pushed out, 1 of them proven wrong or harmful." in a_ranking()
+    assert "31 findings need a look (1 high, 30 medium), in 1 of 3 files." in an_audit()
+    assert "1 of 2 functions do not do what your code says; 1 agree with it." in a_check()
+
+
+def test_secrets_are_masked() -> None:
+    key = "AKIAIOSFODNN7ABCDEFG"
+    assert key not in text(f"aws_key = '{key}'")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="Playwright is not installed (extra `browser`)"
+    )
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if not chromium:
+        pytest.skip("no Chromium on this machine (CHROMIUM names one)")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_in_a_browser(browser: Any, tmp_path: Path, name: str, scheme: str, width: int) -> None:
+    (tmp_path / "page.html").write_text(PAGES[name](HOSTILE), encoding="utf-8")
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    seen: list[str] = []
+    page.on("request", lambda request: seen.append(request.url))
+    page.on("console", lambda message: seen.append(message.text))
+    page.on("dialog", lambda dialog: seen.append(dialog.message))
+    page.goto((tmp_path / "page.html").as_uri())
+    assert seen == [(tmp_path / "page.html").as_uri()]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    bright = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert bright == (scheme == "light")
+    shown = page.locator("article:visible").count()
+    box = page.locator(".filters input").first
+    box.uncheck()
+    assert page.locator("article:visible").count() < shown
+    box.check()
+    assert page.locator("article:visible").count() == shown
+    page.close()

@@ -1,0 +1,281 @@
+"""In environments like containers' the sandbox reaches what holds there, and no command keeps quiet about less."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from codeguard.config import CATALOG
+from codeguard.sandbox import Layer, Level, Sandbox, advice
+from experiments.benchmarks import containers
+from experiments.benchmarks.environments import ENVIRONMENTS, obstacle
+
+LOOK = """
+import json
+from codeguard.sandbox import Call, Job, Level, Sandbox
+with Sandbox(Level.L2) as sandbox:
+    layers = {layer.name: [layer.engaged, layer.detail] for layer in sandbox.layers()}
+    result = sandbox.run(Job("def f(): return 1", (Call("f"),)))
+    print(json.dumps({"level": sandbox.level.name, "layers": layers, "status": result.status.value}))
+"""
+
+
+@cache
+def _reach() -> Level:
+    with Sandbox(Level.L0) as sandbox:
+        return sandbox.level
+
+
+@cache
+def _missing(name: str) -> str:
+    """Return why an environment cannot be built here, empty where it can."""
+    if reason := obstacle(name):
+        return reason
+    return "" if _reach() is Level.L3 else f"this machine's own sandbox reaches {_reach().name} only"
+
+
+def _needs(name: str) -> None:
+    if reason := _missing(name):
+        pytest.skip(f"{name}: {reason}")
+
+
+# environment: (level, layers that are missing)
+LEVELS = {
+    "docker-root": ("L2", {"namespaces"}),
+    "docker-user": ("L2", {"namespaces"}),
+    "no-new-privileges": ("L2", {"namespaces"}),
+    "cap-drop-all": ("L1", {"namespaces", "capabilities"}),
+    "restricted": ("L2", {"namespaces"}),
+    "rootless": ("L2", {"namespaces"}),
+    "rootless-cap-drop-all": ("L2", {"namespaces"}),
+    "rootless-single": ("L2", {"namespaces"}),
+    "rootless-single-cap-drop-all": ("L2", {"namespaces"}),
+    "rootless-unconfined": ("L3", set()),
+    "userns-full": ("L2", {"namespaces"}),
+    "apparmor-userns": ("L2", {"namespaces"}),
+    "no-landlock": ("L2", {"landlock"}),
+    "landlock-off": ("L2", {"landlock"}),
+    "docker-no-landlock": ("L1", {"namespaces", "landlock"}),
+    "gvisor": ("L1", {"namespaces", "landlock"}),
+    "no-seccomp": ("L0", {"seccomp", "child_filter"}),
+    "no-proc": ("L2", {"namespaces"}),
+}
+
+
+@pytest.fixture
+def work() -> Iterator[Path]:
+    made = containers.make_work()
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_the_level_is_what_really_holds(name: str, work: Path) -> None:
+    _needs(name)
+    level, missing = LEVELS[name]
+    done = containers.run(name, (sys.executable, "-P", "-c", LOOK), work)
+    found = json.loads(done.stdout)
+    layers = found["layers"]
+    assert {layer for layer, (engaged, _) in layers.items() if not engaged} - {"cgroup"} == missing
+    assert found["level"] == level
+    assert found["status"] == ("completed" if level >= "L2" else "unsupported")
+
+
+def test_root_of_a_user_namespace_counts_as_an_ordinary_user_by_trying(work: Path) -> None:
+    for name, sign in {
+        "rootless-single-cap-drop-all": "not the machine's root: processes EAGAIN",
+        "cap-drop-all": "is the machine's root: descriptors EMFILE, processes done",
+    }.items():
+        _needs(name)
+        done = containers.run(name, (sys.executable, "-P", "-c", LOOK), work)
+        assert sign in json.loads(done.stdout)["layers"]["capabilities"][1]
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> Iterator[Callable[[str, str], tuple[str, str]]]:
+    """How a command served in an environment; the commands of one run in their order in one folder."""
+    works: dict[str, Path] = {}
+
+    @cache
+    def outcome(name: str, command: str) -> tuple[str, str]:
+        _needs(name)
+        if command == "query" or command == "mcp" or command == "python":
+            outcome(name, "index")
+        work = works.setdefault(name, containers.make_work())
+        done = containers.run(name, containers.COMMANDS[command][0], work)
+        return containers.judged(command, done, LEVELS[name][0])
+
+    yield outcome
+    for made in works.values():
+        shutil.rmtree(made)
+
+
+@pytest.mark.parametrize("name", ["docker-no-landlock", "no-seccomp"])
+@pytest.mark.parametrize("command", containers.COMMANDS)
+def test_every_command_says_that_the_level_is_too_low(
+    name: str, command: str, outcomes: Callable[[str, str], tuple[str, str]]
+) -> None:
+    service, line = outcomes(name, command)
+    assert service == "loud"
+    assert f"sandbox {LEVELS[name][0]} is BELOW the required L2" in line
+
+
+@pytest.mark.parametrize("command", containers.COMMANDS)
+def test_every_command_serves_fully_without_a_single_capability(
+    command: str, outcomes: Callable[[str, str], tuple[str, str]]
+) -> None:
+    assert outcomes("rootless-single-cap-drop-all", command) == ("full", "")
+
+
+def _output(name: str, command: tuple[str, ...], work: Path) -> subprocess.CompletedProcess[str]:
+    return containers.run(name, (*containers.CODEGUARD, *command), work)
+
+
+def test_evidence_kept_from_a_stronger_sandbox_does_not_hide_a_weaker_one(work: Path) -> None:
+    """The index remembers the level of its verdicts; what it has no verdict on is judged here and now."""
+    strong, weak = "ordinary-user", "docker-no-landlock"
+    _needs(strong)
+    _needs(weak)
+    assert _output(strong, ("audit", "theirs", "--trust", "mine"), work).returncode == 1
+    changed = work / "theirs/changed.py"
+    changed.write_text(containers.WRONG.replace("total", "amount"))
+    assert "L1 is BELOW the required L2" in _output(weak, ("audit", "theirs", "--trust", "mine"), work).stdout
+    _output(strong, containers.COMMANDS["index"][0][len(containers.CODEGUARD) :], work)
+    with sqlite3.connect(work / "kept" / CATALOG) as catalog:
+        catalog.execute("DELETE FROM analyses")
+    queried = _output(weak, ("query", "add all numbers", "--store", "kept"), work)
+    assert "L1 is BELOW the required L2" in queried.stdout.splitlines()[0]
+    assert "L1 is BELOW the required L2" in queried.stderr
+
+
+def test_the_required_level_is_the_configured_one(work: Path) -> None:
+    _needs("docker-user")
+    (work / "home/.config/codeguard/config.toml").write_text(
+        'share_idle_s = 0.0\n[defense]\nrequired_level = "L3"\n'
+    )
+    for command in ("check", "index", "query"):
+        done = containers.run("docker-user", containers.COMMANDS[command][0], work)
+        assert "sandbox L2 is BELOW the required L3" in done.stdout.splitlines()[0]
+        assert "sandbox L2 is BELOW the required L3" in done.stderr
+
+
+def test_a_user_without_a_home_gets_one_line(work: Path) -> None:
+    _needs("no-home")
+    done = _output("no-home", ("check", "theirs/wrong.py"), work)
+    assert done.returncode == 2
+    assert done.stderr.startswith("codeguard: no folder for the configuration and keys")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_user_who_may_start_no_process_gets_one_line(work: Path) -> None:
+    _needs("no-processes")
+    done = _output("no-processes", ("check", "theirs/wrong.py", "--against", "mine/sums.py"), work)
+    assert (done.returncode, done.stdout) == (2, "")  # not even a worker that reads the file
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("codeguard: the system refuses (Resource temporarily unavailable)")
+    assert "ulimit -u" in line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["docker-user", "rootless-single-cap-drop-all", "no-landlock"])
+def test_the_attack_suite_passes_at_the_level_of_an_environment(name: str, work: Path) -> None:
+    _needs(name)
+    suite = Path(__file__).with_name("test_attack_suite.py")
+    chosen = ["-m", "not slow", "-k", "has_no_effect", "--rootdir", str(suite.parent)]
+    chosen += ["--basetemp", str(work / "tmp")]
+    done = containers.run(
+        name, (sys.executable, "-P", "-m", "pytest", str(suite), *chosen), work, timeout_s=3600
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "skipped" not in done.stdout.splitlines()[-1]
+
+
+def test_the_service_of_a_command_is_silent_where_it_neither_judges_nor_says_so() -> None:
+    """The measuring can fail."""
+    command = subprocess.CompletedProcess([], 0, stdout="sandbox L2, 1 of 1 functions tested", stderr="")
+    assert containers.judged("check", command, "L2")[0] == "SILENT"
+    command = subprocess.CompletedProcess([], 1, stdout="fail CONVICTED", stderr="")
+    assert containers.judged("check", command, "L2")[0] == "full"
+    assert containers.judged("check", command, "L1")[0] == "SILENT"
+
+
+def test_every_environment_differs_from_the_others() -> None:
+    made = [str({**vars_of(item)}) for item in ENVIRONMENTS.values()]
+    assert len(set(made)) == len(made)
+
+
+def vars_of(item: object) -> dict[str, object]:
+    names = [name for name in type(item).__slots__ if name not in ("name", "stands_for")]  # type: ignore[attr-defined]
+    return {name: getattr(item, name) for name in names}
+
+
+# missing layers, what /proc says, what to do
+REMEDIES: list[tuple[dict[str, str], dict[str, str], list[str]]] = [
+    ({"cgroup": "not writable"}, {}, []),
+    (
+        {"namespaces": "[Errno 1] clone: Operation not permitted"},
+        {"self/status": "Seccomp:\t2\nUid:\t1000\n"},
+        ["L3: the container's seccomp filter forbids user namespaces: --security-opt seccomp=PROFILE.json"],
+    ),
+    (
+        {"namespaces": "[Errno 13] Permission denied: '/proc/self/uid_map'"},
+        {"sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"},
+        ["L3: sysctl kernel.apparmor_restrict_unprivileged_userns=0"],
+    ),
+    (
+        {"namespaces": "[Errno 1] clone: Operation not permitted"},
+        {"sys/kernel/unprivileged_userns_clone": "0\n"},
+        ["L3: sysctl kernel.unprivileged_userns_clone=1"],
+    ),
+    (
+        {"namespaces": "[Errno 28] clone: No space left on device"},
+        {"sys/user/max_user_namespaces": "0\n"},
+        ["L3: sysctl user.max_user_namespaces"],
+    ),
+    ({"namespaces": "[Errno 2] No such file or directory: '/proc/self/setgroups'"}, {}, ["L3: mount /proc"]),
+    (
+        {"namespaces": "[Errno 1] Operation not permitted"},
+        {"self/status": "Uid:\t0\t0\t0\t0\n"},
+        ["L3: run as a user other than root, or leave root CAP_SETFCAP"],
+    ),
+    (
+        {"capabilities": "none left, but user 0 is the machine's root: processes done"},
+        {},
+        ["L2: run as a user other than root: docker run --user 1000:1000"],
+    ),
+    ({"landlock": "[Errno 38] landlock: Function not implemented"}, {}, ["L3: a kernel of 5.13 or newer"]),
+    ({"landlock": "[Errno 95] landlock: Operation not supported"}, {}, ["L3: Landlock is switched off"]),
+    (
+        {"landlock": "[Errno 1] landlock: Operation not permitted", "namespaces": "[Errno 28] clone: No space left"},
+        {"self/status": "Seccomp:\t2\n"},
+        ["L2: the container's seccomp filter refuses Landlock", "L2, or instead: raise user.max_user_namespaces"],
+    ),
+    ({"seccomp": "seccomp: Invalid argument", "child_filter": "x"}, {}, ["L1: a kernel with CONFIG_SECCOMP_FILTER"]),
+    ({"seccomp": "not made for darwin on arm64"}, {}, ["L1: Linux on x86-64 or arm64"]),
+    ({"zygote": "Resource temporarily unavailable"}, {}, ["L1: Resource temporarily unavailable; raise the limits"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("missing", "kernel", "expected"), REMEDIES, ids=lambda part: "")
+def test_each_missing_layer_has_a_remedy(
+    missing: dict[str, str], kernel: dict[str, str], expected: list[str], tmp_path: Path
+) -> None:
+    for name, text in kernel.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    layers = [Layer(name, False, detail) for name, detail in missing.items()]
+    found = advice(Level.L0, layers, tmp_path)
+    assert len(found) == len(expected)
+    assert all(line.startswith(start) for line, start in zip(found, expected, strict=True)), found
+
+
+def test_a_level_that_is_reached_needs_no_remedy() -> None:
+    assert advice(Level.L3, [Layer("cgroup", False, "not writable")]) == ()

@@ -1,0 +1,201 @@
+"""Which texts and names are secrets, and that nothing of one is left in a masked text."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from secret_samples import Sample, Values, halves, negatives, positives, private_key
+
+from codeguard.corpus import secrets as secretscan
+from codeguard.corpus.chunking import chunk_file
+from codeguard.corpus.secrets import find_secrets, key_of_whole, mask_secrets, secret_file, without_secrets
+
+SEED = 1
+POSITIVE = halves(positives, SEED)
+NEGATIVE = halves(negatives, SEED)
+# A person's own choice of words and a password in a sentence cannot be told from other text.
+MISSED = {"password chosen by a person", "password in prose", "words as password"}
+
+
+def shown(sample: Sample) -> str:
+    return mask_secrets(sample.text)
+
+
+def found(samples: list[Sample]) -> list[str]:
+    return [item.kind for item in samples if not any(secret in shown(item) for secret in item.secrets)]
+
+
+@pytest.mark.parametrize("sample", [*POSITIVE[0], *POSITIVE[1]], ids=lambda sample: sample.kind)
+def test_no_secret_is_shown(sample: Sample) -> None:
+    left = [secret for secret in sample.secrets if secret in shown(sample)]
+    assert bool(left) == (sample.kind in MISSED)
+
+
+@pytest.mark.parametrize("sample", [*NEGATIVE[0], *NEGATIVE[1]], ids=lambda sample: sample.kind)
+def test_what_looks_like_a_secret_is_shown_as_it_is(sample: Sample) -> None:
+    assert shown(sample) == sample.text
+    assert not secret_file(sample.name)
+
+
+@pytest.mark.parametrize("half", [0, 1], ids=["development", "held out"])
+def test_recall_and_false_alarms_whatever_the_values(half: int) -> None:
+    for seed in range(2, 6):
+        samples = halves(positives, seed)[half]
+        assert len(found(samples)) >= 0.93 * len(samples)
+        assert sum(bool(find_secrets(item.text)) for item in halves(negatives, seed)[half]) <= 1
+    assert len(positives(SEED)) >= 80 <= len(negatives(SEED))
+
+
+# Their expressions take more than is issued: Slack's in capitals, Telegram's that do not begin with AA.
+NARROWER = {"SlackDetector", "TelegramBotTokenDetector"}
+PLUGINS = [*secretscan._TOKENS, secretscan._DISCORD]
+
+
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_the_plugins_are_asked_about_all_that_they_know(
+    plugin: secretscan._Plugin, data: st.DataObject
+) -> None:
+    """What a plugin's own expression matches is found, wherever it stands, where it is random enough."""
+    module = __import__(f"detect_secrets.plugins.{plugin.module}", fromlist=[plugin.name])
+    patterns = [
+        item
+        for item in getattr(module, plugin.name).denylist
+        if not item.pattern.startswith("aws") and "{}" not in item.pattern
+    ]
+    pattern = data.draw(st.sampled_from(patterns))
+    token = data.draw(
+        st.from_regex(re.compile(pattern.pattern, (pattern.flags & ~re.UNICODE) | re.ASCII), fullmatch=True)
+    )
+    secrets = list(secretscan._load(plugin.module, plugin.name)(token))
+    alphabet = re.fullmatch(r"[\w+/=.:~-]{16,300}", token, re.ASCII)
+    if plugin.name in NARROWER and not any(anchor in token for anchor in plugin.anchors):
+        return
+    if not secrets or alphabet is None or not secretscan.strong_token(token[token.find(secrets[0]) :]):
+        return
+    text = f'discord = "{token}"\n'
+    assert find_secrets(text), token
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        (".env", "environment-file"), ("app/.env.production", "environment-file"), (".ENV", "environment-file"),
+        (".env.example", ""), (".env.sample.local", ""), (".envrc", ""), ("environment.py", ""),
+        ("id_rsa", "key-file"), ("keys/id_ed25519", "key-file"), ("id_rsa.pub", ""), ("deploy.ppk", "key-file"),
+        ("release.keystore", "key-file"), ("cert.p12", "key-file"), ("key.pem", ""), ("server.key", ""),
+        (".netrc", "credentials-file"), ("_netrc", "credentials-file"), (".pgpass", "credentials-file"),
+        (".git-credentials", "credentials-file"), ("home/.aws/credentials", "credentials-file"),
+        (".aws/config", ""), ("lib/credentials.py", ""), ("credentials", ""), (".kube/config", "credentials-file"),
+        ("kubeconfig", "credentials-file"), ("terraform.tfstate", "credentials-file"),
+        ("terraform.tfstate.backup", "credentials-file"), (".docker/config.json", "credentials-file"),
+        ("secrets.py", ""), ("netrc.py", ""), (".npmrc", ""), (".pypirc", ""),
+    ],
+)  # fmt: skip
+def test_secret_by_name(name: str, rule: str) -> None:
+    assert secret_file(name) == rule
+
+
+def test_a_file_that_is_a_secret_by_its_name_shows_no_value() -> None:
+    text = "# old: hunter2\nDB_PASSWORD=hunter2\nexport TOKEN = 'a b'\nhunter2\n"
+    file = without_secrets(chunk_file(".env", text.encode()))
+    assert "hunter2" not in file.text
+    assert "a b" not in file.text
+    assert "DB_PASSWORD=*******\n" in file.text
+
+
+def test_masking_keeps_bytes_lines_and_digests() -> None:
+    value = Values(9).password()
+    text = f'def f():\n    return 1\n\n\ndef größe():\n    password = "{value}"\n    return password\n'
+    file = chunk_file("a.py", text.encode())
+    masked = without_secrets(file, withhold=True)
+    assert value not in masked.text
+    assert len(masked.text.encode()) == len(text.encode())
+    assert masked.text.count("\n") == text.count("\n")
+    assert masked.sha256 == file.sha256
+    assert [chunk.sha256 for chunk in masked.chunks] == [chunk.sha256 for chunk in file.chunks]
+    held = [chunk for chunk in masked.chunks if chunk.masked]
+    assert [chunk.symbol for chunk in held] == ["größe"]
+    assert held[0].withheld
+    assert held[0].text_sha256 != held[0].sha256
+
+
+def test_masked_text_is_masked_already() -> None:
+    for sample in POSITIVE[0]:
+        once = shown(sample)
+        assert mask_secrets(once) == once, sample.kind
+
+
+def test_a_key_is_masked_in_every_chunk_that_it_reaches_into() -> None:
+    key = private_key("rsa")
+    text = "word " * 780 + "\n" + key + "more words\n" * 300
+    masked = without_secrets(chunk_file("notes.txt", text.encode()))
+    assert sum(chunk.masked for chunk in masked.chunks) >= 2
+    for line in key.splitlines()[1:-1]:
+        assert line not in masked.text
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_keys_in_other_encodings(encoding: str) -> None:
+    file = without_secrets(chunk_file("key.txt", private_key("ec").encode(encoding)))
+    assert all(line not in file.text for line in private_key("ec").splitlines()[1:-1])
+
+
+def test_whole_keys() -> None:
+    assert key_of_whole("\n" + private_key("rsa"))
+    assert key_of_whole("PuTTY-User-Key-File-2: ssh-rsa\n")
+    assert not key_of_whole("-----BEGIN PRIVATE KEY----- is how a key begins\n")
+    assert not key_of_whole("# keys\n" + private_key("rsa"))
+
+
+HOSTILE = {
+    "beginnings of tokens": "eyJ", "of aws": "AKIA", "of slack": "xoxb-1-", "of sendgrid": "SG.", "of mailchimp": "-us",
+    "of urls": "://a:", "of keys": "-----BEGIN PRIVATE KEY-----\n", "of encoded keys": "LS0tLS1CRUdJTi",
+    "of bodies": "-----BEGIN PRIVATE KEY-----" + "A" * 3000, "of names": 'password="',
+    "of putty": "PuTTY-User-Key-File-2: a\n",
+    "many secrets": 'password = "A1b2C3d4E5f6"\n', "urls with passwords": "://u:" + "Ab1" * 50 + "@",
+    "jwt of jwt": "eyJ" + "eyJ-" * 900 + " ", "discord": "Discord M" + "a" * 23 + ".", "special": "İpassword=a1b2c3d4 ",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
+def test_time_grows_with_length_whatever_the_text(piece: str) -> None:
+    def cost(size: int) -> float:
+        text = piece * (size // len(piece))
+        begun = time.process_time()
+        find_secrets(text)
+        return time.process_time() - begun
+
+    cost(10_000)  # loads the plugins
+    small, large = cost(100_000), cost(800_000)
+    assert large < 5
+    assert large < 0.5 + 30 * small
+
+
+def test_nothing_is_loaded_before_a_text_asks_for_it() -> None:
+    """The package brings a client for HTTP, and a quarter of an audit's start."""
+    script = (
+        "import sys; from codeguard.corpus.secrets import find_secrets\n"
+        "find_secrets('def add(a, b):\\n    return a + b  # no key, no token=1, http://user@host\\n')\n"
+        "assert not [name for name in sys.modules if name.startswith(('detect_secrets', 'requests', 'yaml'))]\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_no_plugin_verifies_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a detector opened a connection")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    kinds = [item.kind for item in POSITIVE[0] if find_secrets(item.text)]
+    assert len(kinds) > 40

@@ -1,0 +1,317 @@
+"""What is gone is said, not passed over; what fails leaves nothing behind; a rebuild leaves the old or the new."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from codeguard.api import CodeGuard
+from codeguard.cli import main
+from codeguard.config import CATALOG, Settings
+from codeguard.errors import CodeguardError, NoIndexError
+from codeguard.index import swapping
+from codeguard.index.catalog import Catalog
+from codeguard.index.maintenance import verify
+from codeguard.index.swapping import NEW, READY
+from codeguard.index.workspace import Workspace
+
+OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
+WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
+
+
+class Desk:
+    def __init__(self, base: Path) -> None:
+        self.base, self.corpus, self.state = base, base / "corpus", base / "corpus" / ".codeguard"
+        for name, text in {"ours/m.py": OURS, "theirs/wrong.py": WRONG}.items():
+            (self.corpus / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.corpus / name).write_text(text)
+        configuration = Path(os.environ["XDG_CONFIG_HOME"]) / "codeguard" / "config.toml"
+        configuration.write_text('share = false\nembedding = "lexical"\njobs = 1\n')
+
+    def run(self, *words: str, code: int = 0) -> list[str]:
+        done = CliRunner().invoke(main, list(words))
+        assert done.exit_code == code, done.output
+        lines = done.output.strip().splitlines()
+        assert code == 0 or len(lines) == 1, done.output
+        return lines
+
+    def verdicts(self) -> dict[str, tuple[str, str]]:
+        answer = json.loads("".join(self.run("query", "add two numbers", "--format", "json")))
+        assert answer["warnings"] == []
+        return {item["path"]: (item["trust"], item["verdict"]) for item in answer["ranking"]}
+
+    def settings(self) -> Settings:
+        return Settings(store=".codeguard", embedding="lexical", share=False, jobs=1)
+
+    def whole(self) -> None:
+        assert self.verdicts() == {"ours/m.py": ("trusted", ""), "theirs/wrong.py": ("unlisted", "fail")}
+        opened = Workspace(self.settings())
+        assert verify(opened, all_vectors=True).clean
+        opened.close()
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    made = Desk(tmp_path)
+    monkeypatch.chdir(made.corpus)
+    return made
+
+
+def index_desk(base: Path) -> None:
+    desk = Desk(base)
+    with contextlib.chdir(desk.corpus):
+        desk.run("index", ".", "--trust", "ours")
+        desk.whole()
+
+
+@pytest.fixture
+def indexed(once: Callable[[Callable[[Path], object]], Path], monkeypatch: pytest.MonkeyPatch) -> Desk:
+    made = Desk(once(index_desk))
+    monkeypatch.chdir(made.corpus)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["nosuchdir"], 2),
+        (["ours", "nosuchdir"], 2),
+        (["ours", "--trust", "nosuchdir"], 2),
+        (["empty"], 3),
+        (["ours", "--trust", "signed"], 2),
+    ],
+)
+def test_a_first_index_that_fails_leaves_nothing(desk: Desk, words: list[str], code: int) -> None:
+    (desk.corpus / "empty").mkdir()
+    (desk.corpus / "signed").mkdir()
+    (desk.corpus / "signed" / "codeguard.manifest.json").write_text("{}")
+    desk.run("index", *words, code=code)
+    assert not desk.state.exists()
+    assert "no index in .codeguard" in desk.run("query", "add", code=2)[0]
+    with CodeGuard.open(settings=desk.settings()) as guard:
+        with pytest.raises(CodeguardError):
+            guard.index(["nosuchdir"])
+        with pytest.raises(NoIndexError):
+            guard.query("add")
+    assert not desk.state.exists()
+
+
+def test_an_index_whose_making_failed_is_none(desk: Desk) -> None:
+    desk.run("index", ".", "--embedding", "nonesuch", code=2)
+    assert "no index in .codeguard" in desk.run("query", "add", code=2)[0]
+    desk.run("index", ".", "--trust", "ours")
+    desk.whole()
+
+
+@pytest.mark.parametrize("words", [["nosuchdir"], ["ours", "nosuchdir"], ["--rebuild", "nosuchdir"]])
+def test_a_later_index_that_fails_loses_nothing(indexed: Desk, words: list[str]) -> None:
+    indexed.run("index", *words, code=2)
+    indexed.whole()
+    assert not (indexed.state / NEW).exists()
+
+
+def gone(place: Path) -> None:
+    shutil.rmtree(place)
+
+
+def emptied(place: Path) -> None:
+    shutil.rmtree(place)
+    place.mkdir()
+
+
+def a_file(place: Path) -> None:
+    shutil.rmtree(place)
+    place.write_text("x")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (gone, "codeguard index --rebuild"),
+        (emptied, "codeguard index --rebuild"),
+        (a_file, "is not opened as state, got a regular file"),
+    ],
+)
+@pytest.mark.parametrize("words", [["query", "add"], ["query", "add", "--format", "json"]])
+def test_vectors_that_are_gone_are_said(
+    indexed: Desk, change: Callable[[Path], None], says: str, words: list[str]
+) -> None:
+    change(indexed.state / "chroma")
+    assert says in indexed.run(*words, code=2)[0]
+
+
+@pytest.mark.parametrize("change", [gone, emptied])
+def test_the_next_index_writes_them_again_and_says_so(indexed: Desk, change: Callable[[Path], None]) -> None:
+    change(indexed.state / "chroma")
+    assert "had lost 2 chunks: they are written again" in indexed.run("index", ".")[0]
+    indexed.whole()
+
+
+@pytest.mark.parametrize("words", [["query", "add"], ["audit", "theirs"], ["check", "theirs/wrong.py"]])
+def test_a_manifest_that_is_gone_is_said(indexed: Desk, words: list[str]) -> None:
+    (indexed.state / "manifest.unsigned.json").unlink()
+    assert (
+        "the unsigned manifest in the state directory is not the last one" in indexed.run(*words, code=2)[0]
+    )
+
+
+def test_the_next_index_of_what_is_trusted_makes_it_again(indexed: Desk) -> None:
+    (indexed.state / "manifest.unsigned.json").unlink()
+    indexed.run("index", "theirs", code=2)
+    assert "it is replaced" in indexed.run("index", "ours/m.py")[0]
+    indexed.whole()
+
+
+def test_a_damaged_catalog_needs_the_paths_and_the_trust_again(indexed: Desk) -> None:
+    (indexed.state / CATALOG).write_bytes(b"garbage" * 1000)
+    assert "codeguard index --rebuild" in indexed.run("query", "add", code=2)[0]
+    assert "codeguard index --rebuild" in indexed.run("index", ".", code=2)[0]
+    assert "name it: codeguard index --rebuild PATH" in indexed.run("index", "--rebuild", code=2)[0]
+    assert "would take trust from 1 files: ours/m.py" in indexed.run("index", "--rebuild", ".", code=2)[0]
+    assert "was not believed" in indexed.run("index", "--rebuild", ".", "--trust", "ours")[0]
+    indexed.whole()
+
+
+def test_a_rebuild_keeps_trust_seed_and_acceptances_and_takes_more_paths(indexed: Desk) -> None:
+    digest = next(
+        item["sha256"]
+        for item in json.loads("".join(indexed.run("query", "add", "--format", "json")))["ranking"]
+        if item["path"] == "theirs/wrong.py"
+    )
+    indexed.run("accept", digest, "--reason", "looked at")
+    seed = (indexed.state / "seed").read_bytes()
+    more = indexed.base / "more"
+    more.mkdir()
+    (more / "n.py").write_text("def twice(a):\n    return 2 * a\n")
+    indexed.run("index", "--rebuild", str(more))
+    assert (indexed.state / "seed").read_bytes() == seed
+    assert indexed.verdicts().keys() == {"ours/m.py", "theirs/wrong.py", "more/n.py"}
+    assert "accepted by" in "".join(indexed.run("index", "theirs"))
+    (more / "n.py").unlink()
+    more.rmdir()
+    lines = indexed.run("index", "--rebuild")
+    assert f"{more} is no longer there: left out" in lines[0]
+    assert "1 files of the old index are not in the new one: more/n.py" in lines[1]
+    (indexed.corpus / "ours").rename(indexed.corpus / "away")
+    assert "is no longer there" in indexed.run("index", "--rebuild", code=2)[0]
+
+
+def test_a_rebuild_of_nothing_is_a_mistake(desk: Desk) -> None:
+    assert "no index in .codeguard" in desk.run("index", "--rebuild", ".", code=2)[0]
+    assert "PATH" in desk.run("index", code=2)[0]
+
+
+class CrashError(BaseException):
+    pass
+
+
+@pytest.mark.parametrize(
+    "step", [0, 1, 3, 5, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 4, 6, 7, 8, 9, 10, 11))]
+)
+def test_a_crash_at_any_step_of_the_swap_leaves_one_whole_index(
+    indexed: Desk, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (indexed.corpus / "theirs" / "new.py").write_text("def twice(a):\n    return 2 * a\n")
+    steps = 0
+
+    def counted(function: Callable[..., object]) -> Callable[..., object]:
+        def call(*words: object, **options: object) -> object:
+            nonlocal steps
+            steps += 1
+            if steps > step:
+                raise CrashError
+            return function(*words, **options)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        built = swapping.put_in_place
+
+        def swap(state: Path) -> None:
+            patch.setattr(Path, "rename", counted(Path.rename))
+            patch.setattr(Path, "unlink", counted(Path.unlink))
+            patch.setattr(shutil, "rmtree", counted(shutil.rmtree))
+            built(state)
+
+        patch.setattr("codeguard.index.rebuild.put_in_place", swap)
+        with CodeGuard.open(settings=indexed.settings()) as guard:
+            try:
+                guard.index(rebuild=True)
+            except CrashError:
+                assert steps > step
+    verdicts = indexed.verdicts()
+    verdicts.pop("theirs/new.py", None)  # it is there if the new index is
+    assert verdicts == {"ours/m.py": ("trusted", ""), "theirs/wrong.py": ("unlisted", "fail")}
+    indexed.run("index", ".")
+    assert not {NEW, READY, "chroma.old"} & {path.name for path in indexed.state.iterdir()}
+    opened = Workspace(indexed.settings())
+    assert verify(opened, all_vectors=True).clean
+    opened.close()
+
+
+@pytest.mark.parametrize("step", range(0, 16, 2))
+def test_a_crash_between_catalog_and_files_is_no_tampering(
+    indexed: Desk, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifest and the model are files of their own: whatever was written last, nothing is refused.
+
+    All that is told is that the index is not complete.
+    """
+    (indexed.corpus / "ours" / "n.py").write_text("def twice(a):\n    return 2 * a\n")
+    steps = 0
+
+    def counted(function: Callable[..., object]) -> Callable[..., object]:
+        def call(*words: object, **options: object) -> object:
+            nonlocal steps
+            steps += 1
+            if steps > step:
+                raise CrashError
+            return function(*words, **options)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Catalog, "set_meta", counted(Catalog.set_meta))
+        patch.setattr(Path, "replace", counted(Path.replace))
+        with CodeGuard.open(settings=indexed.settings()) as guard, pytest.raises(CrashError):
+            guard.index(["."])
+            raise CrashError
+    assert steps > min(step, 10)
+    answer = json.loads(CliRunner().invoke(main, ["query", "add two numbers", "--format", "json"]).stdout)
+    assert all("ended before it was complete" in line for line in answer["warnings"])
+    assert ("ours/m.py", "trusted") in {(item["path"], item["trust"]) for item in answer["ranking"]}
+    indexed.run("index", ".")
+    assert indexed.verdicts()["ours/n.py"] == ("trusted", "")
+
+
+def test_a_rebuild_that_is_killed_leaves_the_old_index(indexed: Desk) -> None:
+    code = (
+        "import os, signal\nfrom codeguard.index.pipeline import Indexer\nfrom codeguard.cli import main\n"
+        "Indexer._remove_vanished = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\nmain(['index', '--rebuild'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
+    assert done.returncode == -9
+    assert (indexed.state / NEW).exists()
+    indexed.whole()
+    indexed.run("index", "--rebuild")
+    indexed.whole()
+    assert not (indexed.state / NEW).exists()
+
+
+def test_an_open_guard_goes_on_with_the_rebuilt_index(indexed: Desk) -> None:
+    with CodeGuard.open(settings=indexed.settings(), create=False) as reader:
+        assert len(reader.query("add two numbers").ranking) == 2
+        reader.workspace.vectors.close()
+        reader.workspace._vectors = None
+        (indexed.corpus / "theirs" / "new.py").write_text("def twice(a):\n    return 2 * a\n")
+        indexed.run("index", "--rebuild")
+        assert len(reader.query("add two numbers").ranking) == 3
