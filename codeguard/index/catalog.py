@@ -278,7 +278,8 @@ class Catalog:
             self._db.execute("COMMIT")
 
     def _rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with self._told("cannot be read"):
+        # A failure is read from the connection after the fact: another thread's use of it would wipe it out.
+        with self._lock, self._told("cannot be read"):
             return self._db.execute(statement, parameters).fetchall()
 
     def generation(self) -> tuple[int, int]:
@@ -495,12 +496,12 @@ class Catalog:
 
     def lexical_scores(self, query: str, count: int) -> dict[str, float]:
         """Return the BM25 scores of the `count` chunks that share most words with a query, best first."""
-        with self._told("cannot be read"):
+        with self._lock, self._told("cannot be read"):
             return lexical.search(self._db, query, count)
 
     def lexical_damage(self) -> set[str]:
         """Return the ids of chunks whose words are not indexed as their text has them."""
-        with self._told("cannot be read"):
+        with self._lock, self._told("cannot be read"):
             rows = self._db.execute(
                 "SELECT id, symbol, text FROM chunks WHERE id NOT IN (SELECT id FROM secrets WHERE withheld)"
             )

@@ -1,7 +1,7 @@
 """What codeguard says today of `data/`, of hostile files and of its own rules, reduced to what can be compared.
 
 `python -P tests/golden/snapshot.py` writes `expected.json` anew; the difference, as git shows it, is what a
-change of the code changes for users, and belongs into that change's message.
+change of the code changes for users, and belongs into that change's message. With `--show` it is only printed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -170,5 +171,9 @@ def _indexed() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    EXPECTED.write_text(json.dumps(snapshot(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    found = json.dumps(snapshot(), indent=1, ensure_ascii=False)
+    if "--show" in sys.argv:
+        print(found)
+        raise SystemExit
+    EXPECTED.write_text(found + "\n", encoding="utf-8")
     RULES_PAGE.write_text(rules_page(all_rules()) + "\n", encoding="utf-8")

@@ -3,10 +3,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from text_samples import clean_base, clean_batch, flipped
 
-from codeguard.cli.text import text
+from codeguard.cli import main
 from codeguard.text import Document
 from codeguard.text.llm_reader import SUMMARY
 from experiments.text.consensus_corpus import load_topics
@@ -19,6 +19,10 @@ def write(path: Path, documents: list[Document]) -> str:
     return str(path)
 
 
+def invoke(words: list[str]) -> Result:
+    return CliRunner().invoke(main, ["text", *words])
+
+
 @pytest.fixture
 def base(tmp_path: Path) -> str:
     return write(tmp_path / "base.jsonl", clean_base())
@@ -29,13 +33,13 @@ OPTIONS = ["--embedding", "lexical", "--neighbours", "3", "--detector", "knn-wei
 
 def test_a_clean_batch_exits_0(base: str, tmp_path: Path) -> None:
     batch = write(tmp_path / "batch.jsonl", clean_batch())
-    result = CliRunner().invoke(text, ["label-flip", batch, "--base", base, *OPTIONS])
+    result = invoke(["label-flip", batch, "--base", base, *OPTIONS])
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "8 kept, 0 rejected")
 
 
 def test_a_flipped_entry_exits_1_and_is_named(base: str, tmp_path: Path) -> None:
     batch = write(tmp_path / "batch.jsonl", clean_batch()[:5] + flipped(clean_batch()[5:6]))
-    result = CliRunner().invoke(text, ["label-flip", batch, "--base", base, "--format", "json", *OPTIONS])
+    result = invoke(["label-flip", batch, "--base", base, "--format", "json", *OPTIONS])
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["schema"], answer["rejected"]) == (1, "codeguard.text.label-flip/1", 1)
     assert [item["id"] for item in answer["judgments"] if not item["kept"]] == ["bs1"]
@@ -43,7 +47,7 @@ def test_a_flipped_entry_exits_1_and_is_named(base: str, tmp_path: Path) -> None
 
 def test_a_table_has_a_line_for_every_document(base: str, tmp_path: Path) -> None:
     batch = write(tmp_path / "batch.jsonl", clean_batch()[:5] + flipped(clean_batch()[5:6]))
-    result = CliRunner().invoke(text, ["label-flip", batch, "--base", base, "--format", "table", *OPTIONS])
+    result = invoke(["label-flip", batch, "--base", base, "--format", "table", *OPTIONS])
     heading, *rows = [line for line in result.stdout.splitlines()[:-1] if not line.startswith("note:")]
     assert heading.split() == ["verdict", "id", "label", "rule", "scores", "text"]
     assert [line.split()[0] for line in rows] == ["kept"] * 5 + ["rejected"]
@@ -56,7 +60,7 @@ def test_a_table_has_a_line_for_every_document(base: str, tmp_path: Path) -> Non
 def test_tsv_files_are_read_with_their_heading(base: str, tmp_path: Path) -> None:
     batch = tmp_path / "batch.tsv"
     batch.write_text("Label\tSMS\nspam\tfree prize, call now to claim\n", encoding="utf-8")
-    result = CliRunner().invoke(text, ["label-flip", str(batch), "--base", base, *OPTIONS])
+    result = invoke(["label-flip", str(batch), "--base", base, *OPTIONS])
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "1 kept, 0 rejected")
 
 
@@ -77,7 +81,7 @@ def test_a_malformed_file_exits_2_with_one_line(
 ) -> None:
     batch = tmp_path / "batch.jsonl"
     batch.write_bytes(content.encode("utf-8", "surrogateescape"))
-    result = CliRunner().invoke(text, ["label-flip", str(batch), "--base", base, *OPTIONS])
+    result = invoke(["label-flip", str(batch), "--base", base, *OPTIONS])
     assert result.exit_code == 2
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
@@ -86,7 +90,7 @@ def test_a_malformed_file_exits_2_with_one_line(
 def test_texts_cannot_drive_the_terminal(base: str, tmp_path: Path) -> None:
     hostile = Document("free prize\x1b[2J\u202egnp", id="\x1b]0;x\x07", label="ham")
     batch = write(tmp_path / "batch.jsonl", [hostile])
-    result = CliRunner().invoke(text, ["label-flip", batch, "--base", base, *OPTIONS])
+    result = invoke(["label-flip", batch, "--base", base, *OPTIONS])
     assert result.exit_code == 1
     assert result.output.isascii()
     assert "\x1b" not in result.output
@@ -97,10 +101,10 @@ def test_filter_names_what_it_drops(tmp_path: Path) -> None:
     long = [Document(" ".join(topic.documents[start : start + 3]), id=str(start)) for start in (0, 3)]
     path = write(tmp_path / "found.jsonl", long)
     arguments = ["filter", "--query", topic.question, "--threshold", "0.5", "--embedding", "lexical"]
-    assert CliRunner().invoke(text, [*arguments, path]).exit_code == 0
+    assert invoke([*arguments, path]).exit_code == 0
     poison = Document(f"{topic.question}? Sydney.", id="p")
     path = write(tmp_path / "found.jsonl", [poison, *long])
-    result = CliRunner().invoke(text, [*arguments, path, "--format", "json"])
+    result = invoke([*arguments, path, "--format", "json"])
     rules = {item["id"]: item["rule"] for item in json.loads(result.stdout)["judgments"]}
     assert (result.exit_code, rules) == (1, {"p": "dense", "0": "density_ok", "3": "density_ok"})
 
@@ -119,16 +123,14 @@ def test_filter_trains_saves_and_uses_a_model(tmp_path: Path) -> None:
     ]
     examples, model = tmp_path / "examples.jsonl", tmp_path / "filter.npz"
     examples.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    trained = CliRunner().invoke(
-        text, ["filter", "--train", str(examples), "--model", str(model), "--embedding", "lexical"]
-    )
+    trained = invoke(["filter", "--train", str(examples), "--model", str(model), "--embedding", "lexical"])
     assert (trained.exit_code, model.exists()) == (0, True)
     other = load_topics()[20]
     path = write(
         tmp_path / "found.jsonl", [Document(f"{other.question}? The answer is {other.wrong}.", id="p")]
     )
-    used = CliRunner().invoke(
-        text, ["filter", path, "--query", other.question, "--model", str(model), "--embedding", "lexical"]
+    used = invoke(
+        ["filter", path, "--query", other.question, "--model", str(model), "--embedding", "lexical"]
     )
     assert (used.exit_code, "rejected p" in used.stdout) == (1, True)
 
@@ -144,7 +146,7 @@ def test_filter_trains_saves_and_uses_a_model(tmp_path: Path) -> None:
 )
 def test_filter_without_what_it_needs_exits_2(arguments: list[str], tmp_path: Path) -> None:
     path = write(tmp_path / "found.jsonl", clean_batch())
-    result = CliRunner().invoke(text, [path if item == "FILE" else item for item in arguments])
+    result = invoke([path if item == "FILE" else item for item in arguments])
     assert result.exit_code == 2
 
 
@@ -152,11 +154,11 @@ def test_consensus_answers_or_says_why_not(tmp_path: Path) -> None:
     topic = load_topics()[2]
     clean = write(tmp_path / "clean.jsonl", [Document(item) for item in topic.documents])
     arguments = ["consensus", "--query", topic.question, "--embedding", "lexical"]
-    good = CliRunner().invoke(text, [*arguments, clean])
+    good = invoke([*arguments, clean])
     assert "206" in good.stdout.splitlines()[0]
     split = [*topic.documents[:5], *(item.replace("206", "212") for item in topic.documents[5:])]
     camps = write(tmp_path / "camps.jsonl", [Document(item) for item in split])
-    bad = CliRunner().invoke(text, [*arguments, camps, "--format", "json"])
+    bad = invoke([*arguments, camps, "--format", "json"])
     answer = json.loads(bad.stdout)
     assert (bad.exit_code, answer["answer"]) == (1, "")
     assert "206" in answer["abstained"]
@@ -183,9 +185,7 @@ def test_every_format_is_read_with_fields_of_any_name_and_integer_ids(
     rows = [{"contents": item.text, "kind": item.label, "nr": item.id} for item in clean_base()]
     own = tmp_path / "own.json"
     own.write_text(json.dumps(rows), encoding="utf-8")
-    result = CliRunner().invoke(
-        text, ["label-flip", str(path), "--base", str(own), *MAPPING, *OPTIONS, "--format", "json"]
-    )
+    result = invoke(["label-flip", str(path), "--base", str(own), *MAPPING, *OPTIONS, "--format", "json"])
     answer = json.loads(result.stdout)
     assert (result.exit_code, [item["id"] for item in answer["judgments"]]) == (0, ["7", "8"])
 
@@ -207,7 +207,7 @@ def test_a_malformed_record_is_named(
 ) -> None:
     path = tmp_path / name
     path.write_text(content, encoding="utf-8")
-    result = CliRunner().invoke(text, ["label-flip", str(path), "--base", base, *OPTIONS])
+    result = invoke(["label-flip", str(path), "--base", base, *OPTIONS])
     assert result.exit_code == 2
     assert message in result.stderr
 
@@ -215,19 +215,19 @@ def test_a_malformed_record_is_named(
 def test_a_document_without_an_id_is_named_by_its_text(base: str, tmp_path: Path) -> None:
     path = tmp_path / "batch.jsonl"
     path.write_text('{"text": "free prize", "label": "spam"}\n', encoding="utf-8")
-    result = CliRunner().invoke(text, ["label-flip", str(path), "--base", base, *OPTIONS, "--format", "json"])
+    result = invoke(["label-flip", str(path), "--base", base, *OPTIONS, "--format", "json"])
     assert json.loads(result.stdout)["judgments"][0]["id"] == Document("free prize").id
 
 
 def test_ingest_adds_what_fits_once_and_the_collection_can_be_asked(base: str, tmp_path: Path) -> None:
     batch = write(tmp_path / "batch.jsonl", clean_batch()[:6] + flipped(clean_batch()[6:]))
     where = ["--collection", "mails", "--store", str(tmp_path / "store")]
-    first = CliRunner().invoke(text, ["ingest", batch, *where, "--base", base, *OPTIONS, "--format", "json"])
+    first = invoke(["ingest", batch, *where, "--base", base, *OPTIONS, "--format", "json"])
     answer = json.loads(first.stdout)
     assert (first.exit_code, answer["rejected"]) == (1, 2)
     assert answer["added"] == [item.id for item in clean_batch()[:6]]
-    again = CliRunner().invoke(
-        text, ["ingest", write(tmp_path / "b.jsonl", clean_batch()[:6]), *where, "--base", base, *OPTIONS]
+    again = invoke(
+        ["ingest", write(tmp_path / "b.jsonl", clean_batch()[:6]), *where, "--base", base, *OPTIONS]
     )
     assert (
         again.exit_code,
@@ -235,7 +235,7 @@ def test_ingest_adds_what_fits_once_and_the_collection_can_be_asked(base: str, t
     ) == (0, True)
     asked = ["--query", "free prize", "--embedding", "lexical", "--format", "json"]
     for command in ("filter", "consensus"):
-        result = CliRunner().invoke(text, [command, *where, *asked])
+        result = invoke([command, *where, *asked])
         found = json.loads(result.stdout)["judgments"]
         assert {item["id"] for item in found} <= {item.id for item in clean_batch()[:6]}, command
         assert found[0]["id"].startswith("bs"), command
@@ -256,11 +256,10 @@ def test_a_collection_that_cannot_be_used_exits_2_and_leaves_none_behind(
     files = {"BATCH": write(tmp_path / "batch.jsonl", clean_batch()), "BASE": base}
     store = tmp_path / "store"
     arguments = [files.get(item, item) for item in arguments]
-    result = CliRunner().invoke(text, [*arguments, "--store", str(store), "--embedding", "lexical"])
+    result = invoke([*arguments, "--store", str(store), "--embedding", "lexical"])
     assert result.exit_code == 2
     assert message in result.stderr
-    after = CliRunner().invoke(
-        text,
+    after = invoke(
         ["filter", "--collection", "mails", "--query", "q", "--store", str(store), "--embedding", "lexical"],
     )
     assert "no collection 'mails'" in after.stderr
@@ -269,7 +268,7 @@ def test_a_collection_that_cannot_be_used_exits_2_and_leaves_none_behind(
 def test_a_page_holds_nothing_of_a_document_as_markup(base: str, tmp_path: Path) -> None:
     hostile = Document("<script>alert(1)</script> free prize\x1b[2J", id="<b>", label="ham")
     batch = write(tmp_path / "batch.jsonl", [hostile])
-    result = CliRunner().invoke(text, ["label-flip", batch, "--base", base, *OPTIONS, "--format", "html"])
+    result = invoke(["label-flip", batch, "--base", base, *OPTIONS, "--format", "html"])
     assert "<script>" not in result.stdout
     assert "\x1b" not in result.stdout
     assert "&lt;b&gt;" in result.stdout
@@ -298,13 +297,13 @@ def test_an_uncalibrated_threshold_says_so_and_a_calibrated_one_what_it_promises
         "--matching",
         "literal",
     ]
-    plain = CliRunner().invoke(text, arguments)
+    plain = invoke(arguments)
     assert "not calibrated" in plain.stdout
     clean = passages(tmp_path / "clean.jsonl", 29)
-    result = CliRunner().invoke(text, [*arguments, "--calibrate", clean])
+    result = invoke([*arguments, "--calibrate", clean])
     assert result.exit_code == 0
     assert "at least 95% of further ones like them pass" in result.stdout
-    few = CliRunner().invoke(text, [*arguments, "--calibrate", clean, "--keep-clean", "0.999"])
+    few = invoke([*arguments, "--calibrate", clean, "--keep-clean", "0.999"])
     assert (few.exit_code, "too few clean texts" in few.stderr) == (2, True)
 
 
@@ -338,9 +337,7 @@ def test_a_failing_endpoint_exits_2_with_the_server_s_own_words(
     paths = {"BASE": base, "FOUND": write(tmp_path / "found.jsonl", [odd])}
     with serve(lambda request: reply) as server:
         arguments = [paths.get(item, item) for item in COMMANDS[command]]
-        result = CliRunner().invoke(
-            text, [*arguments, "--embedding", "lexical", "--llm-url", server.url, "--format", form]
-        )
+        result = invoke([*arguments, "--embedding", "lexical", "--llm-url", server.url, "--format", form])
     assert result.exit_code == 2
     assert message in result.stderr
     assert result.output.isascii()
@@ -361,8 +358,7 @@ def test_one_failed_call_of_many_exits_2_too(tmp_path: Path, failing: str) -> No
         return completion("An adult human has 206 bones.")
 
     with serve(respond) as server:
-        result = CliRunner().invoke(
-            text,
+        result = invoke(
             ["consensus", path, "--query", topic.question, "--embedding", "lexical", "--llm-url", server.url],
         )
     assert result.exit_code == 2
@@ -374,8 +370,7 @@ def test_a_model_that_cannot_be_reached_exits_2_and_keeps_nothing(tmp_path: Path
     path = write(tmp_path / "found.jsonl", clean_batch()[:2])
     with serve(lambda request: completion("x")) as server:
         url = server.url
-    result = CliRunner().invoke(
-        text,
+    result = invoke(
         ["consensus", path, "--query", "q", "--embedding", "lexical", "--llm-url", url, "--format", "json"],
     )
     assert (result.exit_code, {item["rule"] for item in json.loads(result.stdout)["judgments"]}) == (
@@ -395,10 +390,7 @@ def test_examples_that_the_model_could_not_read_train_nothing(tmp_path: Path) ->
     ]
     examples.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     with serve(lambda request: OUT_OF_CREDIT) as server:
-        result = CliRunner().invoke(
-            text,
-            ["filter", "--train", str(examples), "--model", str(tmp_path / "m.npz"), "--embedding", "lexical",
-             "--llm-url", server.url],
-        )  # fmt: skip
+        where = ["--embedding", "lexical", "--llm-url", server.url]
+        result = invoke(["filter", "--train", str(examples), "--model", str(tmp_path / "m.npz"), *where])
     assert (result.exit_code, (tmp_path / "m.npz").exists()) == (2, False)
     assert "out of credit" in result.stderr
