@@ -19,9 +19,7 @@ from codeguard.models import Severity
 
 SOUP = lazy(r"_{0,3}(?=[lIO01_]*[lI1][lIO01_]*[lIO01])[lIO01_]{6,}\Z|_0x[0-9a-fA-F]{3,}\Z|[O0]{5,}\Z")
 LEAST_SOUP = 3
-LONG_LINE = 2_000
 LEAST_LAMBDAS = 4
-LEAST_RUN = 5
 MAX_SHOWN = 60
 MOST_PARTS = 2_000  # of one expression
 _TOO_MANY = f"an expression of more than {MOST_PARTS:,} parts was not looked through for hidden names"
