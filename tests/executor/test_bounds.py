@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import importlib
 import os
 import re
 import signal
@@ -164,6 +165,18 @@ def test_a_step_that_hears_its_deadline_leaves_the_rest_its_turn(name: str) -> N
     with open_executor(1) as executor:
         (answer,) = spread(executor, with_deadline, [[f"a,{name},b".encode()]], None, BOUNDS)
     assert answer.parts == (b"a", f"{name}: cpu".encode(), b"b")
+
+
+def test_a_deadline_lets_an_import_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = (
+        "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\nmade = True\n"
+    )
+    (tmp_path / "slow_to_import.py").write_text(slow)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(DeadlineError), Allowance(0.1).step():
+        importlib.import_module("slow_to_import")
+        loop()
+    assert sys.modules["slow_to_import"].made
 
 
 def test_a_step_that_swallows_its_deadline_is_ended_from_outside() -> None:
