@@ -252,7 +252,9 @@ class BehaviorChecker:
             found = yield from examination.against_reference(profile, likeness, best=place == 0)
             if found.verdict is not Verdict.NO_SIGNAL:
                 return found
-            report = report if report is not None and report.verdict is Verdict.PASS else found
+            # What is met, or refuted, stays so whatever a less likely function says.
+            if report is None or not (report.verdict is Verdict.PASS or report.refuted):
+                report = found
         if report is None or report.verdict is Verdict.NO_SIGNAL:
             shipped = yield from _held([item for item in specs if item.shipped], examination, not references)
             # What was found of a claim stays found, unless the shipped spec says more than nothing.
