@@ -19,6 +19,7 @@ from codeguard.corpus.secrets import scanner
 from codeguard.errors import REBUILD, CorpusError, NothingToDoError, StoreError
 from codeguard.index.catalog import Catalog, FileState
 from codeguard.index.chunk_tasks import PASSING, chunked
+from codeguard.index.embedding import open_embedding
 from codeguard.index.embedding.base import Vectors
 from codeguard.index.embedding_tasks import embedded
 from codeguard.index.evidence import Judge
@@ -69,8 +70,10 @@ def found_first(paths: Sequence[Path], trust: Sequence[Path], settings: Settings
     """Find the files of the first run of an index, and refuse what it would refuse, before anything is made.
 
     Raises:
-        CorpusError, NothingToDoError, ManifestError, ConfigError: as `Indexer.run`.
+        CorpusError, NothingToDoError, ManifestError, ConfigError, EmbeddingError: as `Indexer.run`.
     """
+    if settings.embedding != "auto":  # what is not there or unknown; `auto` always finds one
+        open_embedding(settings.embedding)
     root = first_root(settings)
     found = _discovered([*paths, *trust], root, settings, {})
     signed_trees(settings, [path.resolve() for path in trust], root)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from codeguard.models import Trust
 from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file
 from codeguard.reports.level import level_line
-from codeguard.reports.styled import Line, Styled, code, line, place, plain
+from codeguard.reports.styled import Line, Styled, code, line, place
 
 FIRST_LINES = 6  # of the code of a result; --full shows all
 NAMED = 5  # of what was pushed down, in the last lines
@@ -70,13 +70,6 @@ def ranking_lines(
     if ranking.mode != "none":
         lines += [(), *_closing(ranking, gone, explain=explain)]
     return lines
-
-
-def ranking_text(
-    ranking: Ranking, required_level: str, *, per_file: int = 1, full: bool = False, explain: bool = False
-) -> str:
-    """Return `ranking_lines` as plain text."""
-    return plain(ranking_lines(ranking, required_level, per_file=per_file, full=full, explain=explain))
 
 
 def why(item: Ranked) -> str:

@@ -61,9 +61,18 @@ class Deadline:
             signal.signal(number, handler)
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
-        if self._armed:
+        # An import that is cut off leaves modules half made, for all that is read later: it is told again soon.
+        if self._armed and not _is_importing(frame):
             bound, limit = next((bound, limit) for known, _, limit, bound in self._timers if known == number)
             raise DeadlineError(bound, limit)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 class Allowance:

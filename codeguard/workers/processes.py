@@ -669,9 +669,10 @@ def _limit_memory(size: int | None) -> None:
     except ImportError:  # no such limit on this system
         return
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    wanted = resource.RLIM_INFINITY if size is None else size
+    highest = hard != resource.RLIM_INFINITY  # whoever started this process may have set one
+    wanted = hard if size is None else min(size, hard) if highest else size
     with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_AS, (wanted if hard < 0 else min(max(wanted, 0), hard), hard))
+        resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
 
 
 def run_bounded(name: str, payloads: Sequence[bytes], shared: Shared | None, bounds: Bounds) -> list[Answer]:

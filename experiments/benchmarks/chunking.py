@@ -106,11 +106,6 @@ def batches(files: Batch) -> list[Batch]:
     return [batch for batch in grouped if batch]
 
 
-def processor_time(work: Callable[[], object]) -> float:
-    """Return the seconds of processor time that the work takes in this process."""
-    return both_times(work)[0]
-
-
 def both_times(work: Callable[[], object]) -> Times:
     """Return the seconds that the work takes in this process, the processor's and the clock's."""
     processor, clock = time.process_time(), time.perf_counter()

@@ -28,7 +28,6 @@ ALL = frozenset(range(64))
 # chown, dac_override, fowner, fsetid, kill, setgid, setuid, setpcap, net_bind_service, net_raw,
 # sys_chroot, mknod, audit_write, setfcap: what Docker and Podman leave to a container's root
 DOCKER = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31})
-SETFCAP = 31
 ORDINARY = 1000
 NOT_IN_PASSWD = 54321
 

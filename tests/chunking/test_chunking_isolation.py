@@ -31,7 +31,7 @@ def test_a_text_is_cut_in_the_other_process_as_in_this_one() -> None:
 def test_a_parser_beyond_its_bounds_costs_only_its_file(
     bounds: Bounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = b"[" * 1_900_000
+    text = b"[" * 500_000
     with monkeypatch.context() as patch:
         patch.setattr(isolation, "BOUNDS", bounds)
         cut = cut_apart(text, javascript(), 4000)
@@ -59,3 +59,10 @@ def test_the_text_that_hangs_the_c_grammar_is_cut_by_lines() -> None:
         pytest.skip("tree-sitter-c is not installed")
     file = chunk_file("a.c", b"x=>" * 7000)
     assert (file.parsed, file.notes) == (False, ("chunked by lines: the c parser gave up on it",))
+
+
+def test_a_tree_of_too_many_words_is_not_built() -> None:
+    crowded = chunk_file("a.py", b"a;" * 300_000 + b"a\n\ndef f():\n    return 1\n")
+    assert crowded.notes == ("functions found by indentation: the python parser gave up on it",)
+    assert "f" in {chunk.symbol for chunk in crowded.chunks}
+    assert not chunk_file("b.py", b"a;" * 299_990 + b"\n").notes

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import importlib
 import os
 import re
 import signal
@@ -166,10 +167,48 @@ def test_a_step_that_hears_its_deadline_leaves_the_rest_its_turn(name: str) -> N
     assert answer.parts == (b"a", f"{name}: cpu".encode(), b"b")
 
 
+def test_a_deadline_lets_an_import_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = (
+        "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\nmade = True\n"
+    )
+    (tmp_path / "slow_to_import.py").write_text(slow)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(DeadlineError), Allowance(0.1).step():
+        importlib.import_module("slow_to_import")
+        loop()
+    assert sys.modules["slow_to_import"].made
+
+
 def test_a_step_that_swallows_its_deadline_is_ended_from_outside() -> None:
     with open_executor(1) as executor:
         (answer,) = spread(executor, with_deadline, [[b"a,swallow,b"]], None, BOUNDS)
     assert (answer.ended, answer.parts) == ("cpu", (b"a",))
+
+
+LIMITED = """
+import resource, sys; sys.path.insert(0, sys.argv[1])
+from test_bounds import act
+from codeguard.workers.processes import Processes, send
+from codeguard.workers.tasks import Bounds
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+with Processes(1) as pool:
+    for memory in (None, 1 << 30, 100 << 30):
+        (answer,) = send(pool, act, [b"a"], None, Bounds(5.0, memory_bytes=memory)).result()
+        print((answer.ended, answer.last))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit of the address space on Linux only")
+def test_workers_begin_where_the_user_may_not_have_all_memory() -> None:
+    """As `ulimit -v` has it, and some batch systems."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", LIMITED, str(TESTS)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.stdout.splitlines() == ["('', b'A')"] * 3, done.stderr
 
 
 ALONE = """

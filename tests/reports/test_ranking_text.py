@@ -12,7 +12,7 @@ import pytest
 from report_samples import FAIL, UNKNOWN, judged, ranking
 
 from codeguard.ranking.reranking import at_most_per_file
-from codeguard.reports.ranking import ranking_text, why
+from codeguard.reports.ranking import ranking_lines, why
 from codeguard.reports.styled import code, line, plain
 
 POISONED = (judged("bad.py", 0.1, FAIL, UNKNOWN), judged("ours.py", 0.2), judged("other.py", 0.3, UNKNOWN))
@@ -20,8 +20,8 @@ POISONED = (judged("bad.py", 0.1, FAIL, UNKNOWN), judged("ours.py", 0.2), judged
 
 def test_the_code_is_shown_with_its_first_lines_or_in_full() -> None:
     short, full = (
-        ranking_text(ranking(1, *POISONED), "L2"),
-        ranking_text(ranking(1, *POISONED), "L2", full=True),
+        plain(ranking_lines(ranking(1, *POISONED), "L2")),
+        plain(ranking_lines(ranking(1, *POISONED), "L2", full=True)),
     )
     assert "│ def add(a, b):" in short
     assert "│ # 8" not in short
@@ -31,7 +31,7 @@ def test_the_code_is_shown_with_its_first_lines_or_in_full() -> None:
 
 
 def test_words_say_whose_it_is_and_the_last_lines_what_was_pushed_down_and_why() -> None:
-    text = ranking_text(ranking(1, *POISONED), "L2")
+    text = plain(ranking_lines(ranking(1, *POISONED), "L2"))
     assert "your own code" in text
     assert "score" not in text
     assert (
@@ -43,14 +43,14 @@ def test_words_say_whose_it_is_and_the_last_lines_what_was_pushed_down_and_why()
 
 @pytest.mark.parametrize("mode", ["rerank", "drop"])
 def test_explain_gives_the_reasons_of_what_is_gone(mode: str) -> None:
-    text = ranking_text(ranking(1, *POISONED, mode=mode), "L2", explain=True)
+    text = plain(ranking_lines(ranking(1, *POISONED, mode=mode), "L2", explain=True))
     gone = text.partition("pushed out of the first 1")[2]
     assert "+3.00 behavior: fail: add(2, 3): expected 5, got -1" in gone
     assert ("dropped" if mode == "drop" else "now place 3") in gone
 
 
 def test_nothing_pushed_down_is_said_too() -> None:
-    assert "nothing was pushed down" in ranking_text(ranking(2, *POISONED[1:]), "L2")
+    assert "nothing was pushed down" in plain(ranking_lines(ranking(2, *POISONED[1:]), "L2"))
 
 
 def test_several_of_a_file_only_where_asked() -> None:
@@ -58,7 +58,7 @@ def test_several_of_a_file_only_where_asked() -> None:
     found = ranking(2, *items)
     assert [item.chunk.path for item in found.results] == ["a.py", "b.py"]
     assert [item.chunk.path for item in at_most_per_file(found.ranking, 2, 2)] == ["a.py", "a.py"]
-    assert ranking_text(found, "L2", per_file=2).count("a.py:") == 2
+    assert plain(ranking_lines(found, "L2", per_file=2)).count("a.py:") == 2
 
 
 def test_the_telling_reason_is_not_the_unknown_origin() -> None:
@@ -68,9 +68,8 @@ def test_the_telling_reason_is_not_the_unknown_origin() -> None:
 
 def test_untrusted_text_cannot_act_on_a_terminal() -> None:
     hostile = "\x1b]0;title\x07 = 1  # \x1b[31m\u202e\n"
-    text = ranking_text(
-        ranking(1, judged("a\x1b[0m.py", 0.1, UNKNOWN, text=hostile)), "L2", full=True, explain=True
-    )
+    found = ranking(1, judged("a\x1b[0m.py", 0.1, UNKNOWN, text=hostile))
+    text = plain(ranking_lines(found, "L2", full=True, explain=True))
     assert text.replace("\n", "").isprintable()
     assert "\\x1b]0;title" in text
 

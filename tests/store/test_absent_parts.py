@@ -88,6 +88,7 @@ def indexed(once: Callable[[Callable[[Path], object]], Path], monkeypatch: pytes
         (["ours", "--trust", "nosuchdir"], 2),
         (["empty"], 3),
         (["ours", "--trust", "signed"], 2),
+        (["ours", "--embedding", "nonesuch"], 2),
     ],
 )
 def test_a_first_index_that_fails_leaves_nothing(desk: Desk, words: list[str], code: int) -> None:

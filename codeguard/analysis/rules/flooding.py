@@ -18,8 +18,6 @@ from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Chunk, ChunkKind, Severity
 
-_RULES = rules_of(__file__)
-
 MAX_TEXT = 400_000
 _DESCRIPTION = lazy(
     r'^[ \t]*+[rRuU]?(?:"""(?:[^"\\]|\\.|"(?!""))*+(?:""")?+|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*+(?:\'\'\')?+)'
@@ -160,11 +158,7 @@ class FloodingSignal:
     name: ClassVar[str] = "flooding"
     summary: ClassVar[str] = "near-duplicates in many files, descriptions stuffed with what people search for"
     needs: ClassVar[frozenset[str]] = frozenset()
-    rules: ClassVar[tuple[Rule, ...]] = (
-        _RULES["repeated"],
-        _RULES["stuffed"],
-        _RULES["uncounted"],
-    )
+    rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
     def inspect_corpus(self, readings: Iterable[Reading], context: Context) -> Iterable[tuple[str, Match]]:
         """Yield stuffed descriptions as they are read, then the groups of near-duplicates."""

@@ -17,8 +17,6 @@ from codeguard.analysis.rules.insecure import SIGNAL as INSECURE
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
 
-_RULES = rules_of(__file__)
-
 _CLAIM = lazy(
     r"\b(?:safe(?:ly)?|secure(?:ly)?|saniti[sz]e[ds]?|validated|escaped|constant[- ]time|timing[- ]safe|"
     r"trusted (?:input|source|data|caller|content)|no (?:\w+ )?injections?|injection[- ]proof|harmless|hardened|"
@@ -67,7 +65,7 @@ class SafetyClaimsSignal:
 
     name: ClassVar[str] = "safety_claims"
     summary: ClassVar[str] = "comments that claim safety beside code that is not safe"
-    rules: ClassVar[tuple[Rule, ...]] = (_RULES["false-claim"], _RULES["false-effect"])
+    rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:

@@ -92,6 +92,10 @@ _TAKEN_BACK = lazy(
 _QUOTED = lazy(r"[\"“'`«][^\"”'`»]{0,60}$")
 
 
+# A field of a docstring: what it says is about another thing than the field before it.
+_FIELD = lazy(r" (?::\w{1,20}(?: [\w*.\[\]|, ]{1,80})?:|\.\. \w{1,20}::)(?= |\Z)")
+
+
 @dataclass(frozen=True, slots=True)
 class Ordered:
     """An order that was found: its row, its words, and the character offset in its file where it begins."""
@@ -99,6 +103,11 @@ class Ordered:
     order: Order
     words: str
     start: int
+
+    @property
+    def severity(self) -> Severity | None:
+        """How bad it is, None for what its rule says: little where it is put together from fields of a docstring."""
+        return Severity.LOW if _FIELD.search(self.words) else self.order.severity
 
     @property
     def reason(self) -> str:

@@ -22,7 +22,6 @@ from codeguard.errors import ConfigError
 INSIDE = Path(__file__).parent / "inside"
 PIPE, LOCK, ROOTS = "CODEGUARD_LEARN_PIPE", "CODEGUARD_LEARN_LOCK", "CODEGUARD_LEARN_ROOTS"
 MAX_BYTES = 512 * 1024 * 1024  # of what one command may send
-NOT_FOUND = 127  # as a shell says it
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import re
 import time
+from itertools import islice
 
 from tree_sitter import Language, Node, Parser
+
+# The tree takes about 380 bytes for each word and sign. A megabyte of ordinary code has 250,000, of a table 500,000.
+MOST_WORDS = 600_000
 
 READ_BYTES = 4096
 # Ordinary files are read about 1.5 times. Before each line of a block of comments behind indented code the parser
@@ -34,6 +38,7 @@ BARREN_LOOKS = 5
 FREE_CPU_S = 1.0
 CPU_S_PER_BYTE = 3e-6
 
+_WORD = re.compile(rb"\w+|[^\w\s]")
 _OPERATOR = re.compile(rb"[/*%|&^@~<>=+!-]")
 _NO_OPERATOR = bytes(set(range(256)) - set(b"/*%|&^@~<>=+!-"))
 _OPERAND = re.compile(rb"[\w\x80-\xff]+|[^\s\w/*%|&^@~<>=+!\\-]")
@@ -52,10 +57,11 @@ def _is_barren(near: bytes) -> bool:
 class _Bounds:
     """What one parse has used up."""
 
-    __slots__ = ("_asks", "_barren", "_cpu_end", "_look", "_place", "_reads", "_text", "by_clock")
+    __slots__ = ("_asks", "_barren", "_blocks", "_cpu_end", "_look", "_place", "_reads", "_text", "by_clock")
 
     def __init__(self, text: bytes) -> None:
         self._text = text
+        self._blocks: dict[int, bytes] = {}
         self._reads = FREE_READS + READ_BUDGET * len(text)
         self._asks = 0
         self._barren = 0
@@ -67,7 +73,13 @@ class _Bounds:
     def read(self, offset: int, point: object) -> bytes:
         """Return the text from a place on: always the truth, as an end that moves crashes the parser."""
         self._reads -= READ_BYTES
-        return self._text[offset : offset + READ_BYTES]
+        end = offset - offset % READ_BYTES + READ_BYTES
+        if offset % READ_BYTES:
+            return self._text[offset:end]
+        # The parser of tree-sitter 0.26 never lets go of what it was given: what is read again is not made again.
+        if offset not in self._blocks:
+            self._blocks[offset] = self._text[offset:end]
+        return self._blocks[offset]
 
     def are_passed(self, offset: int, has_error: bool) -> bool:
         """Return whether to call the parse off."""
@@ -97,6 +109,8 @@ class _Bounds:
 
 def parse(language: Language, text: bytes) -> Node | None:
     """Return the root of the syntax tree, None where the parse passed a bound."""
+    if len(text) > MOST_WORDS and any(islice(_WORD.finditer(text), MOST_WORDS, None)):
+        return None
     # The clock alone is asked twice: that of a virtual machine which was stopped for a while has leapt.
     for _ in range(2):
         bounds = _Bounds(text)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-FLOAT, INT64, INT32 = 1, 7, 6  # TensorProto.DataType
+FLOAT, INT64 = 1, 7  # TensorProto.DataType
 IR_VERSION = 9
 _VARINT, _LENGTH, _FIXED32 = 0, 2, 5
 

@@ -114,9 +114,6 @@ class Surroundings:
     embedding: Embedding
 
 
-Factory = Callable[[Surroundings], Sequence[System]]
-
-
 def one_per_file(hits: Iterable[Hit], k: int) -> tuple[Hit, ...]:
     """Return the first `k` hits of distinct files."""
     kept: dict[str, Hit] = {}

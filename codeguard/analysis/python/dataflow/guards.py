@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from codeguard.analysis.python.dataflow.tables import GUARD_NAME, GUARDS
@@ -322,6 +322,3 @@ def _is_text(node: ast.expr, engine: Evaluator) -> bool:
     return isinstance(node, ast.Constant | ast.JoinedStr) or isinstance(
         engine.names.constant(node), str | bytes
     )
-
-
-FactsOf = Callable[[ast.expr, bool, State], list[Fact]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
@@ -184,6 +184,3 @@ def merged(states: Iterable[State]) -> State | None:
         if common:
             cleared[origin] = common
     return State(names, cleared)
-
-
-Parts = Mapping[str, Value]

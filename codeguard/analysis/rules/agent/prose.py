@@ -28,6 +28,4 @@ def orders(text: str, start: int, end: int, *, prose: bool) -> Iterator[Match]:
     if not prose and _ABOUT.search(text) is None:
         return  # a comment of code that neither names who is spoken to nor what they may not do
     for found in orders_in(read_orders(_TABLE), text, start, prose=prose):
-        yield Match(
-            found.order.rule, found.start, min(end, found.start + 80), found.reason, found.order.severity
-        )
+        yield Match(found.order.rule, found.start, min(end, found.start + 80), found.reason, found.severity)

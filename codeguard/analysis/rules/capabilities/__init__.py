@@ -28,10 +28,9 @@ from codeguard.analysis.python.taint import (
     TaintFlow,
 )
 from codeguard.analysis.reading import IN_PROSE
-from codeguard.analysis.rules.base import Context, Match, Rule
+from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
 from codeguard.analysis.rules.capabilities.kinds import able, beyond_twins
 from codeguard.analysis.rules.capabilities.malice import malice
-from codeguard.analysis.rules.capabilities.rules import RULES
 from codeguard.analysis.rules.capabilities.shells import script_places, shell_places, shell_threats
 from codeguard.analysis.rules.capabilities.threats import threats
 from codeguard.analysis.tree_flow import TreeArrival, tree_arrivals
@@ -55,7 +54,7 @@ class CapabilitiesSignal:
     summary: ClassVar[str] = "what code can do, and the threats in it"
     needs: ClassVar[frozenset[str]] = frozenset()
     uses: ClassVar[frozenset[str]] = frozenset({"trusted_functions"})
-    rules: ClassVar[tuple[Rule, ...]] = RULES
+    rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
         """Yield threats, what no trusted twin can do, and every function's capabilities."""

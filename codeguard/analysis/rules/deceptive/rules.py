@@ -19,17 +19,4 @@ STACKED = _RULES["stacked-marks"]
 OVERPRINT = _RULES["overprint"]
 SEPARATOR = _RULES["line-separator"]
 
-RULES = (
-    BIDI,
-    OVERRIDE,
-    INVISIBLE,
-    HIDDEN,
-    LOOKALIKE_NAME,
-    COLLIDING,
-    STYLED,
-    MIXED,
-    PUNCTUATION,
-    STACKED,
-    OVERPRINT,
-    SEPARATOR,
-)
+RULES = tuple(_RULES.values())

@@ -22,8 +22,6 @@ from codeguard.analysis.rules.imports.lookalikes import Lookalike, npm_lookalike
 from codeguard.analysis.rules.imports.urging import installs, is_strange_source, is_unverified_source, urges
 from codeguard.models import Confidence, Severity
 
-_RULES = rules_of(__file__)
-
 _BESIDE = 20_000  # characters
 _TOO_LONG = f"the lines beside an import were not read beyond {_BESIDE:,} characters"
 _INSTALLERS = frozenset(
@@ -49,13 +47,7 @@ class ImportsSignal:
     summary: ClassVar[str] = "unknown packages, lookalikes of well-known ones, text that urges to install"
     needs: ClassVar[frozenset[str]] = frozenset()
     uses: ClassVar[frozenset[str]] = frozenset({"packages"})
-    rules: ClassVar[tuple[Rule, ...]] = (
-        _RULES["lookalike"],
-        _RULES["unknown-package"],
-        _RULES["install-source"],
-        _RULES["urged"],
-        _RULES["runtime-install"],
-    )
+    rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
         """Yield what stands out among the imports and the text around them."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from codeguard.corpus.patterns import lazy
 
-MAX_COMMAND = 300
 _INSTALL = lazy(
     r"\b(?:(?P<pip>(?:pip[23]?|uv pip|pipx|poetry|easy_install|conda)\s{1,3}(?:install|add|inject))"
     r"|(?P<npm>(?:npm|yarn|pnpm|bun)\s{1,3}(?:install|i|add)))\s{1,3}(?P<rest>[^\n\"'`;|&)]{1,300})"

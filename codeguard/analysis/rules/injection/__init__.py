@@ -225,7 +225,7 @@ def _formed(segment: Segment) -> Iterator[Match]:
     table = read_orders(_FORMS_TABLE)
     for found in orders_in(table, segment.text, segment.start, prose=segment.kind is SegmentKind.PROSE):
         end = min(segment.end, found.start + 80)
-        yield Match(found.order.rule, found.start, end, found.reason, found.order.severity)
+        yield Match(found.order.rule, found.start, end, found.reason, found.severity)
 
 
 def _judge(reading: Reading, segment: Segment) -> Match | None:

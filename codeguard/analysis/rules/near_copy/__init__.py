@@ -13,8 +13,6 @@ from codeguard.analysis.rules.near_copy.difference import Change, Difference, We
 from codeguard.analysis.rules.secrets import masked_file
 from codeguard.models import Chunk, ChunkKind
 
-_RULES = rules_of(__file__)
-
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 _TOO_LONG = f"a function of more than {MAX_STATEMENTS:,} statements was not compared with its trusted twin"
 LEAST_TOKENS = 14  # of both functions together
@@ -35,11 +33,7 @@ class NearCopySignal:
     name: ClassVar[str] = "near_copy"
     summary: ClassVar[str] = "copies of trusted functions with a changed line"
     needs: ClassVar[frozenset[str]] = frozenset({"trusted_functions"})
-    rules: ClassVar[tuple[Rule, ...]] = (
-        _RULES["changed-line"],
-        _RULES["removed-check"],
-        _RULES["changed-message"],
-    )
+    rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
         """Yield the changes of each near copy, the heaviest first."""

@@ -5,23 +5,20 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.capabilities import DECODING, RUNNING_CODE, RUNNING_COMMANDS
 from codeguard.analysis.python.imports import SCRIPTS
-from codeguard.analysis.rules.base import Context, Match, Rule
-from codeguard.analysis.rules.obfuscation.rules import RULES
+from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
 from codeguard.analysis.rules.obfuscation.texts import far_right, is_blob, is_plain, reads_like_code, spelled
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
 SOUP = lazy(r"_{0,3}(?=[lIO01_]*[lI1][lIO01_]*[lIO01])[lIO01_]{6,}\Z|_0x[0-9a-fA-F]{3,}\Z|[O0]{5,}\Z")
 LEAST_SOUP = 3
-LONG_LINE = 2_000
 LEAST_LAMBDAS = 4
-LEAST_RUN = 5
 MAX_SHOWN = 60
 MOST_PARTS = 2_000  # of one expression
 _TOO_MANY = f"an expression of more than {MOST_PARTS:,} parts was not looked through for hidden names"
@@ -47,7 +44,7 @@ class ObfuscationSignal:
     name: ClassVar[str] = "obfuscation"
     summary: ClassVar[str] = "code that hides what it does"
     needs: ClassVar[frozenset[str]] = frozenset()
-    rules: ClassVar[tuple[Rule, ...]] = RULES
+    rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
         """Yield what is hidden, in the order of the rules."""
@@ -187,28 +184,38 @@ def _hidden_call(reading: Reading, node: ast.Call, name: str) -> Iterator[Match]
         yield Match("hidden-call", start, end, f"calls {name} by a name that is put together")
 
 
-def _called_through(reading: Reading, node: ast.expr) -> Iterator[ast.expr]:
-    """Yield the expression that is called, what it is taken from, and what its name is bound to."""
-    waiting = [node]
+def _walk(
+    reading: Reading, root: ast.AST, parts: Callable[[ast.AST], Iterable[ast.AST]]
+) -> Iterator[ast.AST]:
+    """Yield an expression and what `parts` leads to from there, each node once; a walk that is cut is noted."""
+    waiting = [root]
     seen: set[ast.AST] = set()
     while waiting:
         at = waiting.pop()
         if at in seen:
             continue
         if len(seen) >= MOST_PARTS:
-            reading.unread.note(_TOO_MANY, getattr(node, "lineno", 0))
-            break
+            reading.unread.note(_TOO_MANY, getattr(root, "lineno", 0))
+            return
         seen.add(at)
         yield at
+        waiting += parts(at)
+
+
+def _called_through(reading: Reading, node: ast.expr) -> Iterator[ast.AST]:
+    """Yield the expression that is called, what it is taken from, and what its name is bound to."""
+
+    def parts(at: ast.AST) -> Iterable[ast.AST]:
         if isinstance(at, ast.Attribute | ast.Subscript):
-            waiting.append(at.value)
-        elif isinstance(at, ast.Name):
-            waiting += reading.names.values_of(at)
-        elif isinstance(at, ast.Call) and at.args:
-            waiting.append(at.args[0])
+            return (at.value,)
+        if isinstance(at, ast.Name):
+            return reading.names.values_of(at)
+        return at.args[:1] if isinstance(at, ast.Call) else ()
+
+    return _walk(reading, node, parts)
 
 
-def _names_by_text(node: ast.expr, reading: Reading) -> bool:
+def _names_by_text(node: ast.AST, reading: Reading) -> bool:
     """Return whether a `getattr`, an import or a subscript takes a name that is not written in one piece."""
     if isinstance(node, ast.Subscript):
         return not isinstance(node.slice, ast.Constant) and isinstance(
@@ -231,27 +238,18 @@ def _names_by_text(node: ast.expr, reading: Reading) -> bool:
 
 def _is_built(reading: Reading, node: ast.expr) -> bool:
     """Return whether a text is made of character codes, encoded data or backward text."""
-    waiting: list[ast.AST] = [node]
-    seen: set[ast.AST] = set()
-    while waiting:
-        at = waiting.pop()
-        if at in seen:
-            continue
-        if len(seen) >= MOST_PARTS:
-            reading.unread.note(_TOO_MANY, getattr(node, "lineno", 0))
-            break
-        seen.add(at)
-        if isinstance(at, ast.Call):
-            name = reading.names.called(at)
-            if name in _BUILDING:
-                return True
+
+    def parts(at: ast.AST) -> Iterable[ast.AST]:
+        values = reading.names.values_of(at) if isinstance(at, ast.Name) else ()
+        return (*(values if len(values) == 1 else ()), *ast.iter_child_nodes(at))
+
+    for at in _walk(reading, node, parts):
+        if isinstance(at, ast.Call) and reading.names.called(at) in _BUILDING:
+            return True
         if isinstance(at, ast.Slice) and at.step is not None and reading.names.constant(at.step) == -1:
             return True
-        if isinstance(at, ast.Name):
-            waiting += [reading.names.values_of(at)[0]] if len(reading.names.values_of(at)) == 1 else []
-            if at.id == "chr":
-                return True
-        waiting += list(ast.iter_child_nodes(at))
+        if isinstance(at, ast.Name) and at.id == "chr":
+            return True
     return False
 
 
