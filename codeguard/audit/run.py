@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeguard.analysis.rules import CorpusSignal, FileSignal
+from codeguard.audit.bytecode import made_of_sources
 from codeguard.audit.evidence import Checked, behavior_findings, provenance_findings
 from codeguard.audit.findings import AuditReport, Finding, Standing, with_fingerprints
 from codeguard.audit.ignores import Ignore, suppressed, uncounted
@@ -171,7 +172,8 @@ class _Audit:
         inspected = self._inspect()
         checked = self._behavior(inspected)
         findings = [finding for item in inspected for finding in item.findings]
-        findings += skipped_findings(self._skipped)
+        compiled = made_of_sources(self._sources, self._skipped, self._executor)
+        findings += skipped_findings([item for item in self._skipped if item.path not in compiled])
         read = {item.name: item.sha256 for item in inspected if item.lines}
         findings += secret_file_findings(read, self._skipped, findings)
         findings += provenance_findings(inspected, self._base)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from codeguard.analysis.observations import DISCOVERY
 from codeguard.analysis.rules.secrets import SIGNAL as SECRETS
+from codeguard.audit.bytecode import CACHE
 from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import file_finding, own_finding
 from codeguard.corpus.chunking import languages
@@ -50,7 +51,6 @@ _MEDIA = frozenset(
 )
 _RUN_OR_OPENED = (PROGRAM, BYTECODE, ARCHIVE, OFFICE, OBJECTS)
 _SHOWN = 4  # names in one reason
-_CACHE = "__pycache__"
 
 
 def unread_binaries(skipped: Iterable[Skipped]) -> list[Finding]:
@@ -68,9 +68,7 @@ def unread_binaries(skipped: Iterable[Skipped]) -> list[Finding]:
             continue
         folder = item.path.rpartition("/")[0]
         # What the interpreter keeps beside the sources is one thing to delete, wherever it lies.
-        place = (
-            _CACHE if folder.rpartition("/")[2] == _CACHE else item.path.partition("/")[0] if folder else ""
-        )
+        place = CACHE if folder.rpartition("/")[2] == CACHE else item.path.partition("/")[0] if folder else ""
         found.setdefault((place, kind), []).append(item.path)
     return [_unread(kind, paths) for (_, kind), paths in sorted(found.items())]
 

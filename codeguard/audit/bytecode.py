@@ -1,0 +1,164 @@
+"""The bytecode that Python keeps beside sources, compared with what these compile to; nothing of it is loaded.
+
+`marshal` is not made for data of others, so its format (`Python/marshal.c`)
+is read here. Two dumps of one code object differ in what they write once and
+refer to later, and in the file name: what is compared is everything else.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import marshal
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from pathlib import PurePosixPath
+
+from codeguard.audit.inspection import Source
+from codeguard.corpus.discovery import FoundFile, read_file
+from codeguard.errors import CorpusError
+from codeguard.index.executor import batched, spread
+from codeguard.models import Skipped
+from codeguard.workers.tasks import Bounds, Run
+
+CACHE = "__pycache__"
+BOUNDS = Bounds(5.0)
+PAIRS_A_BATCH, BATCH_BYTES = 64, 1 << 20
+_HEADER = 16  # magic number, flags, and time and size or hash of the source (PEP 552)
+_FOLLOWS_SOURCE = (b"\0\0\0\0", b"\3\0\0\0")  # flags: with a hash that is not checked it outlives its source
+# PEP 3147 and 488; the bytecode of another interpreter cannot be made here.
+_NAME = re.compile(rf"(.+)\.{re.escape(sys.implementation.cache_tag or 'none')}(?:\.opt-([12]))?\.pyc")
+
+
+def made_of_sources(sources: Sequence[Source], skipped: Sequence[Skipped], executor: Executor) -> set[str]:
+    """Return which skipped files are the bytecode of an audited source beside their folder, as this Python makes it.
+
+    What cannot be read or compiled, or runs into a bound, is none.
+    """
+    known = {source.name: source for source in sources}
+    names: list[str] = []
+
+    def pairs() -> Iterator[bytes]:
+        for item in skipped:
+            folder, name = PurePosixPath(item.path).parent, PurePosixPath(item.path).name
+            parts = _NAME.fullmatch(name)
+            source = known.get(str(folder.parent / f"{parts[1]}.py")) if parts else None
+            if parts is None or source is None or source.found is None or folder.name != CACHE:
+                continue
+            compiled = FoundFile(source.found.path.parent / CACHE / name, item.path, 0, 0)
+            try:
+                texts = [data.decode("latin-1") for data in (source.read(), read_file(compiled))]
+            except CorpusError:
+                continue
+            names.append(item.path)
+            yield json.dumps([*texts, int(parts[2] or 0)]).encode("ascii")
+
+    answers = spread(executor, comparing_task, batched(pairs(), PAIRS_A_BATCH, BATCH_BYTES), bounds=BOUNDS)
+    alike = [not answer.ended and answer.last == b"same" for answer in answers]
+    return {name for name, same in zip(names, alike, strict=True) if same}
+
+
+def comparing_task() -> Run:
+    """Compare bytecode with what its source compiles to at an optimisation level."""
+
+    def run(payload: bytes) -> Iterator[bytes]:
+        source, compiled, level = json.loads(payload)
+        same = is_compiled_from(compiled.encode("latin-1"), source.encode("latin-1"), level)
+        yield b"same" if same else b"other"
+
+    return run
+
+
+def is_compiled_from(compiled: bytes, source: bytes, level: int = 0) -> bool:
+    """Return whether bytecode is what this Python makes of a source, and goes out of use when the source changes.
+
+    Raises:
+        SyntaxError, ValueError, IndexError, RecursionError, MemoryError: one of them is not what it should be.
+    """
+    if compiled[:4] != importlib.util.MAGIC_NUMBER or compiled[4:8] not in _FOLLOWS_SOURCE:
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        code = compile(source, "", "exec", dont_inherit=True, optimize=level)
+    return _Dump(compiled[_HEADER:]).whole() == _Dump(marshal.dumps(code)).whole()
+
+
+class _Dump:
+    """Reads a dump into tuples that are equal where the objects are, types and signs of zeros included."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+        self._known: list[object] = []
+
+    def whole(self) -> object:
+        """Return the object that the dump is of."""
+        found = self._object()
+        if self._at != len(self._data):
+            raise ValueError("something follows the object")
+        return found
+
+    def _bytes(self, count: int) -> bytes:
+        self._at += count
+        if not 0 <= count <= self._at <= len(self._data):
+            raise ValueError("the dump ends early")
+        return self._data[self._at - count : self._at]
+
+    def _number(self, size: int = 4) -> int:
+        return int.from_bytes(self._bytes(size), "little")
+
+    def _objects(self, count: int) -> tuple[object, ...]:
+        return tuple(self._object() for _ in range(count))
+
+    def _object(self) -> object:
+        tag = self._number(1)
+        place = len(self._known)
+        if tag & 0x80:  # it is referred to by its place in the order of such objects
+            self._known.append(None)
+        found = self._value(chr(tag & 0x7F))
+        if tag & 0x80:
+            self._known[place] = found
+        return found
+
+    def _value(self, kind: str) -> object:
+        match kind:
+            case "N" | "F" | "T" | "S" | ".":
+                return (kind,)
+            case "i":
+                return kind, self._bytes(4)
+            case "g":
+                return kind, self._bytes(8)
+            case "y":
+                return kind, self._bytes(16)
+            case "l":
+                digits = int.from_bytes(self._bytes(4), "little", signed=True)
+                return kind, digits, self._bytes(2 * abs(digits))
+            case "s":
+                return kind, self._bytes(self._number())
+            case "t" | "u" | "a" | "A":
+                return "text", self._bytes(self._number())
+            case "z" | "Z":
+                return "text", self._bytes(self._number(1))
+            case ")":
+                return "tuple", self._objects(self._number(1))
+            case "(":
+                return "tuple", self._objects(self._number())
+            case ">":
+                return kind, frozenset(self._objects(self._number()))
+            case "c":
+                return kind, self._code()
+            case "r":
+                found = self._known[self._number()]
+                if found is not None:
+                    return found
+        raise ValueError(f"an object of the kind {kind!r}, or one that refers to itself")
+
+    def _code(self) -> tuple[object, ...]:
+        counts = self._bytes(20)  # of arguments by their kind, and of the stack; flags
+        objects = self._objects(8)
+        name_of_file = 5
+        line = self._bytes(4)
+        return counts, objects[:name_of_file], objects[name_of_file + 1 :], line, self._objects(2)
