@@ -140,6 +140,8 @@ def test_a_store_of_another_version_is_one_line_and_stays_as_it_is(
 
 def test_an_environment_that_redirects_chroma_does_not(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PERSIST_DIRECTORY", str(corpus / "elsewhere"))
+    done = run(corpus, *INDEX)  # a process, which has not read the environment before
+    assert done.returncode == 0, done.stderr
     whole(corpus)
     assert not (corpus / "elsewhere").exists()
     assert (corpus / ".codeguard" / "chroma" / "chroma.sqlite3").exists()
