@@ -43,3 +43,30 @@ def test_lookalikes(text: str, found: list[str]) -> None:
     candidate = read_candidate(file.chunks[0], file)
     assert not isinstance(candidate, str)
     assert [reference.name for reference in library.lookalikes_of(candidate.features)] == found
+
+
+NUMBERS = "".join(
+    f'def find_{kind}(n):\n    """Search for the nth {kind} number and show its digits."""\n    return n\n\n\n'
+    for kind in (
+        "smart",
+        "star",
+        "lucky",
+        "happy",
+        "perfect",
+        "narcissistic",
+        "magic",
+        "bell",
+        "woodall",
+        "carol",
+    )
+)
+
+
+@pytest.mark.parametrize(("kind", "found"), [("weird", []), ("smart", ["find_smart"])])
+def test_what_every_description_says_tells_little(kind: str, found: list[str]) -> None:
+    library = SpecLibrary.load(shipped=False).with_trusted([chunk_file("ours.py", NUMBERS.encode())])
+    text = f'def find_it(n):\n    """Search for the nth {kind} number and show its digits."""\n    return n\n'
+    file = chunk_file("theirs.py", text.encode())
+    candidate = read_candidate(file.chunks[0], file)
+    assert not isinstance(candidate, str)
+    assert [reference.name for reference in library.lookalikes_of(candidate.features)] == found

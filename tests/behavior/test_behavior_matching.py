@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from codeguard.behavior.inputs.preconditions import preconditions
+from codeguard.behavior.matching.fingerprints import answer_of
 from codeguard.models import CheckReport, Verdict
+from codeguard.sandbox.model import CallResult, Outcome
 from tests.behavior.conftest import Check
 
 TRUSTED = '''
@@ -74,6 +76,81 @@ def test_another_implementation_is_known_by_its_results(check: Check, result: st
     report = check(OTHER.format(result=result), TRUSTED)
     assert report.origin.startswith("trusted.py") or report.claims, report
     assert _held(report) is held, report
+
+
+MANY_KINDS = '''
+def prefixes(text):
+    """Give what a text begins with, the shortest first.
+
+    >>> prefixes("abc")
+    ['a', 'ab', 'abc']
+    """
+    found = []
+    for place, _ in enumerate(text):
+        found.append(text[: place + 1])
+    return found
+'''
+ROWS = (
+    "[1, 2]",
+    "[2.5, 1.5]",
+    "[True]",
+    "['b', 1]",
+    "[[1], [2]]",
+    "[(1, 2)]",
+    "[None]",
+    "{'a': 1, 2: 3}",
+    "(1, 2)",
+    "b'ab'",
+)
+SIZES = "".join(
+    f'\ndef size_{place}(row):\n    """Count.\n\n    >>> size_{place}({row})\n    {row.count(",") + 1}\n    """\n'
+    "    total = 0\n    for _ in row:\n        total += 1\n    return total\n"
+    for place, row in enumerate(ROWS)
+)
+
+
+def test_results_are_asked_on_the_kinds_that_tell(check: Check) -> None:
+    # Slices are taken of rows of every kind, and only texts show what the function is for.
+    code = "def starts(whole):\n    return [whole[:n] for n in range(1, len(whole) + 1)]\n"
+    report = check(code, SIZES + MANY_KINDS)
+    assert report.verdict is Verdict.PASS, report
+
+
+PRIME = '''
+def is_prime(number):
+    """Say whether a number has no divisors but one and itself.
+
+    >>> is_prime(7)
+    True
+    >>> is_prime(8)
+    False
+    >>> is_prime(15)
+    False
+    >>> is_prime(23)
+    True
+    """
+    if number < 2:
+        return False
+    return all(number % divisor for divisor in range(2, number))
+'''
+
+
+@pytest.mark.parametrize(
+    ("condition", "held"),
+    [("least > 1 and n > 4", False), ("least > 1", False), ("least > 1 and n not in (7, 11)", True)],
+    ids=["half of two answers", "always the same", "most of both"],
+)
+def test_one_of_two_answers_is_right_half_of_the_time(check: Check, condition: str, held: bool) -> None:
+    least = "min([d for d in range(2, n) if n % d == 0], default=n)"
+    wanted = condition.replace("least > 1 and n not in", "least == n > 1 and n not in")
+    report = check(f"def tell(n):\n    least = {least}\n    return {wanted}\n", PRIME)
+    assert _held(report) is held, report
+
+
+def test_arguments_left_alone_are_no_result() -> None:
+    kept = CallResult(Outcome.RETURNED, None, args_after=([1, 2],))
+    assert answer_of(kept, ([1, 2],)) == "None"
+    assert answer_of(kept, ([2, 1],)) == "changed [[1.0, 2.0]]"
 
 
 def test_what_does_something_else_is_taken_for_nothing(check: Check) -> None:

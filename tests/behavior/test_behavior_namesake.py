@@ -133,3 +133,69 @@ def test_an_example_that_is_met_by_luck_convicts_nobody(check: Check) -> None:
     trusted = LUCK.format(shown="\n".join(f"    >>> draw({row!r})\n    {row[0]!r}" for row in rows))
     report = check(trusted.replace("choice(row)", "choice(row[::-1])"), trusted)
     assert report.verdict is Verdict.NO_SIGNAL, report
+
+
+CLOCK = '''
+import time
+from datetime import datetime
+
+def seconds_of(moment):
+    """Return the seconds since 1970 of a moment in universal time.
+
+    >>> abs(round(time.time() - seconds_of(datetime.utcnow()), 1))
+    0.0
+    """
+    return (moment - datetime(1970, 1, 1)).total_seconds()
+'''
+
+
+def test_an_example_that_reads_the_clock_is_not_varied(check: Check) -> None:
+    # To more digits than its author wrote it shows how long the two calls took.
+    slower = CLOCK.replace("    return (moment", "    time.time()\n    return (moment")
+    report = check(slower, CLOCK)
+    assert report.verdict is Verdict.PASS, report
+
+
+SUMS = '''
+def even_sum(numbers):
+    """Return the sum of the even numbers of a list.
+
+    >>> even_sum([1, 2, 4])
+    6
+    """
+    total = 0
+    for number in numbers:
+        if number % 2 == 0:
+            total += number
+    return total
+'''
+
+
+def test_who_names_the_opposite_is_another_function(check: Check) -> None:
+    odd = SUMS.replace("== 0", "== 1").replace("even", "odd")
+    report = check(odd, SUMS)
+    assert report.verdict is Verdict.NO_SIGNAL, report
+    assert not report.refuted
+
+
+@pytest.mark.parametrize("name", ["even_sum", "sum_of_evens"])
+def test_a_word_of_its_own_is_no_way_out_of_a_claim(check: Check, name: str) -> None:
+    poison = f'''
+def {name}(numbers):
+    """Return the sum of the even numbers of a list, not of the odd ones.
+
+    >>> {name}([1, 2, 4])
+    6
+    """
+    total = 0
+    for number in numbers:
+        if number % 2 == 0 and number != 8:
+            total += number
+    return total
+'''
+    for told in (
+        poison,
+        poison.replace("even numbers of a list, not of the odd ones", "numbers that are not odd"),
+    ):
+        report = check(told, SUMS)
+        assert report.verdict in (Verdict.FAIL, Verdict.DIVERGES) or report.refuted, report

@@ -12,7 +12,7 @@ import ast
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from codeguard.behavior.matching.kinship import NO_KINSHIP, Kinship, Text, kinship, text_of
@@ -32,6 +32,15 @@ basic better calc calculate compute custom do easy fast fn func function get hel
 perform quick quickly run safe safely simple the util utils
 """
 FILLER_WORDS = frozenset(_FILLERS.split())
+# Words that keep two functions apart which are told alike but for them.
+_OPPOSITES = """
+add/remove add/subtract after/before ascending/descending column/row decode/encode decrease/increase
+decreasing/increasing decrypt/encrypt deserialize/serialize dump/load even/odd exclude/include first/last head/tail
+highest/lowest insert/delete largest/smallest left/right longest/shortest lower/upper lowercase/uppercase max/min
+maximum/minimum multiply/divide negative/positive pop/push prefix/suffix union/intersection
+"""
+_OPPOSITE_WORDS = {frozenset(pair.split("/")) for pair in _OPPOSITES.split()}
+EVERYWHERE = 0.5  # weight of a word that every description has
 LEAST_DOC_WORDS = 3
 TELLING_DOC_WORDS = 6  # so many words in common are no accident
 LEAST_BODY_TOKENS = 10
@@ -184,6 +193,7 @@ class Similarity:
     kin: Kinship = NO_KINSHIP
     comparable: bool = True
     same_headline: bool = False
+    opposed: bool = False  # one names what the other names the opposite of
     repeated: bool = False  # the candidate's description holds what the trusted one begins with
     met: bool = False  # found by its results on the trusted function's own calls
 
@@ -206,13 +216,13 @@ class Similarity:
     def described_alike(self) -> bool:
         """The candidate has the trusted function's name, signature and description: nobody else's function has."""
         doc_alike = self.same_headline or (self.doc is not None and self.doc >= 0.9)
-        return self.name == 1.0 and self.same_signature and self.comparable and doc_alike
+        return self.name == 1.0 and self.same_signature and self.comparable and doc_alike and not self.opposed
 
     @property
     def lookalike(self) -> bool:
         """A reader would take the candidate for this function: its name and text, or its description."""
         doc, body = self.doc or 0.0, self.body or 0.0
-        if not self.comparable:
+        if not self.comparable or self.opposed:
             return self.kin.akin
         if self.name == 1.0 and (doc >= 0.7 or body >= 0.6 or self.same_parameters):
             return True
@@ -221,6 +231,8 @@ class Similarity:
     @property
     def described(self) -> bool:
         """The candidate describes itself as this function, in words of its own docstring."""
+        if self.opposed:
+            return False
         if self.repeated:
             return self.name > 0.0
         return self.doc is not None and self.name > 0.0 and self.doc >= (0.5 if self.name == 1.0 else 0.6)
@@ -228,11 +240,13 @@ class Similarity:
     @property
     def sibling(self) -> bool:
         """Another name and another description: the text may be alike, the function is another."""
-        return self.name < 0.5 and self.doc is not None and self.doc < 0.6
+        return self.opposed or (self.name < 0.5 and self.doc is not None and self.doc < 0.6)
 
     @property
     def strong(self) -> bool:
         """The candidate claims to be this function."""
+        if self.opposed:
+            return False
         described = self.doc is None or self.doc >= 0.55 or (self.body or 0.0) >= 0.5
         return (self.name == 1.0 and described) or (
             self.doc is not None and self.doc >= 0.9 and self.name > 0.0
@@ -265,11 +279,14 @@ class Similarity:
         return told + (3.0 if self.strong else 0.0) + akin
 
 
-def compare(candidate: Features, reference: Features) -> Similarity:
-    """Return how alike two functions are."""
+Weigh = Callable[[frozenset[str]], float]
+
+
+def compare(candidate: Features, reference: Features, weigh: Weigh = len) -> Similarity:
+    """Return how alike two functions are; `weigh` says how much words of a description tell, alike by default."""
     return Similarity(
         name=_name_similarity(candidate.name, reference.name),
-        doc=_doc_similarity(candidate.doc, reference.doc),
+        doc=_doc_similarity(candidate.doc, reference.doc, weigh),
         body=_body_similarity(candidate.body, reference.body),
         same_signature=candidate.arity == reference.arity and bool(candidate.owner) == bool(reference.owner),
         telling_name=len(reference.name) > 1,
@@ -278,8 +295,25 @@ def compare(candidate: Features, reference: Features) -> Similarity:
         kin=kinship(candidate.text, reference.text),
         comparable=_comparable(candidate, reference),
         same_headline=bool(candidate.headline) and candidate.headline == reference.headline,
+        opposed=_opposed(candidate, reference),
         repeated=repeats(candidate, reference.headline),
     )
+
+
+def _opposed(first: Features, second: Features) -> bool:
+    """Return whether two functions are told alike, but for a word and its opposite in their names or descriptions.
+
+    Who bears the name claims it whatever the description says, and a word of one's own somewhere in it is not enough:
+    it would be a cheap way out for a changed copy.
+    """
+    if first.name == second.name:
+        return False
+    told = ((first.name, second.name), (first.headline.split(), second.headline.split()))
+    return any(_but_for_an_opposite(frozenset(mine), frozenset(theirs)) for mine, theirs in told)
+
+
+def _but_for_an_opposite(first: frozenset[str], second: frozenset[str]) -> bool:
+    return first ^ second in _OPPOSITE_WORDS and len(first) == len(second)
 
 
 def repeats(candidate: Features, description: str) -> bool:
@@ -321,12 +355,11 @@ def _name_similarity(first: tuple[str, ...], second: tuple[str, ...]) -> float:
     return 0.95 * len(shared) / len(union) if union else 0.0
 
 
-def _doc_similarity(first: frozenset[str], second: frozenset[str]) -> float | None:
+def _doc_similarity(first: frozenset[str], second: frozenset[str], weigh: Weigh) -> float | None:
     """Return the part of the shorter description's words that the longer one has, too."""
-    least = min(len(first), len(second))
-    if least < LEAST_DOC_WORDS:
+    if min(len(first), len(second)) < LEAST_DOC_WORDS:
         return None
-    return len(first & second) / least
+    return weigh(first & second) / min(weigh(first), weigh(second))
 
 
 def _body_similarity(first: Counter[str], second: Counter[str]) -> float | None:
@@ -349,6 +382,16 @@ class ReferenceIndex:
             for key in _keys(reference):
                 self._postings.setdefault(key, []).append(index)
 
+    def weigh(self, told: frozenset[str]) -> float:
+        """Return how much words tell: one that every second description has tells little of a function."""
+        every = len(self._references) + 1
+        holders = (len(self._postings.get(f"doc:{word}", ())) for word in told)
+        return sum(math.log(every / max(1, count)) + EVERYWHERE for count in holders)
+
+    def compare(self, wanted: Features, reference: Features) -> Similarity:
+        """Return how alike two functions are, words weighed by how many references have them."""
+        return compare(wanted, reference, self.weigh)
+
     def candidates(self, wanted: Features) -> list[tuple[int, Similarity]]:
         """Return the plausible references, the best first."""
         found = [(index, likeness) for index, likeness in self._scored(wanted) if likeness.plausible]
@@ -370,7 +413,7 @@ class ReferenceIndex:
             for index in holders:
                 votes[index] = votes.get(index, 0.0) + weight
         nearest = sorted(votes, key=lambda index: (-votes[index], index))[:MAX_SCORED]
-        self._last = wanted, [(index, compare(wanted, self._references[index])) for index in nearest]
+        self._last = wanted, [(index, self.compare(wanted, self._references[index])) for index in nearest]
         return self._last[1]
 
 

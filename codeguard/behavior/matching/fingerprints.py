@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -29,8 +30,8 @@ MOST_REFERENCES = 1_200  # that are run for their fingerprints; those with examp
 MOST_SHOWN = 40  # calls of a kind that examples show
 MOST_MADE = 16  # and calls of it that are made from them
 MOST_SHOWN_EACH = 4  # of one trusted function
-MOST_KINDS = 4  # that one function is run on
-TRIED = 2  # calls of each kind that show whether a function takes it
+MOST_KINDS = 6  # that one function is run on
+TRIED = 3  # calls of each kind that show whether a function takes it
 LEAST_AGREED = 3  # answers
 LEAST_DISTINCT = 2
 LEAST_SHARE = 0.4  # of what the calls tell
@@ -38,7 +39,7 @@ LEAST_TOLD = 1.5
 COMMON = 0.3  # what a common answer tells, where any other tells 1
 MOST_FOUND = 2
 LEAST_BODY = 4  # nodes of a body; less does next to nothing
-_COMMON = frozenset(map(repr, (True, False, None, 0.0, 1.0, -1.0, "", [], {}, "set()")))
+_COMMON = frozenset(("set()", *map(repr, (True, False, None, 0.0, 1.0, -1.0, "", [], {}))))
 _POOLS = (NUMBERS, REALS, TEXTS, LISTS, TEXT_LISTS, MAPS, NESTED)
 _PAIRS = ((NUMBERS, NUMBERS), (TEXTS, TEXTS), (LISTS, LISTS), (LISTS, NUMBERS), (TEXTS, NUMBERS))
 Kinds = tuple[str, ...]
@@ -95,6 +96,29 @@ class FingerprintIndex:
             kinds: group.calls[:TRIED] for kinds, group in self._groups.items() if wanted.takes(len(kinds))
         }
 
+    def telling(self, tried: Mapping[Kinds, Sequence[str | None]]) -> list[Kinds]:
+        """Return the kinds to run a function on, by its answers to their trials: those that may tell most first.
+
+        Code that looks at its arguments as little as Python does takes many kinds that it was not made for. So come
+        first those on which a trusted function answers as it does, then those that most of them are made for.
+        """
+        shown = Counter(kinds for own in self.kinds.values() for kinds in own)
+        taken = [kinds for kinds, answers in tried.items() if any(answer is not None for answer in answers)]
+        ordered = sorted(
+            taken,
+            key=lambda kinds: (-self._agreement(kinds, tried[kinds]), -shown[kinds], -len(set(tried[kinds]))),
+        )
+        return ordered[:MOST_KINDS]
+
+    def _agreement(self, kinds: Kinds, answers: Sequence[str | None]) -> float:
+        """Return how much the answers to the first calls of a kind tell of what trusted functions answer to them."""
+        group = self._groups[kinds]
+        return sum(
+            _weight(answer, known[answer])
+            for call, known, answer in zip(group.calls, group.answers, answers, strict=False)
+            if answer is not None and answer in known and not handed_back(call, answer)
+        )
+
     def add(self, place: int, kinds: Kinds, answers: Sequence[str | None]) -> None:
         """Note what a trusted function answers to the calls of a kind."""
         self._groups[kinds].add(place, answers)
@@ -110,7 +134,7 @@ class FingerprintIndex:
                 for theirs, places in known.items():
                     if theirs == answer and handed_back(call, answer):
                         continue
-                    weight = (COMMON if theirs in _COMMON else 1.0) / math.sqrt(len(places))
+                    weight = _weight(theirs, places)
                     for place in places:
                         asked[place] = asked.get(place, 0.0) + weight
                         if theirs == answer:
@@ -123,6 +147,11 @@ class FingerprintIndex:
             if told[place] >= LEAST_TOLD and told[place] >= LEAST_SHARE * asked[place]
         ]
         return [place for _, place in sorted(found)[:MOST_FOUND]]
+
+
+def _weight(answer: str, places: Collection[int]) -> float:
+    """Return what an answer tells that trusted functions in so many places give."""
+    return (COMMON if answer in _COMMON else 1.0) / math.sqrt(len(places))
 
 
 def _plain() -> Iterator[tuple[object, ...]]:
@@ -168,14 +197,15 @@ def kind_of(value: object) -> str:
     return name
 
 
-def answer_of(result: CallResult) -> str | None:
+def answer_of(result: CallResult, args: Sequence[object]) -> str | None:
     """Return what a call gave as text, alike for what a caller would take for alike; None where it gave nothing."""
     if result.outcome is not Outcome.RETURNED:
         return None
     if result.value is None and result.stdout.strip():
         return f"printed {result.stdout.split()}"
     if result.value is None and result.args_after is not None:
-        return f"changed {written(result.args_after)}"
+        changed = written(result.args_after)
+        return f"changed {changed}" if changed != written(args) else written(None)
     return written(result.value)
 
 
@@ -199,4 +229,4 @@ def written(value: object, depth: int = 0) -> str:
         return repr(dict(pairs))
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1 << 50:
         return repr(round(float(value), 6))
-    return hex(value) if isinstance(value, int) else repr(value)
+    return hex(value) if isinstance(value, int) and not isinstance(value, bool) else repr(value)

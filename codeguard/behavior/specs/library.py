@@ -92,6 +92,10 @@ class SpecLibrary:
         """Return the references that a function may be meant to be, the best first."""
         return [(self.references[index], likeness) for index, likeness in self._index.candidates(wanted)]
 
+    def likeness(self, wanted: Features, reference: Reference) -> Similarity:
+        """Return how alike a function and a trusted one are."""
+        return self._index.compare(wanted, reference.features)
+
     def lookalikes_of(self, wanted: Features) -> list[Reference]:
         """Return the trusted functions that a reader would take a function for, the most alike first."""
         return [self.references[index] for index in self._index.lookalikes(wanted)]

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, Candidate, read_candidate
-from codeguard.behavior.matching.claims import Similarity, compare
+from codeguard.behavior.matching.claims import Similarity
 from codeguard.behavior.matching.fingerprints import (
     MOST_KINDS,
     Calls,
@@ -252,7 +252,9 @@ class BehaviorChecker:
             found = yield from examination.against_reference(profile, likeness, best=place == 0)
             if found.verdict is not Verdict.NO_SIGNAL:
                 return found
-            report = report if report is not None and report.verdict is Verdict.PASS else found
+            # What is met, or refuted, stays so whatever a less likely function says.
+            if report is None or not (report.verdict is Verdict.PASS or report.refuted):
+                report = found
         if report is None or report.verdict is Verdict.NO_SIGNAL:
             shipped = yield from _held([item for item in specs if item.shipped], examination, not references)
             # What was found of a claim stays found, unless the shipped spec says more than nothing.
@@ -275,7 +277,7 @@ class BehaviorChecker:
         answers = yield from _fingerprint(examination.probed, index, index.trials(candidate.features))
         found = [self._library.references[place] for place in index.alike(answers)]
         return [
-            (reference, replace(compare(candidate.features, reference.features), met=True))
+            (reference, replace(self._library.likeness(candidate.features, reference), met=True))
             for reference in found
             if reference.usable is not None
         ]
@@ -323,15 +325,13 @@ def _fingerprint(
     if not sure:
         tried = yield from run(tuple(call for calls in trials.values() for call in calls))
         answers = iter(tried)
-        good = {kinds: [answer_of(next(answers)) for _ in calls] for kinds, calls in trials.items()}
-        taken = [kinds for kinds, row in good.items() if any(answer is not None for answer in row)]
-        # Kinds on which the answers differ tell most.
-        taken.sort(key=lambda kinds: -len(set(good[kinds])))
+        good = {kinds: [answer_of(next(answers), call) for call in calls] for kinds, calls in trials.items()}
+        taken = index.telling(good)
     taken = taken[:MOST_KINDS]
     if not taken:
         return {}
     given = iter((yield from run(tuple(call for kinds in taken for call in index.calls(kinds)))))
-    return {kinds: [answer_of(next(given)) for _ in index.calls(kinds)] for kinds in taken}
+    return {kinds: [answer_of(next(given), call) for call in index.calls(kinds)] for kinds in taken}
 
 
 def _held(specs: Sequence[Spec], examination: Examination, alone: bool = False) -> Steps[CheckReport | None]:

@@ -52,8 +52,9 @@ class Contrast:
 
     Every answer of the trusted function counts alike for it, however many calls have it: who always says False is
     right half of the time at most. `distinctive` is the same over the answers that are more than the first argument
-    handed back, as every function gives that leaves most inputs alone. `compared` counts the calls that could be
-    compared, and that the description does not exclude.
+    handed back, as every function gives that leaves most inputs alone, without what a guess would have right: one of
+    two answers is right half of the time. `compared` counts the calls that could be compared, and that the description
+    does not exclude.
     """
 
     wrong: tuple[Answered, ...] = ()
@@ -116,7 +117,7 @@ def contrast(answered: Sequence[Answered], told: str, *, own_words: bool = True)
     assert best is not None
     wrong, conventions = best
     items = sorted((pair.item for pair in wrong), key=lambda item: item.size)
-    distinctive = _agreement(list(_distinctive(pairs)), list(_distinctive(wrong)))
+    distinctive = _beyond_chance(list(_distinctive(pairs)), list(_distinctive(wrong)))
     return Contrast(tuple(items), conventions, _agreement(pairs, wrong), distinctive, len(pairs))
 
 
@@ -128,6 +129,14 @@ def _agreement(pairs: Sequence[_Pair], wrong: Sequence[_Pair]) -> float:
     every = Counter(_answer(pair.expected) for pair in pairs)
     bad = Counter(_answer(pair.expected) for pair in wrong)
     return sum(1 - bad[answer] / count for answer, count in every.items()) / max(1, len(every))
+
+
+def _beyond_chance(pairs: Sequence[_Pair], wrong: Sequence[_Pair]) -> float:
+    """Return the agreement that is left when what whoever gives the same answer always has right is taken away."""
+    answers = len({_answer(pair.expected) for pair in pairs})
+    if answers < 2:
+        return 0.0  # who always says the same is met by whoever does, too
+    return max(0.0, (_agreement(pairs, wrong) - 1 / answers) / (1 - 1 / answers))
 
 
 def _distinctive(pairs: Sequence[_Pair]) -> Iterator[_Pair]:

@@ -187,15 +187,14 @@ class Examination(Reporting):
         if not found.wrong:
             return None
         name, agreement = profile.reference.name, found.agreement
-        distinctive = min(agreement, found.distinctive)
+        distinctive = found.distinctive
         shown = found.wrong[0].text
         if likeness.kin.akin:
             other = likeness.sibling or not (likeness.kin.edited or likeness.name == 1.0)
             if not other or agreement >= LEAST_AGREEMENT:
                 return None
-            return self._another(
-                f"has the text of {name}, and differs: {shown}", profile, result, claimed=True
-            )
+            reason = f"has the text of {name}, and differs: {shown}"
+            return self._another(reason, profile, result, claimed=not likeness.opposed)
         if likeness.described_alike or (likeness.sure and agreement >= LEAST_CLAIMED_AGREEMENT):
             return None
         if likeness.sure:
