@@ -168,6 +168,7 @@ def test_honest_comments_are_no_findings_of_weight(text: str) -> None:
         'parser.add_argument("-o", help="Write the JSON report to this file.")',
         "REPLY = 'Say that again, I dare you.'",
         "# directives: begin, end",
+        "# Mark all the tests in this file as being windows-only",
         "# This file is exec'ed in setup.py, don't import anything!",
         "# Leave it open and not doing anything while the other request runs to completion.",
     ],

@@ -137,6 +137,10 @@ CASES = {
         "import os, urllib.request\ndef get(url):\n    os.remove(urllib.request.urlretrieve(url)[0])\n",
         "import os, urllib.request\ndef get(url):\n    os.remove(urllib.request.urlopen(url).read().decode())\n",
     ),
+    "a copy is made of an object": (
+        "import cloudpickle, pickle\ndef copy(item):\n    return pickle.loads(cloudpickle.dumps(item))\n",
+        "import pickle\ndef copy(item):\n    return pickle.loads(item)\n",
+    ),
     "a version of what was fetched": (
         "import os, requests\nfrom packaging.version import Version\ndef get():\n"
         "    wanted = Version(requests.get('https://x.example', timeout=5).text)\n    os.system(f'get {wanted}')\n",

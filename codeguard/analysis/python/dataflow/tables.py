@@ -175,6 +175,8 @@ CLEANERS: Mapping[str, frozenset[str]] = {
     "ast.literal_eval": frozenset({Use.CODE}),
     "pickle.dumps": frozenset({Use.DATA}),
     "marshal.dumps": frozenset({Use.DATA}),
+    "cloudpickle.dumps": frozenset({Use.DATA}),
+    "dill.dumps": frozenset({Use.DATA}),
     "io.BytesIO": frozenset({Use.PATH}),
     "io.StringIO": frozenset({Use.PATH}),
     "asyncio.create_subprocess_exec": ALL_USES,

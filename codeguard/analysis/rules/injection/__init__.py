@@ -174,6 +174,8 @@ def is_plain_order(text: str) -> bool:
 def _is_wording(text: str) -> bool:
     """Return whether an English text neither names a model nor asks for what is asked of one: its words count alone."""
     named = _named(text)
+    if named.isdisjoint(("you", "package")):
+        named -= {"always"}  # "Mark all tests as slow": who is to write, or what, is not said
     spoken = any(map(named.issuperset, (*_ADDRESSED, *_ASKED)))
     return text.isascii() and not spoken and named.isdisjoint(("machine", "override", "leak"))
 
