@@ -9,20 +9,26 @@ from codeguard.index.workspace import Workspace
 from codeguard.ranking.defense import DefenseManager
 from codeguard.ranking.scoring import is_convicted, is_demoted
 from codeguard.ranking.signals.base import Services, Subject
+from codeguard.trust.acceptances import load_acceptances
 
 SCHEMA = "codeguard.export/1"
 
 
 def export(workspace: Workspace) -> Iterator[dict[str, Any]]:
-    """Yield a record for each chunk: where it stands, its text, trust and evidence; no behavior check is run.
+    """Yield a record for each chunk: where it stands, its text, trust and evidence, as a query would weigh it.
 
-    A function that was never checked has the evidence that says so.
+    No behavior check is run: a function that was never checked has the evidence that says so.
 
     Raises:
         StoreError, ManifestError: see there.
     """
-    services = Services(behavior=workspace.reports(budget_s=0.0), perplexity=workspace.perplexity)
     config = workspace.settings.defense
+    services = Services(
+        behavior=workspace.reports(budget_s=0.0),
+        perplexity=workspace.perplexity,
+        static=workspace.static_evidence(config),
+        acceptances=load_acceptances(workspace.state),
+    )
     manager = DefenseManager(config, manifest=workspace.manifest, services=services)
     kept_out = workspace.catalog.quarantined()
     for path in sorted(workspace.catalog.files()):

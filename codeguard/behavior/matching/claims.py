@@ -32,14 +32,14 @@ basic better calc calculate compute custom do easy fast fn func function get hel
 perform quick quickly run safe safely simple the util utils
 """
 FILLER_WORDS = frozenset(_FILLERS.split())
-# What keeps two functions apart that are told alike but for it; of the words of each pair a text has one.
+# Words that keep two functions apart which are told alike but for them.
 _OPPOSITES = """
 add/remove add/subtract after/before ascending/descending column/row decode/encode decrease/increase
 decreasing/increasing decrypt/encrypt deserialize/serialize dump/load even/odd exclude/include first/last head/tail
 highest/lowest insert/delete largest/smallest left/right longest/shortest lower/upper lowercase/uppercase max/min
 maximum/minimum multiply/divide negative/positive pop/push prefix/suffix union/intersection
 """
-OPPOSITES = [tuple(pair.split("/")) for pair in _OPPOSITES.split()]
+_OPPOSITE_WORDS = {frozenset(pair.split("/")) for pair in _OPPOSITES.split()}
 EVERYWHERE = 0.5  # weight of a word that every description has
 LEAST_DOC_WORDS = 3
 TELLING_DOC_WORDS = 6  # so many words in common are no accident
@@ -295,20 +295,25 @@ def compare(candidate: Features, reference: Features, weigh: Weigh = len) -> Sim
         kin=kinship(candidate.text, reference.text),
         comparable=_comparable(candidate, reference),
         same_headline=bool(candidate.headline) and candidate.headline == reference.headline,
-        opposed=_opposed(_told(candidate), _told(reference)),
+        opposed=_opposed(candidate, reference),
         repeated=repeats(candidate, reference.headline),
     )
 
 
-def _told(told: Features) -> frozenset[str]:
-    """Return the words of a function's name and of the first sentence of its description."""
-    return frozenset((*told.name, *told.headline.split()))
+def _opposed(first: Features, second: Features) -> bool:
+    """Return whether two functions are told alike, but for a word and its opposite in their names or descriptions.
+
+    Who bears the name claims it whatever the description says, and a word of one's own somewhere in it is not enough:
+    it would be a cheap way out for a changed copy.
+    """
+    if first.name == second.name:
+        return False
+    told = ((first.name, second.name), (first.headline.split(), second.headline.split()))
+    return any(_but_for_an_opposite(frozenset(mine), frozenset(theirs)) for mine, theirs in told)
 
 
-def _opposed(first: frozenset[str], second: frozenset[str]) -> bool:
-    """Return whether one text has a word, and the other its opposite; a text with both takes no side."""
-    sides = [(first & {*pair}, second & {*pair}) for pair in OPPOSITES]
-    return any(len(mine) == len(theirs) == 1 and mine != theirs for mine, theirs in sides)
+def _but_for_an_opposite(first: frozenset[str], second: frozenset[str]) -> bool:
+    return first ^ second in _OPPOSITE_WORDS and len(first) == len(second)
 
 
 def repeats(candidate: Features, description: str) -> bool:
