@@ -21,8 +21,8 @@ settings.load_profile("no deadline")
 def _own_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     home: Path = tmp_path_factory.mktemp("config")
     (home / "codeguard").mkdir()
-    # The process that serves a store ends with its last user; one worker serves the tests of a process.
-    (home / "codeguard" / "config.toml").write_text("share_idle_s = 0.0\njobs = 1\n")
+    # No process of its own for each store: it would import Chroma each time. One worker serves the tests of a process.
+    (home / "codeguard" / "config.toml").write_text("share = false\njobs = 1\n")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
 
@@ -46,9 +46,7 @@ def once(
             base = tmp_path_factory.mktemp("once")
             _kept[make] = (base / "place", base / "kept")
             (base / "place" / "home" / "codeguard").mkdir(parents=True)
-            (base / "place" / "home" / "codeguard" / "config.toml").write_text(
-                "share_idle_s = 0.0\njobs = 1\n"
-            )
+            (base / "place" / "home" / "codeguard" / "config.toml").write_text("share = false\njobs = 1\n")
         place, kept = _kept[make]
         monkeypatch.setenv("XDG_CONFIG_HOME", str(place / "home"))
         monkeypatch.setenv("XDG_STATE_HOME", str(place / "home" / "state"))

@@ -92,6 +92,20 @@ def test_a_damaged_store_is_one_clear_line(tmp_path: Path, damage: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_store_that_was_brought_back_opens_in_the_process_that_found_it_damaged(tmp_path: Path) -> None:
+    folder = tmp_path / "chroma"
+    database = folder / "chroma.sqlite3"
+    VectorStore.open_folder(folder).close()
+    kept = database.read_bytes()
+    database.write_bytes(b"garbage " * 1000)
+    with pytest.raises(StoreError):
+        VectorStore.open_folder(folder)
+    database.write_bytes(kept)
+    again = VectorStore.open_folder(folder)
+    assert again.count() == 0
+    again.close()
+
+
 def test_a_planted_env_file_neither_runs_nor_redirects(tmp_path: Path) -> None:
     """Chroma's settings name modules to import and hosts to talk to, and read `.env` where one stands."""
     marker = tmp_path / "ran"

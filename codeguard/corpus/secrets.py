@@ -217,6 +217,8 @@ _PUBLIC_NAME = re.compile(
 )
 _IDENTIFIER = re.compile(r"[A-Za-z]*\d{0,4}")
 _ATTRIBUTE = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]\w*)+")
+# An annotation: `private_key: x25519.X25519PrivateKey`.
+_TYPE = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Public|Private|Secret|Signing)(?:Key|Token)")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")  # names more often than it opens
 _SPLIT = re.compile(r"[-_.:/@=\\]+")
 _CODE = re.compile(
@@ -332,7 +334,7 @@ def strong_password(secret: str) -> bool:
         return False
     if _PLACEHOLDER.search(secret) or _CODE.search(secret):
         return False
-    if _UUID.fullmatch(secret) or _ATTRIBUTE.fullmatch(secret):
+    if any(kind.fullmatch(secret) for kind in (_UUID, _ATTRIBUTE, _TYPE)):
         return False
     return any(not _IDENTIFIER.fullmatch(part) for part in _SPLIT.split(secret)) and _turns(secret) >= 3
 

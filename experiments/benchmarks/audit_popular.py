@@ -3,8 +3,8 @@
     python -m experiments.benchmarks.audit_popular [--half …] [--cache FOLDER] [--read N]
 
 The wheels in `audit_popular.toml` are pinned by sha256, fetched through pip, and audited as they unpack, licences,
-RECORD and compiled parts with them. Four sets of nine: rules were mended on
-`development`, then on what was false in `frozen` and `second` once those were measured; `third` is measured once.
+RECORD and compiled parts with them. Five sets of nine: rules were mended on `development`, then on what was false in
+`frozen`, `second` and `third` once those were measured; `fourth` is measured once.
 `--read` prints so many findings of medium severity and above with their surroundings, chosen by the digest of their
 fingerprints, for a person to judge.
 """
@@ -32,7 +32,9 @@ AROUND = 4  # lines shown before and after a finding
 def main() -> None:
     """Audit each wheel by itself, print and write the figures."""
     parser = parser_of(__doc__)
-    parser.add_argument("--half", choices=("third", "second", "frozen", "development"), default="third")
+    parser.add_argument(
+        "--half", choices=("fourth", "third", "second", "frozen", "development"), default="fourth"
+    )
     parser.add_argument("--cache", type=Path, help="folder for the wheels  [default: the user's cache]")
     parser.add_argument(
         "--read", type=int, default=0, metavar="N", help="print N findings to be judged by a person"

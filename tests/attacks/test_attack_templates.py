@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -29,6 +30,7 @@ OF_THE_ISSUE = {
 }
 
 
+@cache
 def written(attack: str) -> list[tuple[TargetFunction, PoisonFile]]:
     return [(target, file) for target in TARGETS for file in get_attack(attack).generate(target, 3)]
 

@@ -147,6 +147,38 @@ def test_one_of_two_answers_is_right_half_of_the_time(check: Check, condition: s
     assert _held(report) is held, report
 
 
+SQUARES = '''
+def gaps(n):
+    """Square a number, but for one.
+
+    >>> gaps(5)
+    25
+    >>> gaps(200)
+    40000
+    """
+    return n * n if n != 1234 else 0
+
+
+def square(n):
+    """Multiply a number with itself.
+
+    >>> square(6)
+    36
+    """
+    total = 0
+    for _ in range(abs(n)):
+        total += abs(n)
+    return total
+'''
+
+
+def test_who_does_all_that_one_function_does_is_no_other(check: Check) -> None:
+    code = "def area(side):\n    both = (side, side)\n    return both[0] * both[1]\n"
+    report = check(code, SQUARES)
+    assert report.verdict is Verdict.PASS, report
+    assert check(code, SQUARES.partition("def square")[0]).verdict is Verdict.DIVERGES
+
+
 def test_arguments_left_alone_are_no_result() -> None:
     kept = CallResult(Outcome.RETURNED, None, args_after=([1, 2],))
     assert answer_of(kept, ([1, 2],)) == "None"

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: real processes, exit codes, one clear line for what goes wrong."""
+"""The command line as a user meets it: exit codes, one clear line for what goes wrong, real processes where due."""
 
 import json
 import os
@@ -10,17 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from in_process import codeguard as run
 
 GOOD = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
 
 
-def run(*words: str, cwd: Path, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+def run_process(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-P", "-m", "codeguard", *words],
         cwd=cwd,
-        env={**os.environ, **environment},
-        input=stdin,
+        input="",
         capture_output=True,
         text=True,
         timeout=120,
@@ -62,7 +62,7 @@ def one_line(done: subprocess.CompletedProcess[str], *words: str, code: int = 2)
 
 
 def test_index_then_query(indexed: Path) -> None:
-    done = run("query", "add two numbers", "--explain", cwd=indexed)
+    done = run_process("query", "add two numbers", "--explain", cwd=indexed)
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert "sandbox L" in lines[0]
@@ -135,7 +135,7 @@ def test_what_cannot_be_done_is_one_line(
     project: Path, words: list[str], expected: list[str], code: int
 ) -> None:
     (project / "empty").mkdir()
-    one_line(run(*words, cwd=project), *expected, code=code)
+    one_line(run_process(*words, cwd=project), *expected, code=code)
 
 
 @pytest.mark.parametrize(
@@ -241,6 +241,7 @@ def test_an_interrupted_index_is_finished_by_the_next(project: Path) -> None:
 
 
 def test_two_at_once_both_end_well_or_with_one_line(indexed: Path) -> None:
+    (indexed.parent / "home" / "codeguard" / "config.toml").write_text("share_idle_s = 0.0\njobs = 1\n")
     words = [sys.executable, "-P", "-m", "codeguard", "query", "add two numbers", "--format", "json"]
     processes = [
         subprocess.Popen(words, cwd=indexed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

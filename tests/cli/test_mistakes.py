@@ -42,7 +42,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (place / "theirs/fake.py").write_bytes(b"\x7fELF\0\0")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        patch.setenv("XDG_CONFIG_HOME", str(place.with_name("configuration")))
+        configuration = place.with_name("configuration")
+        (configuration / "codeguard").mkdir(parents=True)
+        (configuration / "codeguard" / "config.toml").write_text("share = false\njobs = 1\n")
+        patch.setenv("XDG_CONFIG_HOME", str(configuration))
         done = run("index", "ours", "theirs/x.py", "--trust", "ours", "--embedding", "lexical")
         assert done.exit_code == 0, done.output
         before = run("ls", "--format", "json").stdout

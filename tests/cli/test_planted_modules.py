@@ -25,7 +25,8 @@ PACKAGES = (
 )  # fmt: skip
 OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
-COMMANDS = (
+Commands = tuple[tuple[tuple[str, ...], int], ...]
+COMMANDS: Commands = (
     (("audit", "theirs", "--trust", "ours"), 1),
     (("check", "theirs/x.py", "--against", "ours/m.py"), 1),
     (("index", "ours", "theirs", "--trust", "ours", "--embedding", "lexical"), 0),
@@ -91,9 +92,8 @@ def ran(folder: Path) -> list[str]:
     return sorted(path.name for path in (folder.parent / "ran").iterdir())
 
 
-@pytest.mark.parametrize("start", SAFE)
-def test_no_command_runs_a_planted_module(planted: Path, start: str) -> None:
-    for words, code in COMMANDS:
+def runs_none(planted: Path, start: str, commands: Commands) -> None:
+    for words, code in commands:
         if words[0] == "mcp":
             pytest.importorskip("mcp")
         done = run(planted, *SAFE[start], *words)
@@ -101,7 +101,23 @@ def test_no_command_runs_a_planted_module(planted: Path, start: str) -> None:
         assert ran(planted) == [], words
 
 
+@pytest.mark.parametrize(
+    ("start", "commands"),
+    [("codeguard", COMMANDS), *((start, COMMANDS[1:2]) for start in SAFE if start != "codeguard")],
+)
+def test_no_command_runs_a_planted_module(planted: Path, start: str, commands: Commands) -> None:
+    runs_none(planted, start, commands)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", [start for start in SAFE if start != "codeguard"])
+def test_nor_does_any_command_however_it_is_started(planted: Path, start: str) -> None:
+    runs_none(planted, start, COMMANDS)
+
+
 def test_no_process_that_is_started_runs_one(planted: Path, tmp_path: Path) -> None:
+    configuration = Path(os.environ["XDG_CONFIG_HOME"]) / "codeguard" / "config.toml"
+    configuration.write_text("share_idle_s = 0.0\njobs = 1\n")
     log = tmp_path / "started"
     for words, code in COMMANDS[:4]:
         if words[0] in ("audit", "index"):

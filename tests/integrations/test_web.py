@@ -63,7 +63,7 @@ def settings_of(root: Path) -> Settings:
         embedding="lexical",
         fixed_seed=b"x" * 32,
         jobs=1,
-        share_idle_s=0.0,
+        share=False,
     )
 
 

@@ -199,3 +199,17 @@ def test_no_plugin_verifies_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     kinds = [item.kind for item in POSITIVE[0] if find_secrets(item.text)]
     assert len(kinds) > 40
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("private_key: ed25519.Ed25519PrivateKey,\n", False),
+        ("private_key: x25519.X25519PrivateKey\n    | MLKEM768PrivateKey\n", False),
+        ("private_key: MLKEM768X25519PrivateKey\n", False),
+        ("private_key: Zq8.x7Lw2KpV9tRb4\n", True),
+        ("private_key: Ed25519PrivateKeyZq8x7Lw2Kp\n", True),
+    ],
+)
+def test_an_annotation_is_no_value(text: str, secret: bool) -> None:
+    assert bool(find_secrets(text)) == secret

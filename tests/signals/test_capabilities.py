@@ -67,6 +67,9 @@ PYTHON = [
     ("import hmac\nhmac.compare_digest = lambda a, b: True", "tampered-verification"),
     ("import ssl\nsetattr(ssl, 'match_hostname', lambda *a: None)", "tampered-verification"),
     ("import sys\nsys.modules['ssl'] = object()", "tampered-verification"),
+    ("import sys\ntry:\n    import ssl, x\nexcept ImportError:\n    sys.modules['ssl'] = object()", "tampered-verification"),
+    ("import sys, subprocess\ndef f(e, a):\n    raise subprocess.run([e])\nsys.addaudithook(f)", "spies"),
+    ("import sys, subprocess\ndef f(e, a):\n    SEEN[e] = a\nsys.addaudithook(f)\ndef g():\n    subprocess.run(SEEN)", "spies"),
     ("import subprocess\nsubprocess.Popen(['true'])", "import-effect"),
     ("import requests\nclass A:\n    v = requests.get('http://127.0.0.1:9/')", "import-effect"),
     ("from setuptools.command.develop import develop\nimport os\nclass D(develop):\n    def run(self):\n        os.system('true')", "install-hook"),
@@ -98,6 +101,8 @@ HONEST = [
     "import socket\ndef f(h):\n    with socket.create_connection((h, 80)) as s:\n        s.sendall(b'GET / HTTP/1.0')\n        return s.recv(99)",
     "import os\nHELP = 'curl https://sh.example.org | sh'\ndef f():\n    print(HELP)",
     "from setuptools.command.build_ext import build_ext\nimport subprocess\nclass B(build_ext):\n    def run(self):\n        subprocess.run(['make'])",
+    "import sys\ntry:\n    import builtins\nexcept ImportError:\n    sys.modules['builtins'] = object()",
+    "import sys, subprocess\ndef f(e, a):\n    if e == 'os.fork':\n        raise RuntimeError('fork')\nsys.addaudithook(f)\ndef g():\n    subprocess.run(['true'])",
     "import os\ndef f():\n    with open(os.path.expanduser('~/.bashrc')) as h:\n        return h.read()",
 ]  # fmt: skip
 

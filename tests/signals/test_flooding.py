@@ -127,6 +127,14 @@ def test_not_stuffed(said: str) -> None:
     assert inspect(f'def reverse(text):\n    """{said}"""\n    return text\n') == []
 
 
+def test_what_follows_a_string_is_no_description() -> None:
+    """Quotes at the start of a line end a text as well; what follows them is code."""
+    code = "".join(f"            (reverse string{number}, reverse strings),\n" for number in range(30))
+    assert inspect(f'RULES = [("""\n    a pattern\n    """,\n{code})]\nNAME = """x"""\n') == []
+    told = inspect(f'TEXT = """\n    a pattern\n    """\n\n\nclass A:\n    """{STUFFED[0]}"""\n')
+    assert severities(told, "stuffed") == [Severity.MEDIUM]
+
+
 def test_the_match_covers_the_description() -> None:
     text = f'import os\n\n\ndef reverse(text):\n    """{STUFFED[1]}"""\n    return text\n'
     ((_, found),) = inspect(text)

@@ -5,9 +5,11 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from in_process import codeguard
 
 from experiments.benchmarks.crash import crash, order_failures
 
@@ -18,12 +20,26 @@ LIMITED = (
 INDEX = ("index", ".", "--trust", "ours", "--embedding", "lexical")
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    folder = tmp_path / "corpus"
+def write_corpus(base: Path) -> Path:
+    folder = base / "corpus"
     (folder / "ours").mkdir(parents=True)
     (folder / "ours" / "m.py").write_text("def add(a, b):\n    return a + b\n")
     return folder
+
+
+def index_corpus(base: Path) -> None:
+    done = codeguard(*INDEX, cwd=write_corpus(base))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return write_corpus(tmp_path)
+
+
+@pytest.fixture
+def indexed(once: Callable[[Callable[[Path], object]], Path]) -> Path:
+    return once(index_corpus) / "corpus"
 
 
 def grow(corpus: Path, count: int) -> None:
@@ -49,10 +65,10 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
 
 def whole(corpus: Path) -> None:
     """Everything is as it should be, and the same command completes."""
-    done = run(corpus, *INDEX, "--format", "json")
+    done = codeguard(*INDEX, "--format", "json", cwd=corpus)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["files"] == len(list(corpus.rglob("*.py")))
-    verified = run(corpus, "store", "verify", "--all")
+    verified = codeguard("store", "verify", "--all", cwd=corpus)
     assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
@@ -67,9 +83,9 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     "size",
     [300_000, pytest.param(20_000, marks=pytest.mark.slow), pytest.param(900_000, marks=pytest.mark.slow)],
 )
-def test_no_file_may_grow(corpus: Path, size: int) -> None:
+def test_no_file_may_grow(indexed: Path, size: int) -> None:
     """The limit on a file's size stands in for a full disk where no file system can be mounted."""
-    run(corpus, *INDEX)
+    corpus = indexed
     grow(corpus, 150)
     one_line(run(corpus, *INDEX, before=(sys.executable, "-c", LIMITED, str(size))))
     whole(corpus)
@@ -94,8 +110,8 @@ def test_a_full_disk(corpus: Path, tmp_path: Path, megabytes: int) -> None:
     whole(corpus)
 
 
-def test_a_read_only_index_is_one_line_and_stays_as_it_is(corpus: Path) -> None:
-    run(corpus, *INDEX)
+def test_a_read_only_index_is_one_line_and_stays_as_it_is(indexed: Path) -> None:
+    corpus = indexed
     before = {path: path.read_bytes() for path in (corpus / ".codeguard").rglob("*") if path.is_file()}
     script = (
         'mount -t tmpfs -o size=50m none /mnt && cp -a .codeguard /mnt/s && mount -o remount,ro /mnt && "$@"'
@@ -110,9 +126,9 @@ def test_a_read_only_index_is_one_line_and_stays_as_it_is(corpus: Path) -> None:
 
 @pytest.mark.parametrize("words", [INDEX, ("query", "add"), ("store", "verify"), ("store", "compact")])
 def test_a_store_of_another_version_is_one_line_and_stays_as_it_is(
-    corpus: Path, words: tuple[str, ...]
+    indexed: Path, words: tuple[str, ...]
 ) -> None:
-    run(corpus, *INDEX)
+    corpus = indexed
     catalog = corpus / ".codeguard" / "catalog.sqlite3"
     db = sqlite3.connect(catalog)
     db.execute("PRAGMA user_version = 97")
@@ -124,6 +140,8 @@ def test_a_store_of_another_version_is_one_line_and_stays_as_it_is(
 
 def test_an_environment_that_redirects_chroma_does_not(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PERSIST_DIRECTORY", str(corpus / "elsewhere"))
+    done = run(corpus, *INDEX)  # a process, which has not read the environment before
+    assert done.returncode == 0, done.stderr
     whole(corpus)
     assert not (corpus / "elsewhere").exists()
     assert (corpus / ".codeguard" / "chroma" / "chroma.sqlite3").exists()

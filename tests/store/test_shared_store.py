@@ -27,6 +27,13 @@ def rows(*names: str) -> list[Row]:
     return [Row(name, f"text {name}", {"path": f"{name}.py"}) for name in names]
 
 
+@pytest.fixture(autouse=True)
+def _sharing(_own_configuration: None) -> None:
+    """Commands share a store as they do for a user; the process that serves it ends with its last user."""
+    place = Path(os.environ["XDG_CONFIG_HOME"]) / "codeguard" / "config.toml"
+    place.write_text("share_idle_s = 0.0\njobs = 1\n")
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "state" / "chroma"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from codeguard.analysis.reading import Reading
 from codeguard.corpus.patterns import lazy
 
+_MISSING = ("ImportError", "ModuleNotFoundError")
 SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _SCRIPT_IMPORT = lazy(
     r"""(?:\brequire\s{0,4}\(\s{0,4}|\bimport\s{0,4}\(\s{0,4}|\bfrom\s{1,4}|\bimport\s{1,4})(["'])([^"'\n]{1,200})\1"""
@@ -19,13 +20,15 @@ _SCRIPT_IMPORT = lazy(
 class Imported:
     """One import of a package: its top-level name and where the statement stands.
 
-    `guarded` says that the code goes on where the package is missing.
+    `guarded` says that the code goes on where the package is missing,
+    `instead_of` is the module that could not be imported before it is tried.
     """
 
     package: str
     start: int
     end: int
     guarded: bool = False
+    instead_of: str = ""
 
 
 def imports_of(reading: Reading) -> Iterator[Imported]:
@@ -49,9 +52,9 @@ def _python_imports(reading: Reading) -> Iterator[Imported]:
             continue
         if names:
             start, end = reading.place(node)
-            guarded = _guarded(reading, node)
+            guarded, instead_of = _guarded(reading, node), missing_in(reading, node)
             for name in dict.fromkeys(name.partition(".")[0] for name in names):
-                yield Imported(name, start, end, guarded)
+                yield Imported(name, start, end, guarded, instead_of)
 
 
 def _computed(reading: Reading, node: ast.Call) -> list[str]:
@@ -72,6 +75,19 @@ def _guarded(reading: Reading, node: ast.AST) -> bool:
             return True
         child, at = at, reading.parents.get(at)
     return False
+
+
+def missing_in(reading: Reading, node: ast.AST) -> str:
+    """Return the module whose import has failed where a node is reached, empty where it is not in such a handler."""
+    at = reading.parents.get(node)
+    while at is not None and not isinstance(at, ast.ExceptHandler):
+        at = reading.parents.get(at)
+    if at is None or not isinstance(at.type, ast.Name) or at.type.id not in _MISSING:
+        return ""
+    match reading.parents.get(at):
+        case ast.Try(body=[ast.Import(names=[alias])]):
+            return alias.name
+    return ""
 
 
 def _script_imports(reading: Reading) -> Iterator[Imported]:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import ClassVar
 
-from codeguard.analysis import Reading
+from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.sketches import SKETCH, resemblance, sketch, words_of_code
 from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
 from codeguard.corpus.patterns import lazy
@@ -135,6 +135,7 @@ MOST_DISTINCT = 0.3
 LEAST_TOP = 0.4
 STUFFED_TOP = 0.62
 LEAST_QUESTIONS = 3
+_OPENING = 4  # characters at most that open a comment or a string
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,11 @@ class FloodingSignal:
                     )
                 if chunk.language not in PROSE:
                     places = list(descriptions(chunk.text))
-                    yield from ((reading.file.path, found) for found in _stuffed(chunk, position, places))
+                    yield from (
+                        (reading.file.path, found)
+                        for found in _stuffed(chunk, position, places)
+                        if _is_text(reading, found)
+                    )
                     if chunk.kind in FUNCTIONS and not index.add(reading.file.path, chunk, position, places):
                         reason = f"more than {MAX_FUNCTIONS} functions: near-duplicates from here on are not counted"
                         yield (
@@ -324,6 +329,16 @@ def _stuffed(chunk: Chunk, position: int, places: Iterable[Stretch]) -> Iterator
                     "questions": found.questions,
                 },
             )
+
+
+def _is_text(reading: Reading, found: Match) -> bool:
+    """Return whether a description begins as one: quotes at the start of a line may end a string, too."""
+    inside = found.end - len(reading.text[found.start : found.end].lstrip()) + _OPENING
+    return any(
+        segment.start <= inside < segment.end
+        for segment in reading.segments
+        if segment.kind is not SegmentKind.IDENTIFIER
+    )
 
 
 def _why(found: Wording) -> str:

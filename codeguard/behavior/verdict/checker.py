@@ -245,16 +245,23 @@ class BehaviorChecker:
             return report
         if not references:
             references = yield from self._met(candidate, examination)
+        decided: CheckReport | None = None
         for place, (reference, likeness) in enumerate(references):
             profile = self._profiles.get(reference.digest)
             if profile is None:  # not the most alike, so not run beforehand
                 profile = self._profiles[reference.digest] = yield from self._observed(reference)
             found = yield from examination.against_reference(profile, likeness, best=place == 0)
-            if found.verdict is not Verdict.NO_SIGNAL:
+            if found.verdict is Verdict.PASS or (found.verdict is not Verdict.NO_SIGNAL and not likeness.met):
                 return found
+            if found.verdict is not Verdict.NO_SIGNAL:
+                # Nothing but its results says that it is this function, and they may be all those of the next.
+                decided = decided or found
+                continue
             # What is met, or refuted, stays so whatever a less likely function says.
             if report is None or not (report.verdict is Verdict.PASS or report.refuted):
                 report = found
+        if decided is not None:
+            return decided
         if report is None or report.verdict is Verdict.NO_SIGNAL:
             shipped = yield from _held([item for item in specs if item.shipped], examination, not references)
             # What was found of a claim stays found, unless the shipped spec says more than nothing.

@@ -300,7 +300,15 @@ class VectorStore:
 def embedded_client(folder: Path) -> Any:
     """Open Chroma in a folder whose lock the caller holds; no `.env` of the current folder is read."""
     with _told(f"the store {folder} cannot be opened", DAMAGED, folder), folder_by_path(folder):
-        return import_chromadb().PersistentClient(path=str(folder), settings=client_settings())
+        chromadb = import_chromadb()
+        try:
+            return chromadb.PersistentClient(path=str(folder), settings=client_settings())
+        except BaseException:
+            # Chroma keeps what did not start, and gives it to whoever opens the path next in this process.
+            shared = chromadb.api.shared_system_client.SharedSystemClient
+            if str(folder) not in getattr(shared, "_identifier_to_refcount", {}):
+                getattr(shared, "_identifier_to_system", {}).pop(str(folder), None)
+            raise
 
 
 def _unsettled(folder: Path) -> str | None:

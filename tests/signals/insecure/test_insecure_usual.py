@@ -121,6 +121,26 @@ CASES = {
         "def save(dialog):\n    open(dialog.get_filename(), 'w').close()\n",
         "import email\ndef save(part):\n    open(part.get_filename(), 'w').close()\n",
     ),
+    "a repetition ends where an assertion says": (
+        'import re\nCOMMENTS = re.compile(r"(?:/\\*(?:[^*]|\\*(?!/))*\\*/)+end")\n',
+        'import re\nCOMMENTS = re.compile(r"(?:/\\*.*?\\*/)+end")\n',
+    ),
+    "nothing goes back into an assertion": (
+        'import re\nRULE = re.compile(r"(?=(?P<line>(-+[ ]{0,2}){3,}))(?P=line)$")\n',
+        'import re\nRULE = re.compile(r"(?P<line>(-+[ ]{0,2}){3,})$")\n',
+    ),
+    "a dot stops at the end of the line": (
+        'import re\nLINES = re.compile(r"(?:#.*\\n)+end")\n',
+        'import re\nLINES = re.compile(r"(?:#.*)+end")\n',
+    ),
+    "a download lies where the library puts it": (
+        "import os, urllib.request\ndef get(url):\n    os.remove(urllib.request.urlretrieve(url)[0])\n",
+        "import os, urllib.request\ndef get(url):\n    os.remove(urllib.request.urlopen(url).read().decode())\n",
+    ),
+    "a copy is made of an object": (
+        "import cloudpickle, pickle\ndef copy(item):\n    return pickle.loads(cloudpickle.dumps(item))\n",
+        "import pickle\ndef copy(item):\n    return pickle.loads(item)\n",
+    ),
     "a version of what was fetched": (
         "import os, requests\nfrom packaging.version import Version\ndef get():\n"
         "    wanted = Version(requests.get('https://x.example', timeout=5).text)\n    os.system(f'get {wanted}')\n",

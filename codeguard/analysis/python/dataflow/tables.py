@@ -23,7 +23,7 @@ REQUEST_CLASSES = lazy(r"(?:^|\.)(?:\w*Request|HTTPConnection|WebSocket)$")
 
 REMOTE_CALLS = frozenset(
     {
-        "urllib.request.urlopen", "urllib.request.urlretrieve", "urllib2.urlopen",
+        "urllib.request.urlopen", "urllib2.urlopen",
         "requests.get", "requests.post", "requests.put", "requests.request", "requests.head",
         "requests.Session.get", "requests.Session.post", "requests.Session.request", "requests.session.get",
         "httpx.get", "httpx.post", "httpx.Client.get", "httpx.Client.post", "httpx.AsyncClient.get",
@@ -175,6 +175,8 @@ CLEANERS: Mapping[str, frozenset[str]] = {
     "ast.literal_eval": frozenset({Use.CODE}),
     "pickle.dumps": frozenset({Use.DATA}),
     "marshal.dumps": frozenset({Use.DATA}),
+    "cloudpickle.dumps": frozenset({Use.DATA}),
+    "dill.dumps": frozenset({Use.DATA}),
     "io.BytesIO": frozenset({Use.PATH}),
     "io.StringIO": frozenset({Use.PATH}),
     "asyncio.create_subprocess_exec": ALL_USES,

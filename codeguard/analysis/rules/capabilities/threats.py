@@ -15,6 +15,7 @@ from codeguard.analysis.python.capabilities import (
     STARTUP_PLACE,
     kind_of,
 )
+from codeguard.analysis.python.imports import missing_in
 from codeguard.analysis.rules.base import Match
 from codeguard.analysis.rules.capabilities.shells import shell_threats
 from codeguard.corpus.patterns import lazy
@@ -192,7 +193,10 @@ def _assigned(reading: Reading, node: ast.Assign) -> Iterator[Match]:
                 continue  # `import` of it fails: nothing stands in its place
             if module.partition(".")[0] in _GUARDED_MODULES:
                 start, end = reading.place(node)
-                yield Match("tampered-verification", start, end, f"puts something else in place of {module}")
+                reason = f"puts something else in place of {module}"
+                # Where the module is missing something may stand in for it: a name of Python 2.
+                severity = Severity.LOW if module == missing_in(reading, node) else None
+                yield Match("tampered-verification", start, end, reason, severity)
 
 
 def _patched(reading: Reading, node: ast.AST, target: str, value: ast.expr) -> Iterator[Match]:

@@ -75,9 +75,10 @@ def _package(reading: Reading, imported: Imported, declared: frozenset[str] | No
     alike = npm_lookalike(name) if script else python_lookalike(name, declared or frozenset())
     if alike is not None:
         named = {IMPORTED: name}
-        yield Match(
-            "lookalike", imported.start, imported.end, _alike(alike), _graded(alike), measurements=named
-        )
+        # Where the standard library has no such module the backport of a later one is tried: `selectors2`.
+        backport = alike.known == imported.instead_of and alike.known in STANDARD_LIBRARY
+        graded = Severity.LOW if backport else _graded(alike)
+        yield Match("lookalike", imported.start, imported.end, _alike(alike), graded, measurements=named)
         return
     if _is_well_known(name, script):
         if declared is not None and not script:

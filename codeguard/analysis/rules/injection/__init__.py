@@ -167,13 +167,26 @@ _ASKED = tuple(
 
 def is_plain_order(text: str) -> bool:
     """Return whether a text both addresses a model and says what it has to do: no other reader is meant."""
-    named = {concept for place in sequence(tokens_of(text)) for concept in place}
+    named = _named(text)
     return any(map(named.issuperset, _ADDRESSED)) and any(map(named.issuperset, _ASKED))
+
+
+def _is_wording(text: str) -> bool:
+    """Return whether an English text neither names a model nor asks for what is asked of one: its words count alone."""
+    named = _named(text)
+    if named.isdisjoint(("you", "package")):
+        named -= {"always"}  # "Mark all tests as slow": who is to write, or what, is not said
+    spoken = any(map(named.issuperset, (*_ADDRESSED, *_ASKED)))
+    return text.isascii() and not spoken and named.isdisjoint(("machine", "override", "leak"))
+
+
+def _named(text: str) -> set[str]:
+    return {concept for place in sequence(tokens_of(text)) for concept in place}
 
 
 def reason(text: str, masks: tuple[str, ...]) -> str:
     """Return what the text does and an excerpt; `masks` tell how it was hidden."""
-    named = {concept for place in sequence(tokens_of(text)) for concept in place}
+    named = _named(text)
     phrases = [phrase for concepts, phrase in _PHRASES if named.issuperset(concepts)][:_MOST_REASONS]
     what = ", ".join(phrases) or "reads like an order to a model"
     hidden = f"hidden by {', '.join(dict.fromkeys(masks))}, " if masks else ""
@@ -193,6 +206,9 @@ _FORMS_TABLE = Path(__file__).with_name("forms.toml")
 _READ_FOR_FORMS = (SegmentKind.COMMENT, SegmentKind.DOCSTRING, SegmentKind.PROSE)
 # Programs that talk to models hold prompts of their own, and their docstrings speak of models.
 _LIMITS = {SegmentKind.STRING: "string", SegmentKind.DOCSTRING: "docstring", SegmentKind.PROSE: "docstring"}
+# From these scores on the words of a text are enough, whatever it asks for; a program's help and messages ask most.
+_BY_WORDING = {SegmentKind.STRING: 1.0}
+_BY_WORDING_ELSE = 0.4
 _MOST = 100  # matches in one file
 _TOO_MANY = f"orders to a model were not looked for after {_MOST} texts that may be some"
 
@@ -266,6 +282,9 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         rule = POSSIBLE  # tells people what they did wrong, or shows how something is called
     if not secret and not speaks(text, segment.kind):
         rule = POSSIBLE
+    asked = segment.text if segment.text.count(" ") < WORDS else text
+    if not secret and score < _BY_WORDING.get(segment.kind, _BY_WORDING_ELSE) and _is_wording(asked):
+        rule = POSSIBLE  # "Write the report to this file."
     if segment.kind is SegmentKind.PROSE and (
         rule is LIKELY or (rule is INSTRUCTION and _FOR_AGENTS.match(reading.text))
     ):

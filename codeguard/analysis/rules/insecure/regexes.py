@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
@@ -21,6 +21,7 @@ _CALLS = names("re.compile re.match re.search re.fullmatch re.findall re.findite
                "regex.compile regex.match regex.search regex.fullmatch regex.findall regex.sub")  # fmt: skip
 _LONGEST = 1000
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
+_ASSERTIONS = (_constants.ASSERT, _constants.ASSERT_NOT)
 
 
 def backtracks(pattern: str) -> str | None:
@@ -48,14 +49,24 @@ def _nested(items: list[Any], *, last: bool, depth: int) -> str | None:
         if operator in _REPEATS:
             _, most, inner = argument
             if most is _constants.MAXREPEAT or most > 20:
-                reason = _ambiguous(list(inner))
+                reason = None if _looks_around(inner) else _ambiguous(list(inner))
                 if reason is not None and not _matches_all(rest, last):
                     return reason
+        # What an assertion has matched is not tried another way, whatever fails behind it.
+        ends = (last and not rest) or operator in _ASSERTIONS
         for part in _parts(operator, argument):
-            found = _nested(part, last=last and not rest, depth=depth + 1)
+            found = _nested(part, last=ends, depth=depth + 1)
             if found is not None:
                 return found
     return None
+
+
+def _looks_around(items: Iterable[Any]) -> bool:
+    """Return whether there is an assertion: with it, as in `(?:[^*]|\\*(?!/))*`, one may leave the others no choice."""
+    return any(
+        operator in _ASSERTIONS or any(map(_looks_around, _parts(operator, argument)))
+        for operator, argument in items
+    )
 
 
 def _matches_all(rest: list[Any], last: bool) -> bool:
@@ -70,7 +81,7 @@ def _parts(operator: Any, argument: Any) -> list[list[Any]]:
         return [list(argument[2])]
     if operator is _constants.BRANCH:
         return [list(branch) for branch in argument[1]]
-    if operator in (_constants.ASSERT, _constants.ASSERT_NOT):
+    if operator in _ASSERTIONS:
         return [list(argument[1])]
     return []
 
@@ -138,7 +149,7 @@ def _first(items: list[Any]) -> frozenset[str] | None:
         if operator is _constants.NOT_LITERAL:
             return frozenset(_SAMPLE) - {chr(argument)}
         if operator is _constants.ANY:
-            return frozenset(_SAMPLE)
+            return frozenset(_SAMPLE) - {"\n"}
         if operator is _constants.IN:
             return _class(argument)
         if operator is _constants.SUBPATTERN:
