@@ -95,6 +95,8 @@ class BehaviorReports:
     ) -> None:
         progress(0, len(missing))
         unknown: list[Subject] = []
+        missing, crowded = _apart(missing)
+        self._take(crowded)
         batch: list[tuple[Subject, Answered]] = []
         for done, answer in enumerate(elsewhere(missing, again=False), 1):
             progress(done, len(missing))
@@ -149,6 +151,26 @@ class BehaviorReports:
         """Return the key under which a function's report is cached for this epoch."""
         span = f"{chunk.span.start_byte}:{chunk.span.end_byte}"
         return "near:" + parts_digest(self._epoch, file.sha256, chunk.sha256, chunk.symbol, span)
+
+
+def _apart(
+    subjects: Sequence[Subject],
+) -> tuple[list[Subject], list[tuple[Subject, Answered]]]:
+    """Return the functions to ask a worker for, and answers for those of files that it would not read."""
+    from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
+
+    functions: dict[int, int] = {}
+    for _, file in subjects:
+        if id(file) not in functions:
+            functions[id(file)] = sum(map(checkable, file.chunks))
+    asked: list[Subject] = []
+    refused: list[tuple[Subject, Answered]] = []
+    for subject in subjects:
+        if functions[id(subject[1])] > MOST_DEFINITIONS:
+            refused.append((subject, (None, CheckReport(Verdict.NO_SIGNAL, CROWDED, level=""))))
+        else:
+            asked.append(subject)
+    return asked, refused
 
 
 def judged(

@@ -32,6 +32,7 @@ from codeguard.workers.processes import at_end
 from codeguard.workers.tasks import CHECKING_S, MEMORY, Answer, Bounds, Run, Shared
 
 CHECKS_A_TASK = 16
+FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
 FIRST_CHECKS = (1, 1, 2, 2, 4, 4, 8, 8)  # in the first tasks, so that a user soon sees how long it will take
 KNOWN_PREFIX = 16  # hex digits of a cached check's key that tell a worker that there is one
 CHECKING = Bounds(CHECKING_S, 300.0)  # of one function; what the sandbox runs has bounds of its own
@@ -132,6 +133,12 @@ def _bench(shared: Shared) -> _Bench:
     return _Bench(json.loads(shared.verified()))
 
 
+@functools.lru_cache(maxsize=FILES_KEPT)
+def _file(text: str) -> SourceFile:
+    """Return the file of a text; the functions of a large one come in many tasks."""
+    return rebuilt(json.loads(text))
+
+
 def check_task(shared: Shared) -> Run:
     """Check functions, but for those whose result is known."""
     bench = _bench(shared)
@@ -139,7 +146,7 @@ def check_task(shared: Shared) -> Run:
 
     def run(payload: bytes) -> Iterator[bytes]:
         asked = json.loads(payload)
-        files = [rebuilt(value) for value in asked["files"]]
+        files = [_file(text) for text in asked["files"]]
         subjects = [(files[file].chunks[chunk], files[file]) for file, chunk in asked["subjects"]]
 
         def known(key: str) -> bool:
@@ -164,12 +171,13 @@ class Checks:
         if not subjects:
             return
         parts = list(_parts(subjects))
-        batches = ([_asked(part, again)] for part in parts)
+        texts: dict[int, str] = {}
+        batches = ([_asked(part, again, texts)] for part in parts)
         bounds = CHECKING if len(subjects) == 1 else CHECKING_TOGETHER
         answers = spread(self._executor, check_task, batches, self._shared(), bounds)
         for part, answer in zip(parts, answers, strict=True):
             if answer.ended and len(part) > 1:  # each by itself, so that one ends none of the others
-                singles = ([_asked([subject], again)] for subject in part)
+                singles = ([_asked([subject], again, texts)] for subject in part)
                 alone = spread(self._executor, check_task, singles, self._shared(), CHECKING)
                 for subject, single in zip(part, alone, strict=True):
                     yield subject, _answered(single)[0]
@@ -196,16 +204,21 @@ def _answered(answer: Answer) -> list[Answered]:
     return [(far, None if report is None else CheckReport.from_json(report)) for far, report in rows]
 
 
-def _asked(subjects: Sequence[Subject], again: bool) -> bytes:
-    files: dict[int, tuple[int, SourceFile]] = {}
+def _asked(subjects: Sequence[Subject], again: bool, texts: dict[int, str]) -> bytes:
+    """Return what a worker is asked; `texts` are of the last files, by their identity."""
+    files: dict[int, int] = {}
     places: dict[tuple[int, Span], int] = {}
     for _, file in subjects:
         if id(file) not in files:
-            files[id(file)] = (len(files), file)
+            files[id(file)] = len(files)
             places.update(((id(file), chunk.span), place) for place, chunk in enumerate(file.chunks))
+            if id(file) not in texts:
+                texts[id(file)] = json.dumps(described(file))
+    for old in texts.keys() - files.keys():
+        del texts[old]
     value = {
-        "files": [described(file) for _, file in files.values()],
-        "subjects": [(files[id(file)][0], places[id(file), chunk.span]) for chunk, file in subjects],
+        "files": [texts[file] for file in files],
+        "subjects": [(files[id(file)], places[id(file), chunk.span]) for chunk, file in subjects],
         "again": again,
     }
     return json.dumps(value).encode("ascii")

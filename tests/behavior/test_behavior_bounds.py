@@ -65,7 +65,8 @@ class Dying(Executor):
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
         asked = json.loads(args[0][0])
-        symbols = [asked["files"][file]["chunks"][chunk][0] for file, chunk in asked["subjects"]]
+        files = [json.loads(text) for text in asked["files"]]
+        symbols = [files[file]["chunks"][chunk][0] for file, chunk in asked["subjects"]]
         self.asked.append(symbols)
         if "hostile" in symbols:
             future.set_result([Answer((), self.ended, "because", self.lasting)])

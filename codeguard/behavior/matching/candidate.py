@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
 from codeguard.behavior.matching.claims import Features, features
 from codeguard.behavior.source.definitions import Definition, Module, find, read_module
 from codeguard.behavior.source.modules import TrustedModules
@@ -23,7 +24,6 @@ from codeguard.errors import SpecError
 from codeguard.models import Chunk, ChunkKind, SourceFile
 
 TOO_LARGE = "too large or nested too deeply to be run"
-MOST_DEFINITIONS = 3_000  # of one file; of 7,000 files of well-known packages the largest has 1,012
 CHECKED = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 
 
@@ -87,7 +87,7 @@ def read_candidate(chunk: Chunk, file: SourceFile, trusted: TrustedModules = NO_
         return f"no checks for {chunk.language}"
     module = read_module(file.text)
     if module.too_large or module.definition_count > MOST_DEFINITIONS:
-        return "its file is too large to be read"
+        return CROWDED
     definition = find(module, chunk.symbol, chunk.start_line, chunk.end_line, chunk.text)
     if definition is None:
         running = f"{sys.version_info[0]}.{sys.version_info[1]}"

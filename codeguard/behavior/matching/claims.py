@@ -9,6 +9,7 @@ it agrees with most of them and so shows that it means to be that function.
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import re
 from collections import Counter
@@ -142,6 +143,7 @@ def words(name: str) -> tuple[str, ...]:
     return kept[:-1] if len(kept) > 2 and kept[-1].isdigit() else kept
 
 
+@functools.lru_cache(maxsize=4_096)
 def content_words(text: str) -> frozenset[str]:
     """Return the words of a description that say something, cut to their stems' first letters."""
     found = (word.lower() for word in WORD.findall(text[:4_000]))

@@ -11,7 +11,7 @@ import ast
 import builtins
 import copy
 import symtable
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
@@ -237,18 +237,24 @@ def surroundings(
     )
     own_name = definition.name if definition.owner is None else definition.owner.name
     needed = needed_for(free_names(own), module, own_name, trusted, path)
-    future = next((statement for statement in module.statements if _defers_annotations(statement)), None)
+    future = _deferring(module.statements)
     if future is not None:  # names that only annotations use may be bound for type checkers alone
         needed = replace(needed, statements=(future, *needed.statements))
     return Surroundings(definition, own, needed)
 
 
-def _defers_annotations(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.ImportFrom)
-        and statement.module == "__future__"
-        and any(alias.name == "annotations" for alias in statement.names)
-    )
+def _deferring(statements: Sequence[ast.stmt]) -> ast.stmt | None:
+    """Return the statement that defers annotations; such ones stand before all others."""
+    for statement in statements:
+        match statement:
+            case ast.Expr(value=ast.Constant()):
+                continue
+            case ast.ImportFrom(module="__future__", names=names):
+                if any(alias.name == "annotations" for alias in names):
+                    return statement
+            case _:
+                return None
+    return None
 
 
 def extract(
