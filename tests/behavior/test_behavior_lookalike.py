@@ -70,3 +70,14 @@ def test_what_every_description_says_tells_little(kind: str, found: list[str]) -
     candidate = read_candidate(file.chunks[0], file)
     assert not isinstance(candidate, str)
     assert [reference.name for reference in library.lookalikes_of(candidate.features)] == found
+
+
+def test_common_words_under_the_same_name_claim_it() -> None:
+    library = SpecLibrary.load(shipped=False).with_trusted([chunk_file("ours.py", NUMBERS.encode())])
+    text = 'def find_smart(of):\n    """Search for the nth number and show its digits, easily."""\n    return -of\n'
+    file = chunk_file("theirs.py", text.encode())
+    candidate = read_candidate(file.chunks[0], file)
+    assert not isinstance(candidate, str)
+    (likeness,) = [found for _, found in library.references_for(candidate.features) if found.name == 1.0]
+    assert likeness.described
+    assert likeness.lookalike

@@ -286,9 +286,11 @@ Weigh = Callable[[frozenset[str]], float]
 
 def compare(candidate: Features, reference: Features, weigh: Weigh = len) -> Similarity:
     """Return how alike two functions are; `weigh` says how much words of a description tell, alike by default."""
+    name = _name_similarity(candidate.name, reference.name)
     return Similarity(
-        name=_name_similarity(candidate.name, reference.name),
-        doc=_doc_similarity(candidate.doc, reference.doc, weigh),
+        name=name,
+        # Under the same name common words are told of the same thing.
+        doc=_doc_similarity(candidate.doc, reference.doc, len if name == 1.0 else weigh),
         body=_body_similarity(candidate.body, reference.body),
         same_signature=candidate.arity == reference.arity and bool(candidate.owner) == bool(reference.owner),
         telling_name=len(reference.name) > 1,
