@@ -3,12 +3,14 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -203,6 +205,22 @@ def test_a_folder_that_is_taken_away_is_let_go(folder: Path, tmp_path: Path, sto
     assert moved.ids() == {"a"}
     moved.close()
     other.close()
+
+
+def test_a_holder_of_a_deleted_folder_leaves_the_next_ones_socket_alone(folder: Path) -> None:
+    former = SharedStore(folder, idle_s=60)
+    former.add(rows("a"), EYE[:1])
+    pid = serving(folder)
+    former.close()  # its process waits for others, and ends when it notices that its folder is gone
+    shutil.rmtree(folder.parent)
+    again = SharedStore(folder, idle_s=0)
+    again.add(rows("b"), EYE[:1])
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert serving(folder) != pid
+    assert again.ids() == {"b"}
+    again.close()
 
 
 def test_what_is_not_ours_in_the_working_directory_is_not_imported(tmp_path: Path) -> None:

@@ -103,6 +103,7 @@ class Server:
         self._store = store
         self._folder = folder
         self._identity = _identity(folder)
+        self._socket = _identity(socket_path(folder))
         self._listener = listener
         self._idle_s = idle_s
         self._writing = threading.Lock()
@@ -207,8 +208,10 @@ class Server:
     def _end(self) -> None:
         self._closing = True
         self._listener.close()
-        with contextlib.suppress(OSError):
-            socket_path(self._folder).unlink()
+        # Where the folder was deleted and made again, another one serves there by now.
+        if _identity(socket_path(self._folder)) == self._socket:
+            with contextlib.suppress(OSError):
+                socket_path(self._folder).unlink()
         with self._changed:
             self._changed.wait_for(lambda: self._requests == 0, LAST_REQUESTS_S)
         self._store.close()
@@ -284,9 +287,9 @@ def _texts(values: Any) -> list[str]:
     return [str(value) for value in values]
 
 
-def _identity(folder: Path) -> tuple[int, int] | None:
+def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = folder.stat()
+        found = path.stat()
     except OSError:
         return None
     return found.st_dev, found.st_ino
