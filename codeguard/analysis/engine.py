@@ -132,7 +132,9 @@ class _Examination:
         """Return what the engine itself sees: what does not parse, what asks to be ignored, cells that are text."""
         reading = self._reading
         if self._gave_up:
-            reading.unread.note("the parser gave up on it: its functions may not be told apart")
+            reading.unread.note(
+                "it met a bound of the parser or the chunker: its functions may not be told apart"
+            )
         found = self._own(DISCOVERY, syntax)
         if is_notebook(reading.file):
             found += self._open_cells()

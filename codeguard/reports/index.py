@@ -31,7 +31,7 @@ def index_text(report: IndexReport, required_level: str) -> str:
         f"trusted: {report.trusted_files} files{signature}",
         f"specs: {report.coverage.with_examples} of {report.coverage.functions} trusted functions have examples, "
         f"{report.coverage.hand_written} hand-written specs",
-        f"behavior: {report.checked} checks run, {len(report.convicted)} functions convicted"
+        f"behavior: {report.checked} functions looked at, {len(report.convicted)} convicted"
         + (f", {report.quarantined} chunks in quarantine" if report.quarantined else ""),
     ]
     if report.trusted_before:
@@ -44,7 +44,7 @@ def index_text(report: IndexReport, required_level: str) -> str:
     if len(report.convicted) > SHOWN:
         lines.append(f"  … and {len(report.convicted) - SHOWN} more (--format json lists all)")
     if report.by_lines:
-        lines.append(f"chunked by lines, no grammar for them: {len(report.by_lines)} files")
+        lines.append(f"chunked by lines: {len(report.by_lines)} files")
         lines += _some([escaped(path) for path in report.by_lines])
     if report.secrets:
         kept = sum(item.withheld for item in report.secrets)

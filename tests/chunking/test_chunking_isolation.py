@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from codeguard.corpus.chunking import chunk_file, isolation, registry
+from codeguard.corpus.chunking import chunk_file, gave_up, isolation, registry
 from codeguard.corpus.chunking.base import Grammar
 from codeguard.corpus.chunking.cutting import cut_by_grammar
 from codeguard.corpus.chunking.isolation import cut_apart
@@ -66,3 +66,14 @@ def test_a_tree_of_too_many_words_is_not_built() -> None:
     assert crowded.notes == ("functions found by indentation: the python parser gave up on it",)
     assert "f" in {chunk.symbol for chunk in crowded.chunks}
     assert not chunk_file("b.py", b"a;" * 299_990 + b"\n").notes
+
+
+def test_a_file_of_too_many_chunks_is_cut_by_its_lines() -> None:
+    crowded = chunk_file("a.py", b"def f():\n    return 1\n" * 5_001)
+    assert crowded.notes == (
+        "chunked by lines: the chunker gave up on it, which would be more than 5000 chunks",
+    )
+    assert (len(crowded.chunks) < 100, crowded.parsed, gave_up(crowded)) == (True, False, True)
+    fenced = chunk_file("a.md", b"```python\ndef f():\n    return 1\n```\n" * 5_001)
+    assert (len(fenced.chunks) < 100, gave_up(fenced)) == (True, True)
+    assert not chunk_file("b.py", b"def f():\n    return 1\n" * 4_999).notes

@@ -222,8 +222,14 @@ def test_texts_that_take_the_parser_time_in_their_square_are_given_up(line: byte
         "def f():\n    x = 1\n\n" + "# 3.11a7 (a line of a long table of versions)\n" * 800 + "y = 1\n",
         "x = 1\n" + "def f():\n    return 1\n\n\n" * 400 + "# " + "=" * 100 + "\n",
         "x = 1\n" + "def f():\n    return 1\n\n\n" * 400 + "# " + "-" * 76,
-        "x = 1\n" + "def f():\n    return 1\n\n\n" * 4_000 + "'''\n#define f(x) (x)\n\n/**********/\n'''\n",
-        "x = 1\n" + "def f():\n    return 1\n\n\n" * 4_000 + "x = '''\n" + "=-" * 20 + "'''\n",
+        "x = 1\n"
+        + "def f():\n    text = 1, 2, 3, 4, 5\n    return text\n\n\n" * 2_400
+        + "'''\n#define f(x) (x)\n\n/**********/\n'''\n",
+        "x = 1\n"
+        + "def f():\n    text = 1, 2, 3, 4, 5\n    return text\n\n\n" * 2_400
+        + "x = '''\n"
+        + "=-" * 20
+        + "'''\n",
     ],
 )
 def test_honest_comments_and_strings_are_no_reason_to_give_up(text: str) -> None:
