@@ -14,7 +14,7 @@ from codeguard.errors import StoreError
 
 ORDER = 6
 TRAINED_CHARACTERS = 4 << 20  # of trusted text, a sample of files where there is more: the rest adds little
-# Code has 600,000 in as much; data in code, such as base64, has as many as characters, and each takes 400 bytes while they are learned.
+# Code has 600,000 in as much; data in code, such as base64, has as many as characters, and each takes 400 bytes.
 MOST_NGRAMS = 1_000_000
 
 
