@@ -24,7 +24,7 @@ class DeadlineError(BaseException):
 
 
 class Deadline:
-    """Raises DeadlineError inside its block after some time of the processor, or `WALL_S` on the clock.
+    """Raises DeadlineError inside its block after some time of the processor, or some on the clock.
 
     The processor's time, as a busy machine is no attack; the clock for what
     waits. The interpreter looks for it between instructions, and the regular
@@ -33,8 +33,9 @@ class Deadline:
     in another thread there is no limit.
     """
 
-    def __init__(self, cpu_s: float) -> None:
+    def __init__(self, cpu_s: float, wall_s: float | None = None) -> None:
         self._cpu_s = cpu_s
+        self._wall_s = WALL_S if wall_s is None else wall_s
         self._armed = False
 
     def __enter__(self) -> None:
@@ -42,7 +43,7 @@ class Deadline:
             return
         self._timers = (
             (signal.SIGPROF, signal.ITIMER_PROF, self._cpu_s, CPU),
-            (signal.SIGALRM, signal.ITIMER_REAL, WALL_S, WALL),
+            (signal.SIGALRM, signal.ITIMER_REAL, self._wall_s, WALL),
         )
         self._armed = True
         self._before = [signal.signal(number, self._ring) for number, _, _, _ in self._timers]

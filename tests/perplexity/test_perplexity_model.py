@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codeguard.analysis.perplexity import NgramModel, PerplexityModel
+from codeguard.analysis.perplexity import model as trained
 from codeguard.analysis.perplexity.calibration import _summarise, split_pieces
 from codeguard.analysis.perplexity.storage import MAGIC
 from codeguard.errors import StoreError
@@ -96,6 +97,15 @@ def test_few_trusted_files(files: list[tuple[str, str]], judges: bool) -> None:
     assert noise.outlier == judges
     assert not few.score(CLEAN).outlier
     assert ("too little trusted text" in noise.reason) != judges
+
+
+def test_trusted_data_of_ever_new_characters_is_a_smaller_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trained, "MOST_NGRAMS", 20_000)
+    chance = random.Random(1)
+    data = [(str(n), base64.b64encode(chance.randbytes(30_000)).decode()) for n in range(4)]
+    learned = PerplexityModel.train(data)
+    assert 10_000 < len(learned.ngrams.keys) <= 20_000
+    assert PerplexityModel.train(data[::-1]).ngrams.keys.tolist() == learned.ngrams.keys.tolist()
 
 
 def test_the_model_of_all_but_one_file_is_the_difference() -> None:

@@ -133,8 +133,8 @@ def calibrate(pieces: Sequence[tuple[int, str]], order: int) -> Calibration:
     windows: list[float] = []
     for part in parts:
         held_out = _spread(part, HELD_OUT // folds)
-        rest = model.without(NgramModel.train(part, order))
-        for text, costs in zip(held_out, rest.bits(held_out), strict=True):
+        costs_of = model.without(NgramModel.train(part, order)).bits(held_out)
+        for text, costs in zip(held_out, costs_of, strict=True):
             if text:
                 means.append(float(costs.sum() / len(text)))
             window = dearest_window(text, costs)

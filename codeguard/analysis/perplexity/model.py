@@ -14,6 +14,8 @@ from codeguard.errors import StoreError
 
 ORDER = 6
 TRAINED_CHARACTERS = 4 << 20  # of trusted text, a sample of files where there is more: the rest adds little
+# Code has 600,000 in as much; data in code, such as base64, has as many as characters, and each takes 400 bytes.
+MOST_NGRAMS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +53,18 @@ class PerplexityModel:
 
         Names play no part, nor does the order of the files: they are taken by
         the digest of their text, a text that occurs twice once, until 4 Mi
-        characters are reached; the last one is cut there.
+        characters or about a million different n-grams are reached; the last
+        one is cut there.
         """
-        texts = {hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(): text for _, text in files}
-        sample: list[str] = []
-        room = TRAINED_CHARACTERS
-        for _, text in sorted(texts.items()):
-            if room <= 0:
-                break
-            sample.append(text[:room])
-            room -= len(text)
+        by_digest = {
+            hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(): text for _, text in files
+        }
+        texts = [text for _, text in sorted(by_digest.items())]
+        sample = _first(texts, room := TRAINED_CHARACTERS)
+        while len((ngrams := NgramModel.train(sample, order)).keys) > MOST_NGRAMS:
+            sample = _first(texts, room := room * MOST_NGRAMS // len(ngrams.keys))
         pieces = [(group, piece) for group, text in enumerate(sample) for piece in split_pieces(text)]
-        return cls(NgramModel.train(sample, order), calibrate(pieces, order))
+        return cls(ngrams, calibrate(pieces, order))
 
     def score(self, text: str) -> PerplexityScore:
         """Return how unlike the trusted code the text is."""
@@ -115,3 +117,14 @@ class PerplexityModel:
             f"its dearest 64 characters cost {bits:.1f} bits each; "
             f"99 % of held-out trusted code stays under {usual.window_usual:.1f}{random}"
         )
+
+
+def _first(texts: Sequence[str], room: int) -> list[str]:
+    """Return texts from the first one on, `room` characters of them together."""
+    taken: list[str] = []
+    for text in texts:
+        if room <= 0:
+            break
+        taken.append(text[:room])
+        room -= len(text)
+    return taken

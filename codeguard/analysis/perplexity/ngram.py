@@ -16,11 +16,11 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio (Knut
 
 
 class Table:
-    """Open addressing with linear probing, at most a quarter full, read by whole arrays of keys."""
+    """Open addressing with linear probing, at most half full, read by whole arrays of keys."""
 
     def __init__(self, keys: NDArray[np.uint64]) -> None:
         """Place distinct non-zero keys; `slots` says where each of them went."""
-        bits = max(4, int(4 * max(1, len(keys)) - 1).bit_length())
+        bits = max(4, int(2 * max(1, len(keys)) - 1).bit_length())
         self._shift = np.uint64(64 - bits)
         self._mask = np.int64((1 << bits) - 1)
         # One more slot than the mask reaches, always empty, is where a miss points to.

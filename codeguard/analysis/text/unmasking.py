@@ -15,10 +15,7 @@ from codeguard.analysis.text.words import COMMON, split_glued
 from codeguard.corpus.confusables import NEAR_LOOKALIKE
 from codeguard.corpus.patterns import lazy
 
-RUNS = 200  # looked at in one text
-RUN_LENGTH = 20_000  # characters of one run
-TOO_MANY_RUNS = f"more than {RUNS} encoded runs of one text were not decoded"
-RUN_TOO_LONG = f"encoded runs were not decoded beyond {RUN_LENGTH:,} characters"
+LIMIT = 20_000  # characters of a text, and of what a run of it unpacks to
 
 _WORDS = lazy(r"[^\W\d_]{2,}")
 
@@ -64,11 +61,6 @@ _BACKSLASH, _DIGIT, _PERCENT = lazy(r"\\[xuU0-7]"), lazy(r"\d"), lazy("%[0-9a-fA
 _CAPITALS, _LONG = lazy("[A-Z2-7]{16}"), lazy("[A-Za-z0-9+/_-]{12}")
 _ANY = lazy(r"[\\%\d]|[A-Za-z0-9+/_-]{12}")  # what a text must hold for any of them
 
-# `make_current`, `RequestHandler`: read like any other run, which is quick, and not counted.
-_PLAIN_NAME = lazy(r"(?:[A-Z]?[a-z]{3,}+[_/-]?\s{0,3}){1,200}+")
-_DIGEST = lazy(r"(?:sha(?:1|224|256|384|512)|md5)[=:-]\Z")
-_LONGEST_DIGEST = 140  # characters of a SHA-512 in hexadecimal, and white space
-
 # Name, what a text must hold for a closer look, what a run looks like, how it is read.
 _CODECS: tuple[tuple[str, re.Pattern[str], re.Pattern[str], Callable[[str], bytes]], ...] = (
     ("escapes", _BACKSLASH, lazy(rf"(?:[ -\[\]-~]{{0,3}}{_ESCAPE.pattern}){{4,}}+[ -\[\]-~]{{0,80}}"), _escapes),
@@ -81,33 +73,16 @@ _CODECS: tuple[tuple[str, re.Pattern[str], re.Pattern[str], Callable[[str], byte
 )  # fmt: skip
 
 
-def decoded_runs(text: str, met: Callable[[str], None]) -> Iterator[tuple[str, str]]:
-    """Yield the codec and the text of every encoded run that reads as text; `met` is told of bounds that are met."""
+def decoded_runs(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the codec and the text of every encoded run that reads as text."""
     if _ANY.search(text) is None:
         return
-    looked = 0
     for name, needed, pattern, decode in _CODECS:
         if needed.search(text) is None:
             continue
         for match in pattern.finditer(text):
-            looked += not (_names_digest(text, match) or _PLAIN_NAME.fullmatch(match.group()))
-            if looked > RUNS:
-                met(TOO_MANY_RUNS)
-                return
-            run = match.group()
-            if len(run) > RUN_LENGTH:
-                met(RUN_TOO_LONG)
-            found = _text(decode, run[:RUN_LENGTH])
-            if found is not None:
+            if (found := _text(decode, match.group())) is not None:
                 yield name, found
-
-
-def _names_digest(text: str, match: re.Match[str]) -> bool:
-    """Return whether a run is where a list of files or packages names a digest; it is read, and not counted."""
-    start = match.start()
-    return (
-        len(match.group()) <= _LONGEST_DIGEST and _DIGEST.search(text, max(0, start - 10), start) is not None
-    )
 
 
 def _text(decode: Callable[[str], bytes], run: str) -> str | None:
@@ -115,7 +90,7 @@ def _text(decode: Callable[[str], bytes], run: str) -> str | None:
     try:
         data = decode(run)
         if data[:2] in (b"x\x9c", b"x\xda", b"x\x01"):
-            data = zlib.decompressobj().decompress(data, RUN_LENGTH)
+            data = zlib.decompressobj().decompress(data, LIMIT)
         text = data.decode("utf-8")
     except (ValueError, binascii.Error, zlib.error, OverflowError):
         return None
@@ -135,7 +110,6 @@ def _is_text(text: str) -> bool:
     return len(_WORDS.findall(text)) >= 2 or letters >= 8
 
 
-LIMIT = 20_000
 DEPTH = 3
 READINGS = 40
 _TOO_LONG = f"hidden text was not looked for beyond {LIMIT:,} characters of one text"
@@ -284,7 +258,7 @@ def _hidden(text: str, shown: str, depth: int, met: Callable[[str], None]) -> It
     if not text.isascii():
         for mask, found in _invisible_messages(text):
             yield from _nested(found, mask, depth, met)
-    for mask, found in decoded_runs(shown, met):
+    for mask, found in decoded_runs(shown):
         yield from _nested(found, mask, depth, met)
     if "&#" in shown and (decoded := _unescaped(shown)) != shown:
         yield Unmasked(decoded, ("character references",))
@@ -300,7 +274,7 @@ def _unescaped(text: str) -> str:
 
 def _nested(text: str, mask: str, depth: int, met: Callable[[str], None]) -> Iterator[Unmasked]:
     if depth <= 1:
-        if next(decoded_runs(text, met), None) is not None:
+        if next(decoded_runs(text), None) is not None:
             met(_TOO_DEEP)
         yield Unmasked(text, (mask,))
         return
