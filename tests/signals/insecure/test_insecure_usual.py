@@ -177,6 +177,14 @@ CASES = {
         "from http.server import BaseHTTPRequestHandler\nclass H(BaseHTTPRequestHandler):\n    def do_POST(self):\n"
         "        self.rfile.read(int(self.headers['Content-Length']))\n",
     ),
+    "a filter marks what it was given": (
+        "from markupsafe import Markup\ndef safe(value):\n    return Markup(value)\n",
+        "from markupsafe import Markup\ndef bold(value):\n    return Markup('<b>' + value + '</b>')\n",
+    ),
+    "a connection quotes a name": (
+        "def get(cursor, connection):\n    cursor.execute('SELECT a FROM ' + connection.quote('b'))\n",
+        "def get(cursor, name):\n    cursor.execute('SELECT a FROM ' + name)\n",
+    ),
 }
 
 

@@ -71,6 +71,8 @@ _OF_NAMES = lazy(
     r"|COMMENT|LOCK|SAVEPOINT|RELEASE|ROLLBACK|DECLARE|FETCH|CLOSE|KILL|LISTEN|NOTIFY|ATTACH|DETACH|REFRESH|CLUSTER)\b",
     re.IGNORECASE,
 )
+# Parameters that hold no text: what a connection quotes is no input.
+_HANDLES = names("connection conn cursor cur dbapi_connection db database session engine compiler")
 _SHARED_METHODS = ("fetch", "raw")  # of clients of other things than databases as well
 
 
@@ -81,6 +83,8 @@ def _names_things(view: View, hit: Hit, origin: Origin) -> bool:
     """
     if origin.reach is not Reach.CALLER and origin.tag != SETTING:
         return False
+    if origin.parameter in _HANDLES:
+        return True
     text = view.writer.text(hit.argument if hit.sink.wording is None else hit.call)
     if _OF_NAMES.match(text):
         return "'\0" not in text
