@@ -27,7 +27,28 @@ _UNVERIFIED = lazy(
     re.IGNORECASE,
 )
 _PACKAGE = lazy(r"@?[A-Za-z][A-Za-z0-9_.\-/]{1,59}\Z")
-_GOES_ON = frozenset("for to with and or in if on from before first then when as so that is will".split())
+_GOES_ON = frozenset(
+    (
+        "for",
+        "to",
+        "with",
+        "and",
+        "or",
+        "in",
+        "if",
+        "on",
+        "from",
+        "before",
+        "first",
+        "then",
+        "when",
+        "as",
+        "so",
+        "that",
+        "is",
+        "will",
+    )
+)
 _URGING = lazy(
     r"(?:required|needed|necessary|mandatory|must)\b[^.\n]{0,40}\b(?:security|patch|patches|hotfix|vulnerab\w*)"
     r"|\bsecurity (?:updates?|fix(?:es)?|patch(?:es)?)\b"
