@@ -34,6 +34,8 @@ def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if any(_is_plain(view, side) for side in sides):
         return
     words = [last_name(side) for side in sides]
+    if any(word.isupper() and "SIGNATURE" in word for word in words):
+        return  # the name of a method, the first bytes of a format: what a signature should be is no constant
     secret = next(
         (word for word in words if mentions(word, _COMPARED) and not mentions(word, _NOT_COMPARED)), ""
     )
