@@ -11,13 +11,22 @@ from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of
+from codeguard.analysis.rules.insecure.words import last_name, mentions
+from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
 
+_ENGINES = lazy(r"template|environment|engine|env$|jinja")
+
+
 def _template_method(names: Names, call: ast.Call, name: str) -> bool:
-    return not name.startswith("string.")
+    """Return whether a `from_string` is one of an engine of templates, and no constructor of another class."""
+    assert isinstance(call.func, ast.Attribute)
+    owner = last_name(call.func.value)
+    other = owner[:1].isupper() and not mentions(owner, _ENGINES)
+    return not name.startswith("string.") and not other
 
 
 def _own_format(names: Names, call: ast.Call, name: str) -> bool:
