@@ -185,6 +185,30 @@ CASES = {
         "def get(cursor, connection):\n    cursor.execute('SELECT a FROM ' + connection.quote('b'))\n",
         "def get(cursor, name):\n    cursor.execute('SELECT a FROM ' + name)\n",
     ),
+    "noise is made of bytes": (
+        "import numpy as np\ndef noise():\n    return np.random.bytes(32)\n",
+        "import numpy as np\ndef session_key():\n    return np.random.bytes(32)\n",
+    ),
+    "a check that fails says no": (
+        "def allowed(user, item):\n    try:\n        return policy.look(user)\n"
+        "    except Exception:\n        return False\n",
+        "def allowed(user, item):\n    try:\n        return policy.look(user)\n"
+        "    except Exception:\n        return True\n",
+    ),
+    "a variable of the environment is logged": (
+        "import logging, os\ndef start():\n    logging.info('home %s', os.environ['HOME'])\n",
+        "import logging, os\ndef start():\n    logging.info('with %s', os.environ)\n",
+    ),
+    "a folder of its own is served": (
+        "from flask import send_from_directory\ndef page(name):\n    return send_from_directory('public', name)\n",
+        "from flask import send_from_directory\ndef page(name):\n    return send_from_directory('.', name)\n",
+    ),
+    "a password goes to a service of this machine": (
+        "import requests\ndef login(pin, password):\n"
+        "    requests.post('http://localhost:80/in', data={'p': password}, timeout=5)\n",
+        "import requests\ndef login(pin, password):\n"
+        "    requests.post('http://accounts.acme.io/in', data={'p': password}, timeout=5)\n",
+    ),
 }
 
 

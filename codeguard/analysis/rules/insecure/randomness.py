@@ -25,6 +25,7 @@ _CALLS = frozenset(
         "sample",
         "getrandbits",
         "randbytes",
+        "bytes",
         "uniform",
         "shuffle",
     )
