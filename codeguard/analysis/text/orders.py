@@ -150,6 +150,7 @@ _BEGINS = lazy(
     r"(?:\A|[.!?:;,>\u2014\])*#-]\s*|\b(?:and|then|please|must|should|shall|always|now|first|also|just|you)\s)[\W_]*\Z",
     re.IGNORECASE,
 )
+_NO_IMPERATIVE = lazy(r"\w+(?:(?<!s)s|ing|-\w+)\b")  # "extracts", "read-only"
 _THIRD_PERSON = lazy(r"[A-Z][a-z]{2,20}(?<!s)s\b")
 
 
@@ -168,7 +169,11 @@ def _in_line(
             taken_back = not order.negated and _TAKEN_BACK.search(before) is not None
             # `Opens …` in a comment or docstring says what the code does.
             described = not prose and _THIRD_PERSON.match(found.group()) is not None
-            inside = order.begins and not prose and _BEGINS.search(before) is None
+            inside = (
+                order.begins
+                and not prose
+                and (_BEGINS.search(before) is None or _NO_IMPERATIVE.match(found.group()) is not None)
+            )
             if not taken_back and not described and not inside and not _quoted(before, line, found.end()):
                 said.add(order.rule)
                 yield Ordered(order, found.group(), _place(text, found.group(), start))

@@ -209,6 +209,17 @@ CASES = {
         "import requests\ndef login(pin, password):\n"
         "    requests.post('http://accounts.acme.io/in', data={'p': password}, timeout=5)\n",
     ),
+    "a decorator of a view hands on what it was given": (
+        "from typing import Any\nfrom django.http import HttpRequest\ndef wrap(View: Any) -> Any:\n"
+        "    def inner(request: HttpRequest, *args, **kwargs):\n        return View(request, *args, **kwargs)\n"
+        "    return inner\n",
+        "from django.http import HttpRequest\nfrom .models import User\ndef make(request: HttpRequest):\n"
+        "    return User.objects.create(**request.POST.dict())\n",
+    ),
+    "a share of the sessions is drawn": (
+        "import random\ndef session_sampled(rate):\n    return random.random() < rate\n",
+        "import random\ndef session_number(rate):\n    return random.random() * rate\n",
+    ),
 }
 
 

@@ -111,6 +111,8 @@ def _model(names: Names, call: ast.Call, name: str) -> bool:
     if not isinstance(call.func, ast.Name | ast.Attribute):
         return False  # what another call returned is a function
     last = name.rpartition(".")[2]
+    if last.endswith("Response") or any(isinstance(item, ast.Starred) for item in call.args):
+        return False  # an answer has no columns; `*args, **kwargs` are handed on by a decorator
     written = call.func.id if isinstance(call.func, ast.Name) else call.func.attr
     return (
         last[:1].isupper() or written[:1].isupper() or ".objects." in name or written in ("create", "update")

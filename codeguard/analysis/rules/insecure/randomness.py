@@ -106,7 +106,8 @@ def _purpose_of_callers(view: View, node: ast.AST) -> str:
 
 def _weak_random(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     purpose = _purpose(view, node) or _purpose_of_callers(view, node)
-    if purpose and not _NO_SECRET.search(_target(view, node)):
+    drawn = isinstance(view.parent(node), ast.Compare)  # `random.random() < rate`
+    if purpose and not drawn and not _NO_SECRET.search(_target(view, node)):
         yield NodeMatch(node, f"{name} can be foreseen, and makes {purpose!r}: use the secrets module")
 
 
