@@ -4,7 +4,7 @@
 
 The wheels in `audit_popular.toml` are pinned by sha256, fetched through pip, and audited as they unpack, licences,
 RECORD and compiled parts with them. Six sets of nine: rules were mended on `development`, then on what was false in
-`frozen` to `fourth` once those were measured; `fifth` is measured once.
+`frozen` to `fifth`, each once it was measured: the next figure needs a set of its own.
 `--read` prints so many findings of medium severity and above with their surroundings, chosen by the digest of their
 fingerprints, for a person to judge.
 """
