@@ -41,7 +41,7 @@ demo: $(VENV)/demo
 # One more than cores: many tests wait for a process.
 WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -m "not slow" -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -m "not slow" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-all: $(VENV)/installed
 	$(BIN)/python -m pytest

@@ -9,8 +9,7 @@ ROW = 18
 GAP = 10
 LABELS = 230
 WIDTH = 860
-# Of the page, or of the frame that codeguard puts around its reports.
-COLORS = ("var(--bar-1, var(--bad))", "var(--bar-2, var(--link))", "var(--bar-3, var(--good))")
+COLORS = ("var(--bad)", "var(--link)", "var(--good)")  # of the frame that codeguard puts around its reports
 
 
 def grouped_bars(labels: Sequence[str], series: Mapping[str, Sequence[float]], unit: str) -> str:

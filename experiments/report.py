@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,18 +105,10 @@ def write_page(
     made: str,
 ) -> None:
     """Write the page, in the frame of codeguard's reports; what is shown is escaped by the template."""
-    environment = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["share"] = share
-    environment.filters["visible"] = escaped
-    environment.filters["code"] = lambda text: Markup(code_block(text))
     default = _default(defenses)
-    body = environment.get_template("page.html.j2").render(
+    body = rendered(
+        HERE,
+        {"share": share, "code": lambda text: Markup(code_block(text))},
         rankings=rankings,
         truth=truth,
         defenses=[item for item in defenses if item.setting != UNDEFENDED],
@@ -141,6 +133,19 @@ def write_page(
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
+
+
+def rendered(folder: Path, filters: Mapping[str, Callable[..., str]], **values: Any) -> str:
+    """Return the body of a page from the template in a folder, which escapes what it shows."""
+    environment = Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update({"visible": escaped, **filters})
+    return environment.get_template("page.html.j2").render(values)
 
 
 def _default(defenses: Sequence[Outcome]) -> Outcome:

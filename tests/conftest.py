@@ -1,6 +1,8 @@
 """Every test has a configuration directory of its own; those that ask for it have a Chroma server on loopback."""
 
 import contextlib
+import gc
+import itertools
 import shutil
 import socket
 import subprocess
@@ -17,10 +19,21 @@ settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
 
 
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what thousands of tests are made of outlives every collection
+
+
+@pytest.fixture(scope="session")
+def _configurations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    # Numbers of our own: `mktemp` looks through all folders of before for the next one.
+    folder = tmp_path_factory.mktemp("config")
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def _own_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    home: Path = tmp_path_factory.mktemp("config")
-    (home / "codeguard").mkdir()
+def _own_configuration(_configurations: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    home = next(_configurations)
+    (home / "codeguard").mkdir(parents=True)
     # No process of its own for each store: it would import Chroma each time. One worker serves the tests of a process.
     (home / "codeguard" / "config.toml").write_text("share = false\njobs = 1\n")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))

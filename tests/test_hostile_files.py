@@ -30,7 +30,7 @@ from codeguard.workers.tasks import Bounds
 TESTS = Path(__file__).parent
 HOSTILE = ("LOOP", "DEAF", "SWALLOW", "ALLOCATE", "LEAVE", "RAISE")
 BOUND = {
-    "LOOP": "0.7 s of the processor", "DEAF": "0.7 s of the processor", "SWALLOW": "0.7 s of the processor",
+    "LOOP": "0.4 s of the processor", "DEAF": "0.4 s of the processor", "SWALLOW": "0.4 s of the processor",
     "ALLOCATE": "memory", "LEAVE": "died", "RAISE": "ValueError: no",
 }  # fmt: skip
 
@@ -93,7 +93,7 @@ def settings_of(root: Path) -> Settings:
         embedding="lexical",
         fixed_seed=b"x" * 32,
         share=False,
-        jobs=2,
+        jobs=1,
     )
 
 
@@ -110,7 +110,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         patch.setenv("XDG_CONFIG_HOME", str(root / "config"))
         patch.setenv("XDG_STATE_HOME", str(root / "state"))
         patch.setattr(sys, "path", [str(root / "site"), str(TESTS), *sys.path])
-        patch.setattr("codeguard.index.observation_tasks.OBSERVING", Bounds(0.7))
+        patch.setattr("codeguard.index.observation_tasks.OBSERVING", Bounds(0.4))
         with CodeGuard.open(settings=settings_of(root)) as guard:
             report = guard.index([root / "files"])
         with sqlite3.connect(root / "store" / CATALOG) as db:
@@ -124,7 +124,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         with CodeGuard.open(settings=settings_of(root)) as guard:
             again = guard.query("load json from a path", k=20)
             drop = guard.query("load json from a path", k=20, mode="drop")
-        patch.setattr("codeguard.index.observation_tasks.OBSERVING", Bounds(0.7))
+        patch.setattr("codeguard.index.observation_tasks.OBSERVING", Bounds(0.4))
         found = audit([root / "files"], AuditOptions(behavior=False), settings_of(root / "none"))
     return Ran(report, query, again, drop, found, kept)
 

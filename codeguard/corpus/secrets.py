@@ -132,7 +132,14 @@ def _load(module: str, name: str) -> Callable[[str], Iterable[str]]:
 _TOKENS = (
     _Plugin(CLOUD_KEY, "aws", "AWSKeyDetector", ("A3T", "ABIA", "ACCA", "AKIA", "ASIA")),
     _Plugin(CLOUD_KEY, "azure_storage_key", "AzureStorageKeyDetector", ("AccountKey=",)),
-    _Plugin(SERVICE_TOKEN, "artifactory", "ArtifactoryDetector", ("AKC", "AP"), 1),
+    _Plugin(
+        SERVICE_TOKEN,
+        "artifactory",
+        "ArtifactoryDetector",
+        ("AKC", "AP"),
+        1,
+        re.compile(r"AKC[a-zA-Z0-9]{10}|AP[\dABCDEF][a-zA-Z0-9]{8}"),
+    ),
     _Plugin(SERVICE_TOKEN, "github_token", "GitHubTokenDetector", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")),
     _Plugin(
         SERVICE_TOKEN,
@@ -152,7 +159,7 @@ _TOKENS = (
     _Plugin(
         SERVICE_TOKEN, "telegram_token", "TelegramBotTokenDetector", (":AA",), 10, re.compile(r"\d{8,10}:AA")
     ),
-    _Plugin(SERVICE_TOKEN, "twilio", "TwilioKeyDetector", ("AC", "SK")),
+    _Plugin(SERVICE_TOKEN, "twilio", "TwilioKeyDetector", ("AC", "SK"), 0, re.compile(r"(?:AC|SK)[a-z0-9]{32}")),
     _Plugin(JSON_WEB_TOKEN, "jwt", "JwtTokenDetector", ("eyJ",)),
 )  # fmt: skip
 _DISCORD = _Plugin(SERVICE_TOKEN, "discord", "DiscordBotTokenDetector", ())
@@ -370,7 +377,7 @@ def _tokens(text: str) -> Iterator[FoundSecret]:
             if run is None:
                 continue
             begin = max(text.rfind("\n", max(0, at - plugin.before), at) + 1, at - plugin.before)
-            if plugin.before and plugin.shape.search(text, begin, run.end()) is None:
+            if plugin.shape.search(text, begin, run.end()) is None:
                 continue
             asked += 1
             if asked > MOST_ASKED:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from codeguard.config import Settings, below_level
+from codeguard.corpus.chunking.chunker import is_prose
 from codeguard.corpus.discovery import Discovery, FoundFile, discover, read_file
 from codeguard.corpus.secrets import scanner
 from codeguard.errors import REBUILD, CorpusError, NothingToDoError, StoreError
@@ -445,7 +446,7 @@ class Indexer:
                 Withheld(chunk.path, chunk.start_line, chunk.end_line, chunk.secrets, chunk.withheld)
                 for chunk in self._catalog.holding_secrets()
             ),
-            by_lines=tuple(self._catalog.unparsed()),
+            by_lines=tuple(path for path in self._catalog.unparsed() if not is_prose(path)),
             notes=tuple(run.notes),
             trusted_files=0 if manifest is None else len(manifest.files),
             manifest_unsigned=manifest is not None and manifest.unsigned,

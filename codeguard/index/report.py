@@ -55,7 +55,7 @@ class IndexReport:
     unchanged: int
     skipped: tuple[Skipped, ...]
     secrets: tuple[Withheld, ...]
-    by_lines: tuple[str, ...]
+    by_lines: tuple[str, ...]  # but for prose
     notes: tuple[str, ...]
     trusted_files: int
     manifest_unsigned: bool

@@ -349,7 +349,7 @@ def _distinct(rows: Iterable[Observation]) -> Rows:
 def _why_unfinished(rows: Rows) -> str:
     """Return why a file was not examined fully, empty where it was."""
     for item in rows:
-        bound = (item.signal, item.rule) == NOT_FULLY_READ and item.severity >= Severity.HIGH
+        bound = (item.signal, item.rule) == NOT_FULLY_READ and item.severity >= Severity.MEDIUM
         if bound or item.rule == DETECTOR_ERROR:
             return item.reason
     return ""

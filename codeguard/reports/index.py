@@ -43,9 +43,10 @@ def index_text(report: IndexReport, required_level: str) -> str:
         )
     if len(report.convicted) > SHOWN:
         lines.append(f"  … and {len(report.convicted) - SHOWN} more (--format json lists all)")
-    if report.by_lines:
-        lines.append(f"chunked by lines: {len(report.by_lines)} files")
-        lines += _some([escaped(path) for path in report.by_lines])
+    noted = {note.partition(": ")[0] for note in report.notes}
+    if by_lines := [escaped(path) for path in report.by_lines if path not in noted]:
+        lines.append(f"chunked by lines: {len(by_lines)} files")
+        lines += _some(by_lines)
     if report.secrets:
         kept = sum(item.withheld for item in report.secrets)
         lines.append(f"secrets: {len(report.secrets)} chunks hold one, {kept} of them withheld, all masked")

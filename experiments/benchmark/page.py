@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-from codeguard.escaping import escaped
+from codeguard.reports.html.page import Page, page_of
 from experiments.benchmark.systems import BASELINE, DEFENDED
 from experiments.charts import grouped_bars
+from experiments.report import rendered
 
 HERE = Path(__file__).resolve().parent
 WANTED = {
@@ -162,19 +164,11 @@ def goals(results: Figures) -> list[dict[str, str]]:
 
 
 def write_page(results: Figures, path: Path) -> None:
-    """Write the page: nothing is loaded from elsewhere, everything shown is escaped by the template."""
-    environment = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["percent"] = percent
-    environment.filters["interval"] = with_interval
-    environment.filters["visible"] = escaped
-    systems = results["systems"]
-    page = environment.get_template("page.html.j2").render(
+    """Write the page, in the frame of codeguard's reports; what is shown is escaped by the template."""
+    systems, setting = results["systems"], results["setting"]
+    body = rendered(
+        HERE,
+        {"percent": percent, "interval": with_interval},
         results=results,
         order=ordered(results),
         worst={name: worst_class(found) for name, found in systems.items()},
@@ -194,6 +188,20 @@ def write_page(results: Figures, path: Path) -> None:
             )
         ],
         failures=[item for item in results["failures"] if item["system"] == DEFENDED],
+    )
+    page = page_of(
+        Page(
+            title=f"Poisoned code retrieval: benchmark {results['version']}, setting {setting['name']}, "
+            f"part {setting['part']}",
+            story="A figure is a share of the attacked questions for which the undefended retrieval (hybrid) shows "
+            "poison among its first ten results, in percent with a 95 % interval over functions. Cite it with "
+            "version, setting and part.",
+            body=body,
+            facts=results["environment"],
+            command=shlex.join(["python", *sys.argv]),
+            made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+            warnings=results["notes"],
+        )
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")

@@ -105,3 +105,13 @@ PADDED = {
 def test_a_bound_that_is_met_is_a_finding(text: str) -> None:
     found = seen(text)
     assert NOT_READ in rules(found) or rules(found) & {SINK, "injection.hidden-instruction"}
+
+
+def test_tests_in_comprehensions_in_tests_end_at_the_bound_of_levels() -> None:
+    test = "y"
+    for _ in range(18):
+        test = f"[q for q in y if {'not ' * 18}x in {test}]"
+    found = seen(f"def f(x, y):\n    if x in {test}:\n        eval(x)\n")
+    assert ["levels of expressions" in item.reason for item in found if item.rule.startswith("audit.")] == [
+        True
+    ]

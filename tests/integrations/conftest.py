@@ -20,8 +20,9 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodeGuard]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(root / "config"))
         settings = Settings(
-            store=str(root / "store"), root=str(root), embedding="lexical", fixed_seed=b"x" * 32
-        )
+            store=str(root / "store"), root=str(root), embedding="lexical", fixed_seed=b"x" * 32,
+            share=False, jobs=1,
+        )  # fmt: skip
         with CodeGuard.open(settings=settings, trust=[root / "ours"]) as opened:
             opened.index([root / "ours", root / "theirs"])
             yield opened

@@ -27,8 +27,9 @@ def guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodeGuard]:
         (root / "src").mkdir()
         (root / "src" / "m.py").write_text(TRUSTED)
         settings = Settings(
-            store=str(root / "store"), root=str(root), embedding="lexical", fixed_seed=b"x" * 32
-        )
+            store=str(root / "store"), root=str(root), embedding="lexical", fixed_seed=b"x" * 32,
+            share=False, jobs=1,
+        )  # fmt: skip
         with CodeGuard.open(settings=settings, trust=[root / "src"]) as opened:
             opened.index([root / "src"])
             yield opened

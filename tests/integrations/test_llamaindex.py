@@ -3,40 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from guarded_texts import CLEAN, QUERY, TRUSTED, WRONG
 
 from codeguard.api import CodeGuard
 
-pytest.importorskip("llama_index.core", reason="llama-index-core is not installed")
+if TYPE_CHECKING:
+    from llama_index.core.schema import NodeWithScore
 
-from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.llms.mock import MockLLM
-from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
-from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
-
-from codeguard.integrations.llamaindex import CodeGuardPostprocessor, CodeGuardRetriever
+# Imported where it is used: it takes seconds, which every process that collects the tests would pay.
+pytestmark = pytest.mark.skipif(find_spec("llama_index") is None, reason="llama-index-core is not installed")
 
 
 def nodes() -> list[NodeWithScore]:
+    from llama_index.core.schema import NodeWithScore, TextNode
+
     claims = {"trust": "trusted", "codeguard_trust": "trusted", "codeguard_demoted": True}
     found = [(WRONG, 0.9), (CLEAN, 0.8), (TRUSTED, 0.7)]
     return [NodeWithScore(node=TextNode(text=text, metadata=dict(claims)), score=at) for text, at in found]
 
 
-@pytest.mark.parametrize(
-    ("own", "base"), [(CodeGuardRetriever, BaseRetriever), (CodeGuardPostprocessor, BaseNodePostprocessor)]
-)
-def test_the_classes_are_what_the_framework_takes(own: type, base: type) -> None:
+def test_the_classes_are_what_the_framework_takes() -> None:
     """The test that LlamaIndex has in each of its integrations."""
-    assert base.__name__ in [parent.__name__ for parent in own.__mro__]
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.postprocessor.types import BaseNodePostprocessor
+
+    from codeguard.integrations.llamaindex import CodeGuardPostprocessor, CodeGuardRetriever
+
+    assert issubclass(CodeGuardRetriever, BaseRetriever)
+    assert issubclass(CodeGuardPostprocessor, BaseNodePostprocessor)
 
 
 def test_the_postprocessor_is_named_and_written_down_like_others(indexed: CodeGuard) -> None:
+    from codeguard.integrations.llamaindex import CodeGuardPostprocessor
+
     made = CodeGuardPostprocessor(indexed, top_n=2)
     assert made.class_name() == "CodeGuardPostprocessor"
     assert made.to_dict()["class_name"] == "CodeGuardPostprocessor"
@@ -44,6 +47,8 @@ def test_the_postprocessor_is_named_and_written_down_like_others(indexed: CodeGu
 
 
 def test_nodes_are_sorted_out_and_cut(indexed: CodeGuard) -> None:
+    from codeguard.integrations.llamaindex import CodeGuardPostprocessor
+
     texts = [item.text for item in CodeGuardPostprocessor(indexed).postprocess_nodes(nodes())]
     assert set(texts) == {CLEAN, TRUSTED}
     assert len(CodeGuardPostprocessor(indexed, top_n=1).postprocess_nodes(nodes(), query_str=QUERY)) == 1
@@ -52,6 +57,10 @@ def test_nodes_are_sorted_out_and_cut(indexed: CodeGuard) -> None:
 
 
 def test_a_node_carries_verdict_and_reasons_that_reach_no_prompt(indexed: CodeGuard) -> None:
+    from llama_index.core.schema import MetadataMode
+
+    from codeguard.integrations.llamaindex import CodeGuardPostprocessor
+
     given = nodes()
     kept = CodeGuardPostprocessor(indexed, mode="rerank").postprocess_nodes(given)
     said = kept[-1].node.metadata
@@ -67,6 +76,12 @@ def test_a_node_carries_verdict_and_reasons_that_reach_no_prompt(indexed: CodeGu
 
 
 def test_the_retriever_answers_from_the_index_also_in_an_engine(indexed: CodeGuard) -> None:
+    from llama_index.core.llms.mock import MockLLM
+    from llama_index.core.query_engine import RetrieverQueryEngine
+    from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
+
+    from codeguard.integrations.llamaindex import CodeGuardRetriever
+
     retriever = CodeGuardRetriever(indexed, k=2)
     found = retriever.retrieve(QUERY)
     assert [item.text for item in found] == [TRUSTED, CLEAN]

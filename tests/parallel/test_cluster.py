@@ -17,13 +17,13 @@ from codeguard.index.executor import spread
 from codeguard.sandbox import Level
 from codeguard.workers.tasks import NO_BOUNDS, Run
 
-distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def local() -> Iterator[Any]:
     """Two workers in this process, which speak TCP."""
+    distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None
     ) as cluster:
@@ -38,6 +38,7 @@ def cluster(local: Any) -> Iterator[Cluster]:
 
 def where() -> Run:
     def run(payload: bytes) -> Iterator[bytes]:
+        distributed = pytest.importorskip("distributed")
         yield str(distributed.get_worker().address).encode()
 
     return run

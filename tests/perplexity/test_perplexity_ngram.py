@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nltk.lm import WittenBellInterpolated
-from nltk.util import everygrams
 
 from codeguard.analysis.perplexity import NgramModel
 
@@ -18,6 +16,9 @@ TEXTS = st.lists(st.text(alphabet="ab \nµ√😀\x00", max_size=30), max_size=4
 
 @pytest.mark.parametrize("order", [1, 2, 3, 5])
 def test_agrees_with_nltk(order: int) -> None:
+    from nltk.lm import WittenBellInterpolated  # seconds, which only the process that runs this pays
+    from nltk.util import everygrams
+
     ours = NgramModel.train(TRAINED, order, floor=False)
     theirs = WittenBellInterpolated(order)
     theirs.fit([list(everygrams(text, max_len=order)) for text in TRAINED], sorted(set("".join(TRAINED))))

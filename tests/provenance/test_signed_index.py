@@ -43,7 +43,7 @@ class Team:
 
     def configure(self, first: str = "", keys: str = "keys/alice.pem") -> None:
         self.config.write_text(
-            f'{first}\n[signing]\nroot = "acme/pay"\n'
+            f'{first}\nshare = false\njobs = 1\n[signing]\nroot = "acme/pay"\n'
             f'[[signing.signers]]\nidentity = "alice"\nkeys = ["{keys}"]\n'
         )
 

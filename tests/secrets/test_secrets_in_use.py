@@ -16,7 +16,7 @@ from codeguard.audit.rules import Selection
 from codeguard.audit.run import AuditOptions, audit
 from codeguard.config import Settings, load_settings
 from codeguard.errors import ConfigError, StoreError
-from codeguard.models import Trust, Verdict
+from codeguard.models import Severity, Trust, Verdict
 
 VALUES = Values(20)
 TOKEN = "ghp_" + VALUES.alnum(36)
@@ -336,3 +336,16 @@ def test_shown_text_stays_escaped(project: Path) -> None:
     assert "\u202e" not in done.stdout
     assert "\\x1b" in done.stdout
     assert PASSWORD not in done.stdout
+
+
+def test_a_token_in_a_docstring_is_an_example_that_is_still_not_shown(tmp_path: Path) -> None:
+    value = VALUES.password()
+    (tmp_path / "a.py").write_text(f'def f():\n    """Ask with\n\n    access_token={value}\n    """\n')
+    (tmp_path / "b.py").write_text(f'access_token = "{value}"\n')
+    report = audit([tmp_path], AuditOptions(behavior=False))
+    found = {Path(item.path).name: item for item in report.open if item.rule == "secrets.assigned-secret"}
+    assert {name: item.severity for name, item in found.items()} == {
+        "a.py": Severity.LOW,
+        "b.py": Severity.MEDIUM,
+    }
+    assert value not in json.dumps([item.reason for item in found.values()])

@@ -213,3 +213,8 @@ def test_no_plugin_verifies_anything(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_an_annotation_is_no_value(text: str, secret: bool) -> None:
     assert bool(find_secrets(text)) == secret
+
+
+def test_many_words_that_begin_like_a_token_are_none() -> None:
+    words = "".join(f"see https://docs.example/API/Reader{number}/readAsText\n" for number in range(600))
+    assert not find_secrets(words)

@@ -107,6 +107,8 @@ CASES = [
     ("# pip install --extra-index-url=https://pkgs.example.net x", "x.py", None, [("install-source", MEDIUM)]),
     ("# pip install https://example.net/x-1.0.whl", "x.py", None, [("install-source", MEDIUM)]),
     ('"""Setup: pip install reqeusts"""', "x.py", None, [("lookalike", MEDIUM)]),
+    ("# pip install xxhash for encoding with lz4", "x.py", None, []),
+    ("# pip install xxhash encoding", "x.py", None, [("lookalike", MEDIUM)]),
     ("// npm install --registry http://198.51.100.7/ x", "x.js", None, [("install-source", HIGH)]),
     ("# required for security updates\nimport sslharden", "x.py", None, [("urged", MEDIUM)]),
     ("# required for security updates\nimport requests", "x.py", None, []),

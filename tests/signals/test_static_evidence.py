@@ -279,3 +279,11 @@ def test_an_accepted_text_is_not_convicted_and_says_who_accepted_it(file: Source
     assert not any(item.convicts for item in accepted)
     assert sum(item.penalty for item in accepted) == 0.5
     assert accepted[-1].reason == "accepted by Ada on 2026-01-02: why"
+
+
+def test_what_was_not_parsed_is_named() -> None:
+    crowded = chunk_file("crowded.py", b"a = 1; " * 60_000)
+    static = StaticEvidence(Weights(), file_signals=[Marker()])
+    static.prepare([crowded, chunk_file("plain.py", b"a = 1\n")])
+    ((path, why),) = static.unfinished
+    assert (path, "200,000 words" in why) == ("crowded.py", True)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from crashing import Countdown, CrashError
 
 from codeguard.api import CodeGuard
 from codeguard.cli import main
@@ -211,10 +212,6 @@ def test_a_rebuild_of_nothing_is_a_mistake(desk: Desk) -> None:
     assert "PATH" in desk.run("index", code=2)[0]
 
 
-class CrashError(BaseException):
-    pass
-
-
 @pytest.mark.parametrize(
     "step", [0, 1, 3, 5, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 4, 6, 7, 8, 9, 10, 11))]
 )
@@ -222,17 +219,7 @@ def test_a_crash_at_any_step_of_the_swap_leaves_one_whole_index(
     indexed: Desk, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (indexed.corpus / "theirs" / "new.py").write_text("def twice(a):\n    return 2 * a\n")
-    steps = 0
-
-    def counted(function: Callable[..., object]) -> Callable[..., object]:
-        def call(*words: object, **options: object) -> object:
-            nonlocal steps
-            steps += 1
-            if steps > step:
-                raise CrashError
-            return function(*words, **options)
-
-        return call
+    counted = Countdown(step)
 
     with monkeypatch.context() as patch:
         built = swapping.put_in_place
@@ -248,7 +235,7 @@ def test_a_crash_at_any_step_of_the_swap_leaves_one_whole_index(
             try:
                 guard.index(rebuild=True)
             except CrashError:
-                assert steps > step
+                assert counted.taken > step
     verdicts = indexed.verdicts()
     verdicts.pop("theirs/new.py", None)  # it is there if the new index is
     assert verdicts == {"ours/m.py": ("trusted", ""), "theirs/wrong.py": ("unlisted", "fail")}
@@ -268,17 +255,7 @@ def test_a_crash_between_catalog_and_files_is_no_tampering(
     All that is told is that the index is not complete.
     """
     (indexed.corpus / "ours" / "n.py").write_text("def twice(a):\n    return 2 * a\n")
-    steps = 0
-
-    def counted(function: Callable[..., object]) -> Callable[..., object]:
-        def call(*words: object, **options: object) -> object:
-            nonlocal steps
-            steps += 1
-            if steps > step:
-                raise CrashError
-            return function(*words, **options)
-
-        return call
+    counted = Countdown(step)
 
     with monkeypatch.context() as patch:
         patch.setattr(Catalog, "set_meta", counted(Catalog.set_meta))
@@ -286,7 +263,7 @@ def test_a_crash_between_catalog_and_files_is_no_tampering(
         with CodeGuard.open(settings=indexed.settings()) as guard, pytest.raises(CrashError):
             guard.index(["."])
             raise CrashError
-    assert steps > min(step, 10)
+    assert counted.taken > min(step, 10)
     answer = json.loads(CliRunner().invoke(main, ["query", "add two numbers", "--format", "json"]).stdout)
     assert all("ended before it was complete" in line for line in answer["warnings"])
     assert ("ours/m.py", "trusted") in {(item["path"], item["trust"]) for item in answer["ranking"]}

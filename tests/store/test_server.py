@@ -204,7 +204,7 @@ def test_large_batches_are_cut(proxy: Proxy, store: VectorStore) -> None:
 def settings_of(tmp_path: Path, proxy: Proxy, state: str) -> Settings:
     return Settings(
         store=proxy.url, state_dir=str(tmp_path / state), root=str(tmp_path / "corpus"), embedding="lexical",
-        headers={"Authorization": TOKEN}, fixed_seed=b"x" * 32,
+        headers={"Authorization": TOKEN}, fixed_seed=b"x" * 32, jobs=1,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crashing import Countdown, CrashError
 from in_process import codeguard
 
 from codeguard.api import CodeGuard
@@ -207,25 +208,11 @@ def test_a_store_without_its_vectors_is_rebuilt(corpus: Path, workspace: Workspa
     again.close()
 
 
-class CrashError(BaseException):
-    pass
-
-
 @pytest.mark.parametrize("step", range(5))
 def test_a_crash_at_any_step_of_the_swap_leaves_one_whole_store(
     corpus: Path, workspace: Workspace, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    steps = 0
-
-    def counted(function: Callable[..., object]) -> Callable[..., object]:
-        def call(*words: object, **options: object) -> object:
-            nonlocal steps
-            steps += 1
-            if steps > step:
-                raise CrashError
-            return function(*words, **options)
-
-        return call
+    counted = Countdown(step)
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", counted(Path.rename))
@@ -233,9 +220,9 @@ def test_a_crash_at_any_step_of_the_swap_leaves_one_whole_store(
         try:
             compact(workspace)
         except CrashError:
-            assert steps == step + 1
+            assert counted.taken == step + 1
         else:
-            assert steps <= step
+            assert counted.taken <= step
     workspace.close()
     again = Workspace(settings_of(corpus))
     assert verify(again, all_vectors=True).clean

@@ -3,6 +3,7 @@ import gzip
 import json
 import threading
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from codeguard.text.llm import Completion, LLMClient, LLMConfig, LLMError, parse
 from codeguard.text.llm_reader import LLMReader, prompt, unused_mark
 from experiments.text.loopback import Reply, completion, serve
 
-pytest.importorskip("openai")
+pytestmark = pytest.mark.skipif(find_spec("openai") is None, reason="openai is not installed")
 
 
 def client(url: str, **changes: Any) -> LLMClient:

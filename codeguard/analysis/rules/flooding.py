@@ -248,7 +248,7 @@ class _Index:
         return number
 
     def groups(self) -> Iterator[tuple[str, Match]]:
-        """Yield a match for every member of a group that fills several files."""
+        """Yield a match for every member of a group that fills several files; the first speaks for all."""
         members: dict[int, list[_Known]] = {}
         for number, known in enumerate(self._known):
             members.setdefault(self._root(number), []).append(known)
@@ -271,7 +271,7 @@ class _Index:
             )  # short ones are alike by chance: `return x.y`
             other_words = reworded and not _same_words(described)
             baited = long and other_words and _shared_topics(described) >= LEAST_SHARED_TOPICS
-            for known in group:
+            for number, known in enumerate(group):
                 yield (
                     known.path,
                     Match(
@@ -279,7 +279,7 @@ class _Index:
                         known.start,
                         known.end,
                         f"one of {len(group)} near-duplicates in {files} files ({texts} texts{wording_of})",
-                        severity=Severity.MEDIUM if baited else Severity.LOW,
+                        severity=Severity.MEDIUM if baited and not number else Severity.LOW,
                         measurements={"members": len(group), "files": files, "texts": texts},
                     ),
                 )

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from codeguard.analysis import Reading
+from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
 from codeguard.corpus import secrets
 from codeguard.corpus.secrets import FoundSecret
-from codeguard.models import SourceFile
+from codeguard.models import Severity, SourceFile
 
 _RULES = rules_of(__file__)
 
@@ -29,10 +29,20 @@ class SecretsSignal:
     def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
         """Yield the secrets in a file of any language."""
         for item in secrets_of(reading):
-            yield Match(item.rule, item.start, item.end, _REASONS[item.rule])
+            example = item.rule == secrets.ASSIGNED_SECRET and _is_described(reading, item)
+            severity = Severity.LOW if example else None
+            yield Match(item.rule, item.start, item.end, _REASONS[item.rule], severity)
 
 
 _REASONS = {id_: f"{rule.summary[0].lower()}{rule.summary[1:]}" for id_, rule in _RULES.items()}
+
+
+def _is_described(reading: Reading, item: FoundSecret) -> bool:
+    """Return whether a secret stands in a docstring, whose tokens are examples: those of the standard that it cites."""
+    return any(
+        segment.kind is SegmentKind.DOCSTRING and segment.start <= item.start < segment.end
+        for segment in reading.segments
+    )
 
 
 def secrets_of(reading: Reading) -> tuple[FoundSecret, ...]:

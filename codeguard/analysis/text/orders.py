@@ -42,6 +42,9 @@ class Order:
     severity: Severity | None = None
     prose: bool = False  # looked for in prose alone, not in the comments of code
     negated: bool = False  # the pattern itself holds the "do not"
+    begins: bool = (
+        False  # in the comments of code, where it begins a clause: "you may pass credentials" describes
+    )
     foreign: bool = False  # looked for where there are words of another language than English
 
 
@@ -50,7 +53,7 @@ def read_orders(path: Path) -> tuple[Order, ...]:
     """Return the table that a TOML file holds.
 
     A pattern of `any` is tried on a paragraph that is one line, in any case; `<NAME>` stands for a pattern of the
-    table `names`. `needs`, `prose`, `negated`, `foreign` and `severity` are as in `Order`.
+    table `names`. `needs`, `prose`, `negated`, `begins`, `foreign` and `severity` are as in `Order`.
     """
     stored: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     names: dict[str, str] = {}
@@ -65,6 +68,7 @@ def read_orders(path: Path) -> tuple[Order, ...]:
             Severity[row["severity"].upper()] if "severity" in row else None,
             row.get("prose", False),
             row.get("negated", False),
+            row.get("begins", False),
             row.get("foreign", False),
         )
         for row in stored["order"]
@@ -142,6 +146,11 @@ def _windows(line: str) -> Iterator[str]:
         yield line[at : at + _WINDOW]
 
 
+_BEGINS = lazy(
+    r"(?:\A|[.!?:;,>\u2014\])*#-]\s*|\b(?:and|then|please|must|should|shall|always|now|first|also|just|you)\s)[\W_]*\Z",
+    re.IGNORECASE,
+)
+_NO_IMPERATIVE = lazy(r"\w+(?:(?<!s)s|ing|-\w+)\b")  # "extracts", "read-only"
 _THIRD_PERSON = lazy(r"[A-Z][a-z]{2,20}(?<!s)s\b")
 
 
@@ -160,7 +169,12 @@ def _in_line(
             taken_back = not order.negated and _TAKEN_BACK.search(before) is not None
             # `Opens …` in a comment or docstring says what the code does.
             described = not prose and _THIRD_PERSON.match(found.group()) is not None
-            if not taken_back and not described and not _quoted(before, line, found.end()):
+            inside = (
+                order.begins
+                and not prose
+                and (_BEGINS.search(before) is None or _NO_IMPERATIVE.match(found.group()) is not None)
+            )
+            if not taken_back and not described and not inside and not _quoted(before, line, found.end()):
                 said.add(order.rule)
                 yield Ordered(order, found.group(), _place(text, found.group(), start))
                 break

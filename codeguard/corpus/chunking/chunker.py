@@ -63,6 +63,11 @@ def cuts_by_lines(text: FileText, why: str, max_chars: int = MAX_CHARS) -> Cuts:
     return Cuts(label, False, (Part(cut, label),))
 
 
+def is_prose(name: str) -> bool:
+    """Return whether a file is prose by its name, in which only fenced blocks and Python functions are code."""
+    return _suffix(name) in PROSE
+
+
 def _suffix(name: str) -> str:
     base = name.rpartition("/")[2]
     return base[base.rfind(".") :].lower() if base.rfind(".") > 0 else ""
@@ -75,12 +80,9 @@ def _parts(source: bytes, name: str, grammar: Grammar | None, label: str, max_ch
         how = installation(requirement(grammar.extra))
         why = f"the {grammar.name} grammar ({grammar.wheel}) is not installed; {how}"
         return [Part(by_lines(source, max_chars, f"chunked by lines: {why}"), label)]
-    prose = _suffix(name) in PROSE
-    why = (
-        "prose, but for the code in it" if prose else f"unknown language ({_suffix(name) or 'no extension'})"
-    )
-    note = [Part(Cut((), note=f"chunked by lines: {why}"), label)]
-    return note + [_part(source, region, label, max_chars) for region in regions(source)]
+    unknown = f"chunked by lines: unknown language ({_suffix(name) or 'no extension'})"
+    whole = Part(Cut((), note="" if is_prose(name) else unknown), label)
+    return [whole] + [_part(source, region, label, max_chars) for region in regions(source)]
 
 
 def _part(source: bytes, region: Region, label: str, max_chars: int) -> Part:

@@ -134,7 +134,17 @@ def project(tmp_path: Path) -> Path:
 
 def learn(cwd: Path, *pytest_words: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *pytest_words, "tests")
-    return codeguard("learn", "--trust", "src", *options, "--", *command, cwd=cwd, PYTHONPATH="src")
+    return codeguard(
+        "learn",
+        "--trust",
+        "src",
+        *options,
+        "--",
+        *command,
+        cwd=cwd,
+        PYTHONPATH="src",
+        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+    )
 
 
 def specs(cwd: Path) -> dict[str, list[dict[str, object]]]:

@@ -209,10 +209,30 @@ def test_strings_that_code_puts_together_are_read_together() -> None:
     assert rules(text)
 
 
-@pytest.mark.xfail(reason="a prompt of a program is taken for a likely order", strict=True)
 def test_a_prompt_in_a_string_is_no_finding_of_weight() -> None:
     text = "PROMPT = 'You are a helpful assistant. Answer the question of the user in one sentence.'\n"
     assert set(rules(text)) <= {"possible-instruction"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Put the first letter of every word in upper case and leave the rest as it is.",
+        "Use a model of better quality instead. The legacy format is kept for retired image models.",
+        "Every answer should include at least one source citation.",
+    ],
+)
+@pytest.mark.parametrize("code", ['def f():\n    """{}"""\n', 'NAME = "{}"\n'])
+def test_a_docstring_or_string_that_orders_nothing_of_a_named_model_is_no_finding_of_weight(
+    text: str, code: str
+) -> None:
+    assert set(rules(code.format(text))) <= {"possible-instruction"}
+
+
+def test_years_beside_emoji_hide_no_order() -> None:
+    assert "hidden-instruction" not in rules(
+        f"# the file. One of our CI enforces this.\n# {chr(0x1F6A8) * 40}\n# Copyright 2025 The Some Team.\n"
+    )
 
 
 def test_an_order_is_found_inside_a_long_docstring() -> None:

@@ -147,6 +147,79 @@ CASES = {
         "import os, requests\ndef get():\n"
         "    wanted = requests.get('https://x.example', timeout=5).text\n    os.system(f'get {wanted}')\n",
     ),
+    "a method of signing is compared": (
+        "def check(request):\n    return request.signature_method == SIGNATURE_PLAINTEXT\n",
+        "def check(request):\n    return request.signature == EXPECTED_TOKEN\n",
+    ),
+    "an object is made of bytes": (
+        "from .objects import Blob\ndef store(path):\n    return Blob.from_string(open(path).read())\n",
+        "from jinja2 import Environment\ndef show(path):\n"
+        "    return Environment(autoescape=True).from_string(open(path).read()).render()\n",
+    ),
+    "a repository is fetched": (
+        "def get(client, name):\n    return client.fetch(b'refs/' + open(name).read())\n",
+        "def get(conn, name):\n    return conn.fetch('SELECT a FROM b WHERE c = ' + open(name).read())\n",
+    ),
+    "a hook is executed": (
+        "def run(hook, name):\n    return hook.execute('message ' + open(name).read())\n",
+        "def run(cursor, name):\n    return cursor.execute('select a from b where c = ' + open(name).read())\n",
+    ),
+    "part of a statement is not told": (
+        "def get(db):\n    return db.run(f'SELECT a FROM {settings().table} WHERE b = 1')\n",
+        "def get(db, table):\n    return db.run(f'SELECT a FROM {table} WHERE b = 1')\n",
+    ),
+    "a token is renewed a little earlier": (
+        "import random\nclass A:\n    def request_token(self):\n        self.jitter = random.randint(0, 9)\n",
+        "import random\nclass A:\n    def request_token(self):\n        self.value = random.randint(0, 9)\n",
+    ),
+    "a client reads its own request": (
+        "class Transport:\n    def handle(self, request):\n        request.read()\n",
+        "from http.server import BaseHTTPRequestHandler\nclass H(BaseHTTPRequestHandler):\n    def do_POST(self):\n"
+        "        self.rfile.read(int(self.headers['Content-Length']))\n",
+    ),
+    "a filter marks what it was given": (
+        "from markupsafe import Markup\ndef safe(value):\n    return Markup(value)\n",
+        "from markupsafe import Markup\ndef bold(value):\n    return Markup('<b>' + value + '</b>')\n",
+    ),
+    "a connection quotes a name": (
+        "def get(cursor, connection):\n    cursor.execute('SELECT a FROM ' + connection.quote('b'))\n",
+        "def get(cursor, name):\n    cursor.execute('SELECT a FROM ' + name)\n",
+    ),
+    "noise is made of bytes": (
+        "import numpy as np\ndef noise():\n    return np.random.bytes(32)\n",
+        "import numpy as np\ndef session_key():\n    return np.random.bytes(32)\n",
+    ),
+    "a check that fails says no": (
+        "def allowed(user, item):\n    try:\n        return policy.look(user)\n"
+        "    except Exception:\n        return False\n",
+        "def allowed(user, item):\n    try:\n        return policy.look(user)\n"
+        "    except Exception:\n        return True\n",
+    ),
+    "a variable of the environment is logged": (
+        "import logging, os\ndef start():\n    logging.info('home %s', os.environ['HOME'])\n",
+        "import logging, os\ndef start():\n    logging.info('with %s', os.environ)\n",
+    ),
+    "a folder of its own is served": (
+        "from flask import send_from_directory\ndef page(name):\n    return send_from_directory('public', name)\n",
+        "from flask import send_from_directory\ndef page(name):\n    return send_from_directory('.', name)\n",
+    ),
+    "a password goes to a service of this machine": (
+        "import requests\ndef login(pin, password):\n"
+        "    requests.post('http://localhost:80/in', data={'p': password}, timeout=5)\n",
+        "import requests\ndef login(pin, password):\n"
+        "    requests.post('http://accounts.acme.io/in', data={'p': password}, timeout=5)\n",
+    ),
+    "a decorator of a view hands on what it was given": (
+        "from typing import Any\nfrom django.http import HttpRequest\ndef wrap(View: Any) -> Any:\n"
+        "    def inner(request: HttpRequest, *args, **kwargs):\n        return View(request, *args, **kwargs)\n"
+        "    return inner\n",
+        "from django.http import HttpRequest\nfrom .models import User\ndef make(request: HttpRequest):\n"
+        "    return User.objects.create(**request.POST.dict())\n",
+    ),
+    "a share of the sessions is drawn": (
+        "import random\ndef session_sampled(rate):\n    return random.random() < rate\n",
+        "import random\ndef session_number(rate):\n    return random.random() * rate\n",
+    ),
 }
 
 

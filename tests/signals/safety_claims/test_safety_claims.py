@@ -50,6 +50,7 @@ def test_a_claim_beside_a_flaw_is_found(text: str) -> None:
         SQL.format("# callers ensure it is validated"),
         "# validated elsewhere\n\n\n\n\n" + SQL.format("pass"),
         "x = 1  # safe\n",
+        "from markupsafe import Markup\ndef mark(text):\n    '''Mark it as safe.'''\n    return Markup(text)\n",
         "def broken(:\n  # safe",
     ],
 )

@@ -77,20 +77,28 @@ class Evaluation:
         if node is None:
             return NOTHING
         evaluate = _EVALUATE.get(type(node))
-        if evaluate is None:
+        if evaluate is None or not self.enter(node):
             return NOTHING
-        self.steps -= 1
-        if self.depth > DEEPEST or self.steps < 0:
-            self.names.unread.note(TOO_LONG if self.steps < 0 else TOO_DEEP, node.lineno)
-            return NOTHING
-        self.depth += 1
         try:
             value = evaluate(self, node, state)
         finally:
-            self.depth -= 1
+            self.leave()
         if self.puts_together and value.built and value.origins and type(node) in _PUT_TOGETHER:
             self._look_at_text(node, value)
         return value
+
+    def enter(self, node: ast.expr) -> bool:
+        """Take one step and one level; False where a bound is met, else `leave` has to follow."""
+        self.steps -= 1
+        if self.depth > DEEPEST or self.steps < 0:
+            self.names.unread.note(TOO_LONG if self.steps < 0 else TOO_DEEP, node.lineno)
+            return False
+        self.depth += 1
+        return True
+
+    def leave(self) -> None:
+        """Give the level back."""
+        self.depth -= 1
 
     def _look_at_text(self, node: ast.expr, value: Value) -> None:
         for sink in self._sinks.of_text(self._writer.text(node)):

@@ -36,15 +36,30 @@ class Evaluator(Protocol):
         """Return the abstract value of an expression."""
         ...
 
+    def enter(self, node: ast.expr) -> bool:
+        """Take one step and one level; False where a bound is met, else `leave` has to follow."""
+        ...
+
+    def leave(self) -> None:
+        """Give the level back."""
+        ...
+
     def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
         """Return which arguments a function of the file checks, None where it is not of the file."""
         ...
 
 
 def facts(test: ast.expr, holds: bool, state: State, engine: Evaluator, depth: int = 0) -> list[Fact]:
-    """Return what is known where a test holds, or where it does not."""
-    if depth > 20:
+    """Return what is known where a test holds, or where it does not; nothing beyond the bounds."""
+    if depth > 20 or not engine.enter(test):
         return []
+    try:
+        return _facts(test, holds, state, engine, depth)
+    finally:
+        engine.leave()
+
+
+def _facts(test: ast.expr, holds: bool, state: State, engine: Evaluator, depth: int) -> list[Fact]:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return facts(test.operand, not holds, state, engine, depth + 1)
     if isinstance(test, ast.BoolOp):

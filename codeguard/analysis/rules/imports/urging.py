@@ -27,6 +27,28 @@ _UNVERIFIED = lazy(
     re.IGNORECASE,
 )
 _PACKAGE = lazy(r"@?[A-Za-z][A-Za-z0-9_.\-/]{1,59}\Z")
+_GOES_ON = frozenset(
+    (
+        "for",
+        "to",
+        "with",
+        "and",
+        "or",
+        "in",
+        "if",
+        "on",
+        "from",
+        "before",
+        "first",
+        "then",
+        "when",
+        "as",
+        "so",
+        "that",
+        "is",
+        "will",
+    )
+)
 _URGING = lazy(
     r"(?:required|needed|necessary|mandatory|must)\b[^.\n]{0,40}\b(?:security|patch|patches|hotfix|vulnerab\w*)"
     r"|\bsecurity (?:updates?|fix(?:es)?|patch(?:es)?)\b"
@@ -71,6 +93,8 @@ def installs(text: str) -> Iterator[Install]:
                 continue
             if word.startswith("-") or not _PACKAGE.match(name):
                 continue
+            if packages and word.lower() in _GOES_ON:
+                break
             if packages and not re.search(r"[=<>~\[]", word) and len(packages) > 3:
                 break  # prose that goes on behind the command
             packages.append(name)

@@ -171,6 +171,19 @@ def is_plain_order(text: str) -> bool:
     return any(map(named.issuperset, _ADDRESSED)) and any(map(named.issuperset, _ASKED))
 
 
+def _asks(text: str, kind: SegmentKind) -> bool:
+    """Return whether an English text asks for what is asked of a model; one that describes code has to name it, too.
+
+    A docstring is in the imperative by custom ("Put the first letter of every word in upper case"), and a program's
+    strings tell its users what to do. The concepts of other languages are too few to be asked for.
+    """
+    if any(letter.isalpha() and not letter.isascii() for letter in text):
+        return True
+    if kind in (SegmentKind.DOCSTRING, SegmentKind.STRING):
+        return is_plain_order(text)
+    return any(map(_named(text).issuperset, _ASKED))
+
+
 def _is_wording(text: str) -> bool:
     """Return whether an English text neither names a model nor asks for what is asked of one: its words count alone."""
     named = _named(text)
@@ -209,6 +222,7 @@ _LIMITS = {SegmentKind.STRING: "string", SegmentKind.DOCSTRING: "docstring", Seg
 # From these scores on the words of a text are enough, whatever it asks for; a program's help and messages ask most.
 _BY_WORDING = {SegmentKind.STRING: 1.0}
 _BY_WORDING_ELSE = 0.4
+_REVEALED = 0.5  # what a reading of hidden text has to score above the text as it shows
 _MOST = 100  # matches in one file
 _TOO_MANY = f"orders to a model were not looked for after {_MOST} texts that may be some"
 
@@ -266,7 +280,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     if max(plain, hidden)[0] == NOTHING:
         return None
     limits = load_model().limits
-    secret = hidden[0] >= max(limits["comment"].weak, plain[0])
+    secret = hidden[0] >= max(limits["comment"].weak, plain[0] + _REVEALED)
     score, text, masks = hidden if secret else plain
     if score < limits[kind].weak and not secret:
         return None
@@ -278,8 +292,10 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         and not _SENTENCE_WORD.search(text)
     ):
         rule = POSSIBLE  # keys, names and addresses one after the other
-    if rule is LIKELY and (_is_error_message(reading, segment) or _is_code(text)):
-        rule = POSSIBLE  # tells people what they did wrong, or shows how something is called
+    if rule is LIKELY and (
+        not _asks(text, segment.kind) or _is_error_message(reading, segment) or _is_code(text)
+    ):
+        rule = POSSIBLE  # says what code does, tells people what they did wrong, or shows how something is called
     if not secret and not speaks(text, segment.kind):
         rule = POSSIBLE
     asked = segment.text if segment.text.count(" ") < WORDS else text

@@ -229,7 +229,7 @@ def unsaid(node: ast.expr, part: ast.expr | None) -> Iterator[NodeMatch]:
     if part is not None:
         what = ast.unparse(part)[:_SHOWN]
         reason = f"{what} is put into it, and the file does not say what that is"
-        yield NodeMatch(node, reason, Severity.MEDIUM, Confidence.LOW)
+        yield NodeMatch(node, reason, Severity.LOW, Confidence.LOW)
 
 
 def parameters_of(function: FunctionNode | None) -> frozenset[str]:

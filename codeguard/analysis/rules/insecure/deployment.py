@@ -219,6 +219,12 @@ _ALLOWS_ALL = lazy(r"(?:default|script)-src[^;]{0,200}(?: \*|'unsafe-eval'|'unsa
 def _listing(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Folders shown as lists, or a server for the whole disk."""
     assert isinstance(node, ast.Call)
+    if name.endswith(("send_from_directory", "StaticFiles")):
+        folder = view.argument(node, "directory", 0)
+        made = "" if folder is None else view.names.resolve(folder)
+        if view.names.text(folder) in ("", ".", "./", "/") or made in ("os.getcwd()", "pathlib.Path.cwd()"):
+            yield NodeMatch(node, "the folder that the program runs in is served, its code and settings too")
+        return
     if isinstance(node.func, ast.Attribute) and node.func.attr in ("add_static", "static"):
         for keyword in ("show_index", "follow_symlinks"):
             if view.constant(node, keyword, default=False) is True:
@@ -279,7 +285,10 @@ CHECKS = (
     Check(
         _RULES["folder-shown"],
         methods=names("add_static static"),
-        calls=names("functools.partial http.server.SimpleHTTPRequestHandler"),
+        calls=names(
+            "functools.partial http.server.SimpleHTTPRequestHandler flask.send_from_directory "
+            "fastapi.staticfiles.StaticFiles starlette.staticfiles.StaticFiles"
+        ),
         look=_listing,
     ),
     Check(

@@ -34,6 +34,8 @@ def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if any(_is_plain(view, side) for side in sides):
         return
     words = [last_name(side) for side in sides]
+    if any(word.isupper() and "SIGNATURE" in word for word in words):
+        return  # the name of a method, the first bytes of a format: what a signature should be is no constant
     secret = next(
         (word for word in words if mentions(word, _COMPARED) and not mentions(word, _NOT_COMPARED)), ""
     )
@@ -153,6 +155,8 @@ def _secret_in(node: ast.expr) -> str:
         return next((word for part in node.args if (word := _secret_in(part))), "")
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         word = last_name(node)
+        if ast.unparse(node)[-11:] in ("os.environ", "environ"):
+            return "the whole environment"
         if mentions(word, _LOGGED) and not mentions(word, _HARMLESS):
             return word
     return ""

@@ -11,13 +11,22 @@ from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of
+from codeguard.analysis.rules.insecure.words import last_name, mentions
+from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
 
+_ENGINES = lazy(r"template|environment|engine|env$|jinja")
+
+
 def _template_method(names: Names, call: ast.Call, name: str) -> bool:
-    return not name.startswith("string.")
+    """Return whether a `from_string` is one of an engine of templates, and no constructor of another class."""
+    assert isinstance(call.func, ast.Attribute)
+    owner = last_name(call.func.value)
+    other = owner[:1].isupper() and not mentions(owner, _ENGINES)
+    return not name.startswith("string.") and not other
 
 
 def _own_format(names: Names, call: ast.Call, name: str) -> bool:
@@ -102,6 +111,8 @@ def _model(names: Names, call: ast.Call, name: str) -> bool:
     if not isinstance(call.func, ast.Name | ast.Attribute):
         return False  # what another call returned is a function
     last = name.rpartition(".")[2]
+    if last.endswith("Response") or any(isinstance(item, ast.Starred) for item in call.args):
+        return False  # an answer has no columns; `*args, **kwargs` are handed on by a decorator
     written = call.func.id if isinstance(call.func, ast.Name) else call.func.attr
     return (
         last[:1].isupper() or written[:1].isupper() or ".objects." in name or written in ("create", "update")

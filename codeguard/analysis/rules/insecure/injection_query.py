@@ -13,6 +13,7 @@ from codeguard.analysis.python.interpolation import UnknownParts
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, unsaid
+from codeguard.analysis.rules.insecure.words import last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
@@ -46,8 +47,19 @@ STATEMENTS = Wording(
 _NO_DATABASE = ("subprocess", "concurrent", "multiprocessing", "asyncio", "threading", "celery", "redis")
 
 
+_CONNECTION = lazy(r"conn|pool|db|database|session|cursor|cur$|transaction|statement|stmt|pg")
+_RUNNER = lazy(r"hook|(?<![a-z])env$|runner|executor|task|command|action|plugin")
+
+
 def _database(names: Names, call: ast.Call, name: str) -> bool:
-    return name.partition(".")[0] not in _NO_DATABASE and bool(call.args or call.keywords)
+    if name.partition(".")[0] in _NO_DATABASE or not (call.args or call.keywords):
+        return False
+    if not isinstance(call.func, ast.Attribute):
+        return True
+    method, owner = call.func.attr, last_name(call.func.value)
+    if method == "fetch":  # of an address or a repository as well
+        return mentions(owner, _CONNECTION) or name.startswith(("asyncpg.", "databases."))
+    return method != "execute" or not mentions(owner, _RUNNER)
 
 
 _ANY_STATEMENT = lazy(
@@ -59,6 +71,8 @@ _OF_NAMES = lazy(
     r"|COMMENT|LOCK|SAVEPOINT|RELEASE|ROLLBACK|DECLARE|FETCH|CLOSE|KILL|LISTEN|NOTIFY|ATTACH|DETACH|REFRESH|CLUSTER)\b",
     re.IGNORECASE,
 )
+# Parameters that hold no text: what a connection quotes is no input.
+_HANDLES = names("connection conn cursor cur dbapi_connection db database session engine compiler")
 _SHARED_METHODS = ("fetch", "raw")  # of clients of other things than databases as well
 
 
@@ -69,6 +83,8 @@ def _names_things(view: View, hit: Hit, origin: Origin) -> bool:
     """
     if origin.reach is not Reach.CALLER and origin.tag != SETTING:
         return False
+    if origin.parameter in _HANDLES:
+        return True
     text = view.writer.text(hit.argument if hit.sink.wording is None else hit.call)
     if _OF_NAMES.match(text):
         return "'\0" not in text

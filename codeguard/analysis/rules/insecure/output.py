@@ -183,6 +183,11 @@ def _raw_headers(names: Names, call: ast.Call, name: str) -> bool:
     return not name.startswith(("email.", "requests.", "urllib.", "http.client."))
 
 
+def _wraps(view: View, hit: Hit, origin: Origin) -> bool:
+    """Return whether a caller's text is marked as it is, as filters and engines of templates do: no markup is made."""
+    return origin.reach is Reach.CALLER and "<" not in (view.writer.text(hit.argument) or "")
+
+
 CHECKS = (
     Check(
         _RULES["cross-site-scripting"],
@@ -215,6 +220,7 @@ CHECKS = (
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
         also={STORED: Severity.MEDIUM},
+        is_usual=_wraps,
     ),
     Check(
         _RULES["header-injection"],

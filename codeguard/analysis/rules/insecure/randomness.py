@@ -25,6 +25,7 @@ _CALLS = frozenset(
         "sample",
         "getrandbits",
         "randbytes",
+        "bytes",
         "uniform",
         "shuffle",
     )
@@ -81,7 +82,10 @@ def _short(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 _CODE = lazy(r"pin|otp|code|suffix|nonce|salt", re.IGNORECASE)
-_NO_SECRET = lazy(r"mask|padding|jitter|version|timestamp", re.IGNORECASE)
+_NO_SECRET = lazy(
+    r"mask|padding|jitter|version|timestamp|delay|wait|sleep|timeout|interval|backoff|retry|percent|pct",
+    re.IGNORECASE,
+)
 
 
 def _target(view: View, node: ast.AST) -> str:
@@ -102,7 +106,8 @@ def _purpose_of_callers(view: View, node: ast.AST) -> str:
 
 def _weak_random(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     purpose = _purpose(view, node) or _purpose_of_callers(view, node)
-    if purpose:
+    drawn = isinstance(view.parent(node), ast.Compare)  # `random.random() < rate`
+    if purpose and not drawn and not _NO_SECRET.search(_target(view, node)):
         yield NodeMatch(node, f"{name} can be foreseen, and makes {purpose!r}: use the secrets module")
 
 

@@ -24,8 +24,8 @@ def _unbounded(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         ("request.stream", "rfile", "request.file", ".content", "environ['wsgi.input']", "upload", "request")
     ):
         return
-    if holder.endswith((".content", "upload")) and not view.is_route(node):
-        return
+    if holder.endswith((".content", "upload", "request")) and not view.is_route(node):
+        return  # a client has requests, too
     if holder.endswith("request") and view.modules & {"django", "aiohttp"}:
         return  # bounded by default
     length = node.args[0] if node.args else None

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of
-from codeguard.analysis.rules.insecure.words import PASSWORD, mentions
+from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
@@ -244,12 +244,10 @@ def _start(view: View, node: ast.expr | None) -> str:
 
 def _keys(view: View, node: ast.expr) -> list[str]:
     values = view.names.values_of(node) if isinstance(node, ast.Name) else [node]
+    held = [value for value in values if isinstance(value, ast.Dict)]
     return [
-        key.value
-        for value in values
-        if isinstance(value, ast.Dict)
-        for key in value.keys
-        if isinstance(key, ast.Constant) and isinstance(key.value, str)
+        *(key for value in held for item in value.keys if (key := view.names.text(item))),
+        *(last_name(item) for value in held for item in value.values),
     ]
 
 
