@@ -34,15 +34,18 @@ def function_of(code: str) -> str:
 def crosshair(command: str, first: tuple[Path, str], second: tuple[Path, str], seconds: int) -> str:
     """Return what diffbehavior says: same (on all paths), differs, or unknown."""
     names = [f"{path.stem}.{name}" for path, name in (first, second)]
-    done = subprocess.run(
-        [command, "diffbehavior", "--per_condition_timeout", str(seconds), *names],
-        cwd=first[0].parent,
-        env={**os.environ, "PYTHONPATH": str(first[0].parent)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=seconds * 10 + 60,
-    )
+    try:
+        done = subprocess.run(
+            [command, "diffbehavior", "--per_condition_timeout", str(seconds), *names],
+            cwd=first[0].parent,
+            env={**os.environ, "PYTHONPATH": str(first[0].parent)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=seconds * 10 + 60,
+        )
+    except subprocess.TimeoutExpired:
+        return "unknown"
     if done.returncode == 1:
         return "differs"
     # Without this it has only run out of time.

@@ -130,10 +130,14 @@ def test_each_hash_seed_has_a_zygote_of_its_own(sandbox: Sandbox) -> None:
         ("from os import path", True),
         ("x = __import__('os')", True),
         ("exec(text)", True),
+        ("os", True),
+        ("names.os.path", True),
+        ("position = macos = os_name = systems = executed = evaluate", False),
     ],
 )
 def test_a_job_goes_to_the_zygote_that_has_its_modules(source: str, wide: bool) -> None:
     assert imports.wide(Job(source, ())) is wide
+    assert imports.wide(Job("x = 1", (Call("f", setup=source),))) is wide
 
 
 def test_code_is_compiled_once(sandbox: Sandbox) -> None:

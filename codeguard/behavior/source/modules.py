@@ -8,7 +8,7 @@ statements that define it there.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -33,6 +33,29 @@ class TrustedModules:
         near = [path for path in found if path.rpartition("/")[0] == folder]
         chosen = near if len(near) == 1 else found
         return self.modules[chosen[0]] if len(chosen) == 1 else None
+
+    def submodule(self, statement: ast.ImportFrom, name: str, own_path: str = "") -> Module | None:
+        """Return the module that a `from package import name` is; None where that is not clear."""
+        if statement.module:
+            found = self._named([*statement.module.split("."), name], bool(statement.level))
+        else:
+            folder = own_path.rpartition("/")[0]
+            found = [path for path in (f"{folder}/{name}.py".lstrip("/"),) if path in self.modules]
+        return self.modules[found[0]] if len(found) == 1 else None
+
+    def attributes(self, name: str) -> Set[str]:
+        """Return the attributes that any of the files uses of what it calls by this name."""
+        return self._attributes.get(name, frozenset())
+
+    @cached_property
+    def _attributes(self) -> Mapping[str, Set[str]]:
+        found: dict[str, set[str]] = {}
+        for module in self.modules.values():
+            for statement in module.statements:
+                for node in ast.walk(statement):
+                    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                        found.setdefault(node.value.id, set()).add(node.attr)
+        return found
 
     def path_of(self, module: Module) -> str:
         """Return the path of one of the modules."""

@@ -82,6 +82,11 @@ PLAIN_DECORATORS = frozenset(
         "cache",
         "functools.lru_cache",
         "functools.cache",
+        "contextmanager",
+        "contextlib.contextmanager",
+        "overload",
+        "t.overload",
+        "typing.overload",
     }
 )
 
@@ -119,10 +124,16 @@ def part_of(statement: ast.stmt) -> Part:
 
 
 def _written(statement: ast.stmt) -> str:
-    """Write a statement without the annotations of functions: they run at import and need imports of their own."""
+    """Write a statement without docstrings and the annotations of functions.
+
+    Annotations run at import and need imports of their own; docstrings are half of many a file.
+    """
+    described: list[tuple[Function | ast.ClassDef, list[ast.stmt]]] = []
     removed: list[tuple[ast.arg, ast.expr | None]] = []
     returns: list[tuple[Function, ast.expr | None]] = []
     for node in ast.walk(statement):
+        if isinstance(node, Function | ast.ClassDef) and ast.get_docstring(node, clean=False) is not None:
+            described.append((node, node.body))
         if isinstance(node, Function) and _drops_annotations(node):
             returns.append((node, node.returns))
             removed.extend((argument, argument.annotation) for argument in _arguments(node.args))
@@ -130,7 +141,11 @@ def _written(statement: ast.stmt) -> str:
         function.returns = None
     for argument, _ in removed:
         argument.annotation = None
+    for owner, body in described:
+        owner.body = body[1:] or [ast.Pass()]
     text = unparse(statement)
+    for owner, body in described:
+        owner.body = body
     for function, annotation in returns:
         function.returns = annotation
     for argument, annotation in removed:
@@ -168,6 +183,7 @@ class Runnable:
     `target` is the expression for the callable, `node` the function's tree
     within `source` (line numbers are the source's). `unresolved` are names
     that nothing in the file binds, `borrowed` those taken from trusted files.
+    `around` are the other statements, each written out.
     """
 
     source: str
@@ -176,6 +192,7 @@ class Runnable:
     node: Function
     unresolved: tuple[str, ...] = ()
     borrowed: tuple[str, ...] = ()
+    around: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +208,7 @@ class Needed:
     complete: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Surroundings:
     """A function with the statements that it needs, not yet put together."""
 
@@ -201,8 +218,23 @@ class Surroundings:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The statements written out, the function's own last."""
-        return tuple(part_of(statement) for statement in (*self.needed.statements, self.own))
+        """The statements written out, in the order of a file."""
+        before, after = self._sides
+        return tuple(part_of(statement) for statement in (*before, self.own, *after))
+
+    @cached_property
+    def _sides(self) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """What stands before the function's own statement, and what needs it as soon as it is run."""
+        names = bound_names(self.own)
+        before: list[ast.stmt] = []
+        after: list[ast.stmt] = []
+        for statement in self.needed.statements:
+            if names.isdisjoint(_used_at_once(statement)):
+                before.append(statement)
+            else:
+                after.append(statement)
+                names |= bound_names(statement)
+        return before, after
 
     @property
     def capabilities(self) -> frozenset[Capability]:
@@ -211,18 +243,47 @@ class Surroundings:
 
     def runnable(self) -> Runnable | None:
         """Return them put together; None where that is too large or cannot be written out."""
-        parts = self.parts
+        parts, place = self.parts, len(self._sides[0])
         source = "".join(f"{part.text}\n" for part in parts)
-        if not self.needed.complete or len(source) > MAX_CHARACTERS or not parts[-1].text:
+        if not self.needed.complete or len(source) > MAX_CHARACTERS or not parts[place].text:
             return None
-        node = _locate(parts[-1].text, self.definition)
+        node = _locate(parts[place].text, self.definition)
         if node is None:
             return None
-        ast.increment_lineno(node, sum(part.text.count("\n") + 1 for part in parts[:-1]))
-        needed = self.needed
+        ast.increment_lineno(node, sum(part.text.count("\n") + 1 for part in parts[:place]))
         return Runnable(
-            source, _target(self.definition), self.definition.name, node, needed.unresolved, needed.borrowed
+            source,
+            _target(self.definition),
+            self.definition.name,
+            node,
+            self.needed.unresolved,
+            self.needed.borrowed,
+            frozenset(part.plain for part in (*parts[:place], *parts[place + 1 :])),
         )
+
+
+_at_once: WeakKeyDictionary[ast.stmt, frozenset[str]] = WeakKeyDictionary()
+
+
+def _used_at_once(statement: ast.stmt) -> frozenset[str]:
+    """Return the names that a statement uses when it is run itself, not when its functions are called."""
+    if statement not in _at_once:
+        found: set[str] = set()
+        pending: list[ast.AST] = [statement]
+        while pending:
+            node = pending.pop()
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                found.add(node.id)
+            elif isinstance(node, Function):
+                pending.extend((*node.decorator_list, *node.args.defaults))
+                pending.extend(item for item in node.args.kw_defaults if item is not None)
+                if not _drops_annotations(node):
+                    annotations = [node.returns, *(item.annotation for item in _arguments(node.args))]
+                    pending.extend(item for item in annotations if item is not None)
+            elif not isinstance(node, ast.Lambda):
+                pending.extend(ast.iter_child_nodes(node))
+        _at_once[statement] = frozenset(found)
+    return _at_once[statement]
 
 
 def surroundings(
@@ -236,11 +297,12 @@ def surroundings(
         definition.node if definition.owner is None else _pruned_class(definition.owner, definition.name)
     )
     own_name = definition.name if definition.owner is None else definition.owner.name
-    needed = needed_for(free_names(own), module, own_name, trusted, path)
+    bare, later = _deferred(own, module, trusted, path)
+    needed = needed_for(free_names(bare), module, own_name, trusted, path, later=later)
     future = _deferring(module.statements)
     if future is not None:  # names that only annotations use may be bound for type checkers alone
         needed = replace(needed, statements=(future, *needed.statements))
-    return Surroundings(definition, own, needed)
+    return Surroundings(definition, bare, needed)
 
 
 def _deferring(statements: Sequence[ast.stmt]) -> ast.stmt | None:
@@ -295,13 +357,15 @@ def needed_for(
     path: str = "",
     depth: int = 0,
     taken: set[tuple[int, str]] | None = None,
+    later: Later | None = None,
 ) -> Needed:
     """Follow names through the file's top level until nothing new is needed.
 
     Definitions of `own_name` itself are left out: the caller has its own. `taken` are names of other
-    files that are there already, for files may import each other.
+    files that are there already, for files may import each other; `later` are imports that functions make.
     """
     taken = set() if taken is None else taken
+    later = [] if later is None else later
     binders = _binders(module)  # a definition of `own_name` binds that alone, which is not asked for
     most = max(LEAST_STEPS, STEPS_PER_FILE // max(1, module.definition_count))
     chosen: set[int] = set()
@@ -327,8 +391,18 @@ def needed_for(
     statements: list[ast.stmt] = []
     borrowed: list[str] = []
     for statement in kept:
-        found = _borrow(statement, trusted, path, depth, taken)
-        statements.extend(found.statements if found else [statement])
+        found = _borrow(statement, trusted, path, depth, taken, later)
+        if found is None:
+            bare, inner = _deferred(statement, module, trusted, path)
+            later.extend(inner)
+            statements.append(bare)
+            continue
+        statements.extend(found.statements)
+        borrowed.extend(found.borrowed)
+    while later and not depth:  # behind all the rest: files that import each other do so in their functions
+        node, its_path = later.pop()
+        found = _borrow(node, trusted, its_path, 1, taken, later)
+        statements.extend(found.statements if found else [])
         borrowed.extend(found.borrowed if found else ())
     distinct = list({id(statement): statement for statement in statements}.values())
     return Needed(
@@ -351,7 +425,12 @@ def _binders(module: Module) -> dict[str, list[int]]:
 
 
 def _borrow(
-    statement: ast.stmt, trusted: TrustedModules, path: str, depth: int, taken: set[tuple[int, str]]
+    statement: ast.stmt,
+    trusted: TrustedModules,
+    path: str,
+    depth: int,
+    taken: set[tuple[int, str]],
+    later: Later,
 ) -> Needed | None:
     """Replace an import from a trusted file by the definitions there; None where it stays an import."""
     if not isinstance(statement, ast.ImportFrom) or depth >= MAX_BORROWED or not trusted.knows(statement):
@@ -360,23 +439,99 @@ def _borrow(
     borrowed: list[str] = []
     for alias in statement.names:
         module = trusted.find(statement, alias.name, path)
+        names: Sequence[str] = [alias.name]
         if module is None:
-            return None
-        borrowed.append(alias.name)
-        key = id(module), alias.name
-        if key not in taken:
-            if len(taken) >= MOST_BORROWED:
+            module = trusted.submodule(statement, alias.name, path)
+            if module is None:
                 return None
-            taken.add(key)
-            own_path = trusted.path_of(module)
-            inner = needed_for([alias.name], module, "", trusted, own_path, depth + 1, taken)
-            statements.extend(inner.statements)
-            borrowed.extend(inner.borrowed)
-        if alias.asname and alias.asname != alias.name:
+            names = sorted(trusted.attributes(alias.asname or alias.name) & module.plain_names)
+        new = [name for name in names if (id(module), name) not in taken]
+        if len(taken) + len(new) > MOST_BORROWED:
+            return None
+        borrowed.extend(names)
+        taken.update((id(module), name) for name in new)
+        own_path = trusted.path_of(module)
+        inner = needed_for(new, module, "", trusted, own_path, depth + 1, taken, later)
+        statements.extend(inner.statements)
+        borrowed.extend(inner.borrowed)
+        if names != [alias.name]:
+            statements.append(_namespace(alias.asname or alias.name, names))
+        elif alias.asname and alias.asname != alias.name:
             value = ast.Name(alias.name, ast.Load())
             renamed = ast.Assign([ast.Name(alias.asname, ast.Store())], value)
             statements.append(ast.fix_missing_locations(renamed))
     return Needed(tuple(statements), (), tuple(borrowed))
+
+
+def _namespace(name: str, members: Sequence[str]) -> ast.stmt:
+    """Return a class that stands for a module of which these names are used."""
+    body = "".join(f"    {member} = {member}\n" for member in members) or "    pass\n"
+    return ast.parse(f"class {name}:\n{body}").body[0]
+
+
+Later = list[tuple[ast.ImportFrom, str]]
+
+
+def _deferred(
+    statement: ast.stmt, module: Module, trusted: TrustedModules, path: str
+) -> tuple[ast.stmt, Later]:
+    """Return a statement without what its functions import from trusted files when they run, and these imports.
+
+    The definitions stand in the same module then. Nothing is taken out where one of the names means something
+    else in the file, or where it is not clear what an import means.
+    """
+    if not trusted.modules or not isinstance(statement, Function | ast.ClassDef):
+        return statement, []
+    imports = [node for node in _inner_imports(statement) if trusted.knows(node)]
+    binders = _binders(module) if imports else {}
+    for node in imports:
+        for alias in node.names:
+            if (alias.asname or alias.name) in binders or (
+                trusted.find(node, alias.name, path) is None
+                and trusted.submodule(node, alias.name, path) is None
+            ):
+                return statement, []
+    if not imports:
+        return statement, []
+    bare = _without(statement, frozenset((node.lineno, node.col_offset) for node in imports))
+    return bare, [(node, path) for node in imports]
+
+
+_inner: WeakKeyDictionary[ast.stmt, tuple[ast.ImportFrom, ...]] = WeakKeyDictionary()
+_bare: WeakKeyDictionary[ast.stmt, dict[frozenset[Place], ast.stmt]] = WeakKeyDictionary()
+
+
+def _inner_imports(statement: ast.stmt) -> tuple[ast.ImportFrom, ...]:
+    """Return the imports within the functions of a statement."""
+    if statement not in _inner:
+        functions = [node for node in ast.walk(statement) if isinstance(node, Function)]
+        nodes = {
+            id(node): node
+            for function in functions
+            for node in ast.walk(function)
+            if isinstance(node, ast.ImportFrom)
+        }
+        _inner[statement] = tuple(nodes.values())
+    return _inner[statement]
+
+
+def _without(statement: ast.stmt, places: frozenset[Place]) -> ast.stmt:
+    """Return a statement with `pass` in these places; the same one each time, so that it is written out once."""
+    made = _bare.setdefault(statement, {})
+    if places not in made:
+        made[places] = _Passing(places).visit(copy.deepcopy(statement))
+    return made[places]
+
+
+class _Passing(ast.NodeTransformer):
+    """Puts `pass` in the place of imports."""
+
+    def __init__(self, places: frozenset[Place]) -> None:
+        self.places = places
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
+        place = node.lineno, node.col_offset
+        return ast.copy_location(ast.Pass(), node) if place in self.places else node
 
 
 def _defines(statement: ast.stmt) -> str:

@@ -41,6 +41,7 @@ class Example:
     `expression` is evaluated after `setup`, and `callee` is the name that
     stands for the function in both: `name`, or `Class.name` of a method, where
     both parts stand for the candidate's own. `origin` says where it is written.
+    `around` are statements of the trusted files that go before `setup` where the candidate comes without them.
     """
 
     args: tuple[object, ...] | None
@@ -50,11 +51,12 @@ class Example:
     expression: str = ""
     setup: str = ""
     callee: str = ""
+    around: tuple[str, ...] = ()
 
     def fingerprint(self) -> str:
         """Return a text that differs where the call or the expectation differs."""
         parts = (self.args, sorted(self.kwargs.items()), self.expected, self.expression, self.setup)
-        return repr(parts)
+        return repr((*parts, *self.around))
 
 
 @dataclass(frozen=True, slots=True)

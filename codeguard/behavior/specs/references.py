@@ -17,6 +17,7 @@ from codeguard.behavior.source.surroundings import (
     extract,
     free_names,
     needed_for,
+    part_of,
 )
 from codeguard.behavior.specs.calls import positional
 from codeguard.behavior.specs.docstrings import docstring_examples
@@ -24,7 +25,7 @@ from codeguard.behavior.specs.examples import Example
 from codeguard.errors import SpecError
 from codeguard.models import SourceFile, parts_digest
 
-MAX_SETUP = 20_000
+MAX_AROUND = 200_000  # characters that an example may take from the trusted files
 NO_EXAMPLES: Mapping[str, Sequence[Example]] = {}
 NO_RECORDS: Mapping[tuple[str, str], Sequence[Example]] = {}
 
@@ -129,11 +130,10 @@ def complete(example: Example, callee: str, module: Module, trusted: TrustedModu
     names = free_names(wrapper) - bound - {callee}
     imported = needed_for(bound - {callee}, scene, "", trusted, path).statements
     around = needed_for(names, module, callee, trusted, path).statements
-    lines = [unparse(statement) for statement in (*around, *imported, *own)]
-    text = "\n".join(line for line in lines if line)
-    if len(text) > MAX_SETUP:
+    texts = tuple(dict.fromkeys(text for item in (*around, *imported) if (text := part_of(item).plain)))
+    if sum(map(len, texts)) > MAX_AROUND:
         return example
-    return replace(example, setup=f"{text}\n" if text else "")
+    return replace(example, setup="".join(f"{unparse(item)}\n" for item in own), around=texts)
 
 
 def _imports(statement: ast.stmt, callee: str, trusted: TrustedModules) -> bool:

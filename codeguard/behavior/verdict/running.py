@@ -240,11 +240,43 @@ def call_of(example: Example, runnable: Runnable) -> Call | None:
     target = runnable.target if "()" in runnable.target else SUBJECT
     expression = _renamed(example.expression, _Renamer(example.callee, target))
     setup = _without_own_classes(example.setup, runnable.source)
-    if example.callee in setup:
-        setup = _renamed(setup, _Renamer(example.callee, target)) or ""
-    if expression is None or (example.setup and not setup and example.callee in example.setup):
+    texts = [*_around(example, runnable), setup]
+    parts = [
+        _renamed(text, _Renamer(example.callee, target)) if example.callee in text else text for text in texts
+    ]
+    made = [part for part in parts if part is not None]
+    if expression is None or len(made) < len(parts):
         return None
-    return Call(expression, None, {}, setup)
+    # Where nothing is left of what spoke of the function, it stood in its own class: the call is not of this one.
+    told = any(example.callee in text for text in (*example.around, example.setup))
+    if told and not any(made) and SUBJECT not in expression:
+        return None
+    return Call(expression, None, {}, "\n".join(made) if any(made) else "")
+
+
+def _around(example: Example, runnable: Runnable) -> list[str]:
+    """Return what an example takes from the trusted files and the function does not come with itself.
+
+    Objects are to be of the classes that the function asks for, and these are those beside it.
+    """
+    own = _classes(runnable.source)
+    texts = [text for text in example.around if text not in runnable.around]
+    return [text for text in texts if not _made_alike(_class(text), own)]
+
+
+@lru_cache(maxsize=4096)
+def _class(text: str) -> ast.ClassDef | None:
+    """Return the class that the text of one statement defines."""
+    return next(iter(_classes(text).values()), None) if "class " in text else None
+
+
+def _made_alike(statement: ast.stmt | None, own: Mapping[str, ast.ClassDef]) -> bool:
+    """Return whether a statement defines a class that is there under this name and made in the same way."""
+    return (
+        isinstance(statement, ast.ClassDef)
+        and statement.name in own
+        and _constructor(statement) == _constructor(own[statement.name])
+    )
 
 
 def _method_call(example: Example, runnable: Runnable) -> Call | None:
@@ -261,11 +293,16 @@ def _method_call(example: Example, runnable: Runnable) -> Call | None:
     setup = _renamed(_without_own_classes(example.setup, runnable.source), renamer)
     if expression is None or setup is None:
         return None
+    around: Sequence[str | None] = _around(example, runnable)
+    if (owner, method) != (renamer.own_owner, runnable.name):
+        around = [
+            _renamed(text, renamer) if text and (owner in text or method in text) else text for text in around
+        ]
     own_class = _classes(runnable.source).get(renamer.own_owner)
     made = [call for text in (setup, expression) for call in _calls_of(renamer.own_owner, text)]
-    if own_class is None or not all(_binds(call, own_class) for call in made):
+    if own_class is None or None in around or not all(_binds(call, own_class) for call in made):
         return None
-    return Call(expression, None, {}, setup)
+    return Call(expression, None, {}, "\n".join(text for text in (*around, setup) if text))
 
 
 @lru_cache(maxsize=256)
@@ -285,15 +322,7 @@ def _without_own_classes(setup: str, source: str) -> str:
     tree = parse(setup) if own and "class " in setup else None
     if tree is None:
         return setup
-    kept = [
-        statement
-        for statement in tree.body
-        if not (
-            isinstance(statement, ast.ClassDef)
-            and statement.name in own
-            and _constructor(statement) == _constructor(own[statement.name])
-        )
-    ]
+    kept = [statement for statement in tree.body if not _made_alike(statement, own)]
     return unparse(ast.Module(kept, [])) if len(kept) < len(tree.body) else setup
 
 

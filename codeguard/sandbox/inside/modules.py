@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import policy
-from .allowed import ALL, CHOSEN, COMPUTING, CORE
+from .allowed import ALL, CHOSEN, COMPUTING, CORE, SYSTEM
 
 # withheld from the facades: they lead to modules, frames or arbitrary attributes
 _HIDDEN: dict[str, frozenset[str]] = {
@@ -154,6 +154,8 @@ class Facades:
         made = self._made.get(name)
         if made is None:
             if name not in _SHOWN or name not in sys.modules:
+                if name in SYSTEM:
+                    policy.refuse(f"import of {name}")
                 raise ModuleNotFoundError(f"No module named {name!r}", name=name)
             names = _public(name, sys.modules[name])
             prefix = name + "."

@@ -82,6 +82,11 @@ class _Scope(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         return self._below[name]
 
+    def spread(self) -> None:
+        """Take up the module's names: the body of a class does not ask `__missing__` for them."""
+        for name, value in self._below.items():
+            self.setdefault(name, value)
+
     def find(self, name: str) -> Any:
         """Return what a bare name stands for, builtins included; NameError as the interpreter's."""
         builtin = self["__builtins__"]
@@ -260,6 +265,8 @@ class Runner:
         budget = encoder.budget
         try:
             if setup is not None:
+                if any(type(item) is types.CodeType for item in setup.co_consts):
+                    names.spread()
                 types.FunctionType(setup, names)()
             value = names.find(target) if type(target) is str else types.FunctionType(target, names)()
             if args is not None:

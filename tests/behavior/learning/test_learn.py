@@ -63,10 +63,16 @@ def greet(text):
 
 def by(items, key):
     return sorted(items, key=key)
+
+
+def countdown(start):
+    while start:
+        yield start
+        start -= 1
 '''
 TESTS = f'''\
 import pytest
-from shop.money import Basket, Money, Unit, by, discount, greet, login
+from shop.money import Basket, Money, Unit, by, countdown, discount, greet, login
 
 
 @pytest.mark.parametrize("cents, percent, left", [(1000, 10, 900), (999, 33, 670), (0, 50, 0), (7, 0, 7)])
@@ -101,6 +107,11 @@ def test_private():
 
 def test_order():
     assert by([1, -3, 2], lambda number: abs(number)) == [1, 2, -3]
+
+
+def test_generator():
+    assert list(countdown(3)) == [3, 2, 1]
+    assert list(countdown(0)) == []
 '''
 
 
@@ -161,6 +172,7 @@ def test_calls_are_written_as_the_calls_that_they_were(learned: Path) -> None:
     (total,) = found["Basket.total"]
     assert total["expected_literal"] == "800"
     assert total["setup"] == ["made1 = Basket('anna')", "made1.add('tea', 300)", "made1.add('cup', 500)"]
+    assert {"call": "(3,)", "expected_literal": "[3, 2, 1]"} in found["countdown"], found["countdown"]
     assert "(lambda number: abs(number))" in found["by"][0]["expression"]  # type: ignore[operator]
 
 

@@ -61,7 +61,7 @@ _LISTED = {"list_iterator", "tuple_iterator", "range_iterator", "str_ascii_itera
 _member = types.MemberDescriptorType
 _mark = "made%d_"
 _CO_OPTIMIZED, _CO_VARARGS, _CO_VARKEYWORDS = 0x01, 0x04, 0x08
-_CO_GENERATOR, _CO_COROUTINE = 0x20 | 0x200, 0x80
+_CO_GENERATOR, _CO_ASYNC_GENERATOR, _CO_COROUTINE = 0x20 | 0x200, 0x200, 0x80
 
 
 class UnwritableError(Exception):
@@ -653,6 +653,9 @@ class Recorder:
         if outcome == "raised":
             shown = value or ""
         kind = type(value).__name__ if outcome == "returned" else ""
+        if outcome == "returned" and function.code.co_flags & _CO_GENERATOR:
+            # What is at hand is the first item, or None of an empty one.
+            kind = "async_generator" if function.code.co_flags & _CO_ASYNC_GENERATOR else "generator"
         row = (
             function.path, function.name, function.code.co_firstlineno, pending.selfs, pending.args,
             pending.kwargs, sorted(writer.imports), list(writer.setup), outcome, shown, kind, line, changed,

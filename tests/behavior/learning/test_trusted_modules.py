@@ -1,0 +1,103 @@
+"""What functions of trusted files take from each other, however they import it, is there in the sandbox."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeguard.behavior import Budget, SpecLibrary
+from codeguard.behavior.specs.examples import Example
+from codeguard.behavior.specs.references import Reference, complete
+from codeguard.behavior.verdict.running import Batch, Runner, call_of, drive
+from codeguard.corpus.chunking import chunk_file
+from codeguard.sandbox import CallResult, Sandbox
+
+FILES = {
+    "shop/__init__.py": "",
+    "shop/units.py": '''
+import typing as t
+
+
+class Unit:
+    """A unit of money."""
+
+    kinds: t.ClassVar = ("euro", "crown")
+
+    def __init__(self, name):
+        self.name = name
+
+
+def known(unit):
+    return isinstance(unit, Unit) and unit.name in Unit.kinds
+''',
+    "shop/money.py": """
+import typing as t
+from . import units
+
+
+class Money:
+    none: t.ClassVar = 0
+
+    def __init__(self, cents, unit=None):
+        self.cents = cents
+        self.unit = unit
+
+    def rounded(self):
+        from .rounding import to_euros
+
+        return to_euros(self)
+
+    def valid(self):
+        return units.known(self.unit)
+
+    def is_fine(self):
+        return isinstance(self, Fine)
+
+
+class Fine(Money):
+    pass
+""",
+    "shop/rounding.py": """
+def to_euros(money):
+    from .money import Fine
+
+    return (isinstance(money, Fine), round(money.cents / 100))
+""",
+}
+
+
+def references() -> dict[str, Reference]:
+    files = [chunk_file(path, text.encode()) for path, text in FILES.items()]
+    found = SpecLibrary().with_trusted(files).references
+    return {reference.definition.qualified_name: reference for reference in found}
+
+
+def answer(sandbox: Sandbox, name: str, expression: str, setup: str = "") -> CallResult:
+    reference = references()[name]
+    example = Example(None, {}, None, "", expression, setup, name)
+    whole = complete(example, reference.name, reference.module, reference.trusted, reference.path)
+    call = call_of(whole, reference.runnable)
+    assert call is not None
+    runner = Runner(reference.runnable, sandbox.level, Budget())
+    ((result,),) = drive(sandbox, [runner.run(Batch((call,)))])
+    return result.calls[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "expression", "setup", "value"),
+    [
+        # imported when the function is called, from a file that imports this one in the same way
+        ("Money.rounded", "Money(210).rounded()", "", (False, 2)),
+        # a module by its name, and an object of a class that the function asks for
+        ("Money.valid", "Money(1, Unit('euro')).valid()", "from shop.units import Unit\n", True),
+        ("known", "known(Unit('crown'))", "from shop.units import Unit\n", True),
+        # a class that is derived from the one that the method stands in
+        ("Money.is_fine", "Money(1).is_fine()", "", False),
+        # a class body that needs what the function's own file has as well
+        ("to_euros", "to_euros(Fine(150))", "from shop.money import Fine\n", (True, 2)),
+    ],
+)
+def test_a_call_finds_what_it_takes_from_other_trusted_files(
+    sandbox: Sandbox, name: str, expression: str, setup: str, value: object
+) -> None:
+    result = answer(sandbox, name, expression, setup)
+    assert (result.exception, result.message, result.value) == ((), "", value)
