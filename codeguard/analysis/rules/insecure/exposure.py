@@ -155,7 +155,7 @@ def _secret_in(node: ast.expr) -> str:
         return next((word for part in node.args if (word := _secret_in(part))), "")
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         word = last_name(node)
-        if ast.unparse(node)[-11:] in ("os.environ", "environ"):
+        if word == "environ" and not isinstance(node, ast.Subscript):
             return "the whole environment"
         if mentions(word, _LOGGED) and not mentions(word, _HARMLESS):
             return word
