@@ -33,6 +33,7 @@ from codeguard.sandbox.model import JobResult, Outcome, Status, Tier
 
 LEAST_TWINS = 3
 LEAST_CALLS = 5  # fewer that agree say nothing
+LEAST_EXAMPLES = 4  # that say by themselves how much of a contract is in common
 MAX_SUSPICIONS = 6
 MAX_SHOWN = 12  # calls that stand in for examples where none is written
 LEAST_CLAIMED_AGREEMENT = 0.25  # less of it is no common core, whatever a candidate claims to be
@@ -118,7 +119,9 @@ class Examination(Reporting):
             violated = self.violated(extra, likeness, ordinary, origin)
             return violated or self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
         mostly = found.agreement >= LEAST_AGREEMENT
-        another = self._otherwise(profile, likeness, found, ordinary)
+        another = self._otherwise(
+            profile, likeness, found, self._core(profile, likeness, found, answered), ordinary
+        )
         if another is not None and not likeness.kin.akin:
             return another
         violated = self.violated(extra, likeness, ordinary, origin, mostly)
@@ -175,8 +178,20 @@ class Examination(Reporting):
             return replace(found, wrong=tuple(different(answered)), conventions=())
         return found
 
+    def _core(
+        self, profile: Profile, likeness: Similarity, found: Contrast, answered: Sequence[Answered]
+    ) -> float:
+        """Return the share of the trusted examples that a candidate agrees with, of all calls where there are few.
+
+        Generated calls differ from installation to installation, and a verdict is not to hang on which were drawn.
+        """
+        examples = [item for item in answered if item.question.example is not None]
+        if len(known(examples)) < LEAST_EXAMPLES:
+            return found.agreement
+        return self._contrast(profile, likeness, examples).agreement
+
     def _otherwise(
-        self, profile: Profile, likeness: Similarity, found: Contrast, result: JobResult
+        self, profile: Profile, likeness: Similarity, found: Contrast, core: float, result: JobResult
     ) -> CheckReport | None:
         """Report a candidate that may be another function than the reference, for nothing it claims or shows.
 
@@ -195,7 +210,7 @@ class Examination(Reporting):
                 return None
             reason = f"has the text of {name}, and differs: {shown}"
             return self._another(reason, profile, result, claimed=not likeness.opposed)
-        if likeness.described_alike or (likeness.sure and agreement >= LEAST_CLAIMED_AGREEMENT):
+        if likeness.described_alike or (likeness.sure and core >= LEAST_CLAIMED_AGREEMENT):
             return None
         if likeness.sure:
             return self._another(f"claims to be {name}, and differs: {shown}", profile, result, claimed=True)
