@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ended import gone
 
 from codeguard.sandbox import Call, Job, Level, Limits, Sandbox, Status, Tier
 from codeguard.sandbox.zygotes import SPARE, Zygote
@@ -152,7 +153,7 @@ def test_waiting_children_end_with_the_sandbox() -> None:
         assert isinstance(zygote, Zygote)
         pids = [zygote.pid, *_below(zygote.pid)]
         assert len(pids) >= 1 + SPARE
-    assert not [pid for pid in pids if _alive(pid)]
+    assert all(gone(pid, 0) for pid in pids)
 
 
 def test_a_waiting_child_that_dies_costs_no_verdict() -> None:
@@ -172,11 +173,3 @@ def _below(pid: int) -> list[int]:
     except OSError:
         return []
     return direct + [below for child in direct for below in _below(child)]
-
-
-def _alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"

@@ -10,12 +10,12 @@ import stat
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from ended import gone
 
 from codeguard.errors import StoreError
 from codeguard.index.embedding import LexicalEmbedding
@@ -215,9 +215,7 @@ def test_a_holder_of_a_deleted_folder_leaves_the_next_ones_socket_alone(folder: 
     shutil.rmtree(folder.parent)
     again = SharedStore(folder, idle_s=0)
     again.add(rows("b"), EYE[:1])
-    deadline = time.monotonic() + 30
-    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    assert gone(pid, 30)
     assert serving(folder) != pid
     assert again.ids() == {"b"}
     again.close()

@@ -99,7 +99,7 @@ def attack():
         + """
 def attack():
     process = syscall("pidfd_open", @HOST_PID@, 0)
-    for number in range(3, 64):
+    for number in range(3, 1024):
         stolen = syscall("pidfd_getfd", process, number, 0)
         if stolen > 0:
             try:
