@@ -42,9 +42,7 @@ class Order:
     severity: Severity | None = None
     prose: bool = False  # looked for in prose alone, not in the comments of code
     negated: bool = False  # the pattern itself holds the "do not"
-    begins: bool = (
-        False  # in the comments of code, where it begins a clause: "you may pass credentials" describes
-    )
+    begins: bool = False  # in code, looked for at the start of a clause: "you may pass credentials" describes
     foreign: bool = False  # looked for where there are words of another language than English
 
 

@@ -27,28 +27,9 @@ _UNVERIFIED = lazy(
     re.IGNORECASE,
 )
 _PACKAGE = lazy(r"@?[A-Za-z][A-Za-z0-9_.\-/]{1,59}\Z")
-_GOES_ON = frozenset(
-    (
-        "for",
-        "to",
-        "with",
-        "and",
-        "or",
-        "in",
-        "if",
-        "on",
-        "from",
-        "before",
-        "first",
-        "then",
-        "when",
-        "as",
-        "so",
-        "that",
-        "is",
-        "will",
-    )
-)
+# What follows a package's name where prose goes on behind the command.
+_FOLLOWING = "for to with and or in if on from before first then when as so that is will"
+_GOES_ON = frozenset(_FOLLOWING.split())
 _URGING = lazy(
     r"(?:required|needed|necessary|mandatory|must)\b[^.\n]{0,40}\b(?:security|patch|patches|hotfix|vulnerab\w*)"
     r"|\bsecurity (?:updates?|fix(?:es)?|patch(?:es)?)\b"
