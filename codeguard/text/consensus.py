@@ -41,6 +41,7 @@ FEWEST_ADDED = 3  # words; less says too little to be judged alone
 ECHO_FLOOR = 0.25  # of the best sentence's cosine to the query, for what such a sentence adds
 SYNONYM = 0.6  # cosine of two words from which they are one claim
 AGREED = 0.7  # of the best sentence's agreement with what most votes say, for a sentence to be answered from
+NEAR = 0.65  # of the other camp's cosine to the query, for a camp that answers the same question
 REPEATED_FLOOR = 0.5  # of the best sentence's cosine to the query, for a sentence of several documents
 
 
@@ -196,11 +197,14 @@ class Consensus:
         voting = [index for index in range(len(documents)) if index not in failed and cleaned[index]]
         heard = [cleaned[index] if index in voting else "" for index in range(len(documents))]
         texts = [document.text for document in documents]
-        rivalry = (
-            find_rivalry(heard, query, vote, groups, self._same_word)
-            or find_dissent(heard, texts, query, vote, groups)
-            or find_camps(heard, texts, query, vote, groups, self.embedding.embed)
+        near = vectors @ self.embedding.embed([query])[0]
+        found = (
+            find_rivalry(heard, query, vote, groups, self._same_word),
+            find_dissent(heard, texts, query, vote, groups),
+            find_camps(heard, texts, query, vote, groups, self.embedding.embed),
         )
+        # Documents on another matter agree with each other too, and contradict nothing.
+        rivalry = next((item for item in found if item and _both_near(item, near)), None)
         notes = [f"{len(documents)} documents, {len({groups[index] for index in voting})} independent votes"]
         if rivalry:
             notes.append(
@@ -276,6 +280,11 @@ def added(query: str, sentence: str) -> str:
         return sentence
     rest = [word for word in words(sentence) if word not in set(asked)]
     return " ".join(rest) if len(rest) >= FEWEST_ADDED else sentence
+
+
+def _both_near(rivalry: Rivalry, near: NDArray[np.float32]) -> bool:
+    low, high = sorted(float(near[sorted(camp)].mean()) for camp in (rivalry.first, rivalry.second))
+    return low >= NEAR * high
 
 
 def mean_similarity(vectors: NDArray[np.float32]) -> Floats:

@@ -146,6 +146,14 @@ def test_no_clean_question_is_abstained_from() -> None:
     assert lost <= 30  # of 300
 
 
+@pytest.mark.parametrize("other", [0, 1, 3, 4, 5])
+def test_two_retrieved_documents_on_another_matter_are_no_rival_camp(other: int) -> None:
+    found = documents(*BONES.documents[:8], *load_topics()[other].documents[:2])
+    result = Consensus(Scripted(), EMBEDDING, ConsensusConfig(floor=0.0)).answer(found, BONES.question)
+    assert result.abstained == ""
+    assert "206" in result.answer
+
+
 def test_who_says_nothing_of_what_the_others_share_is_a_second_camp() -> None:
     shared = [
         f"made of apple skin, cinnamon and barley, {word}" for word in ("mostly", "dried", "roasted", "it is")
