@@ -27,10 +27,10 @@ SECONDS = 300  # a change that makes the tests hang is noticed as well
 # Where each part of the product is tested, quick tests first.
 TESTS = {
     "ranking": "ranking test_rerank.py test_fusion.py test_evaluation.py test_defense.py test_file_context.py "
-    "test_judging.py test_guard.py signals/test_near_copy.py golden",
-    "trust": "provenance test_discovery.py store/test_state_folder.py",
+    "test_judging.py test_guard.py signals/test_near_copy.py audit integrations golden",
+    "trust": "provenance test_discovery.py audit cli store/test_state_folder.py",
     "analysis": "analysis reading signals audit golden",
-    "reports": "reports audit/test_audit_formats.py audit cli golden",
+    "reports": "reports audit cli integrations golden",
     "audit": "audit golden",
 }
 PARTS = {
