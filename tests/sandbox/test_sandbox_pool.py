@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from codeguard.errors import SandboxError
-from codeguard.sandbox import Call, Job, Level, Limits, Sandbox, Status, World, imports
+from codeguard.sandbox import Call, Job, Level, Limits, Sandbox, Status, World, imports, zygotes
 from codeguard.sandbox.codes import CodeCache, code_key
 from codeguard.sandbox.model import Tier
 from codeguard.sandbox.zygotes import Zygote
@@ -76,7 +76,8 @@ def test_no_verdict_is_lost_or_doubled_when_zygotes_are_killed() -> None:
     assert sum(result.status is Status.NO_SIGNAL for result in found) <= 3
 
 
-def test_a_zygote_that_stops_is_replaced() -> None:
+def test_a_zygote_that_stops_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zygotes, "_HUNG_S", 2.0)  # each of the zygote's children is waited for once
     with Sandbox(Level.L1) as sandbox:
         assert sandbox.run(numbered(1)).calls[0].value == 1
         (zygote,) = sandbox._roster.idle()
