@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,7 @@ def test_no_verdict_is_lost_or_doubled_when_zygotes_are_killed() -> None:
 
 
 def test_a_zygote_that_stops_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zygotes, "_HUNG_S", 2.0)  # each of the zygote's children is waited for once
+    monkeypatch.setattr(zygotes, "_HUNG_S", 2.0)
     with Sandbox(Level.L1) as sandbox:
         assert sandbox.run(numbered(1)).calls[0].value == 1
         (zygote,) = sandbox._roster.idle()
@@ -87,7 +88,10 @@ def test_a_zygote_that_stops_is_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
             os.kill(pid, signal.SIGSTOP)
         # children that wait already still do their work; who stopped is found out when it owes an answer
         for number in range(2, 8):
-            assert sandbox.run(numbered(number)).calls[0].value == number
+            job = replace(
+                numbered(number), limits=Limits(wall_s=5.0)
+            )  # a child that stopped is waited for so long
+            assert sandbox.run(job).calls[0].value == number
         assert zygote not in sandbox._roster.idle()
 
 
