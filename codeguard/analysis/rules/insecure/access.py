@@ -33,7 +33,7 @@ _SOMEBODY = lazy(
 )
 _CHECKING = lazy(r"auth|permi|verify|validate|check_(?:pass|sign|token|access|admin)|is_(?:admin|"
                        r"allowed|valid|authorized|owner)|"
-                       r"login|has_access|can_|(?<![a-z])allowed")  # fmt: skip
+                       r"login|has_access|can_|(?<![a-z])allowed|(?:^|_)may(?:_|$)")  # fmt: skip
 _SENSITIVE = lazy(
     r"admin|delete_user|remove_user|shutdown|reset|purge|drop_|wipe|exec|backup|config|grant|promote|impersonat|"
     r"delete_all|delete_account|set_role|users/delete|export_users|/internal|/delete|refund|payout|approve|suspend|ban_"
