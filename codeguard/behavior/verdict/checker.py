@@ -253,7 +253,7 @@ class BehaviorChecker:
                 profile = self._profiles[reference.digest] = yield from self._observed(reference)
             found = yield from examination.against_reference(profile, likeness, best=place == 0)
             if found.verdict in DIFFERING and not likeness.claimed:
-                found = _like(found, reference)
+                found = _like(found, reference, likeness)
             if found.verdict is Verdict.PASS or (found.verdict is not Verdict.NO_SIGNAL and not likeness.met):
                 return found
             if found.verdict is not Verdict.NO_SIGNAL:
@@ -354,15 +354,16 @@ def _held(specs: Sequence[Spec], examination: Examination, alone: bool = False) 
     return report
 
 
-def _like(found: CheckReport, reference: Reference) -> CheckReport:
-    """Report a function that only its results call the trusted one, and that is not: honest functions do so, too."""
-    return replace(
-        found,
-        verdict=Verdict.NO_SIGNAL,
-        reason=f"does mostly what {reference.name} does, and differs: {found.reason}",
-        claims=f"{reference.name} ({reference.origin})",
-        refuted=True,
-    )
+def _like(found: CheckReport, reference: Reference, likeness: Similarity) -> CheckReport:
+    """Report a function that only its results call the trusted one, and that is not: honest functions do so, too.
+
+    One that describes itself as something else is taken at its word: who looks for the trusted one does not find it.
+    """
+    reason = f"does mostly what {reference.name} does, and differs: {found.reason}"
+    report = replace(found, verdict=Verdict.NO_SIGNAL, reason=reason)
+    if likeness.sibling:
+        return report
+    return replace(report, claims=f"{reference.name} ({reference.origin})", refuted=True)
 
 
 def _within(seconds: float, steps: Steps[CheckReport]) -> Steps[CheckReport]:
