@@ -21,9 +21,10 @@ _ABOUT = lazy(
     r"|\.env\b|\.aws|!\[|[^\x00-\x7f]{3}",
     re.IGNORECASE,
 )
-# Who a text speaks to where an order in it can be meant for no other reader.
+# Who is spoken to, or what of theirs is spoken of, where an order is meant for a model.
 _MODEL = lazy(
-    r"\b(?:assistants?|agents?|ais?|llms?|copilot|claude|gemini|cursor|(?:language )?models?|bots?)\b",
+    r"\b(?:assistants?|agents?|ais?|llms?|copilot|claude|gemini|cursor|(?:language )?models?|bots?|answers?"
+    r"|repl(?:y|ies)|responses?|respond|suggest\w{0,5}|complet(?:e|ions?)|generat(?:e|ed|ing)|conversations?|instructions?|prompts?)\b",
     re.IGNORECASE,
 )
 # The front matter of a skill, a rule or a command; that of a page has a title and a description.
