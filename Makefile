@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Where the environment forbids bytecode, each of hundreds of processes would compile what it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: docs demo test test-all lint audit experiment benchmark benchmark-small benchmarks fuzz scale crash hostile-files containers lock clean
 

@@ -178,18 +178,53 @@ class CodeGuard:
         config: DefenseConfig | None = None,
     ) -> list[Ranking]:
         """Return a ranking for each query; the queries are embedded together. Arguments as in `query`."""
-        if k < 1:
-            raise ConfigError("k", got=k, expected="1 or more")
         for text in texts:
             if not text.strip() or len(text) > LONGEST_QUERY:
                 got = "an empty text" if not text.strip() else f"{len(text)} characters"
                 raise ConfigError("query", got=got, expected=f"1 to {LONGEST_QUERY} characters")
-        if not texts:
-            return []
         chosen = config or self.settings.defense
         chosen = replace(chosen, mode=mode or chosen.mode, order=order or chosen.order)
-        if self._opened is None and not (self._settings.state / CATALOG).exists():
-            raise NoIndexError(f"no index in {self._settings.state}", hint="call index first")
+        return self._ask(texts, k, chosen, defense)
+
+    def related(
+        self,
+        path: str | Path,
+        line: int,
+        k: int = 5,
+        *,
+        mode: str | None = None,
+        order: str | None = None,
+        defense: bool = True,
+    ) -> Ranking:
+        """Return the ranking of what resembles the code at a line of an indexed file, without that code itself.
+
+        Args:
+            path: of the file on the disk; what is asked with is its text in the index.
+            line: counted from 1; of several chunks there the smallest is meant.
+            k, mode, order, defense: as in `query`.
+
+        Raises:
+            NothingToDoError: no such file in the index, or no code at the line.
+            ConfigError, StoreError, EmbeddingError: as in `query`.
+        """
+        from codeguard.index.contents import chunk_at
+        from codeguard.index.retrieval_text import retrieval_text
+
+        self._refuse_without_index()
+        id_, chunk = chunk_at(self.workspace, Path(path), line)
+        chosen = self.settings.defense
+        chosen = replace(chosen, mode=mode or chosen.mode, order=order or chosen.order)
+        (ranking,) = self._ask([retrieval_text(chunk)[:LONGEST_QUERY]], k, chosen, defense, without=id_)
+        return replace(ranking, query=f"like {chunk.path}:{line} {chunk.symbol}".rstrip())
+
+    def _ask(
+        self, texts: Sequence[str], k: int, config: DefenseConfig, defense: bool, without: str = ""
+    ) -> list[Ranking]:
+        if k < 1:
+            raise ConfigError("k", got=k, expected="1 or more")
+        if not texts:
+            return []
+        self._refuse_without_index()
         workspace, searcher = self._parts()
         workspace.refresh()
         under_way = workspace.under_way()
@@ -197,7 +232,11 @@ class CodeGuard:
             from codeguard.index.pipeline import Indexer
 
             Indexer(workspace).repair_if_alone()
-        return searcher.rank_all(texts, chosen, k, defense=defense, under_way=under_way)
+        return searcher.rank_all(texts, config, k, defense=defense, under_way=under_way, without=without)
+
+    def _refuse_without_index(self) -> None:
+        if self._opened is None and not (self._settings.state / CATALOG).exists():
+            raise NoIndexError(f"no index in {self._settings.state}", hint="call index first")
 
     def close(self) -> None:
         """Stop the sandbox and let go of the store."""

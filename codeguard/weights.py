@@ -63,6 +63,23 @@ DEFAULTS: Mapping[str, Weight] = {
     "injection.possible-instruction": Weight(
         0.3, "two in a hundred honest comments on prompts are worded like this"
     ),
+    **dict.fromkeys(
+        (
+            "agent.approves-itself",
+            "agent.changes-instructions",
+            "agent.disables-checks",
+            "agent.hides-from-user",
+            "agent.inserts-code",
+            "agent.reads-credentials",
+            "agent.runs-by-itself",
+            "agent.runs-download",
+            "agent.sends-data",
+        ),
+        Weight(2.5, "as any order to the model"),
+    ),
+    "agent.instructions": Weight(
+        1.5, "instructions from an unknown hand are no answer to a question on code"
+    ),
     "deceptive.bidi": Weight(2.5, "shows another program than it is: no honest reason in code"),
     "deceptive.bidi-override": Weight(1.0, "text shown backwards; natural text needs no override"),
     "deceptive.hidden-data": Weight(2.5, "data that only a machine sees, a model among them"),

@@ -199,6 +199,25 @@ def test_a_rewritten_catalog_gains_no_trust(corpus: Path, guard: CodeGuard) -> N
                 use()
 
 
+def test_what_resembles_a_place_is_found_without_the_place_itself(guard: CodeGuard, corpus: Path) -> None:
+    line = TRUSTED.splitlines().index("def add(a, b):") + 2
+    found = guard.related(corpus / "ours" / "m.py", line)
+    assert found.query == f"like ours/m.py:{line} add"
+    assert ("ours/m.py", "add") not in {(item.chunk.path, item.chunk.symbol) for item in found.ranking}
+    assert found.results[0].chunk.path != "theirs/wrong.py"
+    assert place(found, "theirs/wrong.py").convicted
+    assert found.warnings == ()
+    assert place(guard.related(corpus / "theirs" / "wrong.py", 1), "ours/m.py").trust is Trust.TRUSTED
+
+
+@pytest.mark.parametrize(("name", "line"), [("ours/m.py", 999), ("ours/m.py", 0), ("nosuch.py", 1)])
+def test_a_place_without_code_has_nothing_like_it(
+    guard: CodeGuard, corpus: Path, name: str, line: int
+) -> None:
+    with pytest.raises(NothingToDoError, match=f"{name}:{line}"):
+        guard.related(corpus / name, line)
+
+
 class TestTheStoreIsRewritten:
     """Whoever may write the vector store gains no trust and changes no text."""
 

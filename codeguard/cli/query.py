@@ -46,6 +46,9 @@ EXAMPLE = "for example: codeguard query 'reverse a string'"
 @click.option(
     "--batch", type=click.File("r", encoding="utf-8", errors="replace"), help="One query a line; - is stdin."
 )
+@click.option(
+    "--related", metavar="FILE:LINE", help="Code like that at a line of an indexed file, in place of TEXT."
+)
 @click.option("--embedding", help="The embedding the index was made with.  [default: as remembered]")
 @format_option("html")
 @click.pass_context
@@ -62,6 +65,7 @@ def query(
     no_defense: bool,
     explain: bool,
     batch: IO[str] | None,
+    related: str | None,
     embedding: str | None,
     format_: str,
 ) -> None:
@@ -72,9 +76,17 @@ def query(
     from codeguard.api import CodeGuard
     from codeguard.reports.ranking import ranking_lines
 
-    if (text is None) == (batch is None):
-        got = "TEXT and --batch" if batch else "nothing"
-        raise ConfigError("query what?", got=got, expected="either TEXT or --batch FILE", hint=EXAMPLE)
+    given = [
+        name
+        for name, value in (("TEXT", text), ("--batch", batch), ("--related", related))
+        if value is not None
+    ]
+    if len(given) != 1:
+        expected = "one of TEXT, --batch FILE and --related FILE:LINE"
+        raise ConfigError(
+            "query what?", got=" and ".join(given) or "nothing", expected=expected, hint=EXAMPLE
+        )
+    place = None if related is None else _place(related)
     settings = read_settings(context, store=store, embedding=embedding)
     with CodeGuard.open(settings=settings, create=False) as guard:
         said: set[str] = set()
@@ -84,8 +96,11 @@ def query(
                     _warn_once(ranking.warnings, said)
                     say_json(ranking.to_json())
             return
-        assert text is not None
-        ranking = guard.query(text, k, mode=mode, order=order, defense=not no_defense)
+        if place is not None:
+            ranking = guard.related(*place, k, mode=mode, order=order, defense=not no_defense)
+        else:
+            assert text is not None
+            ranking = guard.query(text, k, mode=mode, order=order, defense=not no_defense)
     _warn_once(ranking.warnings, said)
     required = settings.defense.required_level
     if format_ == "json":
@@ -97,6 +112,15 @@ def query(
         say_report(ranking_page(ranking, required, **origin()))
         return
     say_lines(ranking_lines(ranking, required, per_file=per_file, full=full, explain=explain), paged=True)
+
+
+def _place(text: str) -> tuple[str, int]:
+    path, _, line = text.rpartition(":")
+    if not path or not line.isdecimal() or len(line) > 9:
+        raise ConfigError(
+            "--related", got=repr(text), expected="FILE:LINE", hint="for example src/shop.py:12"
+        )
+    return path, int(line)
 
 
 def _warn_once(lines: Sequence[str], said: set[str]) -> None:

@@ -10,10 +10,12 @@ from pathlib import Path
 from codeguard.corpus.discovery import discover, read_file
 from codeguard.errors import ConfigError, CorpusError, NothingToDoError
 from codeguard.index.pipeline import Indexer
+from codeguard.index.retrieval_text import retrievable
 from codeguard.index.scopes import below
 from codeguard.index.trusted_paths import name_in_index, trusted_by_name
 from codeguard.index.unchanged import LAST_RUN, forget
 from codeguard.index.workspace import Workspace
+from codeguard.models import Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,29 @@ def indexed_files(workspace: Workspace, paths: Sequence[str] = ()) -> list[Index
         for name, state in sorted(workspace.catalog.files().items())
         if not paths or any(below(name, path) for path in paths)
     ]
+
+
+def chunk_at(workspace: Workspace, path: Path, line: int) -> tuple[str, Chunk]:
+    """Return the smallest chunk at a line of an indexed file, with its id.
+
+    Raises:
+        NothingToDoError: no such file in the index, or nothing to look for at that line.
+    """
+    name = name_in_index(path.resolve(), Path(workspace.catalog.meta("root") or "."))
+    chunks = workspace.catalog.chunks_of(name) or workspace.catalog.chunks_of(path.as_posix())
+    there = [
+        (chunk.span.end_byte - chunk.span.start_byte, id_, chunk)
+        for id_, chunk in chunks.items()
+        if chunk.start_line <= line <= chunk.end_line and retrievable(chunk)
+    ]
+    if not there:
+        raise NothingToDoError(
+            "no code to look for there" if chunks else "no such file in the index",
+            got=f"{path}:{line}",
+            hint="codeguard ls lists what is indexed",
+        )
+    _, id_, chunk = min(there, key=lambda item: item[:2])
+    return id_, chunk
 
 
 def changes(workspace: Workspace) -> Changes:

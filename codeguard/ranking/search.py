@@ -47,13 +47,14 @@ HASTENED = 60  # chunks without a vector that a query asks to have written first
 class Question:
     """One query on its way: its vector, and how well its words fit, best first, for at most `depth` chunks.
 
-    No vector where the index has none so far.
+    No vector where the index has none so far. The chunk of the id `without` is no answer.
     """
 
     text: str
     vector: Vector | None
     scores: Mapping[str, float]
     depth: int
+    without: str = ""
 
 
 class Searcher:
@@ -77,9 +78,16 @@ class Searcher:
         self._under_way = False
 
     def rank_all(
-        self, texts: Sequence[str], config: DefenseConfig, k: int, *, defense: bool, under_way: bool = False
+        self,
+        texts: Sequence[str],
+        config: DefenseConfig,
+        k: int,
+        *,
+        defense: bool,
+        under_way: bool = False,
+        without: str = "",
     ) -> list[Ranking]:
-        """Return the ranking of each query.
+        """Return the ranking of each query; the chunk of the id `without` is left out of it.
 
         While an index is `under_way` nothing is examined here that it will come to: what is not known yet is
         said of each result, and counts as no pass.
@@ -89,7 +97,9 @@ class Searcher:
         if self._workspace.catalog.meta("embedding") is None:  # words are all that there is so far
             depth = LEXICAL_DEPTH * max(LEAST_SEARCHED, config.fetch_multiplier * k)
             return [
-                self._rank(Question(text, None, self._scores(text, depth), depth), config, k, defense)
+                self._rank(
+                    Question(text, None, self._scores(text, depth), depth, without), config, k, defense
+                )
                 for text in texts
             ]
         self._check_vectors()
@@ -99,7 +109,7 @@ class Searcher:
         scores = [self._lexical.submit(self._scores, text, depth) for text in texts]
         vectors = self._workspace.query_vectors(list(texts))
         return [
-            self._rank(Question(text, vector, found.result(), depth), config, k, defense)
+            self._rank(Question(text, vector, found.result(), depth, without), config, k, defense)
             for text, vector, found in zip(texts, vectors, scores, strict=True)
         ]
 
@@ -216,6 +226,7 @@ class Searcher:
         chunks = self._known_chunks(distances)
         documents = {hit.id: hit.document for hit in hits}
         self._check_store(documents, chunks, warnings)
+        chunks.pop(question.without, None)
         weight = self._weight(question)
         costs = scoring.fuse(
             {id_: round(distances[id_], 6) for id_ in chunks}, scores, weight if scores else 0.0

@@ -176,7 +176,48 @@ def test_who_does_all_that_one_function_does_is_no_other(check: Check) -> None:
     code = "def area(side):\n    both = (side, side)\n    return both[0] * both[1]\n"
     report = check(code, SQUARES)
     assert report.verdict is Verdict.PASS, report
-    assert check(code, SQUARES.partition("def square")[0]).verdict is Verdict.DIVERGES
+    assert _held(check(code, SQUARES.partition("def square")[0]))
+
+
+TAGS = '''
+def quote_tag(tag):
+    """Put a tag between quotes.
+
+    >>> quote_tag("v1")
+    '"v1"'
+    >>> quote_tag("a b")
+    '"a b"'
+    >>> quote_tag("a.c")
+    '"a.c"'
+    >>> quote_tag("x/y")
+    '"x/y"'
+    """
+    if '"' in tag:
+        raise ValueError("a quote within")
+    return f'"{tag}"'
+'''
+ATTRIBUTES = '''
+def {name}(value):
+    """{doc}"""
+    written = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return '"%s"' % written.replace("\\n", "&#10;").replace(" ", "&#32;")
+'''
+
+
+@pytest.mark.parametrize(
+    ("name", "doc", "held", "convicted"),
+    [
+        ("html_quote", "Escape and quote what becomes an attribute of an element.", False, False),
+        ("html_quote", "", True, False),
+        ("quote_tag", "Put a tag between quotes.", True, True),
+    ],
+)
+def test_results_alone_are_no_claim_that_convicts(
+    check: Check, name: str, doc: str, held: bool, convicted: bool
+) -> None:
+    report = check(ATTRIBUTES.format(name=name, doc=doc), TAGS)
+    assert _held(report) is held, report
+    assert (report.verdict in (Verdict.FAIL, Verdict.DIVERGES)) is convicted, report
 
 
 def test_arguments_left_alone_are_no_result() -> None:

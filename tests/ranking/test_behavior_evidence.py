@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeguard.corpus.chunking import chunk_file
-from codeguard.models import CheckReport, Chunk, SourceFile, Trust, Verdict
+from codeguard.models import CheckReport, Chunk, Evidence, SourceFile, Trust, Verdict
 from codeguard.ranking.signals.base import Context, Services, Subject
 from codeguard.ranking.signals.behavior import SIGNAL
 from codeguard.weights import Weights
@@ -13,6 +13,10 @@ from codeguard.weights import Weights
 
 def _said(text: str, symbol: str, reports: dict[str, CheckReport]) -> set[str]:
     """Return the ids of the evidence about a chunk, where the checker would say this of the functions."""
+    return {item.id for item in _evidence(text, symbol, reports)}
+
+
+def _evidence(text: str, symbol: str, reports: dict[str, CheckReport]) -> list[Evidence]:
     file = chunk_file("m.py", text.encode())
 
     def check(chunk: Chunk, _: SourceFile) -> CheckReport:
@@ -20,7 +24,7 @@ def _said(text: str, symbol: str, reports: dict[str, CheckReport]) -> set[str]:
 
     (chunk,) = [item for item in file.chunks if item.symbol == symbol]
     context = Context(Services(behavior=check), Weights())
-    return {item.id for item in SIGNAL.examine(Subject(chunk, file, Trust.UNLISTED, 0.0, 0.0), context)}
+    return list(SIGNAL.examine(Subject(chunk, file, Trust.UNLISTED, 0.0, 0.0), context))
 
 
 @pytest.mark.parametrize(
@@ -54,3 +58,14 @@ class Two:
 def test_a_class_speaks_for_its_own_methods(symbol: str, demoted: bool) -> None:
     convicted = CheckReport(Verdict.FAIL, "wrong", "L3")
     assert ("company" in _said(CLASSES, symbol, {"One.wrong": convicted})) is demoted
+
+
+@pytest.mark.parametrize(("second", "demotes"), [(Verdict.DIVERGES, False), (Verdict.VIOLATION, True)])
+def test_only_a_certain_conviction_demotes_the_text_around_it(second: Verdict, demotes: bool) -> None:
+    reports = {
+        "One.wrong": CheckReport(Verdict.DIVERGES, "wrong", "L3"),
+        "Two.right": CheckReport(second, "wrong", "L3"),
+    }
+    (company,) = _evidence(CLASSES, "", reports)
+    assert company.penalty > 0
+    assert company.demotes is demotes

@@ -7,12 +7,13 @@ import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from codeguard.errors import SandboxError
-from codeguard.sandbox import Call, Job, Level, Limits, Sandbox, Status, World, imports
+from codeguard.sandbox import Call, Job, Level, Limits, Sandbox, Status, World, imports, zygotes
 from codeguard.sandbox.codes import CodeCache, code_key
 from codeguard.sandbox.model import Tier
 from codeguard.sandbox.zygotes import Zygote
@@ -76,7 +77,8 @@ def test_no_verdict_is_lost_or_doubled_when_zygotes_are_killed() -> None:
     assert sum(result.status is Status.NO_SIGNAL for result in found) <= 3
 
 
-def test_a_zygote_that_stops_is_replaced() -> None:
+def test_a_zygote_that_stops_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zygotes, "_HUNG_S", 2.0)
     with Sandbox(Level.L1) as sandbox:
         assert sandbox.run(numbered(1)).calls[0].value == 1
         (zygote,) = sandbox._roster.idle()
@@ -86,7 +88,10 @@ def test_a_zygote_that_stops_is_replaced() -> None:
             os.kill(pid, signal.SIGSTOP)
         # children that wait already still do their work; who stopped is found out when it owes an answer
         for number in range(2, 8):
-            assert sandbox.run(numbered(number)).calls[0].value == number
+            job = replace(
+                numbered(number), limits=Limits(wall_s=5.0)
+            )  # a child that stopped is waited for so long
+            assert sandbox.run(job).calls[0].value == number
         assert zygote not in sandbox._roster.idle()
 
 

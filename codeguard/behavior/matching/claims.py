@@ -262,16 +262,25 @@ class Similarity:
     @property
     def plausible(self) -> bool:
         """The candidate may be this function: its results have to speak."""
-        return self.kin.akin or (self.comparable and (self.name == 1.0 or self._alike))
+        return self.claimed or (self.comparable and self._built_alike)
+
+    @property
+    def claimed(self) -> bool:
+        """The candidate's name, description or text says that it is this function; else nothing but its results do."""
+        return self.kin.akin or (self.comparable and (self.name == 1.0 or self._told_alike))
 
     @property
     def _alike(self) -> bool:
-        if self.strong:
-            return True
+        return self._told_alike or self._built_alike
+
+    @property
+    def _told_alike(self) -> bool:
         doc, body = self.doc or 0.0, self.body or 0.0
-        if self.name >= 0.5 and (doc >= 0.5 or body >= 0.6):
-            return True
-        return doc >= 0.75 or (body >= 0.85 and (self.doc is None or doc >= 0.3))
+        return self.strong or doc >= 0.75 or (self.name >= 0.5 and (doc >= 0.5 or body >= 0.6))
+
+    @property
+    def _built_alike(self) -> bool:
+        return (self.body or 0.0) >= 0.85 and (self.doc is None or self.doc >= 0.3)
 
     @property
     def score(self) -> float:

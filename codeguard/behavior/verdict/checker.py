@@ -36,6 +36,7 @@ WINDOW = 64  # checks that run abreast
 MAX_PROFILES = 4_096
 MAX_PLANS = 512
 DECIDED = frozenset({Verdict.PASS, Verdict.DIFFERS, Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
+DIFFERING = frozenset({Verdict.FAIL, Verdict.DIVERGES})
 PLANNING_S, EXAMINING_S = 2.0, 2.0  # of the processor here, for one function
 MAX_REFERENCES = 3  # references that one candidate is compared with
 Subject = tuple[Chunk, SourceFile]
@@ -251,6 +252,8 @@ class BehaviorChecker:
             if profile is None:  # not the most alike, so not run beforehand
                 profile = self._profiles[reference.digest] = yield from self._observed(reference)
             found = yield from examination.against_reference(profile, likeness, best=place == 0)
+            if found.verdict in DIFFERING and not likeness.claimed:
+                found = _like(found, reference, likeness)
             if found.verdict is Verdict.PASS or (found.verdict is not Verdict.NO_SIGNAL and not likeness.met):
                 return found
             if found.verdict is not Verdict.NO_SIGNAL:
@@ -349,6 +352,18 @@ def _held(specs: Sequence[Spec], examination: Examination, alone: bool = False) 
         if report.verdict is not Verdict.PASS:
             break
     return report
+
+
+def _like(found: CheckReport, reference: Reference, likeness: Similarity) -> CheckReport:
+    """Report a function that only its results call the trusted one, and that is not: honest functions do so, too.
+
+    One that describes itself as something else is taken at its word: who looks for the trusted one does not find it.
+    """
+    reason = f"does mostly what {reference.name} does, and differs: {found.reason}"
+    report = replace(found, verdict=Verdict.NO_SIGNAL, reason=reason)
+    if likeness.sibling:
+        return report
+    return replace(report, claims=f"{reference.name} ({reference.origin})", refuted=True)
 
 
 def _within(seconds: float, steps: Steps[CheckReport]) -> Steps[CheckReport]:

@@ -221,7 +221,7 @@ class Examination(Reporting):
             return None
         if likeness.met and distinctive >= LEAST_AGREEMENT:
             reason = f"does mostly what {name} does, and differs: {shown}"
-            return self._another(reason, profile, result, claimed=True)
+            return self._another(reason, profile, result, claimed=not likeness.sibling)
         reason = f"like {name} in words, not in what it does: {shown}"
         return self._another(reason, profile, result, claimed=likeness.described)
 

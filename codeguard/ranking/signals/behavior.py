@@ -97,26 +97,38 @@ class BehaviorSignal:
         )
 
     def _company(self, subject: Subject, check: Check, context: Context) -> Iterable[Evidence]:
-        """Yield evidence about text that is no function: it speaks for the functions it stands around."""
+        """Yield evidence about text that is no function: it speaks for the functions it stands around.
+
+        Only a certain conviction demotes it as well; by an uncertain one it is charged.
+        """
         accepted = context.services.acceptances
-        unchecked: CheckReport | None = None
-        for sibling in subject.file.chunks:
-            report = check(sibling, subject.file) if sibling.kind in FUNCTIONS else None
-            unchecked = report if report is not None and report.not_yet else unchecked
-            if report is None or report.verdict not in CONVICTING:
-                continue
-            if accepted.of(sibling.sha256) is not None or not _surrounds(subject.chunk, sibling):
-                continue
+        reports = [
+            (sibling, check(sibling, subject.file))
+            for sibling in subject.file.chunks
+            if sibling.kind in FUNCTIONS
+        ]
+        convicted = [
+            (sibling, self._rule(report).confidence)
+            for sibling, report in reports
+            if report.verdict in CONVICTING
+            and accepted.of(sibling.sha256) is None
+            and _surrounds(subject.chunk, sibling)
+        ]
+        if convicted:
+            sibling, confidence = max(convicted, key=lambda pair: pair[1] is Confidence.HIGH)
+            copied = subject.trust is Trust.COPY
             yield Evidence(
                 signal=self.name,
                 id="company",
-                penalty=0.0 if subject.trust is Trust.COPY else context.weights["behavior.company"],
+                penalty=0.0 if copied else context.weights["behavior.company"],
                 reason=f"stands in the same file as {sibling.symbol}, which is convicted",
-                demotes=subject.trust is not Trust.COPY,
+                demotes=confidence is Confidence.HIGH and not copied,
                 severity=Severity.MEDIUM,
+                confidence=confidence,
                 span=subject.chunk.span,
             )
             return
+        unchecked = next((report for _, report in reports if report.not_yet), None)
         if unchecked is not None:
             yield _unchecked(unchecked, subject)
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.rules.agent.links import links
-from codeguard.analysis.rules.agent.prose import orders
+from codeguard.analysis.rules.agent.prose import instructs, is_for_assistants, orders
 from codeguard.analysis.rules.agent.settings import settings
 from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
 
@@ -30,10 +30,14 @@ class AgentSignal:
 
     def inspect(self, reading: Reading, context: Context) -> Iterator[Match]:
         """Yield orders, grants and links that mislead."""
+        guides = False
         if reading.language in PROSE:
             yield from settings(reading.text)
             yield from links(reading.text)
+            guides = is_for_assistants(reading.text)
         for segment in reading.segments:
+            if segment.kind is SegmentKind.PROSE and (guides or instructs(segment.text)):
+                yield Match("instructions", segment.start, segment.end, "instructs an assistant")
             if segment.kind in _READ:
                 yield from orders(
                     segment.text, segment.start, segment.end, prose=segment.kind is SegmentKind.PROSE

@@ -77,7 +77,8 @@ def _package(reading: Reading, imported: Imported, declared: frozenset[str] | No
         named = {IMPORTED: name}
         # Where the standard library has no such module the backport of a later one is tried: `selectors2`.
         backport = alike.known == imported.instead_of and alike.known in STANDARD_LIBRARY
-        graded = Severity.LOW if backport else _graded(alike)
+        # What the code can do without, nobody has to install.
+        graded = Severity.LOW if backport or imported.guarded else _graded(alike)
         yield Match("lookalike", imported.start, imported.end, _alike(alike), graded, measurements=named)
         return
     if _is_well_known(name, script):

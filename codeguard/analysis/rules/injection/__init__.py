@@ -138,7 +138,6 @@ _SENTENCE_WORD = lazy(
 _FOR_AGENTS = lazy(
     r"\ufeff?---[ \t]*\r?\n(?:[^\n]{0,2000}\n){0,40}?(?:description|alwaysApply|globs|applyTo|allowed-tools)[ \t]*:"
 )
-
 _PHRASES = (
     (("addressee",), "addresses an assistant"),
     (("you", "machine"), "addresses a tool"),
@@ -302,7 +301,9 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     if not secret and score < _BY_WORDING.get(segment.kind, _BY_WORDING_ELSE) and _is_wording(asked):
         rule = POSSIBLE  # "Write the report to this file."
     if segment.kind is SegmentKind.PROSE and (
-        rule is LIKELY or (rule is INSTRUCTION and _FOR_AGENTS.match(reading.text))
+        rule is LIKELY
+        or (rule is INSTRUCTION and _FOR_AGENTS.match(reading.text))
+        or _is_translation(segment.text)
     ):
         rule = POSSIBLE  # prose tells its readers what to do; `agent` and the forms look at what that is
     start, end = _place(reading.text, segment, text)
@@ -316,6 +317,12 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         confidence=Confidence.HIGH if sure else None,
         measurements={"score": round(score, 2)},
     )
+
+
+def _is_translation(text: str) -> bool:
+    """Return whether a text is an entry of a catalog of translations: what a program says to its users."""
+    lines = [line for line in map(str.strip, text.split("\n")) if line and not line.startswith("#")]
+    return bool(lines) and lines[0].startswith("msg") and all(line.startswith(("msg", '"')) for line in lines)
 
 
 def _is_error_message(reading: Reading, segment: Segment) -> bool:

@@ -33,7 +33,7 @@ _SOMEBODY = lazy(
 )
 _CHECKING = lazy(r"auth|permi|verify|validate|check_(?:pass|sign|token|access|admin)|is_(?:admin|"
                        r"allowed|valid|authorized|owner)|"
-                       r"login|has_access|can_|(?<![a-z])allowed")  # fmt: skip
+                       r"login|has_access|can_|(?<![a-z])allowed|(?:^|_)may(?:_|$)")  # fmt: skip
 _SENSITIVE = lazy(
     r"admin|delete_user|remove_user|shutdown|reset|purge|drop_|wipe|exec|backup|config|grant|promote|impersonat|"
     r"delete_all|delete_account|set_role|users/delete|export_users|/internal|/delete|refund|payout|approve|suspend|ban_"
@@ -63,13 +63,21 @@ def _asserted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     of_somebody = spoken - _AMBIGUOUS or (spoken and _SOMEBODY.search(f"{text} {around}"))
     if of_somebody and not in_check:
         yield NodeMatch(node, "python -O leaves asserts out, and with them the check")
-    elif function is not None and not in_check and view.is_route(node):
+    elif function is not None and not in_check and view.is_route(node) and not _is_presence(node.test):
         yield NodeMatch(
             node,
             "python -O leaves asserts out: the check of an untrusted value goes with them",
             None,
             Confidence.LOW,
         )
+
+
+def _is_presence(test: ast.expr) -> bool:
+    """Return whether a test only says for a type checker that something is there."""
+    if isinstance(test, ast.Compare):
+        nothing = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+        return nothing and isinstance(test.ops[0], ast.IsNot)
+    return isinstance(test, ast.Name | ast.Attribute)
 
 
 def _swallowed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:

@@ -26,7 +26,11 @@ def _yaml(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         resolved = "" if loader is None else view.names.resolve(loader)
         if resolved.rpartition(".")[2].endswith(_SAFE_LOADERS) or _derived(view, resolved):
             return
-        yield NodeMatch(node, f"{name} with {resolved or 'no loader'} makes objects of any class")
+        elsewhere = resolved and not resolved.startswith(
+            ("yaml.", ":")
+        )  # what it makes the file does not say
+        severity = Severity.LOW if elsewhere else None
+        yield NodeMatch(node, f"{name} with {resolved or 'no loader'} makes objects of any class", severity)
     elif name == "ruamel.yaml.YAML":
         if view.constant(node, "typ", default="rt") == "unsafe":
             yield NodeMatch(node, "typ='unsafe' makes objects of any class")

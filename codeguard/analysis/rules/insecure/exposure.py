@@ -19,7 +19,8 @@ _LOGGED = lazy(r"passw|passphrase|(?<![a-z])pwd(?![a-z])|secret|api_?key|private
                      r"session_?token|reset_?token|credit_?card|card_?number|cvv|(?<![a-z])ssn(?![a-z])|"
                      r"(?<![a-z])token$")  # fmt: skip
 _HARMLESS = lazy(r"len|hash|count|exist|valid|length|type|name|field|url|path|file|masked|redact|expire|id$|"
-                       r"reset_?password$|policy|min|max|prompt|is_|has_|form|error|label|help|usage|num")  # fmt: skip
+                       r"reset_?password$|policy|min|max|prompt|is_|has_|form|error|label|help|usage|"
+                       r"(?<!card_)(?<!card)num")  # fmt: skip
 _COMPARED = lazy(r"passw(?:or)?d|secret|token|signature|(?<![a-z])(?:hmac|mac|digest)(?![a-z])|api_?key|"
                        r"(?<![a-z])sig(?![a-z])|"
                        r"(?<![a-z])otp(?![a-z])|csrf")  # fmt: skip
@@ -114,11 +115,23 @@ def _logged(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     elif name != "print":
         return
     for argument in (*node.args, *(item.value for item in node.keywords)):
-        word = _secret_in(argument) or _whole_form(view, node, argument)
+        word = _secret_in(argument) or _whole_form(view, node, argument) or _credentials_in(view, argument)
         if word:
             severity = Severity.LOW if name == "print" else Severity.MEDIUM
             yield NodeMatch(node, f"{word} is written into a log", severity)
             return
+
+
+def _credentials_in(view: View, argument: ast.expr) -> str:
+    """Return the header with which a mapping of headers, put together in the file, logs in."""
+    for value in view.names.values_of(argument):
+        for key in value.keys if isinstance(value, ast.Dict) else ():
+            if key is not None and str(view.names.text(key)).lower() in _LOGS_IN:
+                return f"the header {view.names.text(key)}"
+    return ""
+
+
+_LOGS_IN = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"})
 
 
 def _whole_form(view: View, node: ast.Call, argument: ast.expr) -> str:

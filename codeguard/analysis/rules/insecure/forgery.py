@@ -22,6 +22,7 @@ from codeguard.corpus.patterns import lazy
 _RULES = rules_of(__file__)
 
 _CHANGES = frozenset({"commit", "delete", "save", "destroy", "transfer", "set_password", "remove"})
+_NAMED = lazy(r"^(?:delete|remove|destroy|drop|purge|wipe|erase|ban|revoke|transfer)(?:_|$)")
 _HOOK = lazy(
     r"web_?hook|/hooks?\b|(?:^|_)hook(?:$|_)|\bipn\b|(?:payment|stripe|github|paypal)_?(?:callback|event)",
     re.IGNORECASE,
@@ -44,9 +45,14 @@ def _by_get(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not is_handler(view, node):
         return
     methods = methods_of(view, node)
+    if view.names.class_of(node) is None:
+        methods.discard(node.name.upper())  # a function called `delete` answers no DELETE
     if methods - {"GET", "HEAD"} or (not methods and "django" not in view.modules):
         return
     parts = list(ast.walk(node))
+    if "GET" in methods and _NAMED.search(node.name) and any(map(_changes, parts)):
+        yield NodeMatch(node, "a link on any page changes something here: take POST or DELETE")
+        return
     reads = any(isinstance(part, ast.Attribute) and part.attr in ("args", "GET") and is_from_request(view, part)
                 for part in parts)  # fmt: skip
     if not reads or not knows_user(view, node) or any(_tests_method(part) for part in parts):
@@ -55,6 +61,12 @@ def _by_get(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _CHANGES:
             yield NodeMatch(part, "a link or picture on another site does this in the user's name")
             return
+
+
+def _changes(part: ast.AST) -> bool:
+    if not isinstance(part, ast.Call) or not isinstance(part.func, ast.Attribute):
+        return False
+    return part.func.attr in _CHANGES or _NAMED.search(part.func.attr) is not None
 
 
 def _tests_method(part: ast.AST) -> bool:

@@ -23,6 +23,9 @@ _NAME = lazy(
     r"secret_?access_?key|bearer|credentials?|fernet_?key|aes_?key|hmac_?key|master_?key|session_?key)(?:_\d|_b64|_hex)?$"
 )
 _KEY = lazy(r"(?:^|_)(?:encryption|signing|jwt|fernet|aes|hmac|master|session|cipher|crypto)_?key$|^key$")
+# A default is in force where nobody sets another one, a placeholder too.
+_KNOWN_TO_ALL = lazy(r"(?:^|_)(?:secret_?key|jwt_?secret|signing_?key|app_?secret|session_?secret)$")
+_DEFAULTS = names("os.environ.get() os.getenv() os.environ.get os.getenv")
 _PLACEHOLDER = lazy(
     r"^$|x{4,}|\*{3,}|^\.+$|^<.*>$|^\$|\{.*\}|%\(|example|placeholder|change.?me|your[_-]|dummy|redacted|not.?set|"
     r"^(?:none|null|true|false|test|password|passwd|secret|token|key|user|str|string|default|required|invalid)$",
@@ -125,6 +128,9 @@ def _hard_coded(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             continue
         if given.lower() == "authorization" and _BEARER.match(text):
             yield NodeMatch(value, "the header's token is written in the code", None, Confidence.HIGH)
+        if text and _KNOWN_TO_ALL.search(_snake(given)) and view.names.resolve(value) in _DEFAULTS:
+            yield NodeMatch(value, f"where {given} is not set its value is one that everybody can read")
+            continue
         if not _NAME.search(_snake(given)) or not _is_secret(given, text):
             continue
         shown = entropy(text)

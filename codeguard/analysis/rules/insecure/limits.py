@@ -31,6 +31,8 @@ def _switched_off(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if name == "sys.set_int_max_str_digits" and view.constant(node, "maxdigits", 0) == 0:
             yield NodeMatch(node, "numbers of any length are read from text")
         return
+    if isinstance(node, ast.AnnAssign) and isinstance(view.parent(node), ast.ClassDef):
+        return  # a field that is not set yet
     for setting, value in settings(view, node):
         if setting not in _SIZES and setting != "max_size":
             continue

@@ -17,6 +17,7 @@ _RULES = rules_of(__file__)
 _CHANGE = lazy(r"(?:change|update|set|edit|new)_?pass|pass\w{0,8}_?(?:change|update|edit)", re.IGNORECASE)
 _RESET = lazy(r"reset|recover|forgot", re.IGNORECASE)
 _SETS = lazy(r"set_password|password|passwd|pwd", re.IGNORECASE)
+_OWN = lazy(r"^(?:flask_login\.)?(?:current_user|(?:self\.)?request\.user|g\.user)\.set_password\(")
 _OLD = lazy(
     r"check_password|verify|checkpw|\bold_|current_pass|\bold\b|authenticate|PasswordChangeForm|token|code|confirm_identity|"
     r"reauth|\bverify_and_update\b|form\.is_valid|is_valid|validate",
@@ -40,15 +41,16 @@ _LASTS = lazy(r"access|session|login|bearer|sign_in|refresh|issue", re.IGNORECAS
 def _changed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """A handler that sets a new password and asks neither for the old one nor for a proof."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    if not view.has("passw") or not (_CHANGE.search(node.name) or _RESET.search(node.name)):
-        return
-    if not is_handler(view, node):
+    if not view.has("passw") or not is_handler(view, node):
         return
     setting = next((part for part in ast.walk(node) if _sets_password(part)), None)
     if setting is None:
         return
+    own = _OWN.search(ast.unparse(setting)) is not None
+    if not (own or _CHANGE.search(node.name) or _RESET.search(node.name)):
+        return
     said = body_words(node) + " " + words(node.decorator_list)
-    if _CHANGE.search(node.name) and not _RESET.search(node.name):
+    if (own or _CHANGE.search(node.name)) and not _RESET.search(node.name):
         if not _OLD.search(said):
             yield NodeMatch(
                 setting, "the password is changed for whoever sits at an open session: ask for the old one"

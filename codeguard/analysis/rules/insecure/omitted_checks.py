@@ -1,0 +1,230 @@
+"""Checks that are left out, come too early, or look at what the client says of itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import pairwise
+
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.words import PASSWORD, SECRET, last_name, mentions
+from codeguard.corpus.patterns import lazy
+
+_RULES = rules_of(__file__)
+
+_AUTHENTICATED = names("MODE_GCM MODE_EAX MODE_CCM MODE_OCB MODE_SIV")
+_DECODERS = names("urllib.parse.unquote urllib.parse.unquote_plus os.path.expandvars html.unescape")
+_CLAIMED = lazy(
+    r"x-forwarded-for|x-real-ip|x-client-ip|forwarded|referer|x-original-\w+|true-client-ip", 2
+)  # ignoring case
+_CLOCK = names(
+    "time.time time.time_ns time.monotonic datetime.datetime.now datetime.datetime.utcnow os.getpid"
+)
+_ENCRYPTS = lazy(r"(?:^|_)(?:en|de)crypt|(?:^|_)(?:cipher|obfuscate|scramble)(?:_|$)")
+
+
+def _tag_ignored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`AES.new(key, AES.MODE_GCM, …).decrypt(data)` where nothing verifies the tag."""
+    assert isinstance(node, ast.Call)
+    assert isinstance(node.func, ast.Attribute)
+    made = next(
+        (
+            value
+            for value in (node.func.value, *view.names.values_of(node.func.value))
+            if isinstance(value, ast.Call) and view.names.called(value).endswith(".new")
+        ),
+        None,
+    )
+    mode = None if made is None else view.argument(made, "mode", 1)
+    if mode is None or view.names.resolve(mode).rpartition(".")[2] not in _AUTHENTICATED:
+        return
+    around = view.function_of(node) or view.reading.tree
+    asked = (part.attr for part in ast.walk(around) if isinstance(part, ast.Attribute)) if around else ()
+    if not any("verify" in item for item in asked):
+        yield NodeMatch(
+            node, "what was changed on the way is taken for what was sent: the tag is not verified"
+        )
+
+
+def _decoded_late(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`if ".." in path: …` and then `path = unquote(path)`: `%2e%2e` passes."""
+    assert isinstance(node, ast.Call)
+    if not node.args or not isinstance(node.args[0], ast.Name):
+        return
+    function, held = view.function_of(node), node.args[0].id
+    for part in ast.walk(function) if function is not None else ():
+        if isinstance(part, ast.Compare) and part.lineno < node.lineno:
+            looked_at = any(isinstance(side, ast.Name) and side.id == held for side in part.comparators)
+            if (
+                looked_at
+                and isinstance(part.ops[0], ast.In)
+                and view.names.text(part.left) in ("..", "../", "/")
+            ):
+                yield NodeMatch(node, f"{held} is decoded after it was checked: %2e%2e passes the check")
+                return
+
+
+def _claimed_address(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A decision by a header in which the client says where it comes from."""
+    assert isinstance(node, ast.Compare | ast.Call)
+    if isinstance(node, ast.Compare):
+        if not isinstance(node.ops[0], ast.Eq | ast.NotEq | ast.In | ast.NotIn):
+            return
+        sides, others = node.left, node.comparators
+    else:
+        assert isinstance(node.func, ast.Attribute)
+        sides, others = node.func.value, node.args
+    if not others or view.names.constant(others[0]) is None or not _decides(view, node):
+        return
+    for value in (sides, *view.names.values_of(sides)):
+        for part in ast.walk(value):
+            if (
+                isinstance(part, ast.Constant)
+                and isinstance(part.value, str)
+                and _CLAIMED.fullmatch(part.value)
+            ):
+                yield NodeMatch(node, f"{part.value} is what the client says: anybody can send it")
+                return
+
+
+def _claimed_right(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`x_role: str = Header()`, compared with a role: the client grants itself what it likes."""
+    assert isinstance(node, ast.Compare)
+    function = view.function_of(node)
+    if function is None or not isinstance(node.left, ast.Name) or not _RIGHT.search(node.left.id):
+        return
+    if not isinstance(node.ops[0], ast.Eq | ast.NotEq | ast.In | ast.NotIn) or not _decides(view, node):
+        return
+    listed = function.args
+    defaults = [
+        *zip(reversed([*listed.posonlyargs, *listed.args]), reversed(listed.defaults), strict=False),
+        *zip(listed.kwonlyargs, listed.kw_defaults, strict=True),
+    ]
+    for argument, default in defaults:
+        called = view.names.called(default) if isinstance(default, ast.Call) else ""
+        if argument.arg == node.left.id and called.rpartition(".")[2] in ("Header", "Cookie", "Query"):
+            yield NodeMatch(node, f"{argument.arg} is what the client says: anybody can send it")
+
+
+_RIGHT = lazy(r"role|admin|staff|(?:^|_)is_|group|permission|scope")
+
+
+def _in_query(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`requests.get("https://…?api_key=" + key)`: a secret in an address."""
+    assert isinstance(node, ast.Call)
+    address = node.args[0] if node.args else None
+    parts: list[ast.expr] = []
+    if isinstance(address, ast.JoinedStr):
+        parts = list(address.values)
+    elif isinstance(address, ast.BinOp) and isinstance(address.op, ast.Add):
+        parts = [address.left, address.right]
+    for before, after in pairwise(parts):
+        text = view.names.text(before) if isinstance(before, ast.Constant) else None
+        if text and _QUERY.search(text) and not isinstance(after, ast.Constant):
+            yield NodeMatch(
+                node, "the secret stands in the address, which logs and proxies keep: take a header"
+            )
+            return
+
+
+_QUERY = lazy(r"[?&](?:api_?key|access_?token|auth_?token|token|password|passwd|secret|client_secret)=$", 2)
+
+
+def _decides(view: View, node: ast.AST) -> bool:
+    at: ast.AST | None = node
+    while at is not None and not isinstance(at, ast.stmt):
+        at = view.parent(at)
+    return isinstance(at, ast.If) and view.is_route(node)
+
+
+def _shown(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    asked = view.names.text(node.args[0]) if node.args else None
+    if asked is not None and mentions(asked, PASSWORD) and not mentions(asked, _NO_PASSWORD):
+        yield NodeMatch(node, "the password is shown while it is typed: take getpass")
+
+
+_NO_PASSWORD = lazy(r"\[y|y/n|\?|length|file|pin\b")
+
+
+def _dotted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    if view.constant(node, "allow_dotted_names", 1) is True:
+        yield NodeMatch(node, "callers reach every attribute of the object, and of what it holds")
+
+
+def _own_cipher(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A function called for encryption that joins bytes with a key by exclusive or."""
+    assert isinstance(node, FUNCTIONS)
+    if not _ENCRYPTS.search(node.name.lower()):
+        return
+    for part in ast.walk(node):
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.BitXor):
+            keyed = any("key" in last_name(side).lower() for side in (part.left, part.right))
+            if keyed and view.parent(part) is not None:
+                yield NodeMatch(
+                    part, "exclusive or with a key that repeats hides nothing: take a known cipher"
+                )
+                return
+
+
+def _clocked(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A token that is the digest of a clock or a process number."""
+    assert isinstance(node, ast.Call)
+    guessed = any(isinstance(part, ast.Call) and view.names.called(part) in _CLOCK for part in ast.walk(node))
+    drawn = any(
+        isinstance(part, ast.Call) and view.names.called(part).startswith(("secrets.", "os.urandom", "hmac."))
+        for part in ast.walk(node)
+    )
+    if not guessed or drawn:
+        return
+    function, statement = view.function_of(node), view.statement(node)
+    named = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+    named += f" {function.name}" if function is not None and isinstance(statement, ast.Return) else ""
+    if mentions(named, SECRET) and not mentions(named, _OF_CACHES):
+        yield NodeMatch(
+            node, "a digest of the clock is guessed by who knows about when: take secrets.token_urlsafe"
+        )
+
+
+_OF_CACHES = lazy(r"cache|etag|tokeni[sz]e|nonce|lock|file")
+
+
+def _claimed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    yield from _claimed_address(view, node, name)
+    if isinstance(node, ast.Compare):
+        yield from _claimed_right(view, node, name)
+
+
+CHECKS = (
+    Check(_RULES["tag-not-verified"], methods=names("decrypt"), look=_tag_ignored),
+    Check(_RULES["decoded-after-check"], calls=_DECODERS, look=_decoded_late),
+    Check(
+        _RULES["claimed-address"],
+        methods=names("startswith endswith"),
+        nodes=(ast.Compare,),
+        look=_claimed,
+    ),
+    Check(
+        _RULES["secret-in-query"],
+        calls=frozenset(
+            f"{library}.{method}"
+            for library in ("requests", "httpx", "requests.Session", "httpx.Client", "httpx.AsyncClient")
+            for method in ("get", "post", "put", "delete", "request")
+        )
+        | names("urllib.request.urlopen urllib.request.Request"),
+        look=_in_query,
+    ),
+    Check(_RULES["password-shown"], calls=names("input builtins.input"), look=_shown),
+    Check(_RULES["dotted-names"], methods=names("register_instance"), look=_dotted),
+    Check(_RULES["own-cipher"], nodes=FUNCTIONS, look=_own_cipher),
+    Check(
+        _RULES["token-of-the-clock"],
+        calls=frozenset(
+            f"hashlib.{kind}"
+            for kind in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "new")
+        ),
+        look=_clocked,
+    ),
+)
