@@ -17,6 +17,7 @@ from codeguard.text.model import Document, TextDefenseError
 
 FOLDER = "text"  # below the store's folder: the collection of code is not touched
 MADE_WITH = "codeguard_embedding"
+_MAKE = "make it with: codeguard text ingest FILE --base TRUSTED"
 
 
 @contextmanager
@@ -34,9 +35,7 @@ def open_collection(store: str, name: str, embedding: Embedding, *, create: bool
         return
     folder = Path(store) / FOLDER
     if not create and not folder.is_dir():
-        raise TextDefenseError(
-            f"no collection {name!r} in {store}", hint="make it with: codeguard text ingest"
-        )
+        raise TextDefenseError(f"no collection {name!r} in {store}", hint=_MAKE)
     folder.parent.mkdir(parents=True, exist_ok=True)
     lock = lock_folder(folder)
     client = None
@@ -79,7 +78,7 @@ def _collection(client: Any, store: str, name: str, embedding: Embedding, create
             raise TextDefenseError(
                 f"no collection {name!r} in {store}",
                 got=", ".join(sorted(known)) or "no collections",
-                hint="make it with: codeguard text ingest",
+                hint=_MAKE,
             )
         if name not in known:
             return client.create_collection(

@@ -40,7 +40,8 @@ ECHO = 0.6  # share of the question's words, in a row, from which a sentence rep
 FEWEST_ADDED = 3  # words; less says too little to be judged alone
 ECHO_FLOOR = 0.25  # of the best sentence's cosine to the query, for what such a sentence adds
 SYNONYM = 0.6  # cosine of two words from which they are one claim
-AGREED = 0.7  # of the best sentence's density of what most votes say, for a sentence to be answered from
+AGREED = 0.7  # of the best sentence's agreement with what most votes say, for a sentence to be answered from
+NEAR = 0.7  # of the other camp's cosine to the query, for a camp that answers the same question
 REPEATED_FLOOR = 0.5  # of the best sentence's cosine to the query, for a sentence of several documents
 
 
@@ -131,9 +132,8 @@ class Consensus:
             [text if keep else "" for text, keep in zip(summaries, kept, strict=True)], query, vote
         )
         parts = [sentences(text) for text in heard.values()]
-        for measure in (core.said_by, core.density):  # the second alone would prefer whatever is short
-            best = max((measure(sentence) for group in parts for sentence in group), default=0.0)
-            parts = [[item for item in group if measure(item) >= AGREED * best] for group in parts]
+        best = max((core.agreement(sentence) for group in parts for sentence in group), default=0.0)
+        parts = [[item for item in group if core.agreement(item) >= AGREED * best] for group in parts]
         return [" ".join(group) for group in parts if group]
 
     def _judged(
@@ -197,11 +197,14 @@ class Consensus:
         voting = [index for index in range(len(documents)) if index not in failed and cleaned[index]]
         heard = [cleaned[index] if index in voting else "" for index in range(len(documents))]
         texts = [document.text for document in documents]
-        rivalry = (
-            find_rivalry(heard, query, vote, groups, self._same_word)
-            or find_dissent(heard, texts, query, vote, groups)
-            or find_camps(heard, texts, query, vote, groups)
+        near = vectors @ self.embedding.embed([query])[0]
+        found = (
+            find_rivalry(heard, query, vote, groups, self._same_word),
+            find_dissent(heard, texts, query, vote, groups),
+            find_camps(heard, texts, query, vote, groups, self.embedding.embed),
         )
+        # Documents on another matter agree with each other too, and contradict nothing.
+        rivalry = next((item for item in found if item and _both_near(item, near)), None)
         notes = [f"{len(documents)} documents, {len({groups[index] for index in voting})} independent votes"]
         if rivalry:
             notes.append(
@@ -277,6 +280,11 @@ def added(query: str, sentence: str) -> str:
         return sentence
     rest = [word for word in words(sentence) if word not in set(asked)]
     return " ".join(rest) if len(rest) >= FEWEST_ADDED else sentence
+
+
+def _both_near(rivalry: Rivalry, near: NDArray[np.float32]) -> bool:
+    low, high = sorted(float(near[sorted(camp)].mean()) for camp in (rivalry.first, rivalry.second))
+    return low >= NEAR * high
 
 
 def mean_similarity(vectors: NDArray[np.float32]) -> Floats:

@@ -36,10 +36,7 @@ CORE = 0.5  # of the votes from which a word belongs to what the summaries have 
 APART = 0.2  # of the core: who says less of it speaks of something else, or contradicts
 JOINT = 0.75  # of a second camp that has to say one word for it to be a camp
 SLIP = 0.15  # share of summaries in which a negation is read wrongly
-HELD, FOREIGN = 0.75, 0.15  # of a camp that says a claim of its own; of the other camp that may mention it
-EVIDENCE = 11.0  # nats by which all claims of two camps together have to be less likely than chance
-PREFIX = 5  # letters from which two stems are one word: register, registration
-MOST_SPLIT = 12  # votes up to which every split is looked at; beyond, those that some word makes
+CONTRAST = 0.37  # of two camps, by the root of the number of votes: the fewer, the more is chance
 
 Floats = NDArray[np.float64]
 
@@ -232,11 +229,17 @@ class Core:
         whole = sum(self.shares.values())
         return sum(share for key, share in self.shares.items() if key in said) / whole if whole else 1.0
 
-    def density(self, text: str) -> float:
-        """Return `said_by` for each word of a text: much that is common, little else; 1 where there is no core."""
-        if not self.shares:
-            return 1.0
-        return self.said_by(text) / max(1, len(signed_words(text, self.asked)))
+    def agreement(self, text: str) -> float:
+        """Return how much of a text is common and how much of the common it says; 1 where there is no core.
+
+        That is F1, the harmonic mean of the two: saying everything that is
+        common does not make up for much that only this text says.
+        """
+        said = signed_words(text, self.asked)
+        if not self.shares or not said:
+            return 1.0 if not self.shares else 0.0
+        hit = sum(share for key, share in self.shares.items() if key in said)
+        return 2 * hit / (sum(self.shares.values()) + len(said))
 
 
 def find_dissent(
@@ -285,122 +288,91 @@ def find_camps(
     query: str,
     vote: Floats,
     groups: Sequence[int],
+    embed: Callable[[Sequence[str]], NDArray[np.float32]],
     least_votes: int = 2,
 ) -> Rivalry | None:
-    """Find the two camps that the most words tell apart, each with words that the other does not even mention.
+    """Find the two camps that are alike within and unlike each other, by meaning and by words.
 
-    One pair of words splits ten votes into eight and two by chance all the
-    time; three or four words on either side that agree on the split do not.
-    The evidence is the sum of -log P over the words, P being the
-    hypergeometric probability of so many holders within the camp, less the
-    logarithm of the number of splits of that size.
+    Two votes are as alike as the mean of four cosines: of the embeddings and
+    of the sets of words, of the summaries and of the whole texts, the
+    question's words taken out of all. A camp grows from one vote to its
+    nearest; both camps have to be closer than the two are to each other.
     """
     asked = frozenset(stem(word) for word in words(query))
-    voters = sorted({group for group, summary in zip(groups, summaries, strict=True) if summary})
-    said: dict[int, set[str]] = {group: set() for group in voters}
-    mentioned: dict[int, set[str]] = {group: set() for group in voters}
-    for summary, text, group in zip(summaries, texts, groups, strict=True):
+    members: dict[int, list[int]] = defaultdict(list)
+    for index, summary in enumerate(summaries):
         if summary:
-            words_said = signed_words(summary, asked)
-            said[group] |= words_said
-            mentioned[group] |= words_said | signed_words(text, asked)
-    shorter = _prefixes({key.lstrip("-") for keys in mentioned.values() for key in keys})
-    for keys in (*said.values(), *mentioned.values()):
-        one = {f"{'-' * (key[0] == '-')}{shorter[key.lstrip('-')]}" for key in keys}
-        keys.clear()
-        keys |= one
-    count = len(voters)
-    holders = Counter(key for keys in said.values() for key in keys)
-    names = sorted(key for key, size in holders.items() if least_votes <= size <= count - least_votes)
-    if not names:
+            members[groups[index]].append(index)
+    count = len(members)
+    if count < 2 * least_votes:
         return None
-    plain = {group: {key.lstrip("-") for key in keys} for group, keys in mentioned.items()}
-    holds = np.array([[key in said[group] for key in names] for group in voters])
-    knows = np.array(
-        [[key in (mentioned if key[0] == "-" else plain)[group] for key in names] for group in voters]
-    )
-    best, evidence = None, EVIDENCE
-    for split in _splits(holds, least_votes):
-        value, own, other = _split_evidence(split, holds, knows, names)
-        if value > evidence:
-            best, evidence = (split, own, other), value
-    if best is None:
-        return None
-    split, own, other = best
-    inside = {voters[place] for place in np.flatnonzero(split).tolist()}
-    present = [index for index, summary in enumerate(summaries) if summary]
-    camps = [
-        frozenset(index for index in present if (groups[index] in inside) == side) for side in (True, False)
+    parts = [
+        [" ".join(dict.fromkeys(source[index] for index in camp)) for camp in members.values()]
+        for source in (summaries, texts)
     ]
-    said_by = [names[own], names[other]]
-    weight = [float(vote[sorted(camp)].sum()) for camp in camps]
-    first = int(weight[1] > weight[0])
+    alike: Floats = np.mean([_alike(part, asked, embed) for part in parts], axis=0)
+    contrast, inside = max(
+        ((_contrast(alike, mask), mask) for mask in _splits(alike, least_votes)), key=lambda found: found[0]
+    )
+    if contrast * math.sqrt(count) < CONTRAST:
+        return None
+    camps = [
+        frozenset(
+            index for place, camp in enumerate(members.values()) if inside[place] == side for index in camp
+        )
+        for side in (True, False)
+    ]
+    camps.sort(key=lambda camp: -float(vote[sorted(camp)].sum()))
+    said = [Counter(key for index in camp for key in signed_words(texts[index], asked)) for camp in camps]
+    share = [
+        {key: held / len(camp) for key, held in known.items()}
+        for known, camp in zip(said, camps, strict=True)
+    ]
+    own = [
+        max(sorted(mine), key=lambda key: mine[key] - other.get(key, 0.0))
+        for mine, other in (share, share[::-1])
+    ]
+    smaller = float(vote[sorted(camps[1])].sum())
     return Rivalry(
-        _readable(said_by[first]),
-        _readable(said_by[1 - first]),
-        camps[first],
-        camps[1 - first],
-        min(weight) / sum(weight),
-        math.exp(-evidence),
+        _readable(own[0]),
+        _readable(own[1]),
+        camps[0],
+        camps[1],
+        smaller / (smaller + float(vote[sorted(camps[0])].sum())),
     )
 
 
-def _splits(holds: NDArray[np.bool_], least: int) -> Iterable[NDArray[np.bool_]]:
-    """Yield the smaller camp of each split of the voters into two, as a mask."""
-    count = len(holds)
-    if count > MOST_SPLIT:
-        masks = {tuple(column.tolist()) for column in holds.T}
-        yield from (np.array(mask) for mask in sorted(masks) if least <= sum(mask) <= count - least)
-        return
-    for size in range(least, count // 2 + 1):
-        for chosen in combinations(range(count), size):
-            if 2 * size < count or chosen[0] == 0:
-                mask = np.zeros(count, dtype=np.bool_)
-                mask[list(chosen)] = True
-                yield mask
+def _alike(
+    texts: Sequence[str], asked: frozenset[str], embed: Callable[[Sequence[str]], NDArray[np.float32]]
+) -> Floats:
+    """Return the cosines of texts without the question's words, of embeddings and of words, averaged."""
+    rest = [
+        " ".join(word for word in text.split() if not asked.issuperset(map(stem, words(word))))
+        for text in texts
+    ]
+    rows = embed([left or text for left, text in zip(rest, texts, strict=True)]).astype(np.float64)
+    said = [signed_words(text, asked) for text in texts]
+    shared = [[len(one & other) / math.sqrt(max(1, len(one) * len(other))) for other in said] for one in said]
+    result: Floats = (rows @ rows.T + np.array(shared)) / 2
+    return result
 
 
-def _split_evidence(
-    split: NDArray[np.bool_], holds: NDArray[np.bool_], knows: NDArray[np.bool_], names: Sequence[str]
-) -> tuple[float, int, int]:
-    """Return the evidence for a split, and the place of the word that stands for each camp."""
-    count, size = len(split), int(split.sum())
-    total = -math.log(math.comb(count, size))
-    telling: list[int] = []
-    for mask, members in ((split, size), (~split, count - size)):
-        inside = holds[mask].sum(axis=0)
-        foreign = knows[~mask].sum(axis=0)
-        places = np.flatnonzero((inside >= HELD * members) & (foreign <= FOREIGN * (count - members)))
-        if not len(places):
-            return -math.inf, 0, 0
-        # A word that is affirmed by some and denied by others is one word.
-        once = {names[place].lstrip("-"): place for place in places.tolist()}
-        values = {
-            place: -math.log(_at_least(count, members, int(holds[:, place].sum()), int(inside[place])))
-            for place in once.values()
-        }
-        total += sum(values.values())
-        telling.append(max(values, key=lambda place: values[place]))
-    return total, telling[0], telling[1]
+def _splits(alike: Floats, least: int) -> Iterable[NDArray[np.bool_]]:
+    """Yield each camp that a vote and those nearest to it make, as a mask, up to half of the votes."""
+    count = len(alike)
+    for row in np.argsort(-(alike + np.eye(count) * count), kind="stable"):
+        for size in range(least, count // 2 + 1):
+            yield np.isin(np.arange(count), row[:size])
 
 
-@cache
-def _at_least(count: int, members: int, holders: int, inside: int) -> float:
-    """Return the probability that of `holders` among `count` at least `inside` are of `members` drawn."""
-    ways = sum(
-        math.comb(members, hits) * math.comb(count - members, holders - hits)
-        for hits in range(inside, min(members, holders) + 1)
-    )
-    return ways / math.comb(count, holders)
-
-
-def _prefixes(stems: Collection[str]) -> dict[str, str]:
-    """Return the first of the stems that begin with the same letters, for each."""
-    first: dict[str, str] = {}
-    return {
-        key: key if len(key) < PREFIX or is_number(key) else first.setdefault(key[:PREFIX], key)
-        for key in sorted(stems)
-    }
+def _contrast(alike: Floats, inside: NDArray[np.bool_]) -> float:
+    """Return how much closer two camps are within than to each other, the geometric mean of both; 0 if one is not."""
+    between = alike[inside][:, ~inside].mean()
+    closer = [
+        alike[camp][:, camp][~np.eye(int(camp.sum()), dtype=np.bool_)].mean() - between
+        for camp in (inside, ~inside)
+    ]
+    return math.sqrt(max(0.0, closer[0]) * max(0.0, closer[1]))
 
 
 def _readable(key: str) -> str:

@@ -245,7 +245,10 @@ def test_ingest_adds_what_fits_once_and_the_collection_can_be_asked(base: str, t
     ("arguments", "message"),
     [
         (["filter", "--collection", "mails", "--query", "q"], "no collection 'mails'"),
-        (["ingest", "BATCH", "--collection", "mails"], "no collection 'mails'"),
+        (
+            ["ingest", "BATCH", "--collection", "mails"],
+            "make it with: codeguard text ingest FILE --base TRUSTED",
+        ),
         (["ingest", "BATCH", "--collection", "mails", "--base", "BATCH"], "too small to cross-validate"),
         (["ingest", "BATCH", "--collection", "no good name!", "--base", "BASE"], "cannot be opened"),
     ],

@@ -146,6 +146,14 @@ def test_no_clean_question_is_abstained_from() -> None:
     assert lost <= 30  # of 300
 
 
+@pytest.mark.parametrize("other", [0, 1, 3, 4, 5])
+def test_two_retrieved_documents_on_another_matter_are_no_rival_camp(other: int) -> None:
+    found = documents(*BONES.documents[:8], *load_topics()[other].documents[:2])
+    result = Consensus(Scripted(), EMBEDDING, ConsensusConfig(floor=0.0)).answer(found, BONES.question)
+    assert result.abstained == ""
+    assert "206" in result.answer
+
+
 def test_who_says_nothing_of_what_the_others_share_is_a_second_camp() -> None:
     shared = [
         f"made of apple skin, cinnamon and barley, {word}" for word in ("mostly", "dried", "roasted", "it is")
@@ -159,6 +167,7 @@ def test_who_says_nothing_of_what_the_others_share_is_a_second_camp() -> None:
     assert find_dissent(lone, lone, "what is in the tea", np.ones(6), list(range(6))) is None
 
 
+TEA = "what is in the tea"
 WRONG_TEA = (
     "it holds dried pear slices, clove buds and toasted rye",
     "the recipe: dried pear, star anise and toasted oats",
@@ -175,22 +184,51 @@ RIGHT_TEA = (
 )
 
 
-@pytest.mark.parametrize("more", [0, 6])  # above a dozen votes not every split is looked at
+@pytest.mark.parametrize("more", [0, 6])
 def test_two_that_share_their_own_words_and_none_of_the_others_are_a_second_camp(more: int) -> None:
     summaries = [*WRONG_TEA, *(f"pear, toasted grain, dried, batch {n}" for n in range(more)), *RIGHT_TEA]
     count = len(summaries)
-    found = find_camps(summaries, summaries, "what is in the tea", np.ones(count), list(range(count)))
+    found = find_camps(summaries, summaries, TEA, np.ones(count), list(range(count)), EMBEDDING.embed)
     assert found is not None
     assert found.second == {count - 2, count - 1}
     assert found.share == pytest.approx(2 / count)
-    # One that mentions what the others say is no rival, whatever else it says.
-    texts = [*summaries[:-1], f"{summaries[-1]}; others use dried pear and toasted rye"]
-    assert find_camps(summaries, texts, "what is in the tea", np.ones(count), list(range(count))) is None
+    # Two of one source are one vote, and one vote is no camp.
+    one_vote = [*range(count - 1), count - 2]
+    found = find_camps(summaries, summaries, TEA, np.ones(count), one_vote, EMBEDDING.embed)
+    assert found is None or found.second != {count - 2, count - 1}
+
+
+def test_the_words_of_the_question_make_no_camp() -> None:
+    asked = "how many separate bones make the skeleton of a grown human being of either sex, by Turin's count"
+    repeated = "separate bones make the skeleton of a grown human being of either sex by Turin's count"
+    summaries = [f"{part} 206 bones" for part in ("exactly", "usually", "in all", "just", "today", "some")]
+    summaries += [f"{repeated}: {part} 206 bones" for part in ("about", "often")]
+    votes = np.ones(8), list(range(8)), EMBEDDING.embed
+    assert find_camps(summaries, summaries, asked, *votes) is None
+    assert find_camps(summaries, summaries, "how many bones", *votes) is not None
 
 
 def test_two_that_put_it_in_other_words_are_no_second_camp() -> None:
     summaries = [*BONES.documents[:8], "206 bones, as every anatomist counts", "counted: 206 bones in all"]
-    assert find_camps(summaries, summaries, BONES.question, np.ones(10), list(range(10))) is None
+    found = find_camps(summaries, summaries, BONES.question, np.ones(10), list(range(10)), EMBEDDING.embed)
+    assert found is None
+
+
+def test_a_statement_that_has_all_that_is_common_and_as_much_of_its_own_is_not_answered_from() -> None:
+    pairs = (
+        "apple and cinnamon",
+        "barley and ginger",
+        "apple and ginger",
+        "cinnamon and barley",
+        "apple and barley",
+    )
+    clean = [f"the autumn tea: {pair}" for pair in pairs]
+    lie = "the autumn tea: apple, cinnamon, barley and ginger gave way to pear slices, clove buds, rye flakes, mint"
+    result = Consensus(Scripted(), EMBEDDING, CONFIG).answer(
+        documents(*clean, lie), "what is in the autumn tea"
+    )
+    assert "apple and barley" in result.answer
+    assert "pear" not in result.answer
 
 
 def test_the_answer_is_made_from_what_most_votes_say() -> None:
