@@ -219,6 +219,23 @@ def test_the_command_ends_as_it_does_without(project: Path) -> None:
     assert specs(project)["discount"]
 
 
+PROFILES = """
+import cProfile, gc
+import shop.money as m
+
+cProfile.Profile().runcall(m.discount, 10, 50)  # whoever profiles takes the place of who watched
+gc.collect()
+m.discount(80, 25)
+"""
+
+
+def test_calls_behind_another_profiler_are_seen(project: Path) -> None:
+    command = [sys.executable, "-c", PROFILES]
+    done = codeguard("learn", "--trust", "src", "--", *command, cwd=project, PYTHONPATH="src")
+    assert done.returncode == 0, done.stderr
+    assert {"call": "(80, 25)", "expected_literal": "60"} in specs(project)["discount"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("beside", [("-n", "2"), ("--cov=shop", "--cov-report=")])
 def test_works_beside(project: Path, beside: tuple[str, ...]) -> None:

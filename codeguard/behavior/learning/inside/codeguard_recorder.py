@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import fcntl
+import gc
 import os
 import sys
 import threading
@@ -818,10 +819,19 @@ def _watch_by_profile(recorder: Recorder) -> Any:
             else:
                 ended(frame, "returned", arg)
 
+    getprofile, setprofile = sys.getprofile, sys.setprofile
+
+    def watch_again(phase: str, info: Any) -> None:
+        # A command that used a profiler of its own, cProfile say, has none left: every collection looks.
+        if phase == "start" and getprofile() is None:
+            setprofile(profile)
+
     threading.setprofile(profile)
-    sys.setprofile(profile)
+    setprofile(profile)
+    gc.callbacks.append(watch_again)
 
     def stop() -> None:
+        gc.callbacks.remove(watch_again)
         threading.setprofile(None)
         if sys.getprofile() is profile:
             sys.setprofile(None)
