@@ -237,10 +237,12 @@ def test_calls_behind_another_profiler_are_seen(project: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("beside", [("-n", "2"), ("--cov=shop", "--cov-report=")])
-def test_works_beside(project: Path, beside: tuple[str, ...]) -> None:
-    pytest.importorskip("xdist" if beside[0] == "-n" else "pytest_cov")
-    done = learn(project, *beside)
+@pytest.mark.parametrize(
+    ("plugin", "words"), [("xdist", ("-n", "2")), ("pytest_cov", ("--cov=shop", "--cov-report="))]
+)
+def test_works_beside(project: Path, plugin: str, words: tuple[str, ...]) -> None:
+    pytest.importorskip(plugin)
+    done = learn(project, "-p", f"{plugin}.plugin", *words)
     assert done.returncode == 0, done.stdout + done.stderr
     assert {"call": "(999, 33)", "expected_literal": "670"} in specs(project)["discount"]
 
