@@ -49,6 +49,10 @@ def main() -> int:
         "--text", metavar="DATA", type=Path, help="also the text-domain defenses, on this data folder"
     )
     options = parser.parse_args()
+    if options.text and not options.text.is_dir():  # said now, not after the minutes before it is needed
+        parser.error(
+            f"--text: no such folder, got {options.text}, expected one with sms_spam and poisonedrag_nq"
+        )
     start = time.monotonic()
     results: dict[str, Any] = {"schema": "codeguard.experiment/1", "codeguard": __version__, "k": options.k}
     truth = example_truth()
