@@ -39,8 +39,9 @@ class TrustedModules:
         if statement.module:
             found = self._named([*statement.module.split("."), name], bool(statement.level))
         else:
-            folder = own_path.rpartition("/")[0]
-            found = [path for path in (f"{folder}/{name}.py".lstrip("/"),) if path in self.modules]
+            folders = own_path.split("/")[: -max(1, statement.level)]  # one dot is the file's own folder
+            place = "/".join([*folders, name])
+            found = [path for path in (f"{place}.py", f"{place}/__init__.py") if path in self.modules]
         return self.modules[found[0]] if len(found) == 1 else None
 
     def attributes(self, name: str) -> Set[str]:

@@ -62,6 +62,16 @@ def to_euros(money):
 
     return (isinstance(money, Fine), round(money.cents / 100))
 """,
+    "shop/desk/__init__.py": "",
+    "shop/desk/till.py": """
+from .. import rates
+
+
+def with_tax(cents):
+    return rates.taxed(cents)
+""",
+    "shop/desk/rates.py": "def other(cents):\n    return 0\n",
+    "shop/rates/__init__.py": "def taxed(cents):\n    return cents * 6 // 5\n",
 }
 
 
@@ -92,6 +102,8 @@ def answer(sandbox: Sandbox, name: str, expression: str, setup: str = "") -> Cal
         ("known", "known(Unit('crown'))", "from shop.units import Unit\n", True),
         # a class that is derived from the one that the method stands in
         ("Money.is_fine", "Money(1).is_fine()", "", False),
+        # a module of the package above, not the one beside the file
+        ("with_tax", "with_tax(100)", "", 120),
         # a class body that needs what the function's own file has as well
         ("to_euros", "to_euros(Fine(150))", "from shop.money import Fine\n", (True, 2)),
     ],
