@@ -50,7 +50,7 @@ def render(view: AuditView) -> FinishedPage:
             facts={
                 "files": str(report.files),
                 "lines": f"{report.lines:,}",
-                "functions run": f"{report.ran} of {report.checked}",
+                "functions looked at": f"{report.checked}, {report.ran} of them run now",
                 "checked in": level_line(report.sandbox_level, view.required_level),
                 "trust": report.trust,
             },
