@@ -252,6 +252,55 @@ class GuardedCollection:
             self._report(dropped)
 
 
+class GuardedClient:
+    """Wraps a Chroma client so that every collection it opens is guarded, for frameworks that open theirs themselves.
+
+    It knows what opens, makes and deletes collections, and nothing else.
+
+    Args:
+        client: a `chromadb` client.
+        guard, manifest, config, mode, report, judge: as for `GuardedCollection`; all collections share one judge.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        guard: CodeGuard | None = None,
+        *,
+        manifest: VerifiedManifest | None = None,
+        config: DefenseConfig | None = None,
+        mode: str = "drop",
+        report: Report = lambda dropped: None,
+        judge: DocumentJudge | None = None,
+    ) -> None:
+        self._client = client
+        self._judge = judge or DocumentJudge(guard, manifest=manifest, config=config, mode=mode)
+        self._report = report
+
+    def get_collection(self, *args: Any, **kwargs: Any) -> GuardedCollection:
+        """Open a collection, guarded."""
+        return self._guarded(self._client.get_collection(*args, **kwargs))
+
+    def create_collection(self, *args: Any, **kwargs: Any) -> GuardedCollection:
+        """Make a collection, guarded."""
+        return self._guarded(self._client.create_collection(*args, **kwargs))
+
+    def get_or_create_collection(self, *args: Any, **kwargs: Any) -> GuardedCollection:
+        """Open a collection, guarded; make it where there is none."""
+        return self._guarded(self._client.get_or_create_collection(*args, **kwargs))
+
+    def delete_collection(self, *args: Any, **kwargs: Any) -> Any:
+        """Pass it on."""
+        return self._client.delete_collection(*args, **kwargs)
+
+    def get_max_batch_size(self) -> int:
+        """Return how many rows one call may write."""
+        return int(self._client.get_max_batch_size())
+
+    def _guarded(self, collection: Any) -> GuardedCollection:
+        return GuardedCollection(collection, judge=self._judge, report=self._report)
+
+
 class _Row:
     """One row of an answer: its id and what was asked for with it."""
 
