@@ -40,8 +40,8 @@ $(VENV)/demo: pyproject.toml requirements-demo.lock requirements-minilm.lock | $
 demo: $(VENV)/demo
 	@$(BIN)/python -m experiments.demo
 
-# Two more than cores: many tests wait for a process.
-WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 2)
+# One more than cores: many tests wait for a process, and two more took longer.
+WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -m "not slow" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
