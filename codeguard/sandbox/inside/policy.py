@@ -271,7 +271,7 @@ def guarded_getattr(target: Any, name: str, default: Any = _missing) -> Any:
     """Fetch an attribute under the policy."""
     _checked(name)
     if name in _GUARDED:
-        if name in ("format", "format_map"):
+        if name in ("format", "format_map"):  # a template reads attributes by itself: "{0.__class__}"
             found: Any = getattr(target, name, None)
             if isinstance(found, _BOUND) and isinstance(found.__self__, str):
                 return _safe_format(name, found.__self__)
@@ -283,9 +283,11 @@ def guarded_getattr(target: Any, name: str, default: Any = _missing) -> Any:
             raise _refused(f"attribute {name!r}")
         if name == "format" and _is_formatter(target):
             return lambda template, *args, **kwargs: _formatter.vformat(template, args, kwargs)
-        if name == "evaluate" and isinstance(target, typing.ForwardRef):
+        if name == "evaluate" and isinstance(target, typing.ForwardRef):  # runs its text with `eval`
             raise _refused("attribute 'evaluate'")
-        if name == "obj" and isinstance(target, BaseException):
+        if name == "obj" and isinstance(
+            target, BaseException
+        ):  # AttributeError hands out what it was raised for
             raise _refused("attribute 'obj'")
         if name == "__dict__" and not has_plain_dict(target):
             raise _refused("attribute '__dict__'")
