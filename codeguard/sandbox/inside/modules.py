@@ -44,6 +44,8 @@ def preload(wide: bool) -> None:
     for name in ALL if wide else CORE:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    if "mimetypes" in sys.modules:
+        sys.modules["mimetypes"].init(())  # else the first call reads this machine's tables
 
 
 class Facade:
