@@ -444,7 +444,8 @@ def _borrow(
             module = trusted.submodule(statement, alias.name, path)
             if module is None:
                 return None
-            names = sorted(trusted.attributes(alias.asname or alias.name) & module.plain_names)
+            bound = module.plain_names | module.imported_names
+            names = sorted(trusted.attributes(alias.asname or alias.name) & bound)
         new = [name for name in names if (id(module), name) not in taken]
         if len(taken) + len(new) > MOST_BORROWED:
             return None
@@ -621,8 +622,10 @@ def free_names(statement: ast.stmt) -> set[str]:
     while pending:
         scope = pending.pop()
         top = scope.get_type() == "module"
+        # What a class binds it may use before, and means the module's then.
+        own = scope.get_type() == "class"
         for symbol in scope.get_symbols():
-            if (top and symbol.is_referenced()) or (not top and symbol.is_global()):
+            if ((top or own) and symbol.is_referenced()) or (not top and symbol.is_global()):
                 names.add(symbol.get_name())
         pending.extend(scope.get_children())
     return names
@@ -643,7 +646,7 @@ def _pruned_class(owner: ast.ClassDef, method: str) -> ast.ClassDef:
     if body is None:
         body = _bodies[owner] = _Body(owner)
     kept: set[str] = set()
-    wanted = [method, *body.special, *body.harmless[:MOST_HARMLESS]]
+    wanted = [method, *body.special, *body.used, *body.harmless[:MOST_HARMLESS]]
     while wanted:
         name = wanted.pop()
         if name in body.methods and name not in kept:
@@ -671,6 +674,8 @@ class _Body:
                 self.places.setdefault(node.name, []).append(place)
             else:
                 self.other.append(place)
+        # by the other statements: `__copy__ = copy`
+        self.used = [name for place in self.other for name in _used_at_once(owner.body[place])]
         self.special = [name for name in self.methods if name.startswith("__") and name.endswith("__")]
         self.harmless = [name for name, node in self.methods.items() if _harmless(node)]
 

@@ -72,6 +72,38 @@ def with_tax(cents):
 """,
     "shop/desk/rates.py": "def other(cents):\n    return 0\n",
     "shop/rates/__init__.py": "def taxed(cents):\n    return cents * 6 // 5\n",
+    # names that come from elsewhere: by another name, and through the package itself
+    "shop/defaults.py": "from .rates import taxed as gross\n",
+    "shop/parts/__init__.py": "from .money import Coin\n",
+    "shop/parts/money.py": "class Coin:\n    def __init__(self, cents):\n        self.cents = cents\n",
+    "shop/counter.py": """
+import json
+from . import parts
+from .defaults import gross
+
+
+def price(cents):
+    return gross(cents)
+
+
+def coin(cents):
+    return parts.Coin(cents).cents
+
+
+class Slip:
+    encoder = json
+
+    def json(self):
+        return self.encoder.dumps(1)
+
+    def both(self):
+        return 2
+
+    also = both
+
+    def text(self):
+        return self.json()
+""",
 }
 
 
@@ -106,6 +138,11 @@ def answer(sandbox: Sandbox, name: str, expression: str, setup: str = "") -> Cal
         ("with_tax", "with_tax(100)", "", 120),
         # a class body that needs what the function's own file has as well
         ("to_euros", "to_euros(Fine(150))", "from shop.money import Fine\n", (True, 2)),
+        # what the module named has from another one, under another name
+        ("price", "price(100)", "", 120),
+        ("coin", "coin(3)", "", 3),
+        # a class that takes a name of the module's and then binds it, and has a method under two names
+        ("Slip.text", "Slip().text()", "", "1"),
     ],
 )
 def test_a_call_finds_what_it_takes_from_other_trusted_files(
