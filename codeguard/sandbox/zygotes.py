@@ -23,7 +23,11 @@ from codeguard.sandbox.inside import wire
 from codeguard.sandbox.lines import Answer, Line, ZygoteDiedError
 from codeguard.sandbox.model import Layer, Level, Limits
 
-BOOT = Path(__file__).parent / "inside" / "boot.py"
+# -P, -s, -S: nothing of the user's or the directory's is imported. What is ours is compiled once and kept, as ever.
+INTERPRETER = (
+    *(sys.executable, "-P", "-s", "-S", *(("-B",) if sys.dont_write_bytecode else ())),
+    str(Path(__file__).parent / "inside" / "boot.py"),
+)
 _START_S = 30.0  # to load and confine, on a machine that is busy
 _END_S = 0.3  # for a zygote to end by itself before it is killed
 _HUNG_S = 5.0  # a zygote that does nothing for so long counts as hung
@@ -74,10 +78,9 @@ class Zygote:
         with theirs, tempfile.TemporaryFile() as texts:
             texts.write(json.dumps(dict(given) if kind.wide else {}).encode("ascii"))
             texts.seek(0)
-            # -P, -s, -S: nothing of the user's or the directory's is imported; an empty
-            # environment instead of -E, which would hide the hash seed too
+            # an empty environment instead of -E, which would hide the hash seed too
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-s", "-S", "-B", str(BOOT), json.dumps(options)],
+                [*INTERPRETER, json.dumps(options)],
                 stdin=texts,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
