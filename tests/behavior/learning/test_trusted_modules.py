@@ -76,6 +76,31 @@ def with_tax(cents):
     "shop/defaults.py": "from .rates import taxed as gross\n",
     "shop/parts/__init__.py": "from .money import Coin\n",
     "shop/parts/money.py": "class Coin:\n    def __init__(self, cents):\n        self.cents = cents\n",
+    # one name in two files, of which one has the other's under another name, or by its module
+    "shop/plain/__init__.py": "",
+    "shop/plain/labels.py": """
+class Label:
+    def __init__(self, text):
+        self.text = text
+
+
+def shown(label):
+    return label.text
+""",
+    "shop/web/__init__.py": "",
+    "shop/web/labels.py": """
+from ..plain import labels as plain_labels
+from ..plain.labels import Label as PlainLabel
+
+
+class Label(PlainLabel):
+    def marked(self):
+        return shown(self)
+
+
+def shown(label):
+    return "<" + plain_labels.shown(label) + ">"
+""",
     "shop/counter.py": """
 import json
 from . import parts
@@ -138,6 +163,7 @@ def answer(sandbox: Sandbox, name: str, expression: str, setup: str = "") -> Cal
         ("with_tax", "with_tax(100)", "", 120),
         # a class body that needs what the function's own file has as well
         ("to_euros", "to_euros(Fine(150))", "from shop.money import Fine\n", (True, 2)),
+        ("Label.marked", "Label('a').marked()", "", "<a>"),
         # what the module named has from another one, under another name
         ("price", "price(100)", "", 120),
         ("coin", "coin(3)", "", 3),
