@@ -299,13 +299,13 @@ def surroundings(
     own_name = definition.name if definition.owner is None else definition.owner.name
     bare, later = _deferred(own, module, trusted, path)
     needed = needed_for(free_names(bare), module, own_name, trusted, path, later=later)
-    future = _deferring(module.statements)
+    future = deferring(module.statements)
     if future is not None:  # names that only annotations use may be bound for type checkers alone
         needed = replace(needed, statements=(future, *needed.statements))
     return Surroundings(definition, bare, needed)
 
 
-def _deferring(statements: Sequence[ast.stmt]) -> ast.stmt | None:
+def deferring(statements: Sequence[ast.stmt]) -> ast.stmt | None:
     """Return the statement that defers annotations; such ones stand before all others."""
     for statement in statements:
         match statement:

@@ -76,6 +76,20 @@ def with_tax(cents):
     "shop/defaults.py": "from .rates import taxed as gross\n",
     "shop/parts/__init__.py": "from .money import Coin\n",
     "shop/parts/money.py": "class Coin:\n    def __init__(self, cents):\n        self.cents = cents\n",
+    # annotations that name what does not exist yet
+    "shop/tree.py": """
+from __future__ import annotations
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Node:
+    below: list[Node] = field(default_factory=list)
+
+
+def depth(node):
+    return 1 + max(map(depth, node.below), default=0)
+""",
     # one name in two files, of which one has the other's under another name, or by its module
     "shop/plain/__init__.py": "",
     "shop/plain/labels.py": """
@@ -163,6 +177,7 @@ def answer(sandbox: Sandbox, name: str, expression: str, setup: str = "") -> Cal
         ("with_tax", "with_tax(100)", "", 120),
         # a class body that needs what the function's own file has as well
         ("to_euros", "to_euros(Fine(150))", "from shop.money import Fine\n", (True, 2)),
+        ("depth", "depth(Node([Node()]))", "from shop.tree import Node\n", 2),
         ("Label.marked", "Label('a').marked()", "", "<a>"),
         # what the module named has from another one, under another name
         ("price", "price(100)", "", 120),
