@@ -10,6 +10,7 @@ import select
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections import deque
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import NamedTuple
 
 from codeguard.errors import SandboxError
 from codeguard.sandbox import cgroups
+from codeguard.sandbox.given import Texts
 from codeguard.sandbox.inside import wire
 from codeguard.sandbox.lines import Answer, Line, ZygoteDiedError
 from codeguard.sandbox.model import Layer, Level, Limits
@@ -60,7 +62,9 @@ class Zygote:
     level = Level.L0
     layers: tuple[Layer, ...] = ()
 
-    def __init__(self, kind: Kind, without: frozenset[str], core: int | None = None) -> None:
+    def __init__(
+        self, kind: Kind, without: frozenset[str], core: int | None = None, given: Texts = ()
+    ) -> None:
         self.kind = kind
         self.core = core
         ours, theirs = socket.socketpair()
@@ -71,11 +75,13 @@ class Zygote:
             "without": sorted(without),
             "cores": [] if core is None else [core],
         }
-        with theirs:
+        with theirs, tempfile.TemporaryFile() as texts:
+            texts.write(json.dumps(dict(given) if kind.wide else {}).encode("ascii"))
+            texts.seek(0)
             # an empty environment instead of -E, which would hide the hash seed too
             self._process = subprocess.Popen(
                 [*INTERPRETER, json.dumps(options)],
-                stdin=subprocess.DEVNULL,
+                stdin=texts,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],

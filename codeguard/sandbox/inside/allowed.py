@@ -71,6 +71,12 @@ _CORE = words(
 )
 
 CORE: tuple[str, ...] = tuple(_CORE)
+given: set[str] = set()  # top-level names of what the user lets the native tier import as well
 COMPUTING: frozenset[str] = frozenset(_COMPUTING)
 SYSTEM: frozenset[str] = frozenset(_SYSTEM) - COMPUTING - frozenset(CHOSEN)
 ALL: tuple[str, ...] = (*_COMPUTING, *_SYSTEM, *(f"encodings.{encoding}" for encoding in _ENCODINGS))
+
+
+def withheld(name: str) -> bool:
+    """Return whether a module is there for the native tier alone."""
+    return name in SYSTEM or name.partition(".")[0] in SYSTEM | given

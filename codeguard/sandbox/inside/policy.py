@@ -22,7 +22,7 @@ from typing import Any
 
 from RestrictedPython.transformer import INSPECT_ATTRIBUTES, RestrictingNodeTransformer
 
-from .allowed import SYSTEM
+from .allowed import withheld
 from .words import words
 
 # double underscore attributes that only say what an object is called or are operators by name
@@ -145,7 +145,7 @@ class CodePolicy(RestrictingNodeTransformer):
         for alias in node.names:
             bound = alias.asname or (alias.name if source is not None else alias.name.partition(".")[0])
             self.check_name(node, bound)
-            if _importable(source if source is not None else alias.name) and (
+            if not withheld(source if source is not None else alias.name) and (
                 source is None or alias.name == "*" or attribute_allowed(alias.name)
             ):
                 kept.append(alias)
@@ -161,10 +161,6 @@ class CodePolicy(RestrictingNodeTransformer):
             node.names = kept
             statements.insert(0, node)
         return statements
-
-
-def _importable(name: str) -> bool:
-    return name not in SYSTEM and name.partition(".")[0] not in SYSTEM
 
 
 def _call(guard: str, what: str, node: ast.expr | ast.stmt) -> ast.Call:
