@@ -6,7 +6,8 @@ A file holds pairs as one text each: lines that begin with a blank stand in
 both, `-` in the insecure text alone, `+` in its twin alone. A pair begins with
 `=== CWE title`. Rules are made with `design`; `held_out` was written before
 them, for a figure at the end; since that figure was taken it is an example like the others. `survey` goes over many
-weaknesses in the styles that people write, and was written before rules were changed for it. `ways` writes the same weaknesses in several ways.
+weaknesses in the styles that people write, and was written before rules were changed for it.
+`ways` writes the same weaknesses in several ways, half of them looked at.
 """
 
 from __future__ import annotations

@@ -187,7 +187,11 @@ def _honest_edit(plain: str, other: str) -> bool:
     """
     if {plain[:2], other[:2]} == {"cy", "py"} and plain[2:] == other[2:]:
         return True
-    return plain.rstrip("0123456789") == other.rstrip("0123456789") and plain[-1:].isdigit()
+    return (
+        plain.rstrip("0123456789") == other.rstrip("0123456789")
+        and plain[-1:].isdigit()
+        and (other[-1:].isdigit() or other in PYTHON_PACKAGES)
+    )
 
 
 def _affixed(plain: str, known: _Known) -> tuple[str, str, bool] | None:
