@@ -55,7 +55,8 @@ class DefenseConfig:
     `max_candidates`. `query_budget_s` bounds the behavior checks that a
     query still has to run, in seconds. `trust_paths` and `untrust` are the
     defaults of `index --trust` and `--untrust`. `required_level` is the sandbox level
-    below which nothing is run.
+    below which nothing is run. `modules` are the absolute paths of installed packages in pure Python that
+    trusted code needs: the sandbox has them, and runs them confined like all else.
     """
 
     enable_provenance: bool = True
@@ -71,6 +72,7 @@ class DefenseConfig:
     drop_threshold: float = 2.0
     query_budget_s: float = 20.0
     required_level: str = "L2"
+    modules: tuple[str, ...] = ()
     disabled_signals: tuple[str, ...] = ()
     weights: Weights = field(default_factory=Weights)
 

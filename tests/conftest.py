@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import itertools
+import os
 import shutil
 import socket
 import subprocess
@@ -23,19 +24,45 @@ def pytest_collection_finish() -> None:
     gc.freeze()  # what thousands of tests are made of outlives every collection
 
 
+# No process of its own for each store: it would import Chroma each time. One worker serves the tests of a process.
+CONFIGURATION = "share = false\njobs = 1\n"
+
+
 @pytest.fixture(scope="session")
-def _configurations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def _spare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     # Numbers of our own: `mktemp` looks through all folders of before for the next one.
     folder = tmp_path_factory.mktemp("config")
-    return (folder / str(number) for number in itertools.count())
+
+    def homes() -> Iterator[Path]:
+        for number in itertools.count():
+            home = folder / str(number)
+            _furnish(home)
+            yield home
+            while _as_furnished(home):  # most tests leave it as it was
+                yield home
+
+    return homes()
+
+
+def _furnish(home: Path) -> None:
+    (home / "codeguard").mkdir(parents=True)
+    (home / "codeguard" / "config.toml").write_text(CONFIGURATION)
+
+
+def _as_furnished(home: Path) -> bool:
+    try:
+        listed = (os.listdir(home), os.listdir(home / "codeguard"))  # noqa: PTH208
+        return (
+            listed == (["codeguard"], ["config.toml"])
+            and (home / "codeguard" / "config.toml").read_text() == CONFIGURATION
+        )
+    except OSError:
+        return False
 
 
 @pytest.fixture(autouse=True)
-def _own_configuration(_configurations: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    home = next(_configurations)
-    (home / "codeguard").mkdir(parents=True)
-    # No process of its own for each store: it would import Chroma each time. One worker serves the tests of a process.
-    (home / "codeguard" / "config.toml").write_text("share = false\njobs = 1\n")
+def _own_configuration(_spare: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    home = next(_spare)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
 
@@ -58,8 +85,7 @@ def once(
         if not known:
             base = tmp_path_factory.mktemp("once")
             _kept[make] = (base / "place", base / "kept")
-            (base / "place" / "home" / "codeguard").mkdir(parents=True)
-            (base / "place" / "home" / "codeguard" / "config.toml").write_text("share = false\njobs = 1\n")
+            _furnish(base / "place" / "home")
         place, kept = _kept[make]
         monkeypatch.setenv("XDG_CONFIG_HOME", str(place / "home"))
         monkeypatch.setenv("XDG_STATE_HOME", str(place / "home" / "state"))

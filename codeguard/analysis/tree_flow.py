@@ -346,7 +346,7 @@ class _Flow:
             "var_spec",
         ):
             for name in self._targets(target):
-                scope.variables.setdefault(name, set())
+                scope.variables.setdefault(name, set())  # hides a name of the same spelling further out
         if target.type in IDENTIFIERS:
             scope.aliases.setdefault(target.text, []).append(value)
         elif target.type == "object_pattern":
@@ -358,6 +358,7 @@ class _Flow:
         elif target.type == "expression_list" and value.type == "expression_list":
             for index, item in enumerate(target.children):
                 given = value.children[min(index, len(value.children) - 1)]
+                # Of `value, err := call()` the first name alone is what the call gives.
                 if item.type in IDENTIFIERS and (index == 0 or len(value.children) > 1):
                     scope.aliases.setdefault(item.text, []).append(given)
 
@@ -436,7 +437,7 @@ class _Flow:
                         if name:
                             return name, hidden
                     return node.text, False
-                if node.text in scope.variables:
+                if node.text in scope.variables:  # a variable of here, not what an outer scope calls so
                     return node.text, False
                 scope = scope.outer
             return node.text, False
@@ -452,6 +453,7 @@ class _Flow:
                 said = member.text
             else:
                 said = self._fold(member) or ""
+                # `process["env"]` is plain; `process["e" + "nv"]` is written so that nobody finds it.
                 hidden = hidden or (bool(said) and member.type not in STRINGS)
             return (f"{base}.{said}" if base and said else said or base), hidden
         if node.type in CALLS:

@@ -124,6 +124,7 @@ class _Dump:
         return found
 
     def _value(self, kind: str) -> object:
+        """Read what follows a type code of `Python/marshal.c`."""
         match kind:
             case "N" | "F" | "T" | "S" | ".":
                 return (kind,)
@@ -152,7 +153,7 @@ class _Dump:
                 return kind, self._code()
             case "r":
                 found = self._known[self._number()]
-                if found is not None:
+                if found is not None:  # else it is still being read: a tuple that holds itself never ends
                     return found
         raise ValueError(f"an object of the kind {kind!r}, or one that refers to itself")
 

@@ -20,7 +20,7 @@ from codeguard.index.executor import open_executor
 from codeguard.index.secret_tasks import masked
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, Skipped, SourceFile
-from codeguard.sandbox import Level
+from codeguard.sandbox import Level, read_given
 from codeguard.trust.installation import left_alone
 from codeguard.trust.kept_secrets import kept_secret
 
@@ -98,6 +98,7 @@ def _material(chosen: Settings, against: Sequence[Path], warn: Callable[[str], N
         spec_folders=[Path(folder) for folder in chosen.specs],
         seed=seed,
         required_level=Level[chosen.defense.required_level],
+        given=read_given(chosen.defense.modules),
         signals=(),
         zygotes=1,
     )

@@ -15,7 +15,7 @@ from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.running import drive
 from codeguard.config import Settings, user_config_dir
 from codeguard.errors import NothingToDoError
-from codeguard.sandbox import Level, Sandbox
+from codeguard.sandbox import Level, Sandbox, read_given
 from codeguard.trust.kept_secrets import kept_secret
 
 EQUIVALENCE_BUDGET = Budget(generated=200, tailored=100, edited=160, wall_s=8.0, cpu_s=2.0)
@@ -40,7 +40,8 @@ def compare_files(
     chosen = settings or Settings()
     references = [_reference(path, symbol, specs) for path, symbol in (first, second)]
     required = Level[chosen.defense.required_level]
-    with contextlib.closing(Sandbox(required, workers=min(2, os.cpu_count() or 1))) as sandbox:
+    workers, given = min(2, os.cpu_count() or 1), read_given(chosen.defense.modules)
+    with contextlib.closing(Sandbox(required, workers=workers, given=given)) as sandbox:
         if sandbox.level < required:
             reason = f"the sandbox offers {sandbox.level.name}, {required.name} is required"
             return Equivalence(Sameness.UNKNOWN, reason, level=sandbox.level.name)

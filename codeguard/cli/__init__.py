@@ -5,7 +5,9 @@ Everything heavy is imported by the command that needs it.
 
 from __future__ import annotations
 
+import atexit
 import difflib
+import gc
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,6 +47,8 @@ COMMANDS: dict[str, str] = {
     "mcp": "Serve the index to an assistant (Model Context Protocol).",
     "completion": "Print the completion script of a shell.",
 }
+# What is left at the end goes with the process, which would look through all of it for garbage first.
+atexit.register(gc.freeze)
 MODULES = {"ls": "status", "diff": "status", "rm": "status", "watch": "status", "explain": "rules"}
 
 

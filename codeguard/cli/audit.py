@@ -187,7 +187,6 @@ def audit(
     narrowed = report.at_least(shown) if format_ == "text" or min_severity is not None else report
     first_run = options.baseline is None and not staged
     _say(format_, AuditView(narrowed, least, settings.defense.required_level, first_run, **origin()))
-    gc.freeze()  # what is left ends with the process, which would look through it for garbage first
     if report.failing(least):
         sys.exit(EXIT_FINDINGS)
     if report.all_on_your_word and not staged and not options.update_baseline:

@@ -42,6 +42,7 @@ KEYS: Mapping[str, str] = {
     "defense.drop_threshold": "penalty above which mode drop leaves a candidate out",
     "defense.query_budget_s": "seconds of behavior checks that a query may still have to run",
     "defense.required_level": "sandbox level below which nothing is run (L1, L2, L3)",
+    "defense.modules": "absolute paths of installed packages, in pure Python, that the sandbox is to have",
     "defense.disabled_signals": "signals that do not count, by name",
     "defense.weights": "weights of your own: codeguard signals lists them",
 }

@@ -61,7 +61,7 @@ def learn(
     from codeguard.behavior.learning.learn import Learner, grouped, read_tree
     from codeguard.behavior.learning.recording import record
     from codeguard.behavior.learning.samples import Privacy
-    from codeguard.sandbox import Level, Sandbox
+    from codeguard.sandbox import Level, Sandbox, read_given
     from codeguard.trust import write_atomically
 
     settings = read_settings(context, store=store)
@@ -71,7 +71,8 @@ def learn(
     for tree in trees:
         tree.recorded()  # what cannot be added to is said before the tests take their time
     required = Level[settings.defense.required_level]
-    with contextlib.closing(Sandbox(required, workers=settings.jobs or os.cpu_count() or 1)) as sandbox:
+    workers, given = settings.jobs or os.cpu_count() or 1, read_given(settings.defense.modules)
+    with contextlib.closing(Sandbox(required, workers=workers, given=given)) as sandbox:
         if sandbox.level < required:
             raise SandboxError(
                 "what is recorded is run again in the sandbox",

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
-from codeguard.cli.output import origin, say, say_json, say_report
+from codeguard.cli.output import origin, say, say_json, say_report, warn
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.errors import CodeguardError
 from codeguard.escaping import escaped
@@ -27,6 +27,7 @@ from codeguard.text.llm_reader import LLMReader
 from codeguard.text.mlfilter import KINDS, Kind
 from codeguard.text.model import Document, Selection, TextDefense
 from codeguard.text.reading import Reader
+from codeguard.text.tokens import MAX_CHARACTERS
 
 EXIT_FINDINGS, EXIT_ERROR = 1, 2
 SHORT_ANSWER = 5  # words of an answer that Freq-Density is taken with
@@ -124,8 +125,8 @@ def label_flip(batch: Path, base_file: Path, form: str, **options: Any) -> None:
 
     try:
         fields, embedding = _fields(options), label_embedding(options["embedding"])
-        defense = _detector(read_documents(base_file, labels=True, fields=fields), embedding, options)
-        selection = defense.select(read_documents(batch, labels=True, fields=fields))
+        defense = _detector(_documents(base_file, fields, labels=True), embedding, options)
+        selection = defense.select(_documents(batch, fields, labels=True))
     except CodeguardError as error:
         _fail(error)
     _show(selection, form, "codeguard.text.label-flip/1")
@@ -159,10 +160,10 @@ def ingest_command(
 
     try:
         fields, embedding = _fields(options), label_embedding(options["embedding"])
-        documents = read_documents(file, labels=True, fields=fields)
+        documents = _documents(file, fields, labels=True)
         with open_collection(store, collection, embedding, create=base_file is not None) as opened:
             base = (
-                read_documents(base_file, labels=True, fields=fields)
+                _documents(base_file, fields, labels=True)
                 if base_file is not None
                 else stored_documents(opened)
             )
@@ -363,7 +364,7 @@ def _found(
     from codeguard.text.joined import label_embedding
 
     if documents is not None:
-        given = read_documents(documents, fields=fields)
+        given = _documents(documents, fields)
         return given if options["in_order"] else rank_documents(given, query, top, embedding)
     joined = label_embedding(options["embedding"])
     with open_collection(store, collection or "", joined) as opened:
@@ -377,6 +378,25 @@ def _fields(options: Mapping[str, Any]) -> Fields:
         id=options["id_field"],
         source=options["source_field"],
     )
+
+
+def _documents(path: Path, fields: Fields, *, labels: bool = False) -> tuple[Document, ...]:
+    """Return the documents of a file; say what of them is not read, and which name stands for several."""
+    documents = read_documents(path, labels=labels, fields=fields)
+    cut = [document.id for document in documents if len(document.text) > MAX_CHARACTERS]
+    if cut:
+        warn(
+            f"{path}: {len(cut)} of {len(documents)} documents are read up to character {MAX_CHARACTERS:,} only, "
+            f"the first is {cut[0]}; cut them into smaller ones"
+        )
+    texts: dict[str, set[str]] = {}
+    for document in documents:
+        texts.setdefault(document.id, set()).add(document.text)
+    shared = [name for name, found in texts.items() if len(found) > 1]
+    if shared:
+        others = f", and {len(shared) - 1} more ids do" if len(shared) > 1 else ""
+        warn(f"{path}: the id {shared[0]} stands for several texts{others}; tell them apart")
+    return documents
 
 
 def _reader(options: Mapping[str, Any], embedding: Embedding, answer_words: int | None = None) -> Reader:

@@ -124,7 +124,10 @@ class _MalformedError(ValueError):
 
 
 def _cells(raw: str) -> Iterator[list[_Written] | str]:
-    """Yield the sources of each code cell, and every language that the notebook says it is in."""
+    """Yield the sources of each code cell, and every language that the notebook says it is in.
+
+    A reader of our own: `json` does not tell where in the file a string stands, and recurses.
+    """
     stack: list[_Object] = []
     at = 0
     while at < len(raw):

@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from types import ModuleType
 
+from codeguard.workers.garbage_collection import deferred
+
 
 def import_chromadb() -> ModuleType:
     """Import chromadb without letting the current directory's `.env` configure it.
@@ -15,15 +17,18 @@ def import_chromadb() -> ModuleType:
     Chroma reads a `.env` while it is imported, which a hostile repository can
     bring along; the import happens in an empty folder where there is one.
     """
-    if "chromadb" in sys.modules or not Path(".env").exists():
-        import chromadb
-
-        return chromadb
-    here = Path.cwd()
-    with tempfile.TemporaryDirectory() as empty:
-        os.chdir(empty)
-        try:
+    if "chromadb" in sys.modules:
+        return sys.modules["chromadb"]
+    with deferred():  # its modules are no garbage
+        if not Path(".env").exists():
             import chromadb
-        finally:
-            os.chdir(here)
+
+            return chromadb
+        here = Path.cwd()
+        with tempfile.TemporaryDirectory() as empty:
+            os.chdir(empty)
+            try:
+                import chromadb
+            finally:
+                os.chdir(here)
     return chromadb

@@ -27,6 +27,7 @@ from codeguard.index.executor import spread
 from codeguard.index.observation_tasks import Compared
 from codeguard.models import CheckReport, SourceFile, Span, Verdict
 from codeguard.sandbox import Level, Sandbox
+from codeguard.sandbox.given import Texts
 from codeguard.workers.deadline import CPU, WALL
 from codeguard.workers.processes import at_end
 from codeguard.workers.tasks import CHECKING_S, MEMORY, Answer, Bounds, Run, Shared
@@ -45,7 +46,7 @@ class Material:
     """What the checks depend on beside the files that are checked.
 
     `trusted` is None where there is no manifest. `spec_folders` hold the user's
-    own specs. `known` are the keys of the checks whose result
+    own specs. `given` are the modules that the sandbox is to have. `known` are the keys of the checks whose result
     is cached. `signals` are the static ones. `zygotes` is how many
     checks a worker's sandbox may run at once.
     """
@@ -57,6 +58,7 @@ class Material:
     signals: Sequence[str]
     known: Iterable[str] = ()
     zygotes: int = 1
+    given: Texts = ()
 
     def shared(self) -> Shared:
         """Return it as bytes, the same for the same content."""
@@ -67,6 +69,7 @@ class Material:
             "required_level": self.required_level.name,
             "known": sorted({key[:KNOWN_PREFIX] for key in self.known}),
             "zygotes": self.zygotes,
+            "given": self.given,
         }
         return Shared.of(json.dumps(value, sort_keys=True).encode("ascii"))
 
@@ -102,19 +105,20 @@ class _Bench:
     @functools.cached_property
     def sandbox(self) -> Sandbox:
         hash_seed = worlds_for(bytes.fromhex(self._value["seed"]))[0].hash_seed
-        return _sandbox(Level[self._value["required_level"]], self._value["zygotes"], hash_seed)
+        given = tuple((place, text) for place, text in self._value["given"])
+        return _sandbox(Level[self._value["required_level"]], self._value["zygotes"], hash_seed, given)
 
 
-_opened: dict[tuple[Level, int, int], Sandbox] = {}
+_opened: dict[tuple[Level, int, int, Texts], Sandbox] = {}
 
 
-def _sandbox(level: Level, zygotes: int, hash_seed: int) -> Sandbox:
+def _sandbox(level: Level, zygotes: int, hash_seed: int, given: Texts) -> Sandbox:
     """Return the one sandbox of this worker; that of other material before, if it is of another kind, is closed."""
-    key = (level, zygotes, hash_seed)
+    key = (level, zygotes, hash_seed, given)
     if key not in _opened:
         _close()
         at_end(_close)
-        _opened[key] = Sandbox(level, workers=zygotes, hash_seed=hash_seed)
+        _opened[key] = Sandbox(level, workers=zygotes, hash_seed=hash_seed, given=given)
     return _opened[key]
 
 

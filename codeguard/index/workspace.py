@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from codeguard.index.static_evidence import StaticEvidence
     from codeguard.index.store import Vectors, VectorStore
     from codeguard.sandbox import Sandbox
+    from codeguard.sandbox.given import Texts
     from codeguard.workers.tasks import Shared
 
 T = TypeVar("T")
@@ -474,8 +475,16 @@ class Workspace:
                 Level[self.settings.defense.required_level],
                 workers=workers,
                 hash_seed=worlds_for(self.seed)[0].hash_seed,
+                given=self.given,
             )
         return self._sandbox
+
+    @cached_property
+    def given(self) -> Texts:
+        """The texts of the modules that the user lets trusted code import in the sandbox."""
+        from codeguard.sandbox import read_given
+
+        return read_given(self.settings.defense.modules) if self.settings.defense.modules else ()
 
     @property
     def level(self) -> str:
@@ -527,6 +536,7 @@ class Workspace:
                 spec_folders=[Path(folder) for folder in self.settings.specs],
                 seed=self.seed,
                 required_level=Level[self.settings.defense.required_level],
+                given=self.given,
                 signals=static.names,
                 known=[key.removeprefix(FAR) for key in self.catalog.analysis_keys(FAR)],
                 zygotes=max(1, (self.settings.jobs or os.cpu_count() or 1) // workers),
@@ -569,6 +579,7 @@ class Workspace:
             level,
             self.settings.defense.required_level,
             seed_id,
+            *(part for text in self.given for part in text),
         )
 
     def reports(self, budget_s: float | None = None, executor: Executor | None = None) -> BehaviorReports:

@@ -14,6 +14,7 @@ from codeguard.trust import VerifiedManifest
 
 COLUMNS = ("embeddings", "documents", "metadatas", "distances")
 OF_ROWS = ("embeddings", "documents", "metadatas")  # what `get` may include
+MOST_ROWS = 32_000  # of one answer: Chroma asks SQLite for each, which takes 32,766 values in a statement
 Report = Callable[[Sequence[Ranked]], None]
 
 
@@ -130,22 +131,24 @@ class GuardedCollection:
         limit = max(count, config.max_candidates)
         dropped: dict[int, Sequence[Ranked]] = {}
         while open_:
-            answer = self._collection.query(
-                **_joined([asked[index] for index in open_]),
-                **{key: value for key, value in filters.items() if value is not None},
-                n_results=count,
-                include=sorted({*wanted, "documents", "metadatas", "distances"}),
-            )
             unmet = []
-            for place, index in enumerate(open_):
-                found = _rows(answer, place)
-                verdicts = self._judged(found)
-                by_id = {row.id: row for row in found}
-                rows[index] = [by_id[item.id].shown(item) for item in verdicts.retained[:n_results]]
-                dropped[index] = verdicts.dropped
-                good = sum(not item.demoted for item in verdicts.retained)
-                if len(found) >= count and good < n_results and count < limit:
-                    unmet.append(index)
+            size = max(1, MOST_ROWS // count)
+            for page in (open_[start : start + size] for start in range(0, len(open_), size)):
+                answer = self._collection.query(
+                    **_joined([asked[index] for index in page]),
+                    **{key: value for key, value in filters.items() if value is not None},
+                    n_results=count,
+                    include=sorted({*wanted, "documents", "metadatas", "distances"}),
+                )
+                for place, index in enumerate(page):
+                    found = _rows(answer, place)
+                    verdicts = self._judged(found)
+                    by_id = {row.id: row for row in found}
+                    rows[index] = [by_id[item.id].shown(item) for item in verdicts.retained[:n_results]]
+                    dropped[index] = verdicts.dropped
+                    good = sum(not item.demoted for item in verdicts.retained)
+                    if len(found) >= count and good < n_results and count < limit:
+                        unmet.append(index)
             open_, count = unmet, min(limit, count * 2)
         self._tell([item for found in dropped.values() for item in found])
         return _query_result(rows, wanted)

@@ -4,6 +4,7 @@ A `Job` comes in, a `JobResult` goes out. Imports nothing of codeguard but error
 """
 
 from codeguard.sandbox.advice import advice
+from codeguard.sandbox.given import read_given
 from codeguard.sandbox.model import (
     Call,
     CallResult,
@@ -39,4 +40,5 @@ __all__ = [
     "Tier",
     "World",
     "advice",
+    "read_given",
 ]

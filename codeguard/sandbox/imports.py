@@ -13,6 +13,8 @@ _DYNAMIC = ("__import__", "importlib", "import_module", "__builtins__", "__subcl
 # which took seconds for megabytes of source.
 _MODULES = tuple(re.compile(rf"{word}\b(?<!\w{word})") for word in ("exec", "eval", "sys", "os"))
 _CORE = frozenset(CORE)
+# The lean one has no other encodings than every interpreter.
+_ENCODED = re.compile(r"code\(\s*(?:encoding\s*=\s*)?['\"](?!utf-?8|ascii|latin)", re.IGNORECASE)
 
 
 def wide(job: Job) -> bool:
@@ -23,6 +25,8 @@ def wide(job: Job) -> bool:
 
 def _text_is_wide(text: str) -> bool:
     if any(word in text for word in _DYNAMIC) or any(pattern.search(text) for pattern in _MODULES):
+        return True
+    if _ENCODED.search(text):
         return True
     if "import" not in text:
         return False

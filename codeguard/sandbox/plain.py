@@ -18,7 +18,7 @@ from typing import IO
 from codeguard.sandbox.inside import wire
 from codeguard.sandbox.lines import Answer, End, ZygoteDiedError
 from codeguard.sandbox.model import Layer, Level, Limits
-from codeguard.sandbox.zygotes import BOOT, Kind, restricted_python_home
+from codeguard.sandbox.zygotes import INTERPRETER, Kind, restricted_python_home
 
 _NAMES = (
     "namespaces",
@@ -69,7 +69,7 @@ class PlainProcess:
             given.write(header + payload)
             given.seek(0)
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-s", "-S", "-B", str(BOOT), json.dumps(self._options)],
+                [*INTERPRETER, json.dumps(self._options)],
                 stdin=given,
                 stdout=self._output,
                 stderr=subprocess.DEVNULL,

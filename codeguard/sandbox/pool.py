@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hmac
 import select
 import time
 from collections import deque
@@ -13,6 +14,7 @@ from types import TracebackType
 from codeguard.errors import SandboxError
 from codeguard.sandbox import imports
 from codeguard.sandbox.codes import CodeCache
+from codeguard.sandbox.given import Texts
 from codeguard.sandbox.jobs import Request, refusal, request, result
 from codeguard.sandbox.lines import Answer, ZygoteDiedError
 from codeguard.sandbox.model import Job, JobResult, Layer, Level, Status
@@ -46,7 +48,8 @@ class Sandbox:
     memory. `hash_seed` is that of most jobs, for the first zygote to serve
     them. `zygotes` is how many of a kind there may be, None for as many as
     the cores make use of. `without` leaves layers out, to measure and to test them one by
-    one; the level then says so. Safe to use from several threads; each job
+    one; the level then says so. `given` are modules that the native tier may
+    import beside the standard ones (`read_given`). Safe to use from several threads; each job
     holds one of the `workers` zygotes while it runs.
     """
 
@@ -60,6 +63,7 @@ class Sandbox:
         hash_seed: int = 0,
         zygotes: int | None = None,
         without: frozenset[str] = frozenset(),
+        given: Texts = (),
     ) -> None:
         if workers < 1:
             raise SandboxError("a sandbox needs a worker", got=workers, expected="1 or more")
@@ -67,8 +71,10 @@ class Sandbox:
         self._workers = workers
         self._hash_seed = hash_seed
         self._without = frozenset(without)
-        self._roster = Roster(workers, zygotes, self._without)
+        self._roster = Roster(workers, zygotes, self._without, given)
         self._known: tuple[Level, tuple[Layer, ...]] | None = None
+        if cache_key and given:  # what may be imported decides what is compiled
+            cache_key = hmac.digest(cache_key, repr(given).encode("utf-8", "surrogatepass"), "sha256")
         self._codes = CodeCache(cache_dir, cache_key)
 
     def __enter__(self) -> Sandbox:

@@ -15,6 +15,7 @@ import threading
 from collections import Counter
 
 from codeguard.errors import SandboxError
+from codeguard.sandbox.given import Texts
 from codeguard.sandbox.plain import PlainProcess
 from codeguard.sandbox.zygotes import Kind, Zygote
 
@@ -31,10 +32,11 @@ class Roster:
     and no more than cores; there are always as many as workers at work.
     """
 
-    def __init__(self, workers: int, zygotes: int | None, without: frozenset[str]) -> None:
+    def __init__(self, workers: int, zygotes: int | None, without: frozenset[str], given: Texts = ()) -> None:
         self._workers = workers
         self._zygotes = zygotes
         self._without = without
+        self._given = given
         self._changed = threading.Condition()
         self._idle: list[Worker] = []  # the longest unused first
         self._lent: list[Worker] = []
@@ -128,7 +130,7 @@ class Roster:
         if "zygote" in self._without or not hasattr(os, "fork"):
             return PlainProcess(kind, self._without)
         try:
-            return Zygote(kind, self._without, self._core(kind))
+            return Zygote(kind, self._without, self._core(kind), self._given)
         except OSError as error:  # no more processes or descriptors for this user
             raise SandboxError("the sandbox's zygote does not start", got=error.strerror or error) from None
 

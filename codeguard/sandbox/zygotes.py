@@ -10,6 +10,7 @@ import select
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections import deque
 from pathlib import Path
@@ -17,11 +18,16 @@ from typing import NamedTuple
 
 from codeguard.errors import SandboxError
 from codeguard.sandbox import cgroups
+from codeguard.sandbox.given import Texts
 from codeguard.sandbox.inside import wire
 from codeguard.sandbox.lines import Answer, Line, ZygoteDiedError
 from codeguard.sandbox.model import Layer, Level, Limits
 
-BOOT = Path(__file__).parent / "inside" / "boot.py"
+# -P, -s, -S: nothing of the user's or the directory's is imported. What is ours is compiled once and kept, as ever.
+INTERPRETER = (
+    *(sys.executable, "-P", "-s", "-S", *(("-B",) if sys.dont_write_bytecode else ())),
+    str(Path(__file__).parent / "inside" / "boot.py"),
+)
 _START_S = 30.0  # to load and confine, on a machine that is busy
 _END_S = 0.3  # for a zygote to end by itself before it is killed
 _HUNG_S = 5.0  # a zygote that does nothing for so long counts as hung
@@ -56,7 +62,9 @@ class Zygote:
     level = Level.L0
     layers: tuple[Layer, ...] = ()
 
-    def __init__(self, kind: Kind, without: frozenset[str], core: int | None = None) -> None:
+    def __init__(
+        self, kind: Kind, without: frozenset[str], core: int | None = None, given: Texts = ()
+    ) -> None:
         self.kind = kind
         self.core = core
         ours, theirs = socket.socketpair()
@@ -67,12 +75,13 @@ class Zygote:
             "without": sorted(without),
             "cores": [] if core is None else [core],
         }
-        with theirs:
-            # -P, -s, -S: nothing of the user's or the directory's is imported; an empty
-            # environment instead of -E, which would hide the hash seed too
+        with theirs, tempfile.TemporaryFile() as texts:
+            texts.write(json.dumps(dict(given) if kind.wide else {}).encode("ascii"))
+            texts.seek(0)
+            # an empty environment instead of -E, which would hide the hash seed too
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-s", "-S", "-B", str(BOOT), json.dumps(options)],
-                stdin=subprocess.DEVNULL,
+                [*INTERPRETER, json.dumps(options)],
+                stdin=texts,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],

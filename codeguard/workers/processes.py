@@ -565,6 +565,7 @@ def serve(source: int, sink: int, parent: int) -> None:
                 work.run(head["run"], data, head["memory"])
     for action in _AT_END:
         action()
+    os._exit(0)  # to take every module apart takes a fifth as long as to import them
 
 
 class _Work:

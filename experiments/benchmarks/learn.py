@@ -37,7 +37,7 @@ from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of, dr
 from codeguard.behavior.verdict.values import Comparison, meets
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CONVICTING, CheckReport, Chunk, SourceFile, Verdict
-from codeguard.sandbox import Level, Sandbox
+from codeguard.sandbox import Level, Sandbox, read_given
 from experiments.benchmarks.behavior_corpus import SEED
 from experiments.benchmarks.mutation import mutants
 from experiments.text.common import wilson
@@ -163,6 +163,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--python", required=True, help="interpreter with the package's test requirements")
     parser.add_argument("--functions", type=int, default=60, help="functions that mutants are made of")
     parser.add_argument("--each", type=int, default=2, help="mutants of a function")
+    parser.add_argument(
+        "--modules", nargs="*", default=(), help="as in the configuration: packages the sandbox has"
+    )
     parser.add_argument("--json", type=Path)
     parser.add_argument("command", nargs="+", help="arguments of the interpreter that run the tests")
     options = parser.parse_args(arguments)
@@ -180,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (samples,) = grouped(recording.lines, [tree])
     by_key = references_of_tree(tree)
     random = Random(1)
-    with Sandbox(Level.L2, workers=2) as sandbox:
+    with Sandbox(Level.L2, workers=2, given=read_given(options.modules)) as sandbox:
         keys = [key for key in samples if key in by_key and by_key[key].usable is not None]
         halves = dict(
             zip(

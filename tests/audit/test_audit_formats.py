@@ -280,3 +280,10 @@ def test_every_format_from_the_command_line(project: Path, format_: str) -> None
     done = codeguard("audit", "m.py", "--no-behavior", "--select", "audit", "--format", format_, cwd=project)
     assert (done.returncode, done.stderr) == (1, "")
     assert "audit.inline-ignore" in done.stdout
+
+
+def test_an_example_with_backquotes_stands_in_a_longer_fence() -> None:
+    rule = Rule("any", "s", Severity.LOW, Confidence.LOW, bad="# ```sh\n# run\n# ```\n")
+    (run,) = sarif(AuditReport((finding(rule="x.any"),)), [NamedRule("x", rule)])["runs"]
+    (shown,) = run["tool"]["driver"]["rules"]
+    assert "````python\n# ```sh\n" in shown["help"]["markdown"]

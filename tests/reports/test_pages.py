@@ -130,6 +130,12 @@ def test_the_story_tells_what_happened() -> None:
     assert "1 of 2 functions do not do what your code says; 1 agree with it." in a_check()
 
 
+def test_the_gravest_comes_first_and_a_verdict_is_said_in_words() -> None:
+    audited, checked = an_audit(), a_check()
+    assert audited.index("a.py:2") < audited.index("a.py:3") < audited.index("a.py:1<")
+    assert checked.index("convicted") < checked.index(">behaves as your code says<")
+
+
 def test_secrets_are_masked() -> None:
     key = "AKIAIOSFODNN7ABCDEFG"
     assert key not in text(f"aws_key = '{key}'")

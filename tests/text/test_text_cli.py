@@ -109,6 +109,19 @@ def test_filter_names_what_it_drops(tmp_path: Path) -> None:
     assert (result.exit_code, rules) == (1, {"p": "dense", "0": "density_ok", "3": "density_ok"})
 
 
+def test_what_is_not_read_and_shared_ids_are_told(tmp_path: Path) -> None:
+    texts = [
+        ("a", "Paris is the capital."),
+        ("a", "Lyon is the capital."),
+        ("b", "word " * 40_001),
+        ("c", "So it is."),
+    ]
+    file = write(tmp_path / "batch.jsonl", [Document(text, id=name) for name, text in texts])
+    said = invoke(["filter", file, "--query", "Which is the capital?", "--embedding", "lexical"]).stderr
+    assert "1 of 4 documents are read up to character 200,000 only, the first is b" in said
+    assert "the id a stands for several texts; tell them apart" in said
+
+
 def test_filter_trains_saves_and_uses_a_model(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     topics = load_topics()[:12]

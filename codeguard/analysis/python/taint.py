@@ -476,6 +476,7 @@ class TaintFlow:
         )
         if name in _READING or (isinstance(node.func, ast.Attribute) and node.func.attr in _READING_METHODS):
             around = given | base
+            # What the name of the file was made of is not in the file, but where it came from still counts.
             kept = around & {FETCHED, STARTUP_NAME}
             if DROPPED in around or self._is_dropped(node):
                 kept |= {FETCHED}

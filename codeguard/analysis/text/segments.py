@@ -251,7 +251,7 @@ class _Scan:
             elif group == "regex":
                 if self._operand_expected(start):
                     self._string(start, position)
-                else:
+                else:  # the slash divides, and what follows it is code
                     position = start + 1
             elif group == "nested":
                 position = self._nested_end(start)
@@ -260,7 +260,7 @@ class _Scan:
                 position = self._heredocs(start)
             elif group == "markup":
                 position = self._reopen(position)
-            if position != after:
+            if position != after:  # read on where the token ends by rules that no pattern has
                 tokens = self.lexer.tokens.finditer(self.text, position, end)
 
     def _string(self, start: int, end: int) -> None:

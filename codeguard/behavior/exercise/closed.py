@@ -197,6 +197,7 @@ class _Gate:
             yield f"attribute {node.attr}"
 
     def check_call(self, node: ast.Call) -> Iterator[str]:
+        """Yield what a call could hide: one that cuts short, or answers for what is missing, tells inputs apart."""
         function = node.func
         name = self._called(function)
         if isinstance(function, ast.Attribute):

@@ -60,7 +60,7 @@ def _listed(examples: Sequence[Arguments], domain: Domain, literals: Sequence[ob
     if choices and all(choices):
         sizes = [len(values) for values in choices]
         total = math.prod(sizes)
-        if total <= 4_000:
+        if total <= 4_000:  # the index, read in mixed radix, is a choice for each parameter
             for index in range(total):
                 placed: list[object] = []
                 rest = index

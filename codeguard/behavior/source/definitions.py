@@ -69,6 +69,12 @@ class Module:
         return frozenset(names)
 
     @cached_property
+    def imported_names(self) -> frozenset[str]:
+        """The names that top-level statements take from other modules."""
+        imports = [item for item in self.statements if isinstance(item, ast.ImportFrom)]
+        return frozenset(alias.asname or alias.name for item in imports for alias in item.names)
+
+    @cached_property
     def definitions(self) -> Mapping[str, NamedDefinitions]:
         """Every function and method by its name."""
         found: dict[str, list[Definition]] = {}

@@ -25,11 +25,16 @@ class TrustedModules:
         """Return the module that a `from … import name` takes a definition from; None where that is not clear.
 
         A file in the importing file's own folder comes first; else the name
-        has to be defined in exactly one file of the module or package named.
+        has to be defined in exactly one file of the module or package named, or
+        the module named has it from another one itself.
         """
         wanted = (statement.module or "").split(".") if statement.module else []
         folder = own_path.rpartition("/")[0]
-        found = [path for path in self._named(wanted, bool(statement.level)) if self._defines(path, name)]
+        named = self._named(wanted, bool(statement.level))
+        found = [path for path in named if self._defines(path, name)]
+        if not found and wanted:
+            exact = [path for path in named if _dotted(path)[-len(wanted) :] == wanted]
+            found = [path for path in exact if name in self.modules[path].imported_names]
         near = [path for path in found if path.rpartition("/")[0] == folder]
         chosen = near if len(near) == 1 else found
         return self.modules[chosen[0]] if len(chosen) == 1 else None

@@ -11,7 +11,7 @@ import ast
 import builtins
 import copy
 import symtable
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
@@ -299,13 +299,13 @@ def surroundings(
     own_name = definition.name if definition.owner is None else definition.owner.name
     bare, later = _deferred(own, module, trusted, path)
     needed = needed_for(free_names(bare), module, own_name, trusted, path, later=later)
-    future = _deferring(module.statements)
+    future = deferring(module.statements)
     if future is not None:  # names that only annotations use may be bound for type checkers alone
         needed = replace(needed, statements=(future, *needed.statements))
     return Surroundings(definition, bare, needed)
 
 
-def _deferring(statements: Sequence[ast.stmt]) -> ast.stmt | None:
+def deferring(statements: Sequence[ast.stmt]) -> ast.stmt | None:
     """Return the statement that defers annotations; such ones stand before all others."""
     for statement in statements:
         match statement:
@@ -391,7 +391,7 @@ def needed_for(
     statements: list[ast.stmt] = []
     borrowed: list[str] = []
     for statement in kept:
-        found = _borrow(statement, trusted, path, depth, taken, later)
+        found = _borrow(statement, module, trusted, path, depth, taken, later)
         if found is None:
             bare, inner = _deferred(statement, module, trusted, path)
             later.extend(inner)
@@ -401,7 +401,7 @@ def needed_for(
         borrowed.extend(found.borrowed)
     while later and not depth:  # behind all the rest: files that import each other do so in their functions
         node, its_path = later.pop()
-        found = _borrow(node, trusted, its_path, 1, taken, later)
+        found = _borrow(node, trusted.modules.get(its_path, module), trusted, its_path, 1, taken, later)
         statements.extend(found.statements if found else [])
         borrowed.extend(found.borrowed if found else ())
     distinct = list({id(statement): statement for statement in statements}.values())
@@ -426,13 +426,17 @@ def _binders(module: Module) -> dict[str, list[int]]:
 
 def _borrow(
     statement: ast.stmt,
+    importing: Module,
     trusted: TrustedModules,
     path: str,
     depth: int,
     taken: set[tuple[int, str]],
     later: Later,
 ) -> Needed | None:
-    """Replace an import from a trusted file by the definitions there; None where it stays an import."""
+    """Replace an import from a trusted file by the definitions there; None where it stays an import.
+
+    What the importing file defines itself as well, and imports under another name therefore, is defined under that.
+    """
     if not isinstance(statement, ast.ImportFrom) or depth >= MAX_BORROWED or not trusted.knows(statement):
         return None
     statements: list[ast.stmt] = []
@@ -440,33 +444,64 @@ def _borrow(
     for alias in statement.names:
         module = trusted.find(statement, alias.name, path)
         names: Sequence[str] = [alias.name]
+        called, whole = alias.asname or alias.name, module is None
         if module is None:
             module = trusted.submodule(statement, alias.name, path)
             if module is None:
                 return None
-            names = sorted(trusted.attributes(alias.asname or alias.name) & module.plain_names)
-        new = [name for name in names if (id(module), name) not in taken]
+            bound = module.plain_names | module.imported_names
+            names = sorted(trusted.attributes(called) & bound)
+        known = {name: name for name in names}
+        for name in importing.plain_names.intersection(names) - {called}:
+            known[name] = f"{called}_{name}" if whole else called
+        new = [name for name in names if (id(module), known[name]) not in taken]
         if len(taken) + len(new) > MOST_BORROWED:
             return None
         borrowed.extend(names)
-        taken.update((id(module), name) for name in new)
+        taken.update((id(module), known[name]) for name in new)
         own_path = trusted.path_of(module)
         inner = needed_for(new, module, "", trusted, own_path, depth + 1, taken, later)
-        statements.extend(inner.statements)
+        other = {name: text for name, text in known.items() if text != name}
+        statements.extend(_renamed(item, other) if other else item for item in inner.statements)
         borrowed.extend(inner.borrowed)
-        if names != [alias.name]:
-            statements.append(_namespace(alias.asname or alias.name, names))
-        elif alias.asname and alias.asname != alias.name:
+        if whole:
+            statements.append(_namespace(called, known))
+        elif called != known[alias.name]:
             value = ast.Name(alias.name, ast.Load())
-            renamed = ast.Assign([ast.Name(alias.asname, ast.Store())], value)
+            renamed = ast.Assign([ast.Name(called, ast.Store())], value)
             statements.append(ast.fix_missing_locations(renamed))
     return Needed(tuple(statements), (), tuple(borrowed))
 
 
-def _namespace(name: str, members: Sequence[str]) -> ast.stmt:
-    """Return a class that stands for a module of which these names are used."""
-    body = "".join(f"    {member} = {member}\n" for member in members) or "    pass\n"
+def _namespace(name: str, members: Mapping[str, str]) -> ast.stmt:
+    """Return a class that stands for a module of which these names are used, each with what it is defined as."""
+    body = "".join(f"    {member} = {text}\n" for member, text in members.items()) or "    pass\n"
     return ast.parse(f"class {name}:\n{body}").body[0]
+
+
+_other: WeakKeyDictionary[ast.stmt, dict[frozenset[tuple[str, str]], ast.stmt]] = WeakKeyDictionary()
+
+
+def _renamed(statement: ast.stmt, names: Mapping[str, str]) -> ast.stmt:
+    """Return a top-level statement with other names for what it defines and uses; the same one each time.
+
+    Names that mean something else within it stay as they are.
+    """
+    made = _other.setdefault(statement, {})
+    key = frozenset(names.items())
+    if key not in made:
+        made[key] = changed = copy.deepcopy(statement)
+        nodes = list(ast.walk(changed))
+        inner = {node.arg for node in nodes if isinstance(node, ast.arg)}
+        inner |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        if isinstance(changed, Function | ast.ClassDef):
+            changed.name = names.get(changed.name, changed.name)
+        else:
+            inner.clear()
+        for node in nodes:
+            if isinstance(node, ast.Name) and node.id not in inner:
+                node.id = names.get(node.id, node.id)
+    return made[key]
 
 
 Later = list[tuple[ast.ImportFrom, str]]
@@ -621,8 +656,10 @@ def free_names(statement: ast.stmt) -> set[str]:
     while pending:
         scope = pending.pop()
         top = scope.get_type() == "module"
+        # What a class binds it may use before, and means the module's then.
+        own = scope.get_type() == "class"
         for symbol in scope.get_symbols():
-            if (top and symbol.is_referenced()) or (not top and symbol.is_global()):
+            if ((top or own) and symbol.is_referenced()) or (not top and symbol.is_global()):
                 names.add(symbol.get_name())
         pending.extend(scope.get_children())
     return names
@@ -643,7 +680,7 @@ def _pruned_class(owner: ast.ClassDef, method: str) -> ast.ClassDef:
     if body is None:
         body = _bodies[owner] = _Body(owner)
     kept: set[str] = set()
-    wanted = [method, *body.special, *body.harmless[:MOST_HARMLESS]]
+    wanted = [method, *body.special, *body.used, *body.harmless[:MOST_HARMLESS]]
     while wanted:
         name = wanted.pop()
         if name in body.methods and name not in kept:
@@ -671,6 +708,8 @@ class _Body:
                 self.places.setdefault(node.name, []).append(place)
             else:
                 self.other.append(place)
+        # by the other statements: `__copy__ = copy`
+        self.used = [name for place in self.other for name in _used_at_once(owner.body[place])]
         self.special = [name for name in self.methods if name.startswith("__") and name.endswith("__")]
         self.harmless = [name for name, node in self.methods.items() if _harmless(node)]
 

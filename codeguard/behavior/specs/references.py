@@ -14,6 +14,7 @@ from codeguard.behavior.source.surroundings import (
     NO_MODULES,
     Runnable,
     bound_names,
+    deferring,
     extract,
     free_names,
     needed_for,
@@ -131,6 +132,9 @@ def complete(example: Example, callee: str, module: Module, trusted: TrustedModu
     imported = needed_for(bound - {callee}, scene, "", trusted, path).statements
     around = needed_for(names, module, callee, trusted, path).statements
     texts = tuple(dict.fromkeys(text for item in (*around, *imported) if (text := part_of(item).plain)))
+    future = deferring(module.statements)
+    if future is not None and any("class " in text for text in texts):  # fields may name what comes later
+        texts = (part_of(future).plain, *texts)
     if sum(map(len, texts)) > MAX_AROUND:
         return example
     return replace(example, setup="".join(f"{unparse(item)}\n" for item in own), around=texts)

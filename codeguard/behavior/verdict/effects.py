@@ -90,7 +90,9 @@ def facts_of(tree: ast.AST) -> Facts:
                 top = alias.name.partition(".")[0]
                 imports.append((alias.asname or top, alias.name if alias.asname else top))
                 modules.update((found, alias.asname or top) for found in _of_module(alias.name))
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        elif (
+            isinstance(node, ast.ImportFrom) and node.module and not node.level
+        ):  # else it is of this package
             for alias in node.names:
                 imports.append((alias.asname or alias.name, f"{node.module}.{alias.name}"))
                 modules.update((found, alias.asname or alias.name) for found in _of_module(node.module))
@@ -106,6 +108,7 @@ def facts_of(tree: ast.AST) -> Facts:
         elif isinstance(node, ast.Call):
             lookups.update(_lookup(node))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in INTERNALS:
+            # `getattr` takes it as text, and so does whatever looks up attributes by other means.
             certain.add(Capability(ESCAPE, repr(node.value)))
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             defined.add(node.name)

@@ -260,7 +260,9 @@ def _around(example: Example, runnable: Runnable) -> list[str]:
     Objects are to be of the classes that the function asks for, and these are those beside it.
     """
     own = _classes(runnable.source)
-    texts = [text for text in example.around if text not in runnable.around]
+    texts = [
+        text for text in example.around if text not in runnable.around or text.startswith("from __future__")
+    ]
     return [text for text in texts if not _made_alike(_class(text), own)]
 
 

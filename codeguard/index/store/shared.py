@@ -34,7 +34,7 @@ _START = (
     "import os, sys\n"
     "if os.fork(): os._exit(0)\n"
     "import json; sys.path[:] = json.loads(sys.argv[1])\n"
-    "from codeguard.index.store.server import main; main(sys.argv[2], float(sys.argv[3]))"
+    "from codeguard.index.store.server import main; main(sys.argv[2], float(sys.argv[3])); os._exit(0)"
 )
 
 

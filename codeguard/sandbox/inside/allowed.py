@@ -49,6 +49,14 @@ _SYSTEM = words(
     "importlib marshal pickle codecs locale gettext csv argparse token tokenize linecache builtins atexit",
     "genericpath fcntl resource code multiprocessing ctypes timeit copyreg gzip bz2 lzma zipfile _strptime",
     "importlib.abc importlib.util",
+    # what packages ask for at their top: mail, addresses, forms of files. Written in Python or parsers in C; they
+    # add no system call to what `os`, `socket` and `ctypes` have, and the kernel refuses those
+    "email email.message email.utils email.header email.headerregistry email.parser email.policy email.generator",
+    "email.mime.multipart email.mime.text http http.client http.cookies http.cookiejar http.server mimetypes netrc",
+    "urllib.error urllib.request urllib.response urllib.robotparser wsgiref.headers wsgiref.util socketserver ssl",
+    "asyncio concurrent.futures configparser tomllib plistlib tarfile xml.etree.ElementTree xml.sax.saxutils",
+    "xml.dom.minidom getopt optparse pkgutil zipimport importlib.machinery importlib.metadata importlib.resources",
+    "sysconfig mmap _string",
 )
 
 _ENCODINGS = words(
@@ -63,6 +71,12 @@ _CORE = words(
 )
 
 CORE: tuple[str, ...] = tuple(_CORE)
+given: set[str] = set()  # top-level names of what the user lets the native tier import as well
 COMPUTING: frozenset[str] = frozenset(_COMPUTING)
 SYSTEM: frozenset[str] = frozenset(_SYSTEM) - COMPUTING - frozenset(CHOSEN)
 ALL: tuple[str, ...] = (*_COMPUTING, *_SYSTEM, *(f"encodings.{encoding}" for encoding in _ENCODINGS))
+
+
+def withheld(name: str) -> bool:
+    """Return whether a module is there for the native tier alone."""
+    return name in SYSTEM or name.partition(".")[0] in SYSTEM | given

@@ -1,4 +1,4 @@
-"""Entry point of the zygote's interpreter: `python -P -s -S -B boot.py OPTIONS-AS-JSON`."""
+"""Entry point of the zygote's interpreter: `python -P -s -S boot.py OPTIONS-AS-JSON`."""
 
 import json
 import os

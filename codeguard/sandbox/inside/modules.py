@@ -13,10 +13,11 @@ import importlib
 import sys
 import types
 from collections.abc import Callable, Iterable
-from typing import Any
+from importlib.machinery import ModuleSpec
+from typing import Any, cast
 
 from . import policy
-from .allowed import ALL, CHOSEN, COMPUTING, CORE, SYSTEM
+from .allowed import ALL, CHOSEN, COMPUTING, CORE, given, withheld
 
 # withheld from the facades: they lead to modules, frames or arbitrary attributes
 _HIDDEN: dict[str, frozenset[str]] = {
@@ -44,6 +45,44 @@ def preload(wide: bool) -> None:
     for name in ALL if wide else CORE:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    if "mimetypes" in sys.modules:
+        sys.modules["mimetypes"].init(())  # else the first call reads this machine's tables
+
+
+class Given:
+    """Finds the modules that the user lets trusted code import, in the texts that the host read.
+
+    Their code is the user's choice, and still runs within the confinement alone.
+    """
+
+    def __init__(self, texts: dict[str, str]) -> None:
+        self._texts = texts
+        given.update(place.partition("/")[0].removesuffix(".py") for place in texts)
+
+    def load(self) -> None:
+        """Import them, so that a child need not; what does not import here says so in the child that asks for it."""
+        if self._texts:
+            sys.meta_path.append(self)
+        for name in sorted(given):
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """Return where a module's text is: that of a package, or of a file."""
+        place, loader = name.replace(".", "/"), cast(Any, self)
+        for file in (f"{place}/__init__.py", f"{place}.py"):
+            if file in self._texts:
+                return ModuleSpec(name, loader, origin=file, is_package=file.endswith("/__init__.py"))
+        return None
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Leave it to the interpreter."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Execute the text as an import does."""
+        assert module.__spec__ is not None
+        place = str(module.__spec__.origin)
+        exec(compile(self._texts[place], place, "exec", dont_inherit=True), vars(module))
 
 
 class Facade:
@@ -154,7 +193,7 @@ class Facades:
         made = self._made.get(name)
         if made is None:
             if name not in _SHOWN or name not in sys.modules:
-                if name in SYSTEM:
+                if withheld(name):
                     policy.refuse(f"import of {name}")
                 raise ModuleNotFoundError(f"No module named {name!r}", name=name)
             names = _public(name, sys.modules[name])

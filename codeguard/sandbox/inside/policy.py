@@ -22,7 +22,7 @@ from typing import Any
 
 from RestrictedPython.transformer import INSPECT_ATTRIBUTES, RestrictingNodeTransformer
 
-from .allowed import SYSTEM
+from .allowed import withheld
 from .words import words
 
 # double underscore attributes that only say what an object is called or are operators by name
@@ -145,7 +145,7 @@ class CodePolicy(RestrictingNodeTransformer):
         for alias in node.names:
             bound = alias.asname or (alias.name if source is not None else alias.name.partition(".")[0])
             self.check_name(node, bound)
-            if _importable(source if source is not None else alias.name) and (
+            if not withheld(source if source is not None else alias.name) and (
                 source is None or alias.name == "*" or attribute_allowed(alias.name)
             ):
                 kept.append(alias)
@@ -161,10 +161,6 @@ class CodePolicy(RestrictingNodeTransformer):
             node.names = kept
             statements.insert(0, node)
         return statements
-
-
-def _importable(name: str) -> bool:
-    return name not in SYSTEM and name.partition(".")[0] not in SYSTEM
 
 
 def _call(guard: str, what: str, node: ast.expr | ast.stmt) -> ast.Call:
@@ -271,7 +267,7 @@ def guarded_getattr(target: Any, name: str, default: Any = _missing) -> Any:
     """Fetch an attribute under the policy."""
     _checked(name)
     if name in _GUARDED:
-        if name in ("format", "format_map"):
+        if name in ("format", "format_map"):  # a template reads attributes by itself: "{0.__class__}"
             found: Any = getattr(target, name, None)
             if isinstance(found, _BOUND) and isinstance(found.__self__, str):
                 return _safe_format(name, found.__self__)
@@ -283,9 +279,11 @@ def guarded_getattr(target: Any, name: str, default: Any = _missing) -> Any:
             raise _refused(f"attribute {name!r}")
         if name == "format" and _is_formatter(target):
             return lambda template, *args, **kwargs: _formatter.vformat(template, args, kwargs)
-        if name == "evaluate" and isinstance(target, typing.ForwardRef):
+        if name == "evaluate" and isinstance(target, typing.ForwardRef):  # runs its text with `eval`
             raise _refused("attribute 'evaluate'")
-        if name == "obj" and isinstance(target, BaseException):
+        if name == "obj" and isinstance(
+            target, BaseException
+        ):  # AttributeError hands out what it was raised for
             raise _refused("attribute 'obj'")
         if name == "__dict__" and not has_plain_dict(target):
             raise _refused("attribute '__dict__'")

@@ -1,3 +1,3 @@
 """The version of what the compiler accepts, for caches of compiled code."""
 
-POLICY_VERSION = 2
+POLICY_VERSION = 3

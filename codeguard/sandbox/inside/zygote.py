@@ -37,7 +37,10 @@ def main(options: dict[str, Any]) -> None:
     control = _apart(options["control"])
     line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, control)  # asks what the filter forbids
     try:
-        runner, confinement = start(control, options["wide"], frozenset(options["without"]))
+        with open(0, "rb", closefd=False) as file:
+            given = modules.Given(json.loads(file.read()))
+        os.dup2(1, 0)  # nothing of the host's stays open
+        runner, confinement = start(control, options["wide"], frozenset(options["without"]), given)
         hello = confinement.report()
     except Exception as error:
         hello = {"error": f"{type(error).__name__}: {error}"}
@@ -46,7 +49,9 @@ def main(options: dict[str, Any]) -> None:
         serve(line, runner, confinement)
 
 
-def start(control: int, wide: bool, without: frozenset[str]) -> tuple[Runner, confine.Confinement]:
+def start(
+    control: int, wide: bool, without: frozenset[str], given: modules.Given
+) -> tuple[Runner, confine.Confinement]:
     """Load everything, then confine this process for good."""
     runner = Runner()
     modules.preload(wide)
@@ -55,6 +60,7 @@ def start(control: int, wide: bool, without: frozenset[str]) -> tuple[Runner, co
     world.forget_paths()
     limits.limit_zygote()
     confinement = confine.confine(without, control)
+    given.load()
     gc.collect()
     gc.freeze()
     return runner, confinement

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -26,6 +26,7 @@ from experiments.benchmark.systems.base import (
 DEPTH = 60  # hits of each list, before one a file is kept
 RRF = 60  # Cormack, Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet" (SIGIR 2009)
 BATCH = 1000
+ASKED = 100  # questions at once: SQLite takes 32,766 values in one statement, and each hit is one
 
 
 def hits_of(path: str, text: str) -> list[Hit]:
@@ -78,18 +79,18 @@ class Chroma:
 
     def search(self, questions: Sequence[str]) -> list[list[Hit]]:
         """Return the nearest hits of each question."""
-        if not questions:
-            return []
+        pages = [questions[start : start + ASKED] for start in range(0, len(questions), ASKED)]
+        return [hits for page in pages for hits in self._nearest(page)]
+
+    def _nearest(self, questions: Sequence[str]) -> Iterator[list[Hit]]:
         found = self._collection.query(
             query_embeddings=self._embed(questions), n_results=DEPTH, include=["documents", "metadatas"]
         )
-        return [
-            [
+        for texts, metas in zip(found["documents"], found["metadatas"], strict=True):
+            yield [
                 Hit(str(meta["path"]), str(meta["symbol"]), int(meta["start"]), int(meta["end"]), str(text))
                 for text, meta in zip(texts, metas, strict=True)
             ]
-            for texts, metas in zip(found["documents"], found["metadatas"], strict=True)
-        ]
 
     def tamper(self, tampering: Tampering) -> Callable[[], None] | None:
         """Rewrite text and vector of an entry."""

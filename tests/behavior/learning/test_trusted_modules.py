@@ -72,6 +72,77 @@ def with_tax(cents):
 """,
     "shop/desk/rates.py": "def other(cents):\n    return 0\n",
     "shop/rates/__init__.py": "def taxed(cents):\n    return cents * 6 // 5\n",
+    # names that come from elsewhere: by another name, and through the package itself
+    "shop/defaults.py": "from .rates import taxed as gross\n",
+    "shop/parts/__init__.py": "from .money import Coin\n",
+    "shop/parts/money.py": "class Coin:\n    def __init__(self, cents):\n        self.cents = cents\n",
+    # annotations that name what does not exist yet
+    "shop/tree.py": """
+from __future__ import annotations
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Node:
+    below: list[Node] = field(default_factory=list)
+
+
+def depth(node):
+    return 1 + max(map(depth, node.below), default=0)
+""",
+    # one name in two files, of which one has the other's under another name, or by its module
+    "shop/plain/__init__.py": "",
+    "shop/plain/labels.py": """
+class Label:
+    def __init__(self, text):
+        self.text = text
+
+
+def shown(label):
+    return label.text
+""",
+    "shop/web/__init__.py": "",
+    "shop/web/labels.py": """
+from ..plain import labels as plain_labels
+from ..plain.labels import Label as PlainLabel
+
+
+class Label(PlainLabel):
+    def marked(self):
+        return shown(self)
+
+
+def shown(label):
+    return "<" + plain_labels.shown(label) + ">"
+""",
+    "shop/counter.py": """
+import json
+from . import parts
+from .defaults import gross
+
+
+def price(cents):
+    return gross(cents)
+
+
+def coin(cents):
+    return parts.Coin(cents).cents
+
+
+class Slip:
+    encoder = json
+
+    def json(self):
+        return self.encoder.dumps(1)
+
+    def both(self):
+        return 2
+
+    also = both
+
+    def text(self):
+        return self.json()
+""",
 }
 
 
@@ -106,6 +177,13 @@ def answer(sandbox: Sandbox, name: str, expression: str, setup: str = "") -> Cal
         ("with_tax", "with_tax(100)", "", 120),
         # a class body that needs what the function's own file has as well
         ("to_euros", "to_euros(Fine(150))", "from shop.money import Fine\n", (True, 2)),
+        ("depth", "depth(Node([Node()]))", "from shop.tree import Node\n", 2),
+        ("Label.marked", "Label('a').marked()", "", "<a>"),
+        # what the module named has from another one, under another name
+        ("price", "price(100)", "", 120),
+        ("coin", "coin(3)", "", 3),
+        # a class that takes a name of the module's and then binds it, and has a method under two names
+        ("Slip.text", "Slip().text()", "", "1"),
     ],
 )
 def test_a_call_finds_what_it_takes_from_other_trusted_files(

@@ -59,6 +59,37 @@ def attack():
         needs="__import__('importlib.util').util.find_spec('_sqlite3') is not None",
     ),
     _writes(
+        "xml-write",
+        "a tree of XML writes itself to a path",
+        """
+import xml.etree.ElementTree as tree
+def attack():
+    tree.ElementTree(tree.Element('a')).write('@MARKER@')
+""",
+    ),
+    _writes(
+        "tar-extract",
+        "an archive's member is extracted to a path that it names itself",
+        """
+import io, tarfile
+def attack():
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("@MARKER@"))
+    made.seek(0)
+    tarfile.open(fileobj=made).extractall("/")
+""",
+    ),
+    _writes(
+        "cookie-jar",
+        "a jar of cookies saves itself",
+        """
+import http.cookiejar
+def attack():
+    http.cookiejar.MozillaCookieJar("@MARKER@").save()
+""",
+    ),
+    _writes(
         "tls-key-log",
         "an SSL context's keylog file is opened by OpenSSL",
         """
@@ -284,6 +315,67 @@ def attack():
     try:
         configparser.ConfigParser().read("@SECRET_FILE@")
     except configparser.Error as error:
+        return str(error)
+""",
+    ),
+    _reads(
+        "archive-member",
+        "an archive in memory takes up a file by its path",
+        """
+import io, tarfile
+def attack():
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        archive.add("@SECRET_FILE@")
+    return made.getvalue().decode()
+""",
+    ),
+    _reads(
+        "xml-external-entity",
+        "a document's external entity names a file, and the parser in C asks for it",
+        """
+import io
+import xml.sax
+from xml.sax.handler import ContentHandler, feature_external_ges
+class Keep(ContentHandler):
+    text = ""
+    def characters(self, content):
+        self.text += content
+def attack():
+    keep, parser = Keep(), xml.sax.make_parser()
+    parser.setFeature(feature_external_ges, True)
+    parser.setContentHandler(keep)
+    parser.parse(io.StringIO('<!DOCTYPE a [<!ENTITY e SYSTEM "file:@SECRET_FILE@">]><a>&e;</a>'))
+    return keep.text
+""",
+    ),
+    _reads(
+        "package-data",
+        "pkgutil.get_data reads beside any module through its loader",
+        """
+import json, os, pkgutil
+def attack():
+    return pkgutil.get_data("json", os.path.relpath("@SECRET_FILE@", os.path.dirname(json.__file__))).decode()
+""",
+    ),
+    _reads(
+        "file-address",
+        "an opener of addresses reads file: ones",
+        """
+import urllib.request
+def attack():
+    return urllib.request.urlopen("file://@SECRET_FILE@").read().decode()
+""",
+    ),
+    _reads(
+        "netrc-error",
+        "a reader of passwords quotes the line that it does not understand",
+        """
+import netrc
+def attack():
+    try:
+        netrc.netrc("@SECRET_FILE@")
+    except netrc.NetrcParseError as error:
         return str(error)
 """,
     ),

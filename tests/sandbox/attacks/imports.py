@@ -358,6 +358,45 @@ def attack():
 """,
     ),
     _writes(
+        "mail-to-os",
+        "a module for mail keeps os under its own name",
+        """
+import email.utils
+def attack():
+    email.utils.os.mkdir("@MARKER@")
+""",
+    ),
+    _writes(
+        "from-mail-import-os",
+        "a name fetched out of a module is a module itself",
+        """
+from mimetypes import os as found
+def attack():
+    found.mkdir("@MARKER@")
+""",
+    ),
+    _writes(
+        "opener-to-sys",
+        "a function's globals lead from an opener of addresses to sys and on",
+        """
+from urllib.request import url2pathname, urlopen
+def attack():
+    urlopen.__globals__["sys"].modules["os"].mkdir("@MARKER@")
+""",
+    ),
+    _writes(
+        "file-loader",
+        "importlib.machinery's loader runs a file as a module",
+        """
+import io, os
+from importlib.machinery import SourceFileLoader
+def attack():
+    with open("@DIR@/room/planted_loader.py", "w") as file:
+        file.write("import os; os.mkdir('@MARKER@')")
+    SourceFileLoader("planted_loader", "@DIR@/room/planted_loader.py").load_module()
+""",
+    ),
+    _writes(
         "encoding-cookie",
         "a coding cookie turns a comment into code for whoever compiles bytes",
         """

@@ -46,6 +46,22 @@ sys.modules['math'] = fake""",
         (POLICY, FACADE, FRESH),
     ),
     _stays(
+        "patched-table",
+        "a table of the standard library that every caller shares gets another entry",
+        "import mimetypes\nmimetypes.add_type('text/x-planted', '.html')",
+        "import mimetypes\ndef probe():\n    return mimetypes.guess_type('a.html')[0]\n",
+    ),
+    _stays(
+        "patched-mail",
+        "a class that other modules of its package subclass is changed",
+        "import email.message\nemail.message.Message.get = lambda self, name, failobj=None: 'planted'",
+        """
+from email.message import EmailMessage
+def probe():
+    return EmailMessage().get("To")
+""",
+    ),
+    _stays(
         "patched-class",
         "a method of a shared class is replaced",
         "import fractions\nfractions.Fraction.__add__ = lambda a, b: 0",

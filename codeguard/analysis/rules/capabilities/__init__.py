@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
@@ -215,52 +215,52 @@ def _commanded(reading: Reading, flow: TaintFlow) -> Iterator[Match]:
             yield Match(rule, start, end, f"has a command run that {what}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """What it means that something labelled arrives at a sink; the first that fits holds."""
+
+    sink: str
+    label: str
+    rule: str
+    reason: str  # after the name of what was called; {} stands for what is told
+    severity: Severity | None = None
+    least: int = 0  # the label is a prefix, and so many different things are told by it
+    unless: str = ""  # the name of what is called
+
+
+_MEANINGS = (
+    _Meaning("send", SECRET, "exfiltration", "sends a file of secrets", Severity.CRITICAL),
+    _Meaning("send", ENVIRONMENT, "exfiltration", "sends the whole environment"),
+    _Meaning("send", KEY, "exfiltration", "sends a private key"),
+    _Meaning("send", CREDENTIAL, "exfiltration", "sends the credentials of {}", least=2),
+    _Meaning("send", WATCHED, "spies", "sends what the user sees, copies or types"),
+    _Meaning("send", HOST, "reports-host", "sends {} of this machine", least=2),
+    _Meaning("send", VARIABLE, "sends-surroundings", "sends an environment variable"),
+    _Meaning("send", FILE, "sends-surroundings", "sends the content of a file"),
+    _Meaning("look-up", SECRET, "exfiltration", "looks up a name made of secrets"),
+    _Meaning("look-up", ENVIRONMENT, "exfiltration", "looks up a name made of secrets"),
+    _Meaning("look-up", HOST, "reports-host", "looks up a name made of what this machine is called", least=1),
+    _Meaning("code", FETCHED, "download-and-run", "gets what the network sent"),
+    _Meaning("code", BLOB, "decoded-exec", "gets a text that is written encoded"),
+    # What is compiled alone is looked at by others: tools compile what they have read and decoded.
+    _Meaning("code", DECODED, "runs-decoded", "gets something decoded", unless="compile"),
+    _Meaning("load", FETCHED, "download-and-run", "makes objects of what the network sent", Severity.HIGH),
+    _Meaning("command", DROPPED, "drops-and-starts", "starts a file that was written here"),
+    _Meaning("command", FETCHED, "download-and-run", "gets what the network sent", Severity.HIGH),
+    _Meaning("command", HOST, "reports-host", "gets {} of this machine", Severity.LOW, least=1),
+    _Meaning("command", BLOB, "decoded-exec", "gets a text that is written encoded", Severity.HIGH),
+    _Meaning("write", STARTUP_NAME, "persistence", "writes to a file that is run at the next start or login"),
+)
+
+
 def _judged(arrival: Arrival | TreeArrival) -> tuple[str, str, Severity | None]:
-    labels, name = arrival.labels, arrival.name
-    if arrival.what == "send":
-        if labels & {ENVIRONMENT, SECRET}:
-            what = "the whole environment" if ENVIRONMENT in labels else "a file of secrets"
-            return "exfiltration", f"{name} sends {what}", Severity.CRITICAL if SECRET in labels else None
-        if KEY in labels:
-            return "exfiltration", f"{name} sends a private key", None
-        given = arrival.told(CREDENTIAL)
-        if len(given) > 1:
-            return "exfiltration", f"{name} sends the credentials of {' and '.join(given[:3])}", None
-        if WATCHED in labels:
-            return "spies", f"{name} sends what the user sees, copies or types", None
-        hosts = arrival.told(HOST)
-        if len(hosts) > 1:
-            return "reports-host", f"{name} sends {' and '.join(hosts)} of this machine", None
-        if VARIABLE in labels:
-            return "sends-surroundings", f"{name} sends an environment variable", None
-        if FILE in labels:
-            return "sends-surroundings", f"{name} sends the content of a file", None
-    if arrival.what == "look-up":
-        if labels & {ENVIRONMENT, SECRET}:
-            return "exfiltration", f"{name} looks up a name made of secrets", None
-        if arrival.told(HOST):
-            return "reports-host", f"{name} looks up a name made of what this machine is called", None
-    if arrival.what == "code":
-        if FETCHED in labels:
-            return "download-and-run", f"{name} gets what the network sent", None
-        if BLOB in labels:
-            return "decoded-exec", f"{name} gets a text that is written encoded", None
-        if DECODED in labels and name != "compile":
-            return "runs-decoded", f"{name} gets something decoded", None
-    if arrival.what == "load" and FETCHED in labels:
-        return "download-and-run", f"{name} makes objects of what the network sent", Severity.HIGH
-    if arrival.what == "command":
-        if DROPPED in labels:
-            return "drops-and-starts", f"{name} starts a file that was written here", None
-        hosts = arrival.told(HOST)
-        if hosts and FETCHED not in labels:
-            return "reports-host", f"{name} gets {' and '.join(hosts)} of this machine", Severity.LOW
-        if FETCHED in labels:
-            return "download-and-run", f"{name} gets what the network sent", Severity.HIGH
-        if BLOB in labels:
-            return "decoded-exec", f"{name} gets a text that is written encoded", Severity.HIGH
-    if arrival.what == "write" and STARTUP_NAME in labels:
-        return "persistence", "writes to a file that is run at the next start or login", None
+    for meaning in _MEANINGS:
+        if meaning.sink != arrival.what or (meaning.unless and meaning.unless == arrival.name):
+            continue
+        told = arrival.told(meaning.label)
+        if len(told) >= meaning.least if meaning.least else meaning.label in arrival.labels:
+            reason = f"{arrival.name} {meaning.reason.format(' and '.join(told[:3]))}"
+            return meaning.rule, reason, meaning.severity
     return "", "", None
 
 

@@ -138,8 +138,9 @@ class _Facts:
         return found
 
     def any_call(self, names: Iterable[str]) -> ast.Call | None:
-        """Return the first call of one of these names."""
-        return next((self.calls[name] for name in names if name in self.calls), None)
+        """Return the call of one of these names that stands first."""
+        found = (self.calls[name] for name in names if name in self.calls)
+        return min(found, key=lambda call: (call.lineno, call.col_offset), default=None)
 
     def any_text(self, pattern: re.Pattern[str]) -> ast.Constant | None:
         """Return the first text that a pattern is found in."""
@@ -243,7 +244,7 @@ def _machine_code(facts: _Facts) -> Iterator[Match]:
         yield _at(
             facts,
             "runs-machine-code",
-            facts.methods[native[0]],
+            min((facts.methods[name] for name in native), key=lambda call: (call.lineno, call.col_offset)),
             f"calls {' and '.join(sorted(native)[:3])}: memory is filled and run",
         )
     mapped = facts.calls.get("mmap.mmap")

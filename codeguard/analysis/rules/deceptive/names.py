@@ -67,7 +67,10 @@ def names(reading: Reading, places: Places) -> Iterator[Match]:
                 continue
             seen.add(name)
             if by_look is None:
-                by_look = {skeleton(other): other for other in sorted(others, key=str.isascii)}
+                by_look = {
+                    skeleton(other): unicodedata.normalize("NFKC", other)
+                    for other in sorted(others, key=lambda other: (other.isascii(), other))
+                }
             yield from _judge(name, match.start(), places.language, by_look)
 
 
