@@ -16,7 +16,7 @@ from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.sketches import SKETCH, resemblance, sketch, words_of_code
 from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
 from codeguard.corpus.patterns import lazy
-from codeguard.models import Chunk, ChunkKind, Severity
+from codeguard.models import Chunk, ChunkKind, Confidence
 
 MAX_TEXT = 400_000
 _DESCRIPTION = lazy(
@@ -279,7 +279,7 @@ class _Index:
                         known.start,
                         known.end,
                         f"one of {len(group)} near-duplicates in {files} files ({texts} texts{wording_of})",
-                        severity=Severity.MEDIUM if baited and not number else Severity.LOW,
+                        confidence=Confidence.MEDIUM if baited and not number else Confidence.LOW,
                         measurements={"members": len(group), "files": files, "texts": texts},
                     ),
                 )

@@ -111,7 +111,7 @@ CASES = {
     ),
     "a text that only begins like a statement": (
         "def tell(name):\n    return f'Select a colour from {name}'\n",
-        "def tell(name):\n    return f'select colour from {name}'\n",
+        "def tell(name):\n    return f'select colour from hues where name = {name}'\n",
     ),
     "a setting that stands in capitals is the team's own": (
         "from django.conf import settings\ndef rows(db):\n    db.execute('SELECT 1 FROM ' + settings.TABLE)\n",
@@ -166,7 +166,7 @@ CASES = {
     ),
     "part of a statement is not told": (
         "def get(db):\n    return db.run(f'SELECT a FROM {settings().table} WHERE b = 1')\n",
-        "def get(db, table):\n    return db.run(f'SELECT a FROM {table} WHERE b = 1')\n",
+        "def get(db, table):\n    return db.run(f'SELECT a FROM t WHERE b = {table}')\n",
     ),
     "a token is renewed a little earlier": (
         "import random\nclass A:\n    def request_token(self):\n        self.jitter = random.randint(0, 9)\n",

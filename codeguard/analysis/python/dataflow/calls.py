@@ -17,6 +17,8 @@ from codeguard.analysis.python.dataflow.sanitizers import (
 )
 from codeguard.analysis.python.dataflow.sinks import Sink, SinkIndex
 from codeguard.analysis.python.dataflow.tables import (
+    ANSWER,
+    ANSWERING,
     ARCHIVE_NAMES,
     BUILDERS,
     CLEANERS,
@@ -145,7 +147,8 @@ class Calls:
         everything = [*arguments, *keywords.values()]
         reach = REACH_OF_CALL.get(name)
         if reach is not None:
-            return self._of.origin(reach, f"{name}()", node, state)
+            tag = ANSWER if name.startswith(ANSWERING) else "input"
+            return self._of.origin(reach, f"{name}()", node, state, tag)
         if STORED_NAMES.search(name):
             return self._of.origin(Reach.LOCAL, f"{name}()", node, state, STORED)
         if name == "compile" and arguments:

@@ -39,6 +39,16 @@ REMOTE_CALLS = frozenset(
         "cgi.FieldStorage", "feedparser.parse", "imaplib.IMAP4.fetch", "imaplib.IMAP4_SSL.fetch", "redis.Redis.get",
     }
 )  # fmt: skip
+ANSWER = "answer"  # tag of what a server says that the program itself asked
+ANSWERING = (
+    "requests.",
+    "httpx.",
+    "aiohttp.ClientSession.",
+    "urllib.request.",
+    "urllib2.",
+    "urllib3.",
+    "http.client.",
+)
 REMOTE_METHODS = frozenset(
     {"recv", "recvfrom", "recv_json", "recv_string", "receive_text", "receive_json", "receive_bytes",
      "recv_pyobj", "get_argument", "get_body_argument", "get_query_argument", "getresponse"}
@@ -207,6 +217,7 @@ CLEANING_METHODS: Mapping[str, frozenset[str]] = {
     "splitlines": frozenset({Use.LOG, Use.HEADER}),
     "quote_ident": frozenset({Use.SQL}),
     "quote_name": frozenset({Use.SQL}),
+    "model_dump": frozenset({Use.KEYS}),  # the keys of a declared model
 }
 CLEANING_NAME = lazy(
     r"(?:^|_)(?:sanitize|sanitise|escape|quote|secure_filename|safe_join|slugify|clean|bleach)"

@@ -114,6 +114,8 @@ def _alike(found: Lookalike) -> str:
 
 
 def _graded(found: Lookalike) -> Severity:
+    if not found.near and found.name[-1:].isdigit():
+        return Severity.LOW  # successors are called so: `httpx2`
     return Severity.HIGH if found.near else Severity.MEDIUM
 
 

@@ -190,7 +190,7 @@ def _honest_edit(plain: str, other: str) -> bool:
     return (
         plain.rstrip("0123456789") == other.rstrip("0123456789")
         and plain[-1:].isdigit()
-        and other[-1:].isdigit()
+        and (other[-1:].isdigit() or other in PYTHON_PACKAGES)
     )
 
 

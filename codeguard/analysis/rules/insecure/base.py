@@ -10,7 +10,7 @@ from functools import cached_property
 from codeguard.analysis import Reading
 from codeguard.analysis.python.dataflow.engine import Flow
 from codeguard.analysis.python.dataflow.sinks import Hit, Sink, SinkIndex
-from codeguard.analysis.python.dataflow.tables import SETTING, STORED
+from codeguard.analysis.python.dataflow.tables import ANSWER, SETTING, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Value
 from codeguard.analysis.python.literal_text import Writer
 from codeguard.analysis.python.names import Names
@@ -19,6 +19,7 @@ from codeguard.analysis.rules.base import Rule
 from codeguard.models import Confidence, Severity
 
 _SHOWN = 60  # characters of a part
+INPUTS = frozenset({"input", ANSWER})
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -156,7 +157,7 @@ class Check:
     look_at_file: Callable[[View], Iterable[NodeMatch]] | None = None
     sinks: tuple[Sink, ...] = ()
     grades: Grades = (Severity.HIGH, Severity.MEDIUM, Severity.LOW)
-    tags: frozenset[str] = frozenset({"input"})
+    tags: frozenset[str] = INPUTS
     also: Mapping[str, Severity] = field(default_factory=dict)
     is_usual: Callable[[View, Hit, Origin], bool] | None = None
 
@@ -209,6 +210,8 @@ def describe(origin: Origin) -> str:
     """Return an origin in words."""
     if origin.tag == STORED:
         return f"what {origin.what} found"
+    if origin.tag == ANSWER:
+        return f"the answer of {origin.what}"
     if origin.tag == SETTING:
         return f"a setting of {origin.what}"
     kind = {

@@ -64,6 +64,14 @@ _NOT_COMPARED = lazy(
 def _authentic(view: View, node: ast.Compare, secret: str) -> bool:
     """Whether the comparison decides about a request, rather than about tokens of a language or checksums of files."""
     function = view.function_of(node)
+    sides = (node.left, node.comparators[0])
+    own = mentions(secret, _TOKENS) and not _from_request(view, sides)
+    if (
+        own
+        and not any(_is_digest(view, side) for side in sides)
+        and not _VERIFYING.search(function.name.lower() if function is not None else "")
+    ):
+        return False  # a client that looks which of its own tokens is in use
     around = (function.name if function is not None else "") + " " + ast.unparse(node)
     return bool(
         re.search(
@@ -71,6 +79,13 @@ def _authentic(view: View, node: ast.Compare, secret: str) -> bool:
             around.lower(),
         )
     )
+
+
+_TOKENS = lazy(r"token|api_?key")
+_VERIFYING = lazy(
+    r"verif|check|valid|authent|authori|log_?in$|^is_|_is_|allow|compare|match|confirm|require|guard|accept|hook|"
+    r"callback|handle"
+)
 
 
 def _pair_of_new(words: list[str]) -> bool:

@@ -111,7 +111,11 @@ def _model(names: Names, call: ast.Call, name: str) -> bool:
     if not isinstance(call.func, ast.Name | ast.Attribute):
         return False  # what another call returned is a function
     last = name.rpartition(".")[2]
-    if last.endswith("Response") or any(isinstance(item, ast.Starred) for item in call.args):
+    if (
+        name.endswith("()")
+        or last.endswith("Response")
+        or any(isinstance(item, ast.Starred) for item in call.args)
+    ):
         return False  # an answer has no columns; `*args, **kwargs` are handed on by a decorator
     written = call.func.id if isinstance(call.func, ast.Name) else call.func.attr
     return (
@@ -224,5 +228,6 @@ CHECKS = (
             Sink("model", Use.KEYS, arguments=("**",), accepts=_model, any_call=True),
         ),
         grades=(Severity.HIGH, None, None),
+        tags=frozenset({"input"}),
     ),
 )

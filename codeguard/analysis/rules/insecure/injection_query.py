@@ -89,13 +89,38 @@ def _names_things(view: View, hit: Hit, origin: Origin) -> bool:
     if _OF_NAMES.match(text):
         return "'\0" not in text
     if _ANY_STATEMENT.match(text):
-        return False
+        configured = getattr(origin.function, "name", "") == "__init__" or hit.sink.wording is not None
+        return origin.reach is Reach.CALLER and configured and _in_place_of_names(text, origin.what)
     function = hit.call.func if isinstance(hit.call, ast.Call) else None
     shared = isinstance(function, ast.Attribute) and function.attr in _SHARED_METHODS
     return shared and not any(
         isinstance(node.value, str) and STATEMENTS.begins.match(node.value)
         for node in view.reading.nodes_of(ast.Constant)
     )
+
+
+_COMPARED = lazy(r"(?:[=<>~|]|\b(?:LIKE|IN|BETWEEN|VALUES)\b)[\s(%]*(?:\0[\s,]*){1,40}$", re.IGNORECASE)
+_CONDITION = lazy(r"\b(?:WHERE|AND|OR|NOT|HAVING)\b[\s(]*\0$", re.IGNORECASE)
+_THINGS = lazy(
+    r"table|schema|column|collection|catalog|database|dialect|strategy|dimension|keyspace|quote|_key\b"
+)
+
+
+def _in_place_of_names(text: str, what: str) -> bool:
+    """Return whether all that is put into a statement stands where names of tables and columns do.
+
+    Nothing can be bound there, and who makes an object or calls a helper of the team chooses them. What stands in
+    quotes or is compared is a value; a condition as a whole is one as well, unless the parameter is called a name.
+    """
+    at = text.find("\0")
+    while at >= 0:
+        before = text[max(0, at - 200) : at + 1]
+        if text.count("'", 0, at) % 2 or _COMPARED.search(before):
+            return False
+        if _CONDITION.search(before) and not mentions(what, _THINGS):
+            return False
+        at = text.find("\0", at + 1)
+    return "\0" in text or mentions(what, _THINGS)
 
 
 def _find(names: Names, call: ast.Call, name: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import INPUTS, Check, NodeMatch, View, names
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
@@ -60,7 +60,7 @@ def _built(view: View) -> Iterator[NodeMatch]:
         if hit.sink.key not in ("xml-built", "xml-sent") or not hit.value.built:
             continue
         origin = view.flow.source(hit.value, Use.XML)
-        if origin is not None and origin.tag == "input" and _has_markup(hit.argument, view):
+        if origin is not None and origin.tag in INPUTS and _has_markup(hit.argument, view):
             sent = hit.sink.key == "xml-sent" and _is_element(hit.argument, view)
             severity = Severity.MEDIUM if origin.reach > 1 or sent else Severity.LOW
             yield NodeMatch(hit.call, f"{origin.what} is put into the text of the document", severity)

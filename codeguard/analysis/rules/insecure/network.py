@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.sinks import Sink
-from codeguard.analysis.python.dataflow.tables import STORED
+from codeguard.analysis.python.dataflow.tables import ANSWER, STORED
 from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
@@ -101,7 +101,8 @@ CHECKS = (
             ),
         ),
         grades=(Severity.HIGH, None, Severity.LOW),
-        also={STORED: Severity.MEDIUM},
+        tags=frozenset({"input"}),
+        also={STORED: Severity.MEDIUM, ANSWER: Severity.LOW},
     ),
     Check(
         _RULES["open-redirect"],

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.scope import sets_header
 from codeguard.analysis.python.dataflow.sinks import Arrival, Hit, Sink
-from codeguard.analysis.python.dataflow.tables import STORED
+from codeguard.analysis.python.dataflow.tables import ANSWER, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Use, Value
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, describe, names
+from codeguard.analysis.rules.insecure.base import INPUTS, Check, NodeMatch, View, describe, names
 from codeguard.analysis.rules.insecure.surroundings import is_server
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
@@ -39,7 +40,9 @@ def _is_logger(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def _is_page(names: Names, call: ast.Call, name: str) -> bool:
-    """Return whether an answer may be a page: not where it says that it is of another type."""
+    """Return whether an answer may be a page: not where it says that it is of another type, or tornado makes JSON."""
+    if call.args and isinstance(call.args[0], ast.Dict):
+        return False
     for item in call.keywords:
         if item.arg in ("content_type", "mimetype", "media_type"):
             kind = names.text(item.value)
@@ -81,9 +84,9 @@ def _returned_html(view: View) -> Iterator[NodeMatch]:
 
 def _shown(view: View, value: Value, *, believing: bool = False) -> Origin | None:
     """Return where a value comes from that an attacker chooses, or may have stored."""
-    for tag in ("input", STORED):
-        found = view.flow.source(value, Use.HTML, believing=believing, tags=frozenset({tag}))
-        if found is not None and (tag == STORED or found.reach is Reach.REMOTE):
+    for tags in (INPUTS, frozenset({STORED})):
+        found = view.flow.source(value, Use.HTML, believing=believing, tags=tags)
+        if found is not None and (found.tag == STORED or found.reach is Reach.REMOTE):
             return found
     return None
 
@@ -149,7 +152,29 @@ def _exception_returned(view: View) -> Iterator[NodeMatch]:
     for hit in view.flow.hits:
         shown = any(origin.tag == "exception" for origin in hit.value.origins)
         if hit.sink.key == "refusal" and shown and view.is_route(hit.call):
-            yield NodeMatch(hit.call, "the exception's text goes to the client")
+            usual = _says_what_is_wrong(view, hit.call)
+            yield NodeMatch(
+                hit.call, "the exception's text goes to the client", Severity.LOW if usual else None
+            )
+
+
+def _says_what_is_wrong(view: View, call: ast.expr) -> bool:
+    """Return whether a refusal blames the client, for an exception that the program has a name of its own for."""
+    assert isinstance(call, ast.Call)
+    status = view.argument(call, "status_code", 0)
+    blamed = re.search(r"(?:^|[ ._])4\d\d", ast.unparse(status)) if status is not None else None
+    handler: ast.AST | None = call
+    while handler is not None and not isinstance(handler, ast.ExceptHandler):
+        handler = view.parent(handler)
+    if blamed is None or handler is None or handler.type is None:
+        return False
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    named = [view.names.resolve(kind) for kind in kinds]
+    return all("." in name and name.partition(".")[0] not in _TELLING for name in named)
+
+
+_TELLING = frozenset({"sqlite3", "sqlalchemy", "psycopg", "psycopg2", "asyncpg", "pymysql", "subprocess", "requests",
+                      "httpx", "socket", "ssl", "json", "builtins", "django"})  # fmt: skip
 
 
 def _trace_returned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -241,6 +266,8 @@ CHECKS = (
         _RULES["log-injection"],
         sinks=(Sink("log", Use.LOG, methods=_LOGGING, arguments=("*",), accepts=_is_logger),),
         grades=(Severity.MEDIUM, None, None),
+        tags=frozenset({"input"}),
+        also={ANSWER: Severity.LOW},
         is_usual=lambda view, hit, origin: not is_server(view) or _shown_as_written(view, hit, origin),
     ),
     Check(
