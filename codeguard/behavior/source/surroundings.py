@@ -26,7 +26,8 @@ from codeguard.behavior.source.definitions import (
     unparse,
 )
 from codeguard.behavior.source.modules import TrustedModules
-from codeguard.behavior.verdict.effects import Capability, Facts, facts_of, resolved
+from codeguard.behavior.source.reach import reachable
+from codeguard.behavior.verdict.effects import Capability
 
 Place = tuple[int, int]  # line (1-based) and column, in bytes
 
@@ -92,9 +93,9 @@ PLAIN_DECORATORS = frozenset(
 
 
 class Part:
-    """A statement as text, and what it can do to the world; each worked out when it is wanted.
+    """A statement as text, worked out when it is wanted.
 
-    The texts are empty where the statement is nested too deeply to be written out.
+    Its texts are empty where the statement is nested too deeply to be written out.
     """
 
     def __init__(self, statement: ast.stmt) -> None:
@@ -104,12 +105,6 @@ class Part:
     def text(self) -> str:
         """The statement laid out for coverage."""
         return spread_out(self.plain)
-
-    @cached_property
-    def facts(self) -> Facts:
-        """What it contributes to the capabilities of its module."""
-        tree = parse(self.plain)
-        return facts_of(tree) if tree is not None else Facts()
 
 
 _parts: WeakKeyDictionary[ast.stmt, Part] = WeakKeyDictionary()
@@ -238,8 +233,8 @@ class Surroundings:
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """What the syntax of all of them says they can do."""
-        return resolved([part.facts for part in self.parts])
+        """What the syntax says that the function can do, with what it may reach of the statements around it."""
+        return reachable(self.definition.name, (*self.needed.statements, self.own))
 
     def runnable(self) -> Runnable | None:
         """Return them put together; None where that is too large or cannot be written out."""
