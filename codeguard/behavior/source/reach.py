@@ -65,22 +65,43 @@ def reachable(name: str, statements: Sequence[ast.stmt]) -> frozenset[Capability
 
 def _read(statement: ast.stmt) -> _Statement:
     if statement not in _statements:
-        parts = statement.body if isinstance(statement, ast.ClassDef) else [statement]
-        functions = [item for item in parts if isinstance(item, Function)]
-        at_once: list[ast.stmt] = [item for item in parts if not isinstance(item, Function)]
-        expressions = [decorator for item in functions for decorator in item.decorator_list]
-        expressions += [default for item in functions for default in item.args.defaults]
-        expressions += [default for item in functions for default in item.args.kw_defaults if default]
-        owner = ""
-        if isinstance(statement, ast.ClassDef):
-            owner = statement.name
-            expressions += [*statement.bases, *statement.decorator_list]
-            expressions += [keyword.value for keyword in statement.keywords]
-        at_once += map(ast.Expr, expressions)
-        _statements[statement] = _Statement(
-            _code(ast.Module(at_once, type_ignores=[])), tuple(_callee(item, owner) for item in functions)
-        )
+        at_once: list[ast.stmt] = []
+        callees: list[_Callee] = []
+        _split([statement], "", at_once, callees)
+        _statements[statement] = _Statement(_code(ast.Module(at_once, type_ignores=[])), tuple(callees))
     return _statements[statement]
+
+
+def _split(
+    statements: Sequence[ast.stmt], owner: str, at_once: list[ast.stmt], callees: list[_Callee]
+) -> None:
+    """Tell what runs on import from the functions that it only defines, in branches and classes, too."""
+    for statement in statements:
+        bodies: list[list[ast.stmt]] = []
+        if isinstance(statement, Function):
+            callees.append(_callee(statement, owner))
+            arguments = statement.args
+            expressions = [
+                *statement.decorator_list,
+                *arguments.defaults,
+                *filter(None, arguments.kw_defaults),
+            ]
+        elif isinstance(statement, ast.ClassDef):
+            expressions = [*statement.decorator_list, *statement.bases]
+            expressions += [keyword.value for keyword in statement.keywords]
+            _split(statement.body, statement.name, at_once, callees)
+        elif isinstance(statement, ast.If | ast.Try):
+            expressions = [statement.test] if isinstance(statement, ast.If) else []
+            bodies = [statement.body, statement.orelse]
+            if isinstance(statement, ast.Try):
+                expressions += [handler.type for handler in statement.handlers if handler.type]
+                bodies += [statement.finalbody, *(handler.body for handler in statement.handlers)]
+        else:
+            expressions = []
+            at_once.append(statement)
+        for body in bodies:
+            _split(body, owner, at_once, callees)
+        at_once += map(ast.Expr, expressions)
 
 
 def _callee(function: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> _Callee:
