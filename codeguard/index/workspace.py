@@ -482,9 +482,11 @@ class Workspace:
     @cached_property
     def given(self) -> Texts:
         """The texts of the modules that the user lets trusted code import in the sandbox."""
+        if not self.settings.defense.modules:
+            return ()
         from codeguard.sandbox import read_given
 
-        return read_given(self.settings.defense.modules) if self.settings.defense.modules else ()
+        return read_given(self.settings.defense.modules)
 
     @property
     def level(self) -> str:

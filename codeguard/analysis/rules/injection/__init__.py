@@ -292,7 +292,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     ):
         rule = POSSIBLE  # keys, names and addresses one after the other
     described = segment.kind in (SegmentKind.DOCSTRING, SegmentKind.STRING) and not _asks(text, segment.kind)
-    if rule is INSTRUCTION and not secret and described:
+    if rule is INSTRUCTION and not secret and described and "override" not in _named(text):
         rule = POSSIBLE  # "The system instructions that the assistant uses.": the subject of the code
     if rule is LIKELY and (
         not _asks(text, segment.kind) or _is_error_message(reading, segment) or _is_code(text)
