@@ -55,10 +55,13 @@ def reachable(name: str, statements: Sequence[ast.stmt]) -> frozenset[Capability
     waiting = [callee for statement in read for callee in statement.callees]
     used = {name}.union(*(code.uses for code in found))
     while True:
-        called = [callee for callee in waiting if ANY in used or not used.isdisjoint(callee.names)]
+        called: list[_Callee] = []
+        others: list[_Callee] = []
+        for callee in waiting:
+            (called if ANY in used or not used.isdisjoint(callee.names) else others).append(callee)
         if not called:
             return resolved([code.facts for code in found])
-        waiting = [callee for callee in waiting if callee not in called]
+        waiting = others
         found += [callee.code for callee in called]
         used.update(*(callee.code.uses for callee in called))
 
