@@ -142,7 +142,7 @@ def finding_of(file: SourceFile, item: Observation) -> Finding:
         rule=f"{AUDIT}.detector-error" if item.failed else f"{item.signal}.{item.rule}",
         path=file.path,
         place=item.place,
-        severity=min(item.severity, Severity.LOW) if item.measurements.get(IN_TEST) else item.severity,
+        severity=min(item.severity, Severity.LOW) if _is_not_run(item, file) else item.severity,
         confidence=item.confidence,
         reason=item.reason,
         digest=file.sha256 if chunk is None else chunk.sha256,
@@ -151,6 +151,11 @@ def finding_of(file: SourceFile, item: Observation) -> Finding:
         text_digest=item.text_digest,
         measurements=dict(item.measurements),
     )
+
+
+def _is_not_run(item: Observation, file: SourceFile) -> bool:
+    """Return whether an insecure call or setting stands in a test, or in a stub, which nobody runs."""
+    return bool(item.measurements.get(IN_TEST)) or (item.signal == "insecure" and file.path.endswith(".pyi"))
 
 
 def own_modules(findings: Iterable[Finding], names: Iterable[str]) -> list[Finding]:

@@ -77,6 +77,16 @@ def test_a_match_becomes_a_finding_with_its_place() -> None:
     assert found.snippet == "    return 'é MARK'"
 
 
+def test_what_a_stub_says_is_not_run(project: Path) -> None:
+    insecure = "import ssl\nCONTEXT = ssl._create_unverified_context()\n"
+    write(project, {"settings.py": insecure, "settings.pyi": insecure})
+    found = look("settings.py", "settings.pyi", only=("insecure",)).findings
+    assert {item.path: item.severity for item in found} == {
+        "settings.py": Severity.MEDIUM,
+        "settings.pyi": Severity.LOW,
+    }
+
+
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 def test_lines_count_as_editors_count_them(newline: str) -> None:
     (found,) = inspected(newline.join(["x = 1", "y = 2", "", "z = 'MARK'", ""]))
