@@ -31,6 +31,16 @@ else:
 """
 
 
+COMPUTED = (
+    AROUND
+    + """
+import sys
+also = getattr(sys, "plat" + "form")
+leaving = getattr(Other, "le" + "ave")
+"""
+)
+
+
 def ends_processes(function: str, around: str = AROUND) -> bool:
     module = read_module(f"{around}\n{function}")
     definition = list(definitions(module.statements))[-1]
@@ -43,6 +53,8 @@ def ends_processes(function: str, around: str = AROUND) -> bool:
     [
         "def f(x):\n    return isinstance(x, Other)",
         "def f(x):\n    return Other.keep(x)",
+        "def f(stop):\n    return stop()",
+        "def f(x):\n    stop = x\n    return stop",
         "def f(x):\n    return getattr(x, 'keep')(Other)",
         "class Mine(Other):\n    def __call__(self):\n        stop()\n    def f(self):\n        return self.keep()",
     ],
@@ -56,6 +68,8 @@ def test_what_is_not_used_is_not_reached(function: str) -> None:
     [
         "def f(x):\n    return stop()",
         "def f(x):\n    return also()",
+        "def f(x, stop=stop):\n    return stop()",
+        "def f(x):\n    global stop\n    before, stop = stop, x\n    return before()",
         "def f(x: Other):\n    return Other.leave(x)",
         "def f(x):\n    return getattr(Other, 'leave')(x)",
         "def f(x):\n    return getattr(Other, 'le' + 'ave')(x)",
@@ -80,3 +94,9 @@ def test_what_is_used_by_name_is_reached(function: str) -> None:
 )
 def test_what_runs_without_being_asked_for_is_reached(around: str) -> None:
     assert ends_processes("def f(x):\n    return CHOICE == x", around)
+
+
+def test_what_is_computed_on_import_counts_for_who_uses_it() -> None:
+    assert not ends_processes("def f(x):\n    return isinstance(x, Other)", COMPUTED)
+    assert ends_processes("def f(x):\n    return leaving(x)", COMPUTED)
+    assert ends_processes("def f(x, end=getattr(Other, 'le' + 'ave')):\n    return end(x)", COMPUTED)

@@ -4,13 +4,14 @@ A class stands around a function as a whole, with the functions that its
 methods need, and to most of them the function never gets. They are told apart
 by their names alone, whatever object they are called on; what Python calls by
 itself counts as called, and so does everything where a name is put together
-at run time. What runs as soon as it is imported counts in any case.
+at run time. What a module does while it is imported counts in any case; what
+it calls then the sandbox sees, as it imports the module, too.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -18,6 +19,16 @@ from codeguard.behavior.source.definitions import Function
 from codeguard.behavior.verdict.effects import Capability, Facts, facts_of, resolved
 
 ANY = "*"  # among the names that are used: any name, as one is put together
+_SCOPES = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
 _BY_NAME = frozenset({"getattr", "setattr", "delattr", "hasattr", "attrgetter", "methodcaller"})
 _BY_ANY_NAME = frozenset({"vars", "globals", "locals", "eval", "exec", "compile", "__import__", "__dict__"})
 
@@ -31,8 +42,8 @@ class _Code:
 
 
 @dataclass(frozen=True, slots=True)
-class _Callee:
-    """A function or method, with the names one of which leads to it."""
+class _Part:
+    """A function, or a statement that binds names: the names one of which leads to it."""
 
     names: frozenset[str]
     code: _Code
@@ -40,94 +51,119 @@ class _Callee:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    at_once: _Code
-    callees: tuple[_Callee, ...]
+    on_import: Facts
+    parts: tuple[_Part, ...]
 
 
 _statements: WeakKeyDictionary[ast.stmt, _Statement] = WeakKeyDictionary()
-_callees: WeakKeyDictionary[ast.stmt, _Callee] = WeakKeyDictionary()
+_functions: WeakKeyDictionary[ast.stmt, _Part] = WeakKeyDictionary()
 
 
-def reachable(name: str, statements: Sequence[ast.stmt]) -> frozenset[Capability]:
-    """Return what the function of a name can do within statements of a module."""
-    read = [_read(statement) for statement in statements]
-    found = [statement.at_once for statement in read]
-    waiting = [callee for statement in read for callee in statement.callees]
-    used = {name}.union(*(code.uses for code in found))
-    while True:
-        called: list[_Callee] = []
-        others: list[_Callee] = []
-        for callee in waiting:
-            (called if ANY in used or not used.isdisjoint(callee.names) else others).append(callee)
-        if not called:
-            return resolved([code.facts for code in found])
-        waiting = others
-        found += [callee.code for callee in called]
-        used.update(*(callee.code.uses for callee in called))
+def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> frozenset[Capability]:
+    """Return what the function of a name can do, whose own statement stands among other statements of a module."""
+    itself, around = _read(own), [_read(statement) for statement in others]
+    found = [itself.on_import, *(statement.on_import for statement in around)]
+    waiting = [part for statement in (itself, *around) for part in statement.parts]
+    reached = [part for part in itself.parts if name in part.names]
+    used: set[str] = set()
+    while reached:
+        found += [part.code.facts for part in reached]
+        used.update(*(part.code.uses for part in reached))
+        rest: list[_Part] = []
+        reached, before = [], waiting
+        for part in before:
+            (reached if ANY in used or not used.isdisjoint(part.names) else rest).append(part)
+        waiting = rest
+    return resolved(found)
 
 
 def _read(statement: ast.stmt) -> _Statement:
     if statement not in _statements:
-        at_once: list[ast.stmt] = []
-        callees: list[_Callee] = []
-        _split([statement], "", at_once, callees)
-        _statements[statement] = _Statement(_code(ast.Module(at_once, type_ignores=[])), tuple(callees))
+        on_import: list[ast.stmt] = []
+        parts: list[_Part] = []
+        _split([statement], "", on_import, parts)
+        facts = facts_of(ast.Module(on_import, type_ignores=[]))
+        _statements[statement] = _Statement(facts, tuple(parts))
     return _statements[statement]
 
 
-def _split(
-    statements: Sequence[ast.stmt], owner: str, at_once: list[ast.stmt], callees: list[_Callee]
-) -> None:
+def _split(statements: Sequence[ast.stmt], owner: str, on_import: list[ast.stmt], parts: list[_Part]) -> None:
     """Tell what runs on import from the functions that it only defines, in branches and classes, too."""
     for statement in statements:
         bodies: list[list[ast.stmt]] = []
+        head: list[ast.expr] = []
         if isinstance(statement, Function):
-            callees.append(_callee(statement, owner))
-            arguments = statement.args
-            expressions = [
-                *statement.decorator_list,
-                *arguments.defaults,
-                *filter(None, arguments.kw_defaults),
-            ]
+            parts.append(_function(statement, owner))
+            head = _head(statement)
         elif isinstance(statement, ast.ClassDef):
-            expressions = [*statement.decorator_list, *statement.bases]
-            expressions += [keyword.value for keyword in statement.keywords]
-            _split(statement.body, statement.name, at_once, callees)
+            head = [*statement.decorator_list, *statement.bases]
+            head += [keyword.value for keyword in statement.keywords]
+            uses = frozenset(name for item in head for name in _names(item))
+            parts.append(_Part(frozenset((statement.name,)), _Code(Facts(), uses)))
+            _split(statement.body, statement.name, on_import, parts)
         elif isinstance(statement, ast.If | ast.Try):
-            expressions = [statement.test] if isinstance(statement, ast.If) else []
+            head = [statement.test] if isinstance(statement, ast.If) else []
             bodies = [statement.body, statement.orelse]
             if isinstance(statement, ast.Try):
-                expressions += [handler.type for handler in statement.handlers if handler.type]
+                head += [handler.type for handler in statement.handlers if handler.type]
                 bodies += [statement.finalbody, *(handler.body for handler in statement.handlers)]
         else:
-            expressions = []
-            at_once.append(statement)
+            on_import.append(statement)
+            parts.append(_Part(frozenset(_bound(statement)), _Code(Facts(), frozenset(_names(statement)))))
         for body in bodies:
-            _split(body, owner, at_once, callees)
-        at_once += map(ast.Expr, expressions)
+            _split(body, owner, on_import, parts)
+        on_import += map(ast.Expr, head)
 
 
-def _callee(function: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> _Callee:
-    if function not in _callees:
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+
+
+def _function(function: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> _Part:
+    if function not in _functions:
         names = {function.name}
         if function.name == "__call__":
             names.add(f"{owner}()")  # who makes an object by the name of its class may call it
         elif function.name.startswith("__"):
             names.add(owner)
-        _callees[function] = _Callee(frozenset(names), _code(function))
-    return _callees[function]
+        uses = {name for item in _head(function) for name in _names(item)}
+        uses.update(*(_names(item, _locals(function)) for item in function.body))
+        _functions[function] = _Part(frozenset(names), _Code(facts_of(function), frozenset(uses)))
+    return _functions[function]
 
 
-def _code(tree: ast.AST) -> _Code:
-    return _Code(facts_of(tree), frozenset(_names(tree)))
+def _head(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.expr]:
+    """Return what is evaluated where a function is defined."""
+    defaults = (*function.args.defaults, *filter(None, function.args.kw_defaults))
+    return [*function.decorator_list, *defaults]
 
 
-def _names(tree: ast.AST) -> Iterator[str]:
-    """Yield the names and attributes that code uses, `name()` for what it calls by a plain name, and `ANY`."""
+def _locals(function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+    """Return the names that a function binds for itself, so that they stand for nothing of the module."""
+    found = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
+    shared: set[str] = set()
+    pending: list[ast.AST] = list(function.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            shared.update(node.names)
+        if not isinstance(node, _SCOPES):
+            pending.extend(ast.iter_child_nodes(node))
+    return frozenset(found - shared)
+
+
+def _names(tree: ast.AST, bound: Set[str] = frozenset()) -> Iterator[str]:
+    """Yield the names, but for `bound`, and attributes that code uses, `name()` for plain calls, and `ANY`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             yield ANY if node.attr in _BY_ANY_NAME else node.attr
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in bound:
             yield ANY if node.id in _BY_ANY_NAME else node.id
         elif isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

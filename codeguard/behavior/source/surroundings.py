@@ -234,7 +234,7 @@ class Surroundings:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What the syntax says that the function can do, with what it may reach of the statements around it."""
-        return reachable(self.definition.name, (*self.needed.statements, self.own))
+        return reachable(self.definition.name, self.own, self.needed.statements)
 
     def runnable(self) -> Runnable | None:
         """Return them put together; None where that is too large or cannot be written out."""
