@@ -76,6 +76,7 @@ def test_what_is_not_used_is_not_reached(function: str) -> None:
         "def f(x):\n    return vars(Other)[x]()",
         "def f(x):\n    return Other()()",
         "class Mine(Other):\n    def f(self):\n        return self.leave()",
+        "class A:\n    def __getattr__(self, x):\n        stop()\nclass B(A):\n    def f(self):\n        return self.x",
     ],
 )
 def test_what_is_used_by_name_is_reached(function: str) -> None:
@@ -90,6 +91,7 @@ def test_what_is_used_by_name_is_reached(function: str) -> None:
         "import os\nclass CHOICE:\n    def __eq__(self, other):\n        os._exit(1)\n",
         "import os\ndef given(x=os._exit):\n    return x\nCHOICE = given\n",
         "import os\nif os.name:\n    CHOICE = os._exit\n",
+        "import os\ndef first():\n    os._exit(1)\ndef warm():\n    return first()\nCHOICE = warm()\n",
     ],
 )
 def test_what_runs_without_being_asked_for_is_reached(around: str) -> None:

@@ -4,14 +4,15 @@ A class stands around a function as a whole, with the functions that its
 methods need, and to most of them the function never gets. They are told apart
 by their names alone, whatever object they are called on; what Python calls by
 itself counts as called, and so does everything where a name is put together
-at run time. What a module does while it is imported counts in any case; what
-it calls then the sandbox sees, as it imports the module, too.
+at run time. What a module does while it is imported counts in any case, with
+the functions that it calls then by their plain names; the sandbox imports it,
+too, and sees the rest.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -47,11 +48,12 @@ class _Part:
 
     names: frozenset[str]
     code: _Code
+    called: str = ""  # `name()` of a function of the module
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    on_import: Facts
+    on_import: _Code
     parts: tuple[_Part, ...]
 
 
@@ -62,19 +64,37 @@ _functions: WeakKeyDictionary[ast.stmt, _Part] = WeakKeyDictionary()
 def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> frozenset[Capability]:
     """Return what the function of a name can do, whose own statement stands among other statements of a module."""
     itself, around = _read(own), [_read(statement) for statement in others]
-    found = [itself.on_import, *(statement.on_import for statement in around)]
-    waiting = [part for statement in (itself, *around) for part in statement.parts]
-    reached = [part for part in itself.parts if name in part.names]
-    used: set[str] = set()
-    while reached:
-        found += [part.code.facts for part in reached]
+    on_import = [statement.on_import for statement in (itself, *around)]
+    parts = [part for statement in (itself, *around) for part in statement.parts]
+    calls = {use for code in on_import for use in code.uses}
+    found = [code.facts for code in on_import]
+    found += _followed([], parts, calls, lambda part, used: part.called in used)
+    # Of a method's own class, and of those that it is derived from, Python calls some by itself.
+    begins = {name, own.name} if isinstance(own, ast.ClassDef) else {name}
+    found += _followed(
+        [part for part in itself.parts if not begins.isdisjoint(part.names)],
+        parts,
+        set(),
+        lambda part, used: ANY in used or not used.isdisjoint(part.names),
+    )
+    return resolved(found)
+
+
+def _followed(
+    reached: list[_Part], parts: list[_Part], used: set[str], leads: Callable[[_Part, set[str]], bool]
+) -> Iterator[Facts]:
+    """Yield the facts of parts that are reached, and of all that names lead to from them."""
+    waiting = parts
+    while True:
+        yield from (part.code.facts for part in reached)
         used.update(*(part.code.uses for part in reached))
         rest: list[_Part] = []
-        reached, before = [], waiting
-        for part in before:
-            (reached if ANY in used or not used.isdisjoint(part.names) else rest).append(part)
+        reached = []
+        for part in waiting:
+            (reached if leads(part, used) else rest).append(part)
+        if not reached:
+            return
         waiting = rest
-    return resolved(found)
 
 
 def _read(statement: ast.stmt) -> _Statement:
@@ -82,8 +102,9 @@ def _read(statement: ast.stmt) -> _Statement:
         on_import: list[ast.stmt] = []
         parts: list[_Part] = []
         _split([statement], "", on_import, parts)
-        facts = facts_of(ast.Module(on_import, type_ignores=[]))
-        _statements[statement] = _Statement(facts, tuple(parts))
+        module = ast.Module(on_import, type_ignores=[])
+        code = _Code(facts_of(module), frozenset(_names(module)))
+        _statements[statement] = _Statement(code, tuple(parts))
     return _statements[statement]
 
 
@@ -132,7 +153,8 @@ def _function(function: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> _
             names.add(owner)
         uses = {name for item in _head(function) for name in _names(item)}
         uses.update(*(_names(item, _locals(function)) for item in function.body))
-        _functions[function] = _Part(frozenset(names), _Code(facts_of(function), frozenset(uses)))
+        called = "" if owner else f"{function.name}()"
+        _functions[function] = _Part(frozenset(names), _Code(facts_of(function), frozenset(uses)), called)
     return _functions[function]
 
 
