@@ -12,7 +12,7 @@ too, and sees the rest.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -48,7 +48,7 @@ class _Part:
 
     names: frozenset[str]
     code: _Code
-    called: str = ""  # `name()` of a function of the module
+    called: tuple[str, ...] = ()  # `name()` of a function of the module
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,35 +66,31 @@ def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> frozenset
     itself, around = _read(own), [_read(statement) for statement in others]
     on_import = [statement.on_import for statement in (itself, *around)]
     parts = [part for statement in (itself, *around) for part in statement.parts]
-    calls = {use for code in on_import for use in code.uses}
+    calls = [part.called for part in parts]
     found = [code.facts for code in on_import]
-    found += _followed([], parts, calls, lambda part, used: part.called in used)
+    found += [part.code.facts for part in _followed(on_import, parts, calls)]
     # Of a method's own class, and of those that it is derived from, Python calls some by itself.
     begins = {name, own.name} if isinstance(own, ast.ClassDef) else {name}
-    found += _followed(
-        [part for part in itself.parts if not begins.isdisjoint(part.names)],
-        parts,
-        set(),
-        lambda part, used: ANY in used or not used.isdisjoint(part.names),
-    )
-    return resolved(found)
+    first = [part for part in itself.parts if not begins.isdisjoint(part.names)]
+    reached = _followed([part.code for part in first], parts, [part.names for part in parts])
+    if any(ANY in part.code.uses for part in (*first, *reached)):
+        reached = parts
+    return resolved([*found, *(part.code.facts for part in (*first, *reached))])
 
 
-def _followed(
-    reached: list[_Part], parts: list[_Part], used: set[str], leads: Callable[[_Part, set[str]], bool]
-) -> Iterator[Facts]:
-    """Yield the facts of parts that are reached, and of all that names lead to from them."""
-    waiting = parts
-    while True:
-        yield from (part.code.facts for part in reached)
-        used.update(*(part.code.uses for part in reached))
-        rest: list[_Part] = []
-        reached = []
-        for part in waiting:
-            (reached if leads(part, used) else rest).append(part)
-        if not reached:
-            return
-        waiting = rest
+def _followed(begins: Iterable[_Code], parts: Sequence[_Part], keys: Iterable[Iterable[str]]) -> list[_Part]:
+    """Return the parts that the names used by code lead to, and so on; `keys` are the names that lead to each."""
+    index: dict[str, list[_Part]] = {}
+    for part, names in zip(parts, keys, strict=True):
+        for name in names:
+            index.setdefault(name, []).append(part)
+    reached: list[_Part] = []
+    pending = [part for code in begins for name in code.uses for part in index.pop(name, ())]
+    while pending:
+        part = pending.pop()
+        reached.append(part)
+        pending.extend(other for name in part.code.uses for other in index.pop(name, ()))
+    return reached
 
 
 def _read(statement: ast.stmt) -> _Statement:
@@ -152,8 +148,9 @@ def _function(function: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> _
         elif function.name.startswith("__"):
             names.add(owner)
         uses = {name for item in _head(function) for name in _names(item)}
-        uses.update(*(_names(item, _locals(function)) for item in function.body))
-        called = "" if owner else f"{function.name}()"
+        bound = _locals(function)
+        uses.update(*(_names(item, bound) for item in function.body))
+        called = () if owner else (f"{function.name}()",)
         _functions[function] = _Part(frozenset(names), _Code(facts_of(function), frozenset(uses)), called)
     return _functions[function]
 
