@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.pools import Arguments
+from codeguard.behavior.inputs.shapes import kinds_of, like_kinds
 from codeguard.behavior.inputs.tailored import tailored_inputs
 from codeguard.behavior.inputs.wide import wide_calls
 from codeguard.behavior.matching.candidate import Candidate
@@ -146,7 +147,7 @@ def compare_functions(
         for call, answer, other in zip(calls, answers, others, strict=True)
         if answer is not None
         and other is not None
-        and (call.args is None or any(_fits(_sort(call), sort) for sort in sorts))
+        and (call.args is None or any(like_kinds(_sort(call), sort) for sort in sorts))
     ]
     judged = [(row, _differs(row[1], row[2])) for row in rows]
     wrong = [row for row, differs in judged if differs]
@@ -230,29 +231,9 @@ def _sort(example: Example) -> object:
     """Return the kinds of a call's arguments; those of another sort say nothing of what a function is for."""
     named = sorted(example.kwargs.items())
     return (
-        ("positional", *(_kinds(value) for value in example.args or ())),
-        ("named", *((name, _kinds(value)) for name, value in named)),
+        ("positional", *(kinds_of(value) for value in example.args or ())),
+        ("named", *((name, kinds_of(value)) for name, value in named)),
     )
-
-
-def _fits(sort: object, wanted: object) -> bool:
-    """Return whether kinds of arguments are those wanted; what is in an empty container may be anything."""
-    if isinstance(sort, tuple) and isinstance(wanted, tuple):
-        if not sort or not wanted:
-            return True
-        return len(sort) == len(wanted) and all(_fits(*pair) for pair in zip(sort, wanted, strict=True))
-    return sort == wanted
-
-
-def _kinds(value: object, depth: int = 0) -> object:
-    if isinstance(value, bool | int):
-        return "int"
-    if isinstance(value, list | tuple | set | frozenset) and depth < 2:
-        kinds = sorted({repr(_kinds(item, depth + 1)) for item in value})
-        return type(value).__name__, tuple(kinds[:3])
-    if isinstance(value, dict) and depth < 2:
-        return "dict", _kinds(list(value), depth + 1), _kinds(list(value.values()), depth + 1)
-    return type(value).__name__
 
 
 def _differs(first: CallResult, second: CallResult) -> bool | None:

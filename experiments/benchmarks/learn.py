@@ -6,7 +6,7 @@
 OLD and NEW are unpacked sdists of one package, NEW some releases on. The tests of OLD are run plainly and recorded;
 of the recorded calls that hold, a half chosen by digest is learned. Mutants of functions (one operator each,
 cosmic-ray's, installed by `codeguard-rag[mutation]`) count where they give something else on a call of the other
-half; functions whose text changed in NEW count as honest where they give the same on all of those.
+half; functions whose text changed in NEW count as honest where they give the same on all recorded calls.
 """
 
 from __future__ import annotations
@@ -193,6 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         privacy = Privacy({}, [old])
         learned = Learner(sandbox, privacy).learn(tree, {key: halves[key].learned for key in keys})
         whole = Learner(sandbox, privacy).learn(tree, samples)
+        cases = {(spec.path, spec.name): spec.cases for spec in _specs(learned.text)}
         files = [file for file in tree.files if file.path.endswith(".py")]
         text = chunk_file(learned.path.name, learned.text.encode())
         libraries = SpecLibrary().with_trusted(files), SpecLibrary().with_trusted([*files, text])
@@ -210,7 +211,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         verified = [subject for (_, subject), (count, _) in zip(subjects, wrong, strict=True) if count]
         caught = [Counter(map(outcome, reports(library, sandbox, verified))) for library in libraries]
-        honest = _honest(options.new, options.source, by_key, halves, sandbox)
+        recorded = {
+            key: [*halves[key].held_out, *(case for case in cases.get(key, ()) if case.expected is not None)]
+            for key in keys
+        }
+        honest = _honest(options.new, options.source, by_key, recorded, sandbox)
         clean = reports(libraries[1], sandbox, [subject for _, subject in honest])
     public = [key for key in by_key if not any(part.startswith("_") for part in key[1].split("."))]
     called = [key for key in public if key in samples]
@@ -257,10 +262,10 @@ def _honest(
     new: Path | None,
     source: str,
     by_key: Mapping[Key, Reference],
-    halves: Mapping[Key, Halves],
+    recorded: Mapping[Key, Sequence[Example]],
     sandbox: Sandbox,
 ) -> list[tuple[Key, tuple[Chunk, SourceFile]]]:
-    """Return the functions whose text changed in a later release and whose held-out results are the same."""
+    """Return the functions whose text changed in a later release and whose recorded results are the same."""
     if new is None:
         return []
     pairs = []
@@ -268,7 +273,7 @@ def _honest(
         for chunk in file.chunks:
             reference = by_key.get((file.path, chunk.symbol))
             key = file.path, chunk.symbol
-            if reference is None or key not in halves or not halves[key].held_out:
+            if reference is None or not recorded.get(key):
                 continue
             there = next(
                 (
@@ -283,7 +288,7 @@ def _honest(
     answers = drive(
         sandbox,
         [
-            wrong_calls(by_key[k], file, chunk, halves[k].held_out, sandbox.level)
+            wrong_calls(by_key[k], file, chunk, recorded[k], sandbox.level)
             for k, (chunk, file) in pairs
         ],
     )

@@ -155,3 +155,26 @@ def is_ascending(values: Sequence[object]) -> bool:
         return all(first <= second for first, second in pairwise(values))  # type: ignore[operator]
     except TypeError:
         return False
+
+
+def like_kinds(kinds: object, wanted: object) -> bool:
+    """Return whether kinds of values are those wanted; what is in an empty container may be anything."""
+    if isinstance(kinds, tuple) and isinstance(wanted, tuple):
+        if not kinds or not wanted:
+            return True
+        return len(kinds) == len(wanted) and all(
+            like_kinds(*pair) for pair in zip(kinds, wanted, strict=True)
+        )
+    return kinds == wanted
+
+
+def kinds_of(value: object, depth: int = 0) -> object:
+    """Return the kind of a value, of a container with those of what it holds."""
+    if isinstance(value, bool | int):
+        return "int"
+    if isinstance(value, list | tuple | set | frozenset) and depth < 2:
+        kinds = sorted({repr(kinds_of(item, depth + 1)) for item in value})
+        return type(value).__name__, tuple(kinds[:3])
+    if isinstance(value, dict) and depth < 2:
+        return "dict", kinds_of(list(value), depth + 1), kinds_of(list(value.values()), depth + 1)
+    return type(value).__name__

@@ -406,9 +406,13 @@ class ReferenceIndex:
         return compare(wanted, reference, self.weigh)
 
     def candidates(self, wanted: Features) -> list[tuple[int, Similarity]]:
-        """Return the plausible references, the best first."""
+        """Return the plausible references, the best first; among equals the method of a class of the same name."""
         found = [(index, likeness) for index, likeness in self._scored(wanted) if likeness.plausible]
-        return sorted(found, key=lambda pair: (-pair[1].score, pair[0]))
+
+        def place(pair: tuple[int, Similarity]) -> tuple[float, bool, int]:
+            return -pair[1].score, self._references[pair[0]].owner != wanted.owner, pair[0]
+
+        return sorted(found, key=place)
 
     def lookalikes(self, wanted: Features) -> list[int]:
         """Return the references that a reader would take a function for, the most alike first."""

@@ -215,6 +215,11 @@ class Asking:
         )
         return (yield from self.runner.run(*batches))
 
+    def binds(self, question: Question) -> bool:
+        """Return whether a plain call can be made of the candidate: else it says nothing of what that does."""
+        call = question.call
+        return call.args is None or self.candidate.features.takes(len(call.args), list(call.kwargs))
+
     def probed(self, calls: Sequence[tuple[object, ...]]) -> Steps[tuple[CallResult, ...]]:
         """Return what the candidate answers to probes, run within the time of a trusted function."""
         runner = Runner(self.candidate.runnable, self.level, self.budget.for_reference(), self.runner.tier)
@@ -232,7 +237,7 @@ class Asking:
             runner, profile.reference, inputs, profile.examples, twice=not profile.steady
         )
         asked = [of_observed(item, self.candidate.runnable, profile.silence_free) for item in seen]
-        questions = [question for question in asked if question is not None]
+        questions = [question for question in asked if question is not None and self.binds(question)]
         if not questions:
             return [], None
         (result,) = yield from self.ask(questions)

@@ -11,13 +11,15 @@ from __future__ import annotations
 import ast
 import sys
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from codeguard.behavior.inputs.preconditions import excluded_by
+from codeguard.behavior.inputs.shapes import kinds_of, like_kinds
 from codeguard.behavior.inputs.variations import NO_VALUE, value_of
 from codeguard.behavior.inputs.wide import wide_calls, written_call
 from codeguard.behavior.matching.candidate import Candidate
 from codeguard.behavior.source.constants import constants_of, literals_of
-from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, name_of, parse
+from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, Parameter, name_of, parse
 from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import NOT_TAKEN, Answered, compare, known, of_observed
@@ -43,7 +45,8 @@ def edits_shown(asking: Asking, profile: Profile) -> Steps[list[Answered] | None
     random = random_for(asking.seed, "edited", reference.digest, candidate.runnable.source)
     trees = [tree for item in (candidate, reference) if (tree := parse(item.runnable.source)) is not None]
     literals = [value for tree in trees for value in literals_of(tree, constants_of(tree))]
-    calls = wide_calls(reference.definition, written_calls(profile), literals, random, asking.budget.edited)
+    bases = written_calls(profile)
+    calls = wide_calls(reference.definition, bases, literals, random, asking.budget.edited)
     seen = yield from _given(
         Runner(reference.runnable, asking.level, asking.budget.for_reference()), calls, raises(trees[-1])
     )
@@ -54,27 +57,62 @@ def edits_shown(asking: Asking, profile: Profile) -> Steps[list[Answered] | None
     (result,) = yield from asking.ask([question for question, _ in pairs])
     answered = compare([question for question, _ in pairs], result.calls)
     # To refuse more than the trusted function does is no harm.
-    stricter = raises(trees[0]) - raises(trees[-1])
+    stricter, shown = refusals_added(candidate, reference), _kinds_shown(bases, reference)
     harmless = [
-        stricter.keys() & set(item.answer.exception[:1]) or refuses_another_kind(item, example, reference)
+        stricter & set(item.answer.exception[:1]) or _refuses_another_kind(item, example, reference, shown)
         for item, (_, example) in zip(answered, pairs, strict=False)
     ]
     return known([item for item, excused in zip(answered, harmless, strict=True) if not excused])
 
 
-def refuses_another_kind(item: Answered, example: Example | None, reference: Reference) -> bool:
-    """Return whether a candidate cannot use an argument of a kind that the trusted annotation does not ask for."""
+def refusals_added(candidate: Candidate, reference: Reference) -> frozenset[str]:
+    """Return the exceptions that a candidate's text raises by name more often than the trusted one."""
+    mine, theirs = parse(candidate.runnable.source), parse(reference.runnable.source)
+    return (
+        frozenset(raises(mine) - raises(theirs)) if mine is not None and theirs is not None else frozenset()
+    )
+
+
+def _refuses_another_kind(
+    item: Answered, example: Example | None, reference: Reference, shown: Mapping[str, Sequence[object]]
+) -> bool:
+    """Return whether a candidate cannot use an argument of a kind that nothing says the trusted function is for.
+
+    What its annotation excludes is such a kind, and what no known call has in that place.
+    """
     if not NOT_TAKEN.intersection(item.answer.exception[:1]) or example is None:
         return False
+    return any(
+        value is not NO_VALUE
+        and (
+            excluded_by(part.annotation, value)
+            or (
+                part.name in shown and not any(like_kinds(kinds_of(value), kind) for kind in shown[part.name])
+            )
+        )
+        for part, value in _arguments(example, reference)
+    )
+
+
+def _kinds_shown(calls: Sequence[Example], reference: Reference) -> Mapping[str, Sequence[object]]:
+    """Return the kinds of values that known calls have for each parameter."""
+    found: dict[str, list[object]] = {}
+    for call in calls:
+        for part, value in _arguments(call, reference):
+            found.setdefault(part.name, []).append(NO_VALUE if value is NO_VALUE else kinds_of(value))
+    return found
+
+
+def _arguments(example: Example, reference: Reference) -> list[tuple[Parameter, object]]:
+    """Return what a written call gives for the parameters, NO_VALUE for what is no plain value."""
     row = written_call(example)
     if row is None:
-        return False
+        return []
     positional = [part for part in reference.definition.parameters if part.kind == "positional"]
     named = {part.name: part for part in reference.definition.parameters}
     given = [*zip(positional, row.places, strict=False)]
     given += [(named[name], text) for name, text in row.named if name in named]
-    values = [(part.annotation, value_of(text)) for part, text in given]
-    return any(value is not NO_VALUE and excluded_by(annotation, value) for annotation, value in values)
+    return [(part, value_of(text)) for part, text in given]
 
 
 def _given(runner: Runner, made: list[Example], refusals: Counter[str]) -> Steps[list[Observed]]:

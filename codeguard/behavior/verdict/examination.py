@@ -20,7 +20,12 @@ from codeguard.behavior.verdict.comparison import (
     of_observed,
 )
 from codeguard.behavior.verdict.contracts import Contrast, contrast, refused_by_sandbox
-from codeguard.behavior.verdict.edited_copies import edits_shown, imported_elsewhere, same_text
+from codeguard.behavior.verdict.edited_copies import (
+    edits_shown,
+    imported_elsewhere,
+    refusals_added,
+    same_text,
+)
 from codeguard.behavior.verdict.effect_tables import CONVICTING
 from codeguard.behavior.verdict.effects import Capability, beyond, observed
 from codeguard.behavior.verdict.profiles import Profile, random_for, result_kind
@@ -37,6 +42,7 @@ LEAST_EXAMPLES = 4  # that say by themselves how much of a contract is in common
 MAX_SUSPICIONS = 6
 MAX_SHOWN = 12  # calls that stand in for examples where none is written
 LEAST_CLAIMED_AGREEMENT = 0.25  # less of it is no common core, whatever a candidate claims to be
+REFUSES_MORE = "refuses more than the trusted function does"
 LEAST_SHOWN_AGREEMENT = 0.75  # from which on results alone say that a candidate means to be a function
 
 
@@ -170,13 +176,23 @@ class Examination(Reporting):
         return self.covered(report, imported_elsewhere(self.candidate.runnable.source))
 
     def _contrast(self, profile: Profile, likeness: Similarity, answered: Sequence[Answered]) -> Contrast:
-        """Tell differences of substance from those of form; in an edited copy every difference is of substance."""
+        """Tell differences of substance from those of form; in an edited copy every difference is of substance.
+
+        To refuse, in so many words, what no example shows is one of form for whoever meets the examples.
+        """
         definition = profile.reference.definition
         told = f"{definition.name} {definition.docstring}"
         found = contrast(answered, told, own_words=not likeness.described_alike)
         if likeness.kin.edited:
-            return replace(found, wrong=tuple(different(answered)), conventions=())
-        return found
+            found = replace(found, wrong=tuple(different(answered)), conventions=())
+        examples = [item for item in known(answered) if item.question.example is not None]
+        if len(examples) < LEAST_EXAMPLES or different(examples):
+            return found
+        stricter = refusals_added(self.candidate, profile.reference)
+        wrong = tuple(item for item in found.wrong if not stricter.intersection(item.answer.exception[:1]))
+        if len(wrong) == len(found.wrong):
+            return found
+        return replace(found, wrong=wrong, conventions=(*found.conventions, REFUSES_MORE))
 
     def _core(
         self, profile: Profile, likeness: Similarity, found: Contrast, answered: Sequence[Answered]
@@ -252,22 +268,12 @@ class Examination(Reporting):
     def _questions(self, profile: Profile) -> list[Question]:
         runnable = self.candidate.runnable
         pairs = [(example, call_of(example, runnable)) for example in profile.examples]
-        # A call that does not bind says nothing of what the function does.
-        takes = self.candidate.features.takes
-        questions = [
-            of_example(example, call)
-            for example, call in pairs
-            if call is not None and (call.args is None or takes(len(call.args), list(call.kwargs)))
-        ]
+        questions = [of_example(example, call) for example, call in pairs if call is not None]
         own = self.candidate.definition.parameters
         asked = [item for item in profile.generated if item.suits(own)]
         seen = [of_observed(item, runnable, profile.silence_free) for item in asked]
-        return questions + [
-            question
-            for question in seen
-            if question is not None
-            and (question.call.args is None or takes(len(question.call.args), list(question.call.kwargs)))
-        ]
+        questions += [question for question in seen if question is not None]
+        return [question for question in questions if self.binds(question)]
 
     def _differs(
         self, profile: Profile, answered: Sequence[Answered], found: Contrast, result: JobResult
