@@ -287,10 +287,7 @@ def _honest(
                 pairs.append((key, (chunk, file)))
     answers = drive(
         sandbox,
-        [
-            wrong_calls(by_key[k], file, chunk, recorded[k], sandbox.level)
-            for k, (chunk, file) in pairs
-        ],
+        [wrong_calls(by_key[k], file, chunk, recorded[k], sandbox.level) for k, (chunk, file) in pairs],
     )
     return [pair for pair, (wrong, known) in zip(pairs, answers, strict=True) if known and not wrong]
 

@@ -98,7 +98,8 @@ def written_call(base: Example) -> Written | None:
     return Written(base, tuple(unparse(item) for item in call.args), named)
 
 
-def _call_in(tree: ast.AST, name: str) -> ast.Call | None:
+def _call_in(tree: ast.AST, callee: str) -> ast.Call | None:
+    name = callee.rpartition(".")[2]  # of a method, that of the class stands in front
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     return next((node for node in calls if name_of(node.func).rpartition(".")[2] == name), None)
 

@@ -42,7 +42,6 @@ LEAST_EXAMPLES = 4  # that say by themselves how much of a contract is in common
 MAX_SUSPICIONS = 6
 MAX_SHOWN = 12  # calls that stand in for examples where none is written
 LEAST_CLAIMED_AGREEMENT = 0.25  # less of it is no common core, whatever a candidate claims to be
-REFUSES_MORE = "refuses more than the trusted function does"
 LEAST_SHOWN_AGREEMENT = 0.75  # from which on results alone say that a candidate means to be a function
 
 
@@ -176,23 +175,13 @@ class Examination(Reporting):
         return self.covered(report, imported_elsewhere(self.candidate.runnable.source))
 
     def _contrast(self, profile: Profile, likeness: Similarity, answered: Sequence[Answered]) -> Contrast:
-        """Tell differences of substance from those of form; in an edited copy every difference is of substance.
-
-        To refuse, in so many words, what no example shows is one of form for whoever meets the examples.
-        """
+        """Tell differences of substance from those of form; in an edited copy every difference is of substance."""
         definition = profile.reference.definition
         told = f"{definition.name} {definition.docstring}"
         found = contrast(answered, told, own_words=not likeness.described_alike)
         if likeness.kin.edited:
-            found = replace(found, wrong=tuple(different(answered)), conventions=())
-        examples = [item for item in known(answered) if item.question.example is not None]
-        if len(examples) < LEAST_EXAMPLES or different(examples):
-            return found
-        stricter = refusals_added(self.candidate, profile.reference)
-        wrong = tuple(item for item in found.wrong if not stricter.intersection(item.answer.exception[:1]))
-        if len(wrong) == len(found.wrong):
-            return found
-        return replace(found, wrong=wrong, conventions=(*found.conventions, REFUSES_MORE))
+            return replace(found, wrong=tuple(different(answered)), conventions=())
+        return found
 
     def _core(
         self, profile: Profile, likeness: Similarity, found: Contrast, answered: Sequence[Answered]
@@ -286,12 +275,27 @@ class Examination(Reporting):
         if on_examples:
             examples = [item for item in known(answered) if item.question.example is not None]
             return self.wrong(Verdict.FAIL, on_examples, len(examples), origin, result)
+        stricter = self._stricter(profile, answered)
+        if all(stricter.intersection(item.answer.exception[:1]) for item in wrong):
+            return self._refusing(profile, wrong, result)
         generated = [item for item in known(answered) if item.question.example is None]
         settled = yield from self.settled(profile, wrong)
         if not settled:
             return None
         smallest = yield from self.shrunk(profile, settled[0])
         return self.wrong(Verdict.DIVERGES, [smallest, *wrong[1:]], len(generated), origin, result)
+
+    def _stricter(self, profile: Profile, answered: Sequence[Answered]) -> frozenset[str]:
+        """Return the exceptions that a candidate which meets all examples raises in more places than the reference."""
+        examples = [item for item in known(answered) if item.question.example is not None]
+        if len(examples) < LEAST_EXAMPLES or different(examples):
+            return frozenset()
+        return refusals_added(self.candidate, profile.reference)
+
+    def _refusing(self, profile: Profile, wrong: Sequence[Answered], result: JobResult) -> CheckReport:
+        """Report a candidate that refuses, in so many words, what no example shows: it gives nothing that is wrong."""
+        reason = f"refuses more than {profile.reference.name} does: {wrong[0].text}"
+        return self._another(reason, profile, result, claimed=True)
 
     def _triggers(
         self, profile: Profile, likeness: Similarity, ordinary: Sequence[Answered]
@@ -321,6 +325,7 @@ class Examination(Reporting):
         # What is of form on these inputs is so beside all the others.
         inner = [item for item, origin in zip(answered, origins, strict=True) if origin.inside]
         of_substance = {id(item) for item in self._contrast(profile, likeness, [*ordinary, *inner]).wrong}
+        stricter = self._stricter(profile, ordinary)
         suspicions = 0
         for item in wrong:
             origin = origins[next(place for place, other in enumerate(answered) if other is item)]
@@ -329,6 +334,8 @@ class Examination(Reporting):
                     continue
                 if not (yield from self.settled(profile, [item])):
                     continue
+                if stricter.intersection(item.answer.exception[:1]):
+                    return self._refusing(profile, [item], results[0]), results
                 inside = [one for one in known(answered) if one.question.call.args is not None]
                 smallest = yield from self.shrunk(profile, item)
                 report = self.wrong(
