@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from codeguard.behavior.source.definitions import definitions, read_module
+from codeguard.behavior.source.reach import Reach
 from codeguard.behavior.source.surroundings import surroundings
+from codeguard.behavior.verdict.effects import Capability
+from codeguard.models import Verdict
+from tests.behavior.conftest import Check
 
 AROUND = """
 import os
@@ -41,11 +45,17 @@ leaving = getattr(Other, "le" + "ave")
 )
 
 
-def ends_processes(function: str, around: str = AROUND) -> bool:
+def reach_of(function: str, around: str) -> Reach:
     module = read_module(f"{around}\n{function}")
-    definition = list(definitions(module.statements))[-1]
-    able = surroundings(definition, module).capabilities
+    return surroundings(list(definitions(module.statements))[-1], module).reach
+
+
+def ends(able: frozenset[Capability]) -> bool:
     return any("_exit" in capability.detail for capability in able)
+
+
+def ends_processes(function: str, around: str = AROUND) -> bool:
+    return ends(reach_of(function, around).certain)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +66,8 @@ def ends_processes(function: str, around: str = AROUND) -> bool:
         "def f(stop):\n    return stop()",
         "def f(x):\n    stop = x\n    return stop",
         "def f(x):\n    return getattr(x, 'keep')(Other)",
+        "def f(x):\n    return [stop() for stop in x]",
+        "def f(x):\n    return map(lambda stop: stop(), x)",
         "class Mine(Other):\n    def __call__(self):\n        stop()\n    def f(self):\n        return self.keep()",
     ],
 )
@@ -74,6 +86,11 @@ def test_what_is_not_used_is_not_reached(function: str) -> None:
         "def f(x):\n    return getattr(Other, 'leave')(x)",
         "def f(x):\n    return getattr(Other, 'le' + 'ave')(x)",
         "def f(x):\n    return vars(Other)[x]()",
+        "def f(x):\n    return [stop for stop in stop()]",
+        "def f(x):\n    return sorted(x, key=lambda x, end=stop: end())",
+        "def f(x):\n    other = Other()\n    return other.leave()",
+        "OTHER = Other()\ndef f(x):\n    return OTHER.leave()",
+        "class Mine:\n    def end(self):\n        stop()\n    also = end\n    def f(self):\n        return self.also()",
         "def f(x):\n    return Other()()",
         "class Mine(Other):\n    def f(self):\n        return self.leave()",
         "class A:\n    def __getattr__(self, x):\n        stop()\nclass B(A):\n    def f(self):\n        return self.x",
@@ -87,7 +104,7 @@ def test_what_is_used_by_name_is_reached(function: str) -> None:
     "around",
     [
         "import os\nCHOICE = os._exit\n",
-        "import os\nclass CHOICE:\n    end = os._exit\n",
+        "import os\nclass CHOICE:\n    __eq__ = os._exit\n",
         "import os\nclass CHOICE:\n    def __eq__(self, other):\n        os._exit(1)\n",
         "import os\ndef given(x=os._exit):\n    return x\nCHOICE = given\n",
         "import os\nif os.name:\n    CHOICE = os._exit\n",
@@ -96,6 +113,58 @@ def test_what_is_used_by_name_is_reached(function: str) -> None:
 )
 def test_what_runs_without_being_asked_for_is_reached(around: str) -> None:
     assert ends_processes("def f(x):\n    return CHOICE == x", around)
+
+
+WIDE = "class Wide:\n    def other(self):\n        return Other()\ndef f(x):\n    return isinstance(x, Wide) and "
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        WIDE + "x.leave()",
+        "if os.name == 'nt':\n    stop()\n    A = 1\ndef f(x):\n    return A == x",
+        "try:\n    A = None.a\nexcept AttributeError:\n    stop()\n    A = 1\ndef f(x):\n    return A == x",
+    ],
+)
+def test_what_an_object_might_be_and_what_a_branch_might_do_is_possible_alone(function: str) -> None:
+    reach = reach_of(function, AROUND)
+    assert not ends(reach.certain)
+    assert ends(reach.possible)
+
+
+CLAMP = '''
+def clamp(value, low, high):
+    """Return the value, or the bound that it is beyond.
+
+    >>> clamp(5, 0, 3)
+    3
+    >>> clamp(-5, 0, 3)
+    0
+    """
+    return max(low, min(value, high))
+'''
+
+
+@pytest.mark.parametrize(
+    ("around", "verdict", "claims"),
+    [
+        ("import subprocess\n", Verdict.PASS, False),
+        ("import os\nWINDOWS = os.environ.get('OS') == 'Windows_NT'\n", Verdict.NO_SIGNAL, True),
+        (
+            "import os\nif os.name == 'nt':\n    os.system('chcp 65001')\nWINDOWS = os.name\n",
+            Verdict.NO_SIGNAL,
+            True,
+        ),
+        ("import os\nWINDOWS = os.system('true')\n", Verdict.VIOLATION, False),
+        ("import os\nos.environ['A'] = 'B'\nWINDOWS = os.name\n", Verdict.VIOLATION, False),
+    ],
+)
+def test_what_is_possible_alone_earns_nothing_and_convicts_nobody(
+    check: Check, around: str, verdict: Verdict, claims: bool
+) -> None:
+    body = CLAMP.replace("    return", "    WINDOWS\n    return") if "WINDOWS" in around else CLAMP
+    report = check(around + body, CLAMP)
+    assert (report.verdict, bool(report.claims)) == (verdict, claims), report
 
 
 def test_what_is_computed_on_import_counts_for_who_uses_it() -> None:

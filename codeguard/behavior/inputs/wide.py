@@ -101,7 +101,12 @@ def written_call(base: Example) -> Written | None:
 def _call_in(tree: ast.AST, callee: str) -> ast.Call | None:
     name = callee.rpartition(".")[2]  # of a method, that of the class stands in front
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    return next((node for node in calls if name_of(node.func).rpartition(".")[2] == name), None)
+    return next((node for node in calls if _last_name(node.func) == name), None)
+
+
+def _last_name(function: ast.expr) -> str:
+    """Return the name that a called expression ends with, whatever object it is called on."""
+    return function.attr if isinstance(function, ast.Attribute) else name_of(function)
 
 
 def wide_calls(

@@ -11,6 +11,7 @@ from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
 from codeguard.behavior.matching.claims import Features, features
 from codeguard.behavior.source.definitions import Definition, Module, find, read_module
 from codeguard.behavior.source.modules import TrustedModules
+from codeguard.behavior.source.reach import Reach
 from codeguard.behavior.source.surroundings import (
     MAX_CHARACTERS,
     NO_MODULES,
@@ -19,7 +20,6 @@ from codeguard.behavior.source.surroundings import (
     surroundings,
 )
 from codeguard.behavior.specs.examples import Example
-from codeguard.behavior.verdict.effects import Capability
 from codeguard.errors import SpecError
 from codeguard.models import Chunk, ChunkKind, SourceFile
 
@@ -58,14 +58,14 @@ class Candidate:
         return self.usable
 
     @cached_property
-    def capabilities(self) -> frozenset[Capability]:
+    def reach(self) -> Reach:
         """What its syntax says it can do to the world."""
-        return self.surroundings.capabilities
+        return self.surroundings.reach
 
     @property
     def effects(self) -> tuple[str, ...]:
-        """Its capabilities, as text."""
-        return tuple(sorted(str(capability) for capability in self.capabilities))
+        """All that it might do, as text."""
+        return tuple(sorted(str(capability) for capability in self.reach.possible))
 
     def takes(self, examples: Sequence[Example]) -> bool:
         """Return whether the candidate can be called the way the examples call."""

@@ -1,37 +1,44 @@
 """What a function can do to the world by the names that it uses: of what stands around it only what it may call.
 
 A class stands around a function as a whole, with the functions that its
-methods need, and to most of them the function never gets. They are told apart
-by their names alone, whatever object they are called on; what Python calls by
-itself counts as called, and so does everything where a name is put together
-at run time. What a module does while it is imported counts in any case, with
-the functions that it calls then by their plain names; the sandbox imports it,
-too, and sees the rest.
+methods need, and to most of them the function never gets. What it certainly
+can get to and what it might are told apart. Certain are the names of the
+module that it uses, and attributes of classes that are named on that way
+(rapid type analysis; Bacon and Sweeney, OOPSLA 1996), with what Python calls
+by itself, and everything where a name is put together at run time. Whatever
+object an attribute belongs to, it might be that of any class. What a module
+does while it is imported is done in any case, with the functions that it calls
+then by their plain names; what of it the sandbox would have seen only might be
+done, as the sandbox imports it, too, and so might what stands in a branch.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from codeguard.behavior.source.definitions import Function
+from codeguard.behavior.verdict.effect_tables import OBSERVED
 from codeguard.behavior.verdict.effects import Capability, Facts, facts_of, resolved
 
-ANY = "*"  # among the names that are used: any name, as one is put together
-_SCOPES = (
-    ast.FunctionDef,
-    ast.AsyncFunctionDef,
-    ast.ClassDef,
-    ast.Lambda,
-    ast.ListComp,
-    ast.SetComp,
-    ast.DictComp,
-    ast.GeneratorExp,
-)
+# Names that are used stand as they are, attributes with a dot in front, plain calls also with `()` behind.
+ANY = "*"  # any name, as one is put together
+ANY_ATTRIBUTE = ".*"
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *_COMPREHENSIONS)
+_SEEN = frozenset(OBSERVED.values())
 _BY_NAME = frozenset({"getattr", "setattr", "delattr", "hasattr", "attrgetter", "methodcaller"})
 _BY_ANY_NAME = frozenset({"vars", "globals", "locals", "eval", "exec", "compile", "__import__", "__dict__"})
+
+
+class Reach(NamedTuple):
+    """What a function can do: what it certainly gets to, and all that it might."""
+
+    certain: frozenset[Capability]
+    possible: frozenset[Capability]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +51,18 @@ class _Code:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A function, or a statement that binds names: the names one of which leads to it."""
+    """A function, or a statement that binds names: the names one of which leads to it, and the class it stands in."""
 
     names: frozenset[str]
     code: _Code
-    called: tuple[str, ...] = ()  # `name()` of a function of the module
+    owner: str = ""
+    needed: frozenset[str] = frozenset()  # the names by which code that runs on import needs it
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
     on_import: _Code
+    in_branches: _Code
     parts: tuple[_Part, ...]
 
 
@@ -61,29 +70,49 @@ _statements: WeakKeyDictionary[ast.stmt, _Statement] = WeakKeyDictionary()
 _functions: WeakKeyDictionary[ast.stmt, _Part] = WeakKeyDictionary()
 
 
-def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> frozenset[Capability]:
+def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> Reach:
     """Return what the function of a name can do, whose own statement stands among other statements of a module."""
-    itself, around = _read(own), [_read(statement) for statement in others]
-    on_import = [statement.on_import for statement in (itself, *around)]
-    parts = [part for statement in (itself, *around) for part in statement.parts]
-    calls = [part.called for part in parts]
-    found = [code.facts for code in on_import]
-    found += [part.code.facts for part in _followed(on_import, parts, calls)]
+    statements = [_read(statement) for statement in (own, *others)]
+    parts = [part for statement in statements for part in statement.parts]
     # Of a method's own class, and of those that it is derived from, Python calls some by itself.
-    begins = {name, own.name} if isinstance(own, ast.ClassDef) else {name}
-    first = [part for part in itself.parts if not begins.isdisjoint(part.names)]
-    reached = _followed([part.code for part in first], parts, [part.names for part in parts])
-    if any(ANY in part.code.uses for part in (*first, *reached)):
-        reached = parts
-    return resolved([*found, *(part.code.facts for part in (*first, *reached))])
+    begins = {own.name, f".{name}"} if isinstance(own, ast.ClassDef) else {name}
+    first = [part for part in statements[0].parts if not begins.isdisjoint(part.names)]
+    near = [*first, *_followed(first, parts)]
+    far = [*first, *_closure([part.code for part in first], _index(parts, _loosely))]
+    if any(ANY in part.code.uses for part in near):
+        near = parts
+    if any(part.code.uses & {ANY, ANY_ATTRIBUTE} for part in far):
+        far = parts
+    on_import = [statement.on_import for statement in statements]
+    begun = resolved(_run(on_import, parts))
+    itself = resolved([part.code.facts for part in near])
+    certain = itself | {able for able in begun if able.kind not in _SEEN}
+    on_import += [statement.in_branches for statement in statements]
+    return Reach(certain, resolved([*_run(on_import, parts), *(part.code.facts for part in far)]))
 
 
-def _followed(begins: Iterable[_Code], parts: Sequence[_Part], keys: Iterable[Iterable[str]]) -> list[_Part]:
-    """Return the parts that the names used by code lead to, and so on; `keys` are the names that lead to each."""
+def _run(on_import: Sequence[_Code], parts: Sequence[_Part]) -> list[Facts]:
+    """Return what is run on import, with the functions that are called then."""
+    called = _closure(on_import, _index(parts, lambda part: part.needed))
+    return [*(code.facts for code in on_import), *(part.code.facts for part in called)]
+
+
+def _index(parts: Sequence[_Part], keys: Callable[[_Part], Iterable[str]]) -> dict[str, list[_Part]]:
     index: dict[str, list[_Part]] = {}
-    for part, names in zip(parts, keys, strict=True):
-        for name in names:
+    for part in parts:
+        for name in keys(part):
             index.setdefault(name, []).append(part)
+    return index
+
+
+def _loosely(part: _Part) -> set[str]:
+    """Return the names that might lead to a part, whatever object an attribute belongs to."""
+    bare = {name.removeprefix(".") for name in part.names}
+    return bare | {f".{name}" for name in bare}
+
+
+def _closure(begins: Iterable[_Code], index: dict[str, list[_Part]]) -> list[_Part]:
+    """Return the parts that the names used by code lead to, and so on."""
     reached: list[_Part] = []
     pending = [part for code in begins for name in code.uses for part in index.pop(name, ())]
     while pending:
@@ -93,21 +122,58 @@ def _followed(begins: Iterable[_Code], parts: Sequence[_Part], keys: Iterable[It
     return reached
 
 
+def _followed(first: Sequence[_Part], parts: Sequence[_Part]) -> list[_Part]:
+    """Return the parts that the names used by code lead to, and so on, attributes only into classes that are named."""
+    index = _index(parts, lambda part: part.names)
+    members = _index(parts, lambda part: (part.owner,))
+    live = {"", *(part.owner for part in first)}
+    waiting: dict[str, list[_Part]] = {}
+    reached: dict[int, _Part] = {}
+    any_attribute = False
+    pending = [name for part in first for name in part.code.uses]
+    while pending:
+        name = pending.pop()
+        led = index.pop(name, [])
+        bare = name.removeprefix(".")
+        if bare in members and bare not in live:
+            live.add(bare)
+            led += members[bare] if any_attribute else waiting.pop(bare, [])
+        if name == ANY_ATTRIBUTE and not any_attribute:
+            any_attribute = True
+            led += (part for owner in live if owner for part in members[owner])
+        for part in led:
+            if part.owner not in live:
+                waiting.setdefault(part.owner, []).append(part)
+            elif id(part) not in reached:
+                reached[id(part)] = part
+                pending += part.code.uses
+    return list(reached.values())
+
+
 def _read(statement: ast.stmt) -> _Statement:
     if statement not in _statements:
         on_import: list[ast.stmt] = []
+        in_branches: list[ast.stmt] = []
         parts: list[_Part] = []
-        _split([statement], "", on_import, parts)
-        module = ast.Module(on_import, type_ignores=[])
-        code = _Code(facts_of(module), frozenset(_names(module)))
-        _statements[statement] = _Statement(code, tuple(parts))
+        _split([statement], "", on_import, in_branches, parts)
+        _statements[statement] = _Statement(_code(on_import), _code(in_branches), tuple(parts))
     return _statements[statement]
 
 
-def _split(statements: Sequence[ast.stmt], owner: str, on_import: list[ast.stmt], parts: list[_Part]) -> None:
-    """Tell what runs on import from the functions that it only defines, in branches and classes, too."""
+def _code(statements: list[ast.stmt]) -> _Code:
+    module = ast.Module(statements, type_ignores=[])
+    return _Code(facts_of(module), frozenset(_names(module)))
+
+
+def _split(
+    statements: Sequence[ast.stmt],
+    owner: str,
+    on_import: list[ast.stmt],
+    in_branches: list[ast.stmt],
+    parts: list[_Part],
+) -> None:
+    """Tell what runs on import, and what might, from the functions that it only defines, in classes, too."""
     for statement in statements:
-        bodies: list[list[ast.stmt]] = []
         head: list[ast.expr] = []
         if isinstance(statement, Function):
             parts.append(_function(statement, owner))
@@ -116,43 +182,81 @@ def _split(statements: Sequence[ast.stmt], owner: str, on_import: list[ast.stmt]
             head = [*statement.decorator_list, *statement.bases]
             head += [keyword.value for keyword in statement.keywords]
             uses = frozenset(name for item in head for name in _names(item))
-            parts.append(_Part(frozenset((statement.name,)), _Code(Facts(), uses)))
-            _split(statement.body, statement.name, on_import, parts)
-        elif isinstance(statement, ast.If | ast.Try):
-            head = [statement.test] if isinstance(statement, ast.If) else []
-            bodies = [statement.body, statement.orelse]
-            if isinstance(statement, ast.Try):
-                head += [handler.type for handler in statement.handlers if handler.type]
-                bodies += [statement.finalbody, *(handler.body for handler in statement.handlers)]
+            names = frozenset((statement.name, f".{statement.name}"))
+            parts.append(_Part(names, _Code(Facts(), uses), owner))
+            _split(statement.body, statement.name, on_import, in_branches, parts)
+        elif isinstance(statement, ast.If):
+            head = [statement.test]
+            _split([*statement.body, *statement.orelse], owner, in_branches, in_branches, parts)
+        elif isinstance(statement, ast.Try):
+            head = [handler.type for handler in statement.handlers if handler.type]
+            always = [*statement.body, *statement.orelse, *statement.finalbody]
+            _split(always, owner, on_import, in_branches, parts)
+            handled = [item for handler in statement.handlers for item in handler.body]
+            _split(handled, owner, in_branches, in_branches, parts)
         else:
-            on_import.append(statement)
-            parts.append(_Part(frozenset(_bound(statement)), _Code(Facts(), frozenset(_names(statement)))))
-        for body in bodies:
-            _split(body, owner, on_import, parts)
+            parts.append(_binding(statement, owner))
+            if not _only_names(statement):
+                on_import.append(statement)
         on_import += map(ast.Expr, head)
+
+
+def _binding(statement: ast.stmt, owner: str) -> _Part:
+    """Return what a statement binds; what it does is done on import, if it does more than that."""
+    bound = frozenset(_bound(statement))
+    names = frozenset(other for name in bound for other in _leading_to(name, owner))
+    uses = _own_names(_names(statement), owner)
+    if _only_names(statement):
+        return _Part(names, _Code(facts_of(statement), uses), owner, bound)
+    return _Part(names, _Code(Facts(), uses), owner)
+
+
+def _own_names(names: Iterable[str], owner: str) -> frozenset[str]:
+    """Return names that are used where a class is defined: there a plain name may be that of one of its methods."""
+    found = frozenset(names)
+    return found | {f".{name}" for name in found} if owner else found
+
+
+def _only_names(statement: ast.stmt) -> bool:
+    """Return whether a statement only gives names to what is there already: nothing comes of it until they are used."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return not any(alias.name == "*" for alias in statement.names)
+    return (
+        isinstance(statement, ast.Assign)
+        and all(isinstance(target, ast.Name) for target in statement.targets)
+        and all(isinstance(node, ast.Name | ast.Attribute | ast.Load) for node in ast.walk(statement.value))
+    )
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
     for node in ast.walk(statement):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        if isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node.attr
+            yield f".{node.attr}"
 
 
 def _function(function: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> _Part:
     if function not in _functions:
-        names = {function.name}
-        if function.name == "__call__":
-            names.add(f"{owner}()")  # who makes an object by the name of its class may call it
-        elif function.name.startswith("__"):
-            names.add(owner)
-        uses = {name for item in _head(function) for name in _names(item)}
+        uses = set(_own_names((name for item in _head(function) for name in _names(item)), owner))
         bound = _locals(function)
         uses.update(*(_names(item, bound) for item in function.body))
-        called = () if owner else (f"{function.name}()",)
-        _functions[function] = _Part(frozenset(names), _Code(facts_of(function), frozenset(uses)), called)
+        needed = frozenset(() if owner else (f"{function.name}()",))
+        names = _leading_to(function.name, owner)
+        _functions[function] = _Part(names, _Code(facts_of(function), frozenset(uses)), owner, needed)
     return _functions[function]
+
+
+def _leading_to(name: str, owner: str) -> frozenset[str]:
+    """Return the names of which the use leads to what is bound by a name; in a class Python calls some by itself."""
+    if not owner:
+        return frozenset((name,))
+    name = f".{name.removeprefix('.')}"
+    if name == ".__call__":
+        return frozenset((name, f"{owner}()", f".{owner}"))  # who makes an object may call it
+    return frozenset((name, owner, f".{owner}") if name.startswith(".__") else (name,))
 
 
 def _head(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.expr]:
@@ -178,11 +282,16 @@ def _locals(function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
 
 
 def _names(tree: ast.AST, bound: Set[str] = frozenset()) -> Iterator[str]:
-    """Yield the names, but for `bound`, and attributes that code uses, `name()` for plain calls, and `ANY`."""
-    for node in ast.walk(tree):
+    """Yield the names that code uses but for `bound`."""
+    pending = [(tree, bound)]
+    while pending:
+        node, own = pending.pop()
+        inner = own
         if isinstance(node, ast.Attribute):
-            yield ANY if node.attr in _BY_ANY_NAME else node.attr
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in bound:
+            yield (
+                ANY if node.attr in _BY_ANY_NAME - {"compile"} else f".{node.attr}"
+            )  # most compile an expression
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own:
             yield ANY if node.id in _BY_ANY_NAME else node.id
         elif isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -190,12 +299,22 @@ def _names(tree: ast.AST, bound: Set[str] = frozenset()) -> Iterator[str]:
                 yield f"{name}()"
             if name in _BY_NAME:
                 yield from _looked_up(node)
+        elif isinstance(node, ast.Lambda):
+            pending.append(
+                (node.body, own | {item.arg for item in ast.walk(node.args) if isinstance(item, ast.arg)})
+            )
+            node = node.args
+        elif isinstance(node, _COMPREHENSIONS):
+            targets = (name for part in node.generators for name in ast.walk(part.target))
+            inner = own | {name.id for name in targets if isinstance(name, ast.Name)}
+            pending.append((node.generators[0].iter, own))  # the one part that is evaluated outside
+        pending.extend((child, inner) for child in ast.iter_child_nodes(node))
 
 
 def _looked_up(call: ast.Call) -> Iterator[str]:
     """Yield the name that a call looks up."""
     for argument in call.args[:2]:
         if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-            yield from argument.value.split(".")
+            yield from (f".{part}" for part in argument.value.split("."))
             return
-    yield ANY
+    yield ANY_ATTRIBUTE

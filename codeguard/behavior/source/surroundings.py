@@ -26,8 +26,7 @@ from codeguard.behavior.source.definitions import (
     unparse,
 )
 from codeguard.behavior.source.modules import TrustedModules
-from codeguard.behavior.source.reach import reachable
-from codeguard.behavior.verdict.effects import Capability
+from codeguard.behavior.source.reach import Reach, reachable
 
 Place = tuple[int, int]  # line (1-based) and column, in bytes
 
@@ -232,8 +231,8 @@ class Surroundings:
         return before, after
 
     @property
-    def capabilities(self) -> frozenset[Capability]:
-        """What the syntax says that the function can do, with what it may reach of the statements around it."""
+    def reach(self) -> Reach:
+        """What the syntax says that the function can do, with what it gets to of the statements around it."""
         return reachable(self.definition.name, self.own, self.needed.statements)
 
     def runnable(self) -> Runnable | None:

@@ -107,3 +107,6 @@ OBSERVED: Mapping[str, str] = _table(
     }
 )
 """How the sandbox names what it saw."""
+
+LOOKING = frozenset({"environ", "env"})
+"""Of these, to look at the environment and to leave it as it is."""

@@ -166,9 +166,13 @@ def observed(effects: Iterable[str]) -> frozenset[Capability]:
 
 
 def beyond(candidate: Iterable[Capability], reference: Iterable[Capability]) -> tuple[Capability, ...]:
-    """Return the candidate's capabilities of kinds that the reference has none of, the worst first."""
+    """Return the candidate's capabilities of kinds that the reference has none of, the worst first.
+
+    To import what nothing reads is none.
+    """
     allowed = {capability.kind for capability in reference}
-    extra = [capability for capability in candidate if capability.kind not in allowed]
+    used = [capability for capability in candidate if not capability.detail.endswith(UNUSED)]
+    extra = [capability for capability in used if capability.kind not in allowed]
     return tuple(sorted(extra, key=lambda item: (item.kind not in CONVICTING, item.kind, item.detail)))
 
 

@@ -26,7 +26,7 @@ from codeguard.behavior.verdict.edited_copies import (
     refusals_added,
     same_text,
 )
-from codeguard.behavior.verdict.effect_tables import CONVICTING
+from codeguard.behavior.verdict.effect_tables import CONVICTING, ENVIRONMENT, LOOKING
 from codeguard.behavior.verdict.effects import Capability, beyond, observed
 from codeguard.behavior.verdict.profiles import Profile, random_for, result_kind
 from codeguard.behavior.verdict.reports import Reporting
@@ -75,7 +75,7 @@ class Examination(Reporting):
             return self.wrong(Verdict.FAIL, wrong, len(known(answered)), spec.origin, result)
         if result.status is not Status.COMPLETED:
             return self.ended(result, spec.origin)
-        extra = beyond((*self.candidate.capabilities, *observed(result.effects)), ())
+        extra = beyond(self._able(result.effects), ())
         worst = [capability for capability in extra if capability.kind in CONVICTING]
         if worst:
             # What a spec can say in plain values touches nothing but its arguments.
@@ -99,7 +99,7 @@ class Examination(Reporting):
         origin = profile.reference.origin
         if same_text(self.candidate, profile.reference):
             return self._identical(profile)
-        extra = beyond(self.candidate.capabilities, profile.capabilities)
+        extra = beyond(self.candidate.reach.certain, profile.capabilities)
         questions = self._questions(profile)
         if not questions:
             untested = self.untested(profile, likeness, extra)
@@ -113,7 +113,7 @@ class Examination(Reporting):
         )
         ordinary, other = yield from self.ask(questions, twice=True)
         effects = (*ordinary.effects, *other.effects)
-        extra = beyond((*self.candidate.capabilities, *observed(effects)), profile.capabilities)
+        extra = beyond(self._able(effects), profile.capabilities)
         answered = compare(questions, ordinary.calls)
         refused = bool(known(answered)) and (yield from self.refused(answered, likeness))
         if not known(answered) or (refused and not likeness.kin.edited):
@@ -166,6 +166,16 @@ class Examination(Reporting):
         if found.conventions:
             return self._conventional(profile, answered, found, ordinary, extra)
         return (yield from self.passed(profile, answered, [ordinary, other, *tried], extra))
+
+    def _able(self, effects: Sequence[str]) -> list[Capability]:
+        """Return what the candidate can do for sure, and what it was seen to do.
+
+        Many modules look at the environment once, while they are imported; what the function does need not hang on it.
+        """
+        certain, possible = ({item.kind for item in found} for found in self.candidate.reach)
+        once = ENVIRONMENT in possible - certain
+        seen = observed(effect for effect in effects if not (once and effect.partition(":")[0] in LOOKING))
+        return [*self.candidate.reach.certain, *seen]
 
     def _identical(self, profile: Profile) -> CheckReport:
         """Report a text that is the trusted one with the same surroundings: running it could only meet a limit."""

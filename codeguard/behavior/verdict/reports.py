@@ -12,7 +12,7 @@ from codeguard.behavior.verdict.comparison import Answered, Question
 from codeguard.behavior.verdict.coverage import merged, unreached
 from codeguard.behavior.verdict.differential import Asking
 from codeguard.behavior.verdict.effect_tables import CONVICTING
-from codeguard.behavior.verdict.effects import Capability
+from codeguard.behavior.verdict.effects import Capability, beyond
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.running import Steps
 from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS, Comparison
@@ -79,6 +79,14 @@ class Reporting(Asking):
             )
             report = self.report(Verdict.DIFFERS, reason, results[0], origin=origin, extra=extra)
             return replace(report, counterexample=changing[0].text)
+        possible = beyond(self.candidate.reach.possible, profile.capabilities)
+        if any(capability.kind in CONVICTING for capability in possible):
+            reason = (
+                f"{len(agreed)} calls agree, and the code around it might reach for {possible[0].kind}, that around "
+                f"the trusted function does not ({possible[0].detail})"
+            )
+            report = self.report(Verdict.NO_SIGNAL, reason, results[0], extra=possible)
+            return replace(report, claims=f"{profile.reference.name} ({origin})")
         report = self.report(
             Verdict.PASS, f"{len(agreed)} calls agree", results[0], origin=origin, extra=extra
         )
