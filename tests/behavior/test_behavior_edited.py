@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -99,6 +100,77 @@ def test_a_copy_need_not_take_what_the_annotation_excludes(check: Check, new: st
     assert report.verdict is verdict, (report.reason, report.counterexample)
 
 
+CUT = """
+def cut(text, mark):
+    '''Return what stands before a mark.
+
+    >>> cut('a-b', '-')
+    'a'
+    >>> cut('ab', ':')
+    'ab'
+    '''
+    found = text
+    for place, char in enumerate(text):
+        if char == mark:
+            found = text[:place]
+            break
+    return found
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict"),
+    [
+        ("found = text\n", "found = text.strip('')\n", Verdict.PASS),
+        ("found = text\n", "found = text if text[:1] != 'a' else text + 1\n", Verdict.FAIL),
+        ("found = text\n", "found = text if type(text) is str else 7\n", Verdict.DIVERGES),
+    ],
+    ids=["cannot use rows", "cannot use a text", "gives something else for rows"],
+)
+def test_a_copy_need_not_take_kinds_that_no_call_shows(
+    check: Check, old: str, new: str, verdict: Verdict
+) -> None:
+    report = check(CUT.replace(old, new), CUT)
+    assert report.verdict is verdict, (report.reason, report.counterexample)
+
+
+HALVED = """
+def halved(number):
+    '''Return half of a number, rounded down.
+
+    >>> halved(4)
+    2
+    >>> halved(7)
+    3
+    >>> halved(10)
+    5
+    >>> halved(22)
+    11
+    '''
+    half = number // 2
+    return half
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "verdict"),
+    [
+        ("raise ValueError(number)", Verdict.NO_SIGNAL),
+        ("number.refused", Verdict.DIVERGES),
+        ("return 1", Verdict.DIVERGES),
+    ],
+    ids=["refuses in so many words", "breaks", "gives something else"],
+)
+def test_who_refuses_more_than_the_examples_show_is_demoted(
+    check: Check, more: str, verdict: Verdict
+) -> None:
+    report = check(
+        HALVED.replace("    half =", f"    if number in (5, 9, 13):\n        {more}\n    half ="), HALVED
+    )
+    assert report.verdict is verdict, (report.reason, report.counterexample)
+    assert report.refuted is (verdict is Verdict.NO_SIGNAL)
+
+
 def test_another_implementation_may_do_otherwise_beyond_the_examples(check: Check) -> None:
     other = """
     def first_of(values, most=2):
@@ -154,3 +226,12 @@ def test_wide_calls_are_of_every_kind_and_the_same_twice() -> None:
 @pytest.mark.parametrize("expression", ["f(*rows)", "f(**options)", "g(1)", "f(", "1 +"])
 def test_calls_that_cannot_be_changed(expression: str) -> None:
     assert written_call(Example(None, expression=expression, callee="f")) is None
+
+
+def test_calls_of_methods_can_be_changed() -> None:
+    base = Example(None, expression="Box(1).put('a', twice=True)", callee="Box.put")
+    row = written_call(base)
+    assert row is not None
+    changed = row.with_text(0, "7")
+    assert changed is not None
+    assert changed.example() == replace(base, expression="Box(1).put(7, twice=True)")

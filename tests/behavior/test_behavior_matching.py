@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from codeguard.behavior.inputs.preconditions import preconditions
+from codeguard.behavior.matching.claims import features
 from codeguard.behavior.matching.fingerprints import answer_of
+from codeguard.behavior.source.definitions import definitions, read_module
+from codeguard.behavior.specs.library import SpecLibrary
+from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox.model import CallResult, Outcome
 from tests.behavior.conftest import Check
@@ -365,3 +369,30 @@ def test_what_is_given_back_is_no_condition(text: str) -> None:
 
 def test_an_example_of_it_voids_a_condition() -> None:
     assert not preconditions("Find an item in a sorted list.", [([3, 1], 3)])
+
+
+CHUNKER = """
+class {owner}:
+    def __init__(self, size):
+        self.size = size
+        self.kept = []
+
+    def decode(self, content: {kind}) -> object:
+        self.kept.append(content)
+        if sum(map(len, self.kept)) < self.size:
+            return []
+        found = content[:0].join(self.kept)
+        self.kept = []
+        return [found[:self.size], found[self.size:]]
+"""
+
+
+def test_among_equal_texts_the_class_of_the_same_name_comes_first() -> None:
+    text = "".join(CHUNKER.format(owner=owner, kind="object") for owner in ("Bytes", "Text", "Rows"))
+    library = SpecLibrary().with_trusted([chunk_file("trusted.py", text.encode())])
+    for owner in ("Bytes", "Text", "Rows"):
+        own = CHUNKER.format(owner=owner, kind="str")
+        wanted = features(
+            next(item for item in definitions(read_module(own).statements) if item.name == "decode")
+        )
+        assert library.references_for(wanted)[0][0].definition.qualified_name == f"{owner}.decode"

@@ -197,3 +197,33 @@ def test_a_constant_made_in_a_comprehension_is_read() -> None:
     nested = ast.parse("[[a for a in [1, 2]] for b in [1, 2]]", mode="eval")
     with pytest.raises(UnknownError):
         fold(nested.body)
+
+
+SHOWN = """
+def shown(key, *values):
+    '''Return values as they are shown for a key.
+
+    >>> shown('extra', 'B')
+    ('b',)
+    >>> shown('name', 'B', 'c')
+    ('B', 'c')
+    >>> shown('maize', 'd', 'C')
+    ('d', 'C')
+    >>> shown('taxi', 'e')
+    ('e',)
+    >>> shown('mixer', 'F', 'g')
+    ('F', 'g')
+    '''
+    if key == 'extra':
+        return tuple(value.lower() for value in values)
+    return values
+"""
+
+
+def test_a_call_that_does_not_bind_shows_nothing(check: Check) -> None:
+    two = SHOWN.replace("*values", "left, right").replace("return values", "return left, right")
+    two = two.replace("in values", "in (left, right)").replace(
+        "    if", "    if key == 'exit':\n        return left, right\n    if"
+    )
+    report = check(two, SHOWN)
+    assert report.verdict is Verdict.PASS, (report.reason, report.counterexample)

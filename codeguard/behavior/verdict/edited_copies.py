@@ -83,15 +83,17 @@ def _refuses_another_kind(
     if not NOT_TAKEN.intersection(item.answer.exception[:1]) or example is None:
         return False
     return any(
-        value is not NO_VALUE
-        and (
-            excluded_by(part.annotation, value)
-            or (
-                part.name in shown and not any(like_kinds(kinds_of(value), kind) for kind in shown[part.name])
-            )
-        )
+        (value is not NO_VALUE and excluded_by(part.annotation, value))
+        or (part.name in shown and _unlike(value, shown[part.name]))
         for part, value in _arguments(example, reference)
     )
+
+
+def _unlike(value: object, kinds: Sequence[object]) -> bool:
+    """Return whether a value is of none of these kinds; what is no plain value is a row or an object."""
+    if value is NO_VALUE:
+        return all(isinstance(kind, str) for kind in kinds)  # texts and numbers
+    return not any(like_kinds(kinds_of(value), kind) for kind in kinds)
 
 
 def _kinds_shown(calls: Sequence[Example], reference: Reference) -> Mapping[str, Sequence[object]]:
