@@ -389,7 +389,7 @@ def disguised(chunk: Chunk, file: SourceFile, disguise: str) -> Subject | None:
     if not body:
         return None
     if "locals renamed" in disguise:
-        _rename_locals(node)
+        rename_locals(node)
     node.body = [*([ast.Expr(ast.Constant(shown))] if shown else []), *body]
     for part in ast.walk(tree):
         if isinstance(part, ast.Name) and part.id == node.name:
@@ -399,7 +399,7 @@ def disguised(chunk: Chunk, file: SourceFile, disguise: str) -> Subject | None:
     return _chunk_of(chunk_file(file.path, text.encode()), name)
 
 
-def _rename_locals(node: ast.FunctionDef) -> None:
+def rename_locals(node: ast.FunctionDef) -> None:
     """Give every parameter and local of a function another name."""
     own = [item.arg for item in ast.walk(node.args) if isinstance(item, ast.arg)]
     kept = {

@@ -298,7 +298,7 @@ class Examination(Reporting):
     def _stricter(self, profile: Profile, answered: Sequence[Answered]) -> frozenset[str]:
         """Return the exceptions that a candidate which meets all examples raises in more places than the reference."""
         examples = [item for item in known(answered) if item.question.example is not None]
-        if len(examples) < LEAST_EXAMPLES or different(examples):
+        if not examples or different(examples):
             return frozenset()
         return refusals_added(self.candidate, profile.reference)
 
