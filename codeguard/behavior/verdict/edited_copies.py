@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.inputs.shapes import kinds_of, like_kinds
@@ -74,7 +74,7 @@ def refusals_added(candidate: Candidate, reference: Reference) -> frozenset[str]
 
 
 def _refuses_another_kind(
-    item: Answered, example: Example | None, reference: Reference, shown: Mapping[str, Sequence[object]]
+    item: Answered, example: Example | None, reference: Reference, shown: Mapping[str, Collection[object]]
 ) -> bool:
     """Return whether a candidate cannot use an argument of a kind that nothing says the trusted function is for.
 
@@ -89,19 +89,22 @@ def _refuses_another_kind(
     )
 
 
-def _unlike(value: object, kinds: Sequence[object]) -> bool:
+def _unlike(value: object, kinds: Collection[object]) -> bool:
     """Return whether a value is of none of these kinds; what is no plain value is a row or an object."""
     if value is NO_VALUE:
         return all(isinstance(kind, str) for kind in kinds)  # texts and numbers
+    if value and isinstance(value, list | tuple | set | frozenset | dict):
+        empty = kinds_of(type(value)())  # shows nothing of what may be in it
+        kinds = [kind for kind in kinds if kind != empty]
     return not any(like_kinds(kinds_of(value), kind) for kind in kinds)
 
 
-def _kinds_shown(calls: Sequence[Example], reference: Reference) -> Mapping[str, Sequence[object]]:
+def _kinds_shown(calls: Sequence[Example], reference: Reference) -> Mapping[str, Collection[object]]:
     """Return the kinds of values that known calls have for each parameter."""
-    found: dict[str, list[object]] = {}
+    found: dict[str, set[object]] = {}
     for call in calls:
         for part, value in _arguments(call, reference):
-            found.setdefault(part.name, []).append(NO_VALUE if value is NO_VALUE else kinds_of(value))
+            found.setdefault(part.name, set()).add(NO_VALUE if value is NO_VALUE else kinds_of(value))
     return found
 
 

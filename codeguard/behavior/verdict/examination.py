@@ -296,9 +296,13 @@ class Examination(Reporting):
         return self.wrong(Verdict.DIVERGES, [smallest, *wrong[1:]], len(generated), origin, result)
 
     def _stricter(self, profile: Profile, answered: Sequence[Answered]) -> frozenset[str]:
-        """Return the exceptions that a candidate which meets all examples raises in more places than the reference."""
-        examples = [item for item in known(answered) if item.question.example is not None]
-        if not examples or different(examples):
+        """Return the exceptions that a candidate which is wrong on no example raises in more places than the reference.
+
+        Nothing where it agrees nowhere.
+        """
+        compared = known(answered)
+        wrong = any(item.comparison is Comparison.DIFFERENT and item.question.example for item in compared)
+        if wrong or len(different(compared)) == len(compared):
             return frozenset()
         return refusals_added(self.candidate, profile.reference)
 
