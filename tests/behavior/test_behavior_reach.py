@@ -90,6 +90,8 @@ def test_what_is_not_used_is_not_reached(function: str) -> None:
         "def f(x):\n    return sorted(x, key=lambda x, end=stop: end())",
         "def f(x):\n    other = Other()\n    return other.leave()",
         "OTHER = Other()\ndef f(x):\n    return OTHER.leave()",
+        "import functools\nEND = functools.partial(os._exit, 1)\ndef f(x):\n    return END()",
+        "TABLE = {'end': os._exit}\ndef f(x):\n    return TABLE[x](1)",
         "class Mine:\n    def end(self):\n        stop()\n    also = end\n    def f(self):\n        return self.also()",
         "def f(x):\n    return Other()()",
         "class Mine(Other):\n    def f(self):\n        return self.leave()",

@@ -9,7 +9,9 @@ by itself, and everything where a name is put together at run time. Whatever
 object an attribute belongs to, it might be that of any class. What a module
 does while it is imported is done in any case, with the functions that it calls
 then by their plain names; what of it the sandbox would have seen only might be
-done, as the sandbox imports it, too, and so might what stands in a branch.
+done, as the sandbox imports it, too, and so might what stands in a branch. What
+was made on import, and is used by the function, counts but for a look at the
+environment.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from codeguard.behavior.source.definitions import Function
-from codeguard.behavior.verdict.effect_tables import OBSERVED
+from codeguard.behavior.verdict.effect_tables import ENVIRONMENT, OBSERVED
 from codeguard.behavior.verdict.effects import Capability, Facts, facts_of, resolved
 
 # Names that are used stand as they are, attributes with a dot in front, plain calls also with `()` behind.
@@ -57,6 +59,7 @@ class _Part:
     code: _Code
     owner: str = ""
     needed: frozenset[str] = frozenset()  # the names by which code that runs on import needs it
+    once: bool = False  # whether it runs on import, and no more when the function is called
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +88,10 @@ def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> Reach:
         far = parts
     on_import = [statement.on_import for statement in statements]
     begun = resolved(_run(on_import, parts))
-    itself = resolved([part.code.facts for part in near])
-    certain = itself | {able for able in begun if able.kind not in _SEEN}
+    certain = resolved([part.code.facts for part in near if not part.once])
+    # What was found in the environment on import need not decide anything that the function does.
+    certain |= {able for able in resolved([part.code.facts for part in near]) if able.kind != ENVIRONMENT}
+    certain |= {able for able in begun if able.kind not in _SEEN}
     on_import += [statement.in_branches for statement in statements]
     return Reach(certain, resolved([*_run(on_import, parts), *(part.code.facts for part in far)]))
 
@@ -205,10 +210,10 @@ def _binding(statement: ast.stmt, owner: str) -> _Part:
     """Return what a statement binds; what it does is done on import, if it does more than that."""
     bound = frozenset(_bound(statement))
     names = frozenset(other for name in bound for other in _leading_to(name, owner))
-    uses = _own_names(_names(statement), owner)
-    if _only_names(statement):
-        return _Part(names, _Code(facts_of(statement), uses), owner, bound)
-    return _Part(names, _Code(Facts(), uses), owner)
+    code = _Code(facts_of(statement), _own_names(_names(statement), owner))
+    return (
+        _Part(names, code, owner, bound) if _only_names(statement) else _Part(names, code, owner, once=True)
+    )
 
 
 def _own_names(names: Iterable[str], owner: str) -> frozenset[str]:
