@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import click
@@ -38,6 +40,7 @@ def doctor(context: click.Context, store: str | None, cluster: str | None, forma
     required = settings.defense.required_level
     with Sandbox(Level[required]) as sandbox:
         level, layers = sandbox.level, sandbox.layers()
+    modules = _modules(settings.defense.modules)
     facts: dict[str, Any] = {
         "schema": "codeguard.doctor/1",
         "codeguard": __version__,
@@ -52,6 +55,7 @@ def doctor(context: click.Context, store: str | None, cluster: str | None, forma
             ],
             "advice": advice(level, layers),
         },
+        "modules": modules,
         "embeddings": _embeddings(),
         "store": _store(settings),
         "cluster": _cluster(settings.cluster),
@@ -61,6 +65,26 @@ def doctor(context: click.Context, store: str | None, cluster: str | None, forma
         say_json(facts)
     else:
         _show(facts)
+
+
+def _modules(paths: Sequence[str]) -> list[dict[str, Any]]:
+    """Return whether each module that the configuration names can be imported in the sandbox, and why not."""
+    from codeguard.errors import SandboxError
+    from codeguard.sandbox import Job, Sandbox, Status, Tier, read_given
+
+    if not paths:
+        return []
+    try:
+        given = read_given(paths)
+    except SandboxError as error:
+        return [{"name": "all", "available": False, "detail": str(error)}]
+    names = [Path(path).stem for path in paths]
+    with Sandbox(given=given, workers=1) as sandbox:
+        results = sandbox.run_many([Job(f"import {name}", (), Tier.NATIVE) for name in names])
+        return [
+            {"name": name, "available": result.status is Status.COMPLETED, "detail": result.detail}
+            for name, result in zip(names, results, strict=True)
+        ]
 
 
 def _embeddings() -> list[dict[str, Any]]:
@@ -124,9 +148,12 @@ def _show(facts: dict[str, Any]) -> None:
         )
     for line in sandbox["advice"]:
         say(f"  to reach {line}")
-    say("embedding")
-    for item in facts["embeddings"]:
-        say(f"  {'available  ' if item['available'] else 'missing    '}  {item['name']:<18} {item['detail']}")
+    for part, title in (("modules", "modules"), ("embeddings", "embedding")):
+        if facts[part]:
+            say(title)
+        for item in facts[part]:
+            state = "available  " if item["available"] else "missing    "
+            say(f"  {state}  {item['name']:<18} {item['detail']}".rstrip())
     store = dict(facts["store"])
     say(f"store      {store.pop('place')}: {store.pop('state')}")
     for key, value in store.items():

@@ -70,8 +70,8 @@ def first_half(sample: Sample) -> bool:
 def references_of_tree(tree: TrustedTree) -> dict[Key, Reference]:
     """Return the trusted functions by file and name."""
     files = [file for file in tree.files if file.path.endswith(".py")]
-    found = SpecLibrary().with_trusted(files).references
-    return {(item.path, item.definition.qualified_name): item for item in found}
+    found = SpecLibrary().with_trusted(files, package=tree.package).references
+    return {(item.path, item.definition.qualified_name): item for item in found if not item.definition.sets}
 
 
 def split(reference: Reference, samples: Sequence[Sample], level: Level) -> Steps[Halves]:

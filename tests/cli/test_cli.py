@@ -297,3 +297,15 @@ def test_doctor_tells_each_layer(project: Path) -> None:
     assert facts["sandbox"]["level"] in ("L0", "L1", "L2", "L3")
     assert all({"name", "engaged", "detail"} <= layer.keys() for layer in facts["sandbox"]["layers"])
     assert any(item["available"] for item in facts["embeddings"])
+
+
+def test_doctor_says_which_modules_the_sandbox_has(tmp_path: Path) -> None:
+    for name, text in (("plain", "VALUE = 1\n"), ("reading", "open('/etc/hosts').read()\n")):
+        (tmp_path / f"{name}.py").write_text(text)
+    paths = ", ".join(repr(str(tmp_path / f"{name}.py")) for name in ("plain", "reading"))
+    (tmp_path / "config.toml").write_text(f"[defense]\nmodules = [{paths}]\n")
+    done = run("--config", str(tmp_path / "config.toml"), "doctor", "--format", "json", cwd=tmp_path)
+    rows = {row["name"]: row for row in json.loads(done.stdout)["modules"]}
+    assert rows["plain"]["available"]
+    assert not rows["reading"]["available"]
+    assert rows["reading"]["detail"]

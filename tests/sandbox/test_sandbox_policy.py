@@ -209,3 +209,13 @@ def test_the_native_tier_runs_what_the_policy_refuses(sandbox: Sandbox) -> None:
     )
     assert restricted.status is Status.POLICY
     assert native.calls[0].value == "object"
+
+
+@pytest.mark.parametrize("name", ["posix", "_socket", "_ast", "urllib", "encodings"])
+def test_what_a_loaded_module_is_made_of_is_for_the_native_tier(sandbox: Sandbox, name: str) -> None:
+    source = f"import {name}\ndef f(): return {name}.__name__"
+    restricted, native = (
+        sandbox.run(Job(source, (Call("f"),), tier)) for tier in (Tier.RESTRICTED, Tier.NATIVE)
+    )
+    assert restricted.status is Status.POLICY
+    assert native.calls[0].value == name

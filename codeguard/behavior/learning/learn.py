@@ -43,6 +43,11 @@ class TrustedTree:
         """The file that its recorded specs go to."""
         return self.folder / RECORDED_NAME
 
+    @property
+    def package(self) -> str:
+        """The name of the folder where it is a package itself, empty where it holds packages."""
+        return self.folder.resolve().name if any(file.path == "__init__.py" for file in self.files) else ""
+
     def recorded(self) -> tuple[Spec, ...]:
         """Return the recorded specs that are there; SpecError where they are malformed or cannot be read."""
         try:
@@ -127,10 +132,13 @@ class Learner:
         Raises SpecError where the one that is there is malformed.
         """
         old = tree.recorded()
-        plain = SpecLibrary().with_trusted([file for file in tree.files if file.path.endswith(".py")])
+        plain = SpecLibrary().with_trusted(
+            [file for file in tree.files if file.path.endswith(".py")], package=tree.package
+        )
         by_key: dict[tuple[str, str], Reference] = {}
         for reference in plain.references:
-            by_key[reference.path, reference.definition.qualified_name] = reference
+            if not reference.definition.sets:
+                by_key[reference.path, reference.definition.qualified_name] = reference
         self._private = 0
         work = [
             (by_key[key], observations)

@@ -209,9 +209,11 @@ def _expression(
     elif definition.binding == "instance":
         if not target:
             return None
-        expression = f"{target}.{definition.name}{call}"
-        if _is_property(definition):
-            expression = f"{target}.{definition.name}"
+        expression = f"{target}.{definition.name}"
+        if not _is_property(definition):
+            expression += call
+        elif args or kwargs:
+            return None  # a value is set
     elif owner:
         expression = f"{owner}.{definition.name}{call}"
     else:

@@ -222,6 +222,12 @@ class Definition:
             return "class"
         return "instance"
 
+    @property
+    def sets(self) -> bool:
+        """Whether it is the setter or deleter of a property, which bears the name of the one that reads it."""
+        ends = {name_of(decorator).rpartition(".")[2] for decorator in self.node.decorator_list}
+        return bool(ends & {"setter", "deleter"})
+
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters a caller fills, without self or cls."""

@@ -17,9 +17,13 @@ from codeguard.behavior.source.definitions import Module
 
 @dataclass(frozen=True)
 class TrustedModules:
-    """Modules by path, looked up by the last parts of their dotted names."""
+    """Modules by path, looked up by the last parts of their dotted names.
+
+    `package` is the name of the folder that the paths are relative to, if it is a package itself.
+    """
 
     modules: Mapping[str, Module] = field(default_factory=dict)
+    package: str = ""
 
     def find(self, statement: ast.ImportFrom, name: str, own_path: str = "") -> Module | None:
         """Return the module that a `from … import name` takes a definition from; None where that is not clear.
@@ -33,7 +37,7 @@ class TrustedModules:
         named = self._named(wanted, bool(statement.level))
         found = [path for path in named if self._defines(path, name)]
         if not found and wanted:
-            exact = [path for path in named if _dotted(path)[-len(wanted) :] == wanted]
+            exact = [path for path in named if self._dotted(path)[-len(wanted) :] == wanted]
             found = [path for path in exact if name in self.modules[path].imported_names]
         near = [path for path in found if path.rpartition("/")[0] == folder]
         chosen = near if len(near) == 1 else found
@@ -92,7 +96,7 @@ class TrustedModules:
         """The paths with their dotted names, by the last part of that and by the one before it."""
         found: dict[tuple[str, int], list[tuple[str, list[str]]]] = {}
         for path in self.modules:
-            dotted = _dotted(path)
+            dotted = self._dotted(path)
             for place in (-1, -2)[: len(dotted)]:
                 found.setdefault((dotted[place], place), []).append((path, dotted))
         return found
@@ -100,7 +104,6 @@ class TrustedModules:
     def _defines(self, path: str, name: str) -> bool:
         return name in self.modules[path].plain_names
 
-
-def _dotted(path: str) -> list[str]:
-    parts = path.removesuffix(".py").split("/")
-    return parts[:-1] if parts[-1] == "__init__" else parts
+    def _dotted(self, path: str) -> list[str]:
+        parts = [*([self.package] if self.package else []), *path.removesuffix(".py").split("/")]
+        return parts[:-1] if parts[-1] == "__init__" else parts

@@ -63,16 +63,19 @@ class SpecLibrary:
         rest = [spec for spec in known if words(spec.name) not in taken]
         return cls(specs=(*specs, *rest))
 
-    def with_trusted(self, files: Iterable[SourceFile], tests: Iterable[SourceFile] = ()) -> SpecLibrary:
+    def with_trusted(
+        self, files: Iterable[SourceFile], tests: Iterable[SourceFile] = (), *, package: str = ""
+    ) -> SpecLibrary:
         """Return this library with what verified trusted text says of its own functions.
 
+        `package` is what the folder is imported as that the paths are relative to, if it is a package itself.
         `tests` are trusted test files: their assertions are read, never run. Files of recorded specs
         among the trusted ones speak for the functions that they name; SpecError where one is malformed.
         """
         read = list(files)
         tested = merged_examples(test_examples(file) for file in tests)
         modules = {file.path: read_module(file.text) for file in read if file.language == "python"}
-        trusted = TrustedModules({**self.modules.modules, **modules})
+        trusted = TrustedModules({**self.modules.modules, **modules}, package)
         recorded = recorded_examples(read)
         references = [
             reference for file in read for reference in references_of(file, trusted, tested, recorded)

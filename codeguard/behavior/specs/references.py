@@ -100,7 +100,7 @@ def references_of(
     for definition in definitions(module.statements):
         if not definition.nested:
             shown = [_placed(example, definition) for example in tested.get(definition.name, ())]
-            own = recorded.get((file.path, definition.qualified_name), ())
+            own = () if definition.sets else recorded.get((file.path, definition.qualified_name), ())
             written = (*docstring_examples(definition, file.path), *shown, *own)
             yield Reference(definition, features(definition), written, file.path, module, trusted)
 

@@ -193,7 +193,8 @@ class Facades:
         made = self._made.get(name)
         if made is None:
             if name not in _SHOWN or name not in sys.modules:
-                if withheld(name):
+                # What a loaded module is made of (`posix`, `_ast`, `urllib`) is there for the native tier, too.
+                if withheld(name) or name in sys.modules:
                     policy.refuse(f"import of {name}")
                 raise ModuleNotFoundError(f"No module named {name!r}", name=name)
             names = _public(name, sys.modules[name])

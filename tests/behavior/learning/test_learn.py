@@ -46,6 +46,14 @@ class Basket:
     def total(self):
         return sum(cents for _, cents in self.items)
 
+    @property
+    def first(self):
+        return self.items[0][0]
+
+    @first.setter
+    def first(self, name):
+        self.items[0] = (name, self.items[0][1])
+
 
 def discount(cents, percent):
     if percent < 0:
@@ -96,6 +104,9 @@ def test_basket():
     basket.add("tea", 300)
     basket.add("cup", 500)
     assert basket.total() == 800
+    assert basket.first == "tea"
+    basket.first = "can"
+    assert basket.first == "can"
 
 
 def test_private():
@@ -172,6 +183,8 @@ def test_calls_are_written_as_the_calls_that_they_were(learned: Path) -> None:
     (total,) = found["Basket.total"]
     assert total["expected_literal"] == "800"
     assert total["setup"] == ["made1 = Basket('anna')", "made1.add('tea', 300)", "made1.add('cup', 500)"]
+    assert {case["expected_literal"] for case in found["Basket.first"]} == {"'tea'"}, found["Basket.first"]
+    assert all(str(case["expression"]).endswith(".first") for case in found["Basket.first"])
     assert {"call": "(3,)", "expected_literal": "[3, 2, 1]"} in found["countdown"], found["countdown"]
     assert "(lambda number: abs(number))" in found["by"][0]["expression"]  # type: ignore[operator]
 

@@ -191,3 +191,13 @@ def test_a_call_finds_what_it_takes_from_other_trusted_files(
 ) -> None:
     result = answer(sandbox, name, expression, setup)
     assert (result.exception, result.message, result.value) == ((), "", value)
+
+
+@pytest.mark.parametrize(("package", "known"), [("shop", True), ("", False)])
+def test_a_trusted_folder_may_be_the_package_itself(package: str, known: bool) -> None:
+    texts = {"__init__.py": "", "rates.py": "def taxed(cents):\n    return cents\n"}
+    texts["till.py"] = "from shop.rates import taxed\n\ndef price(cents):\n    return taxed(cents)\n"
+    files = [chunk_file(path, text.encode()) for path, text in texts.items()]
+    found = SpecLibrary().with_trusted(files, package=package).references
+    price = next(item for item in found if item.name == "price")
+    assert ("def taxed" in price.runnable.source) is known
