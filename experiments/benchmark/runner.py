@@ -41,6 +41,7 @@ from experiments.benchmark.systems.base import (
     Tampering,
     Vectors,
 )
+from experiments.benchmark.systems.filters import guarddog_version
 from experiments.benchmarks.processor import processor_seconds
 
 K = 10
@@ -578,10 +579,11 @@ def _cost(name: str, collected: Collected) -> dict[str, float]:
 def environment(embedding: str) -> dict[str, str]:
     """Return what figures depend on beside the code."""
     found = {"python": platform.python_version(), "system": platform.platform(), "embedding": embedding}
-    for name in ("chromadb", "numpy", "onnxruntime", "bandit", "guarddog"):
+    for name in ("chromadb", "numpy", "onnxruntime", "bandit"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
             found[name] = "not installed"
+    found["guarddog"] = guarddog_version()
     found["arguments"] = " ".join(sys.argv[1:])
     return found

@@ -109,6 +109,15 @@ def guarddog_command() -> str | None:
     return shutil.which("guarddog")
 
 
+def guarddog_version() -> str:
+    """Return what the command says of its version: it may stand in an environment of its own."""
+    command = guarddog_command()
+    if command is None:
+        return "not installed"
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=False)
+    return (done.stdout.split() or ["unknown"])[-1]
+
+
 def guarddog_scan(root: Path, files: Sequence[Path]) -> Lines:
     """Return guarddog's threats in source; what it calls a capability is none.
 
