@@ -70,28 +70,6 @@ def tailored_inputs(
     return list(found.values())
 
 
-def opened_inputs(reference: Reference, calls: Sequence[Arguments]) -> Iterator[Arguments]:
-    """Yield inputs for the guards of a trusted function that has no example: calls changed so that they open.
-
-    Texts get its own literals in front and behind, as a condition deeper inside may look for them.
-    """
-    names = [item.name for item in reference.definition.parameters if item.kind == "positional"]
-    tree = parse(reference.runnable.source)
-    bases = spread(calls, MAX_BASES)
-    for guard in guards_of(reference.runnable.node, names, tree):
-        for base in bases:
-            yield from _rows(guard, base, names)
-    literals = [
-        value for value in literals_of(reference.runnable.node, {}) if isinstance(value, str) and value
-    ]
-    for literal in dict.fromkeys(literals):
-        for args, kwargs in bases:
-            for place, value in enumerate(args):
-                if isinstance(value, str):
-                    for text in (literal + value, value + literal):
-                        yield (*args[:place], text, *args[place + 1 :]), kwargs
-
-
 def own_literals(candidate: Candidate, known: frozenset[str]) -> list[object]:
     """Return the constants that the candidate spells out and the reference and its examples do not."""
     tree = parse(candidate.runnable.source)

@@ -16,7 +16,6 @@ from codeguard.behavior.inputs.domain import Domain, learn_domain
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.options import Option, filled_calls, has_option, plain_base
 from codeguard.behavior.inputs.pools import Arguments
-from codeguard.behavior.inputs.tailored import opened_inputs
 from codeguard.behavior.source.constants import constants_of, literals_of
 from codeguard.behavior.source.definitions import Parameter, parse
 from codeguard.behavior.source.surroundings import Runnable
@@ -112,7 +111,7 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     calls += [(item.call.args or (), item.call.kwargs) for item in doubted]
     random = random_for(seed, "inputs", reference.digest)
     if not examples and not problem and budget.generated:
-        tried = yield from _discovered(runner, reference, budget.tailored)
+        tried = yield from _discovered(runner, reference)
         profile = replace(profile, generated=(*doubted, *tried))
         calls += [(item.call.args or (), item.call.kwargs) for item in tried]
     seen = list(profile.generated)
@@ -143,11 +142,8 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     return replace(profile, generated=tuple(seen))
 
 
-def _discovered(runner: Runner, reference: Reference, count: int) -> Steps[list[Observed]]:
-    """Find out what a function without examples takes; nothing where it takes none of the guesses.
-
-    What it takes is changed, in up to `count` calls, so that it gets past the conditions in its own text.
-    """
+def _discovered(runner: Runner, reference: Reference) -> Steps[list[Observed]]:
+    """Find out what a function without examples takes; nothing where it takes none of the guesses."""
     groups = list(itertools.islice(guesses(reference.definition), MAX_GROUPS))
     rows = [call for group in groups for call in group]
     seen, _ = yield from answers(runner, reference, rows, ())
@@ -161,15 +157,7 @@ def _discovered(runner: Runner, reference: Reference, count: int) -> Steps[list[
         taken = [by_key.get(repr((args, sorted(kwargs.items())))) for args, kwargs in group]
         kept = [item for item in taken if item is not None]
         if kept and len(kept) * 4 >= len(group) * 3:
-            shown = [(item.call.args or (), item.call.kwargs) for item in kept]
-            known = {_key(item.call) for item in kept}
-            made = {
-                repr((args, sorted(kwargs.items()))): (args, kwargs)
-                for args, kwargs in opened_inputs(reference, shown)
-            }
-            wanted = [call for key, call in made.items() if key not in known]
-            more, _ = yield from answers(runner, reference, wanted[:count], ())
-            return [*kept, *more]
+            return kept
     return []
 
 
