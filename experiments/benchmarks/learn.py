@@ -127,8 +127,9 @@ def mutated(
         text = "".join((*lines[:first], changed, *lines[last:]))
         made = chunk_file("unknown/changed.py", text.encode())
         found = [item for item in made.chunks if item.symbol == reference.definition.qualified_name]
-        if found:
-            yield found[-1], made
+        own = [item for item in found if item.span.start_line <= node.lineno <= item.span.end_line]
+        if own:
+            yield own[-1], made
 
 
 def reports(

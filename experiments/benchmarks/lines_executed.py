@@ -12,9 +12,11 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import sysconfig
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -47,23 +49,40 @@ class Row:
     cause: str
 
 
-def public(methods: bool) -> list[tuple[SourceFile, str]]:
-    """Return the public functions of the standard library, or the public methods, each by its file and name."""
+def public(methods: bool) -> list[tuple[str, str]]:
+    """Return the public functions of the standard library, or the public methods, each by path and name."""
     found = []
-    for module, path in library_files():
-        file = chunk_file(f"{module.replace('.', '/')}.py", path.read_bytes())
+    for file in standard_library():
         for definition in definitions(read_module(file.text).statements):
             names = definition.qualified_name.split(".")
             hidden = definition.nested or any(name.startswith("_") for name in names)
             if not hidden and (definition.owner is not None) is methods:
-                found.append((file, definition.qualified_name))
+                found.append((file.path, definition.qualified_name))
     return found
 
 
-def reference_of(file: SourceFile, name: str) -> Reference:
-    """Return a function as a trusted one that is known by its own file alone."""
-    found = SpecLibrary().with_trusted([file]).references
-    return next(item for item in found if item.definition.qualified_name == name)
+@lru_cache(maxsize=4)
+def library(package: str) -> SpecLibrary:
+    """Return what the files of one package or module say, as if they were all that is trusted."""
+    files = [file for file in standard_library() if _package(file.path) == package]
+    return SpecLibrary().with_trusted(files)
+
+
+@lru_cache(maxsize=1)
+def standard_library() -> list[SourceFile]:
+    """Return the public modules of the standard library."""
+    root = Path(sysconfig.get_path("stdlib"))
+    return [chunk_file(path.relative_to(root).as_posix(), path.read_bytes()) for _, path in library_files()]
+
+
+def _package(path: str) -> str:
+    return path.removesuffix(".py").partition("/")[0]
+
+
+def reference_of(path: str, name: str) -> Reference:
+    """Return a function as a trusted one, known beside the other files of its package."""
+    found = library(_package(path)).references
+    return next(item for item in found if (item.path, item.definition.qualified_name) == (path, name))
 
 
 def statements(node: Function) -> frozenset[int]:
@@ -109,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     pool = public(options.methods)
-    chosen = Random(options.seed).sample(pool, min(options.count, len(pool)))
+    chosen = sorted(Random(options.seed).sample(pool, min(options.count, len(pool))))
     rows: list[Row] = []
     with Sandbox(Level.L2, workers=2) as sandbox:
         for start in range(0, len(chosen), ABREAST):

@@ -65,6 +65,8 @@ class TrustedModules:
                 for node in ast.walk(statement):
                     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                         found.setdefault(node.value.id, set()).add(node.attr)
+        for attributes in found.values():
+            attributes.discard("__all__")  # what a package puts together for its own star import
         return found
 
     def path_of(self, module: Module) -> str:

@@ -646,6 +646,8 @@ def free_names(statement: ast.stmt) -> set[str]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set()
     names: set[str] = set()
+    if isinstance(statement, ast.Delete):  # what is deleted has to be there
+        names |= {node.id for node in statement.targets if isinstance(node, ast.Name)}
     pending = [table]
     while pending:
         scope = pending.pop()

@@ -75,6 +75,23 @@ def with_tax(cents):
     # names that come from elsewhere: by another name, and through the package itself
     "shop/defaults.py": "from .rates import taxed as gross\n",
     "shop/parts/__init__.py": "from .money import Coin\n",
+    # what modules list for a star import is nothing that a function needs, and what is deleted has to be there
+    "shop/all/__init__.py": "from . import low\nfrom .low import *\n\n__all__ = low.__all__ + ('high',)\n",
+    "shop/all/low.py": "__all__ = ('half',)\n\ndef half(cents):\n    return cents // 2\n",
+    "shop/all/high.py": """
+from . import low
+
+__all__ = ("high",)
+made = [2, 3]
+for made_one in made:
+    pass
+kept = made[0]
+del made, made_one
+
+
+def high(cents):
+    return low.half(cents) * kept
+""",
     "shop/parts/money.py": "class Coin:\n    def __init__(self, cents):\n        self.cents = cents\n",
     # annotations that name what does not exist yet
     "shop/tree.py": """
@@ -166,6 +183,7 @@ def answer(sandbox: Sandbox, name: str, expression: str, setup: str = "") -> Cal
 @pytest.mark.parametrize(
     ("name", "expression", "setup", "value"),
     [
+        ("high", "high(9)", "", 8),
         # imported when the function is called, from a file that imports this one in the same way
         ("Money.rounded", "Money(210).rounded()", "", (False, 2)),
         # a module by its name, and an object of a class that the function asks for
