@@ -1,10 +1,11 @@
-"""Guesses from a job's text which zygote serves it: the lean one, or the one with every module."""
+"""Guesses from a job's text which zygote serves it: the lean one, the one with every module, or that with numpy."""
 
 from __future__ import annotations
 
 import re
+from enum import IntEnum
 
-from codeguard.sandbox.inside.allowed import CORE
+from codeguard.sandbox.inside.allowed import CORE, NUMERIC
 from codeguard.sandbox.model import Job
 
 _IMPORT = re.compile(r"\bfrom\s+([\w.]+)\s+import\b|\bimport\s+([\w.]+(?:\s*,\s*[\w.]+)*)")
@@ -17,20 +18,25 @@ _CORE = frozenset(CORE)
 _ENCODED = re.compile(r"code\(\s*(?:encoding\s*=\s*)?['\"](?!utf-?8|ascii|latin)", re.IGNORECASE)
 
 
-def wide(job: Job) -> bool:
-    """Whether the job may import more than the core; a wrong yes costs time, a wrong no an ImportError."""
+class Loaded(IntEnum):
+    """What a zygote has loaded, each with what is in the one before."""
+
+    CORE = 0
+    ALL = 1
+    NUMERIC = 2
+
+
+def needed(job: Job) -> Loaded:
+    """Return what the job may import; too much costs time, too little an ImportError."""
     texts = {job.source, *(call.setup for call in job.calls), *(call.target for call in job.calls)}
-    return _text_is_wide("\n;\n".join(texts))
-
-
-def _text_is_wide(text: str) -> bool:
+    text = "\n;\n".join(texts)
+    names = {
+        name.strip()
+        for source, listed in (_IMPORT.findall(text) if "import" in text else ())
+        for name in (source or listed).split(",")
+    }
+    if any(name.partition(".")[0] == NUMERIC[0] for name in names):
+        return Loaded.NUMERIC
     if any(word in text for word in _DYNAMIC) or any(pattern.search(text) for pattern in _MODULES):
-        return True
-    if _ENCODED.search(text):
-        return True
-    if "import" not in text:
-        return False
-    for source, names in _IMPORT.findall(text):
-        if any(name.strip() not in _CORE for name in (source or names).split(",")):
-            return True
-    return False
+        return Loaded.ALL
+    return Loaded.ALL if _ENCODED.search(text) or not names <= _CORE else Loaded.CORE

@@ -112,6 +112,13 @@ class Opaque:
     type_name: str
     fields: tuple[tuple[str, object], ...] = ()
 
+    def __repr__(self) -> str:
+        """Return how a reader would write it; a text that is its own repr stands as it is."""
+        if len(self.fields) == 1 and self.fields[0][0] == "repr":
+            return str(self.fields[0][1])
+        parts = [f"{name}={value!r}" if name else repr(value) for name, value in self.fields]
+        return f"{self.type_name}({', '.join(parts)})"
+
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
@@ -120,6 +127,11 @@ class Iteration:
     type_name: str
     items: tuple[object, ...]
     exhausted: bool = True
+
+    def __repr__(self) -> str:
+        """Return its items as a reader would write them."""
+        shown = ", ".join(map(repr, self.items))
+        return f"{self.type_name} of [{shown}{'' if self.exhausted else ', ...'}]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,11 @@ import tempfile
 import time
 from typing import IO
 
+from codeguard.sandbox.imports import Loaded
 from codeguard.sandbox.inside import wire
 from codeguard.sandbox.lines import Answer, End, ZygoteDiedError
 from codeguard.sandbox.model import Layer, Level, Limits
-from codeguard.sandbox.zygotes import INTERPRETER, Kind, restricted_python_home
+from codeguard.sandbox.zygotes import INTERPRETER, Kind, home_of
 
 _NAMES = (
     "namespaces",
@@ -44,8 +45,8 @@ class PlainProcess:
         self.layers = tuple(Layer(name, False, why) for name in _NAMES)
         self._options: dict[str, object] = {
             "control": None,
-            "site": restricted_python_home(),
-            "wide": kind.wide,
+            "site": home_of("RestrictedPython"),
+            "wide": kind.loaded >= Loaded.ALL,
             "without": [],
         }
         self._process: subprocess.Popen[bytes] | None = None

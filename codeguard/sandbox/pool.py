@@ -30,7 +30,7 @@ class _Flight:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.kind = Kind(job.world.hash_seed, imports.wide(job))
+        self.kind = Kind(job.world.hash_seed, imports.needed(job))
         self.start = time.monotonic()
         self.tries = 0
         self.request: Request | None = None
@@ -153,7 +153,7 @@ class Sandbox:
     def _preflight(self) -> tuple[Level, tuple[Layer, ...]]:
         if self._known is None:
             try:
-                zygote = self._take(Kind(self._hash_seed, False), wait=True)
+                zygote = self._take(Kind(self._hash_seed, imports.Loaded.CORE), wait=True)
                 assert zygote is not None
                 self._roster.give_back(zygote)
             except SandboxError as error:

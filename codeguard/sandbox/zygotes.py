@@ -19,6 +19,7 @@ from typing import NamedTuple
 from codeguard.errors import SandboxError
 from codeguard.sandbox import cgroups
 from codeguard.sandbox.given import Texts
+from codeguard.sandbox.imports import Loaded
 from codeguard.sandbox.inside import wire
 from codeguard.sandbox.lines import Answer, Line, ZygoteDiedError
 from codeguard.sandbox.model import Layer, Level, Limits
@@ -38,17 +39,17 @@ _numbers = itertools.count()  # of the control groups
 
 
 class Kind(NamedTuple):
-    """What a zygote is started with: its hash seed, and all modules or the core."""
+    """What a zygote is started with: its hash seed, and the modules that it loads."""
 
     hash_seed: int
-    wide: bool
+    loaded: Loaded
 
 
-def restricted_python_home() -> str:
-    """Return the directory that holds the RestrictedPython package."""
-    found = importlib.util.find_spec("RestrictedPython")
+def home_of(package: str) -> str:
+    """Return the directory that holds a package of codeguard's own environment."""
+    found = importlib.util.find_spec(package)
     if found is None or not found.submodule_search_locations:
-        raise SandboxError("RestrictedPython is not installed", hint="pip install RestrictedPython")
+        raise SandboxError(f"{package} is not installed", hint=f"pip install {package}")
     return str(Path(next(iter(found.submodule_search_locations))).parent)
 
 
@@ -70,13 +71,14 @@ class Zygote:
         ours, theirs = socket.socketpair()
         options = {
             "control": theirs.fileno(),
-            "site": restricted_python_home(),
-            "wide": kind.wide,
+            "site": home_of("RestrictedPython"),
+            "wide": kind.loaded >= Loaded.ALL,
+            "numeric": home_of("numpy") if kind.loaded is Loaded.NUMERIC else "",
             "without": sorted(without),
             "cores": [] if core is None else [core],
         }
         with theirs, tempfile.TemporaryFile() as texts:
-            texts.write(json.dumps(dict(given) if kind.wide else {}).encode("ascii"))
+            texts.write(json.dumps(dict(given) if kind.loaded >= Loaded.ALL else {}).encode("ascii"))
             texts.seek(0)
             # an empty environment instead of -E, which would hide the hash seed too
             self._process = subprocess.Popen(

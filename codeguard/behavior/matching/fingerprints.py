@@ -23,7 +23,7 @@ from codeguard.behavior.inputs.pools import Arguments
 from codeguard.behavior.matching.claims import Features
 from codeguard.behavior.specs.examples import Example, Returns
 from codeguard.behavior.specs.references import Reference
-from codeguard.sandbox.model import CallResult, Iteration, Outcome
+from codeguard.sandbox.model import CallResult, Iteration, Opaque, Outcome
 
 MOST_ARGUMENTS = 3
 MOST_REFERENCES = 1_200  # that are run for their fingerprints; those with examples come first
@@ -218,6 +218,9 @@ def written(value: object, depth: int = 0) -> str:
     """Return a result as text: rows of every kind alike, numbers by value, however long they are."""
     if depth > 20:
         return "…"
+    if isinstance(value, Opaque):
+        name, content = value.fields[0] if value.fields else ("", None)
+        return f"{value!r}, an instance" if name or content is None else written(content, depth + 1)
     if isinstance(value, Iteration):
         value = list(value.items)
     if isinstance(value, list | tuple):

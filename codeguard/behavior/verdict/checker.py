@@ -25,7 +25,7 @@ from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.effects import capabilities
 from codeguard.behavior.verdict.examination import Examination
 from codeguard.behavior.verdict.profiles import Profile, observe
-from codeguard.behavior.verdict.running import Runner, Runs, Steps, drive, worlds_for
+from codeguard.behavior.verdict.running import SUBJECT, Runner, Runs, Steps, drive, worlds_for
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.errors import SandboxError
 from codeguard.models import CheckReport, Chunk, SourceFile, Verdict, parts_digest
@@ -230,7 +230,10 @@ class BehaviorChecker:
             report = self._unexamined(error)
         except Exception as error:  # nor may it pass for checked: the report says what happened
             report = CheckReport(Verdict.ERROR, _internal(error), self._sandbox.level.name)
-        if isinstance(plan, CheckReport) or report.claims or report.verdict in DECIDED:
+        if isinstance(plan, CheckReport):
+            return report
+        report = _named(report, plan[0].definition.name)
+        if report.claims or report.verdict in DECIDED:
             return report
         return replace(report, claims=self._claimed(plan[0]))
 
@@ -322,6 +325,12 @@ class BehaviorChecker:
 
 
 Fingerprint = dict[Kinds, list[str | None]]
+
+
+def _named(report: CheckReport, name: str) -> CheckReport:
+    """Return a report whose calls show the function's name, not the one that stands for it."""
+    reason, shown = (text.replace(SUBJECT, name) for text in (report.reason, report.counterexample))
+    return replace(report, reason=reason, counterexample=shown)
 
 
 def _fingerprint(

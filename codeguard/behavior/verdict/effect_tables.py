@@ -76,7 +76,12 @@ MEMBERS: Mapping[str, str] = {
         {
             NETWORK: "asyncio.open_connection asyncio.start_server",
             PROCESS: "asyncio.create_subprocess_exec asyncio.create_subprocess_shell",
-            FILES: "io.open io.FileIO pathlib.Path codecs.open",
+            FILES: """
+                io.open io.FileIO pathlib.Path codecs.open
+                numpy.load numpy.loadtxt numpy.genfromtxt numpy.fromfile numpy.fromregex numpy.memmap numpy.DataSource
+                numpy.save numpy.savez numpy.savez_compressed numpy.savetxt numpy.lib.npyio numpy.lib.format
+            """,
+            NATIVE: "numpy.ctypeslib numpy.f2py",
             ENVIRONMENT: "platform.node getpass.getuser getpass.getpass",
             CODE: "types.FunctionType types.CodeType",
             ESCAPE: "inspect.stack inspect.currentframe",

@@ -11,7 +11,7 @@ from random import Random
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.bounds import bounds_of
-from codeguard.behavior.inputs.discovery import callable_guesses, guesses
+from codeguard.behavior.inputs.discovery import array_guesses, callable_guesses, guesses
 from codeguard.behavior.inputs.domain import Domain, learn_domain
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.options import Option, filled_calls, has_option, plain_base
@@ -130,6 +130,8 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     seen += more
     if not seen and not examples and not problem and budget.generated:
         seen, effects = yield from _run_written(runner, callable_guesses(reference.definition))
+        if not seen:
+            seen, effects = yield from _arrays_taken(runner, reference)
     bases = _written_calls(reference, seen, examples)
     filled = list(filled_calls(reference.definition, bases, random, budget.generated // 2))
     used = {item.example.expression: item.used for item in filled}
@@ -159,6 +161,19 @@ def _discovered(runner: Runner, reference: Reference) -> Steps[list[Observed]]:
         if kept and len(kept) * 4 >= len(group) * 3:
             return kept
     return []
+
+
+def _arrays_taken(runner: Runner, reference: Reference) -> Steps[tuple[list[Observed], tuple[str, ...]]]:
+    """Find out which kinds of arrays a function takes: those of which it takes every call."""
+    groups = list(
+        itertools.islice(array_guesses(reference.definition, reference.runnable.source), MAX_GROUPS)
+    )
+    seen, effects = yield from _run_written(runner, [example for group in groups for example in group])
+    taken = {item.example.expression for item in seen if item.example is not None}
+    whole = {
+        item.expression for group in groups if all(one.expression in taken for one in group) for item in group
+    }
+    return [item for item in seen if item.example is not None and item.example.expression in whole], effects
 
 
 def _key(call: Call) -> str:

@@ -59,6 +59,12 @@ _SYSTEM = words(
     "sysconfig mmap _string",
 )
 
+# what the numeric zygote has as well: compiled, so it is loaded before the confinement, as codeguard loads it itself
+NUMERIC: tuple[str, ...] = (
+    *words("numpy numpy.linalg numpy.fft numpy.random numpy.ma numpy.polynomial numpy.typing numpy.testing"),
+    "numpy.lib.stride_tricks",
+)
+
 _ENCODINGS = words(
     "utf_8 utf_8_sig utf_16 utf_16_le utf_16_be utf_32 latin_1 ascii cp1252 cp437 charmap idna punycode",
     "hex_codec base64_codec rot_13 unicode_escape raw_unicode_escape aliases undefined",
@@ -79,4 +85,4 @@ ALL: tuple[str, ...] = (*_COMPUTING, *_SYSTEM, *(f"encodings.{encoding}" for enc
 
 def withheld(name: str) -> bool:
     """Return whether a module is there for the native tier alone."""
-    return name in SYSTEM or name.partition(".")[0] in SYSTEM | given
+    return name in SYSTEM or name.partition(".")[0] in SYSTEM | given | {NUMERIC[0]}

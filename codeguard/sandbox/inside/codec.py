@@ -12,7 +12,7 @@ stand for themselves. Everything else is an array whose first item is a tag:
     ["g", type, exhausted, ...]                an iterator: what it gave
 
 Only exact builtin types are plain. An instance of a subclass is an "o" whose
-first field, named "", is its value as the builtin type.
+first field, named "", is its value as the builtin type; so is numpy's array or scalar.
 """
 
 from __future__ import annotations
@@ -64,6 +64,12 @@ def types_by_repr() -> frozenset[type]:
     return frozenset(kinds | below)
 
 
+def array_types() -> frozenset[type]:
+    """Return numpy's arrays and scalars; empty where it is not loaded."""
+    numpy = sys.modules.get("numpy")
+    return frozenset() if numpy is None else frozenset({numpy.ndarray, *numpy.sctypeDict.values()})
+
+
 class TooLargeError(Exception):
     """A value does not fit into the frame."""
 
@@ -71,10 +77,11 @@ class TooLargeError(Exception):
 class Encoder:
     """Encodes the values of one job; `budget` is how many bytes of JSON are left, roughly."""
 
-    def __init__(self, budget: int, by_repr: frozenset[type]) -> None:
+    def __init__(self, budget: int, by_repr: frozenset[type], arrays: frozenset[type] = frozenset()) -> None:
         self.budget = budget
         self._open: set[int] = set()
         self._by_repr = by_repr
+        self._arrays = arrays
 
     def encode(self, value: object, depth: int = 0) -> Any:
         """Return the JSON form of a value; TooLargeError where it is too long or too deep."""
@@ -171,6 +178,9 @@ class Encoder:
         if kind in self._by_repr:
             return ["o", name, "repr", self._text(repr(value))]
         shown: list[Any] = ["o", name]
+        if kind in self._arrays:
+            self._spend(8 * value.size)  # before a list of them is made
+            return [*shown, "", self.encode(value.tolist(), depth)]
         if kind in _VIEWS:
             return [*shown, "", self._many(["l"], value, depth)]
         for base in _BUILTIN_BASES:

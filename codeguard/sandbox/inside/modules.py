@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import os
 import sys
 import types
 from collections.abc import Callable, Iterable
@@ -17,7 +18,7 @@ from importlib.machinery import ModuleSpec
 from typing import Any, cast
 
 from . import policy
-from .allowed import ALL, CHOSEN, COMPUTING, CORE, given, withheld
+from .allowed import ALL, CHOSEN, COMPUTING, CORE, NUMERIC, given, withheld
 
 # withheld from the facades: they lead to modules, frames or arbitrary attributes
 _HIDDEN: dict[str, frozenset[str]] = {
@@ -47,6 +48,23 @@ def preload(wide: bool) -> None:
             importlib.import_module(name)
     if "mimetypes" in sys.modules:
         sys.modules["mimetypes"].init(())  # else the first call reads this machine's tables
+
+
+def preload_numeric(folder: str) -> None:
+    """Load numpy from the folder that codeguard has it from: its compiled parts cannot be had once confined."""
+    for library in ("OPENBLAS", "OMP", "MKL"):  # threads would not live through a fork
+        os.environ[f"{library}_NUM_THREADS"] = "1"
+    sys.path.append(folder)
+    for name in NUMERIC:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    sys.path.remove(folder)
+
+
+def forget_numeric() -> None:
+    """Leave numpy out again: a sandbox that lacks a layer does without compiled code of others."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == NUMERIC[0]]:
+        del sys.modules[name]
 
 
 class Given:

@@ -20,7 +20,7 @@ from importlib.machinery import SourceFileLoader as FileLoader
 from typing import Any, NamedTuple
 
 from . import policy, wire
-from .codec import Encoder, TooLargeError, types_by_repr
+from .codec import Encoder, TooLargeError, array_types, types_by_repr
 from .effects import FILENAME, Effects
 from .modules import Facades
 from .tracing import Tracer, find
@@ -130,13 +130,13 @@ class Runner:
         self.world = World(self.effects)
         self._stage = self._rehearsals_stage = _new_stage()
         self._restricted: dict[str, Any] = {}
-        self._by_repr: frozenset[type] = frozenset()
+        self._by_repr = self._arrays = frozenset[type]()
 
     def prepare(self) -> None:
         """Install hooks and replacements, and exercise the paths of an ordinary job; once, in the zygote."""
         self.world.install()
         self.effects.listen()
-        self._by_repr = types_by_repr()  # before any code under test runs
+        self._by_repr, self._arrays = types_by_repr(), array_types()  # before any code under test runs
         streams = sys.stdin, sys.stdout, sys.stderr
         for _ in range(_WARM_RUNS):
             for restricted in (True, False):
@@ -174,7 +174,7 @@ class Runner:
     def run(self, payload: bytes | bytearray, write: Callable[[bytes], object]) -> None:
         """Run a job and write its frames."""
         source, code, restricted, calls, world, trace, budget, keep = marshal.loads(payload)
-        encoder = Encoder(budget, self._by_repr)
+        encoder = Encoder(budget, self._by_repr, self._arrays)
         tracer: Tracer | None = None
         status, detail = "completed", ""
         try:

@@ -170,7 +170,7 @@ class World:
         self.clock = Clock(effects)
         self.environment = Environment(effects)
         self._state = 0
-        self._reseed: Callable[[int], None] | None = None
+        self._reseed: list[Callable[[int], object]] = []
 
     def install(self) -> None:
         """Replace the doors to the outside in the standard modules; once, in the zygote."""
@@ -200,6 +200,9 @@ class World:
             uuid._node = 0x0242AC110002
         if "random" in sys.modules:
             self._seed_plainly(sys.modules["random"])
+        if "numpy.random" in sys.modules:
+            numeric: Any = sys.modules["numpy.random"]
+            self._reseed.append(lambda seed: numeric.seed(seed & 0xFFFFFFFF))
         real_import = builtins.__import__
 
         def noting_import(
@@ -246,15 +249,15 @@ class World:
 
         module.Random.seed = seed
         module._urandom = self._bytes
-        self._reseed = module.seed
+        self._reseed.append(module.seed)
 
     def enter(self, now: float, environment: Mapping[str, str], random_seed: int) -> None:
         """Set the world of this child."""
         self.clock.set(now)
         self.environment.set(environment)
         self._state = random_seed & _WORD
-        if self._reseed is not None:
-            self._reseed(random_seed)
+        for reseed in self._reseed:
+            reseed(random_seed)
 
 
 def forget_paths() -> None:

@@ -40,7 +40,7 @@ def main(options: dict[str, Any]) -> None:
         with open(0, "rb", closefd=False) as file:
             given = modules.Given(json.loads(file.read()))
         os.dup2(1, 0)  # nothing of the host's stays open
-        runner, confinement = start(control, options["wide"], frozenset(options["without"]), given)
+        runner, confinement = start(control, options, given)
         hello = confinement.report()
     except Exception as error:
         hello = {"error": f"{type(error).__name__}: {error}"}
@@ -49,17 +49,19 @@ def main(options: dict[str, Any]) -> None:
         serve(line, runner, confinement)
 
 
-def start(
-    control: int, wide: bool, without: frozenset[str], given: modules.Given
-) -> tuple[Runner, confine.Confinement]:
+def start(control: int, options: dict[str, Any], given: modules.Given) -> tuple[Runner, confine.Confinement]:
     """Load everything, then confine this process for good."""
     runner = Runner()
-    modules.preload(wide)
+    modules.preload(options["wide"])
+    if options["numeric"]:
+        modules.preload_numeric(options["numeric"])
     runner.prepare()
     sys.setrecursionlimit(1000)
     world.forget_paths()
     limits.limit_zygote()
-    confinement = confine.confine(without, control)
+    confinement = confine.confine(frozenset(options["without"]), control)
+    if confinement.level() < 3:
+        modules.forget_numeric()
     given.load()
     gc.collect()
     gc.freeze()

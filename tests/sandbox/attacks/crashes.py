@@ -14,6 +14,16 @@ def _crash(id: str, mechanism: str, source: str, needs: str = "") -> Attack:  # 
 
 ATTACKS = (
     _crash(
+        "stride",
+        "an array's strides lead far beyond its memory",
+        """
+import numpy
+from numpy.lib.stride_tricks import as_strided
+def attack():
+    return as_strided(numpy.zeros(1), (1 << 20,), (1 << 40,)).sum()
+""",
+    ),
+    _crash(
         "garbage-bytecode",
         "code.replace(co_code=...) with bytes that no compiler makes",
         """

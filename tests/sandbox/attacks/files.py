@@ -58,6 +58,28 @@ def attack():
 """,
         needs="__import__('importlib.util').util.find_spec('_sqlite3') is not None",
     ),
+    _writes("array-file", "numpy writes an array from C", "__import__('numpy').ones(1).tofile('@MARKER@')"),
+    _writes(
+        "mapped-array",
+        "numpy maps a new file into memory",
+        "import numpy\ndef attack():\n    numpy.memmap('@MARKER@', mode='w+', shape=1)\n",
+    ),
+    _writes(
+        "array-of-objects",
+        "numpy.load unpickles what an array of objects holds",
+        """
+import io, os
+import numpy
+class Order:
+    def __reduce__(self):
+        return os.mkdir, ('@MARKER@',)
+def attack():
+    made = io.BytesIO()
+    numpy.save(made, numpy.array([Order()], dtype=object), allow_pickle=True)
+    made.seek(0)
+    numpy.load(made, allow_pickle=True)
+""",
+    ),
     _writes(
         "xml-write",
         "a tree of XML writes itself to a path",
@@ -316,6 +338,24 @@ def attack():
         configparser.ConfigParser().read("@SECRET_FILE@")
     except configparser.Error as error:
         return str(error)
+""",
+    ),
+    _reads(
+        "array-of-file",
+        "numpy reads a file from C",
+        """
+import numpy
+def attack():
+    return numpy.fromfile('@SECRET_FILE@', dtype='u1').tobytes().decode()
+""",
+    ),
+    _reads(
+        "table-of-file",
+        "numpy reads a table of text by its path",
+        """
+import numpy
+def attack():
+    return str(numpy.loadtxt('@SECRET_FILE@', dtype=str, comments=None, delimiter='\\0'))
 """,
     ),
     _reads(

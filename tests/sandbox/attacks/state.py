@@ -46,6 +46,18 @@ sys.modules['math'] = fake""",
         (POLICY, FACADE, FRESH),
     ),
     _stays(
+        "patched-numpy",
+        "a function of numpy, which is loaded once for many checks, is replaced",
+        "import numpy\nnumpy.sum = lambda values: 0",
+        "import numpy\ndef probe():\n    return int(numpy.sum([1, 2]))\n",
+    ),
+    _stays(
+        "written-numpy",
+        "memory that numpy shares with every child is written to",
+        "import numpy\nnumpy.core.numerictypes.sctypeDict.clear()\nnumpy.set_printoptions(precision=1)",
+        "import numpy\ndef probe():\n    return repr(numpy.array([1.23456]))\n",
+    ),
+    _stays(
         "patched-table",
         "a table of the standard library that every caller shares gets another entry",
         "import mimetypes\nmimetypes.add_type('text/x-planted', '.html')",
