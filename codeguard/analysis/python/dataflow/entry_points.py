@@ -18,6 +18,7 @@ _EVENTS = lazy(
 )
 _ERRORS = lazy(r"(?:^|\.)(?:errorhandler|app_errorhandler|exception_handler|error_handler)$")
 _NUMBERS = lazy(r"<(int|float|uuid)(?:\([^)]{0,40}\))?:(\w+)>")
+_EXCEPTIONS = frozenset({"exc", "exception", "error", "err", "e"})
 _ACTIONS = frozenset({"list", "retrieve", "create", "update", "partial_update", "destroy"})
 _REQUESTS = lazy(r"^(?:aiohttp|starlette|fastapi|sanic|django|quart|rest_framework|litestar)\..*Request$")
 _BOUNDS = frozenset({"le", "lt", "max_length"})
@@ -88,9 +89,13 @@ def handles_errors(function: ast.AST | None, names: Names) -> bool:
     decorators = (
         function.decorator_list if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else []
     )
-    return any(
+    if any(
         _ERRORS.search(_written(item.func if isinstance(item, ast.Call) else item)) for item in decorators
-    )
+    ):
+        return True
+    # Starlette and FastAPI call handlers of errors with the request and the exception, and are told of them elsewhere.
+    listed = [item.arg for item in function.args.args] if isinstance(function, ast.AsyncFunctionDef) else []
+    return len(listed) == 2 and listed[0] == "request" and listed[1] in _EXCEPTIONS
 
 
 def says_what_is_wrong(kind: ast.expr | None, names: Names) -> bool:

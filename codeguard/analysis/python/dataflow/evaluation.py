@@ -215,7 +215,10 @@ class Evaluation:
     def _subscript(self, node: ast.Subscript, state: State) -> Value:
         base = self.value(node.value, state)
         if not isinstance(node.slice, ast.Constant | ast.Slice):
-            self.value(node.slice, state)
+            key = self.value(node.slice, state)
+            for sink in self._sinks.of_namespace(node, self.names) if key.origins else ():
+                if sink.use not in key.clean:
+                    self._around.hit(sink, node, node.slice, key)
         if isinstance(node.slice, ast.Constant):
             if node.slice.value in FIXED_KEYS:
                 return NOTHING

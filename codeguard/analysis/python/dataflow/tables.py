@@ -36,6 +36,7 @@ REMOTE_CALLS = frozenset(
         "redis.Redis.blpop", "redis.Redis.brpop", "redis.Redis.lpop", "redis.Redis.rpop", "redis.Redis.from_url.get",
         "redis.Redis.from_url.blpop", "redis.Redis.from_url.brpop", "redis.Redis.from_url.lpop", "redis.from_url.get",
         "redis.from_url.blpop", "redis.StrictRedis.get", "redis.StrictRedis.blpop", "zmq.Context.socket.recv",
+        "streamlit.text_input", "streamlit.text_area", "streamlit.chat_input", "streamlit.query_params.get",
         "cgi.FieldStorage", "feedparser.parse", "imaplib.IMAP4.fetch", "imaplib.IMAP4_SSL.fetch", "redis.Redis.get",
     }
 )  # fmt: skip

@@ -44,6 +44,13 @@ STATEMENTS = Wording(
 )
 
 
+_CYPHER = Wording(
+    begins=lazy(r"\s{0,200}(?:OPTIONAL\s+MATCH|MATCH|MERGE|CREATE|UNWIND)\s"),
+    holds=lazy(
+        r"\s{0,200}(?:(?:OPTIONAL\s+)?(?:MATCH|MERGE|CREATE)\s{1,20}(?:\w{1,40}\s?=\s?)?\(\w{0,40}\s{0,5}(?::|\)|\{)|"
+        r"UNWIND\s.{1,200}\sAS\s\w{1,40}\s+(?:MATCH|MERGE|CREATE)\b)"
+    ),
+)
 _NO_DATABASE = ("subprocess", "concurrent", "multiprocessing", "asyncio", "threading", "celery", "redis")
 
 
@@ -236,6 +243,7 @@ CHECKS = (
                 arguments=(0, "filter"),
                 accepts=_find,
             ),
+            Sink("cypher", Use.CODE, arguments=(), wording=_CYPHER),
             Sink(
                 "nosql-code",
                 Use.CODE,

@@ -178,9 +178,33 @@ _TELLING = frozenset({"sqlite3", "sqlalchemy", "psycopg", "psycopg2", "asyncpg",
 
 
 def _trace_returned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    statement = view.statement(node)
-    if view.is_route(node) and isinstance(statement, ast.Return | ast.Assign):
+    at: ast.AST | None = node
+    while at is not None and not isinstance(at, ast.stmt):
+        at = view.parent(at)
+        if isinstance(at, ast.Call) and _ANSWERS.search(view.names.called(at) or ast.unparse(at.func)[-60:]):
+            yield NodeMatch(node, "a stack trace is sent to whoever asked")
+            return
+    if view.is_route(node) and (isinstance(at, ast.Return) or _answered(view, at)):
         yield NodeMatch(node, "a stack trace is made in a function that answers anyone")
+
+
+_ANSWERS = lazy(
+    r"(?:\w*Response|HTTPException|HTTP\w*Error|jsonify|make_response|abort|context\.set_details|send_error|"
+    r"wfile\.write|RequestHandler\.(?:write|finish))$"
+)
+
+
+def _answered(view: View, statement: ast.AST | None) -> bool:
+    """Return whether what a statement keeps under a name stands in an answer of its function."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return isinstance(statement, ast.Assign)
+    function, kept = view.function_of(statement), statement.targets[0].id
+    return function is not None and any(
+        isinstance(part, ast.Name) and part.id == kept
+        for answer in ast.walk(function)
+        if isinstance(answer, ast.Return | ast.Raise)
+        for part in ast.walk(answer)
+    )
 
 
 def _of_request(target: ast.Subscript) -> bool:
@@ -240,6 +264,18 @@ CHECKS = (
                     "markupsafe.Markup flask.Markup jinja2.Markup jinja2.utils.markupsafe.Markup "
                     "django.utils.safestring.mark_safe django.utils.safestring.SafeString django.utils.html.mark_safe "
                     "django.utils.safestring.SafeText"
+                ),
+            ),
+            Sink(
+                "page",
+                Use.HTML,
+                names=names("streamlit.markdown streamlit.write streamlit.html streamlit.components.v1.html"),
+                accepts=lambda names, call, name: (
+                    name.endswith("html")
+                    or any(
+                        item.arg == "unsafe_allow_html" and names.constant(item.value)
+                        for item in call.keywords
+                    )
                 ),
             ),
         ),
