@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from codeguard.behavior.budget import Budget
+from codeguard.behavior.inputs.arrays import array_guesses
 from codeguard.behavior.inputs.bounds import bounds_of
-from codeguard.behavior.inputs.discovery import array_guesses, callable_guesses, guesses
+from codeguard.behavior.inputs.discovery import callable_guesses, guesses
 from codeguard.behavior.inputs.domain import Domain, learn_domain
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.options import Option, filled_calls, has_option, plain_base
