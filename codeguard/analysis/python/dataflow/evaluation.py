@@ -247,7 +247,8 @@ class Evaluation:
                 built = any(self.names.text(part) for part in parts)
         if isinstance(node.op, ast.Add) and _begins_fixed(left):
             values = [values[0], *(value.cleaned({Use.URL}) for value in values[1:])]
-        return joined(values, built=built).cleaned(shown_as_written(template, "%"))
+        value = joined(values, built=built).cleaned(shown_as_written(template, "%"))
+        return value.cleaned(TEXT_USES) if _is_number(node) else value
 
     def _fields(self, template: str, given: ast.expr, state: State) -> Value:
         """Return what is put into a template with `%`: what fills a field for numbers is one."""
@@ -364,6 +365,16 @@ def _begins_fixed(node: ast.expr) -> bool:
     """Return whether what an address begins with decides where it goes: `f"{self.base}/users/{name}"`."""
     name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     return bool(name) and not name.lower().startswith(("scheme", "proto"))
+
+
+def _is_number(node: ast.BinOp) -> bool:
+    """Return whether an operation only comes to a number: `size // 2`, `end - start + 1`."""
+    if isinstance(node.op, ast.FloorDiv | ast.Pow | ast.LShift | ast.RShift):
+        return True
+    sides = (node.left, node.right)
+    return isinstance(node.op, ast.Add | ast.Sub) and any(
+        isinstance(side, ast.Constant) and isinstance(side.value, int | float) for side in sides
+    )
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -218,6 +218,8 @@ def _header_stores(view: View) -> Iterator[NodeMatch]:
         target = arrival.target
         if not (isinstance(target, ast.Subscript) and sets_header(target)) or _of_request(target):
             continue
+        if _OF_NUMBERS.fullmatch(view.names.text(target.slice) or ""):
+            continue
         origin = view.flow.source(arrival.value, Use.HEADER, tags=frozenset({"input"}))
         if origin is not None and origin.reach is Reach.REMOTE:
             sure = view.flow.source(arrival.value, Use.HEADER, believing=True)
@@ -228,7 +230,16 @@ def _header_stores(view: View) -> Iterator[NodeMatch]:
             )
 
 
+# Headers that are numbers, dates or ranges of numbers by the standard (RFC 9110).
+_OF_NUMBERS = lazy(
+    r"Content-Length|Content-Range|Date|Last-Modified|Expires|Age|Retry-After|Max-Forwards|X-RateLimit-\w+",
+    re.IGNORECASE,
+)
+
+
 def _raw_headers(names: Names, call: ast.Call, name: str) -> bool:
+    if call.args and _OF_NUMBERS.fullmatch(names.text(call.args[0]) or ""):
+        return False
     return not name.startswith(("email.", "requests.", "urllib.", "http.client."))
 
 
