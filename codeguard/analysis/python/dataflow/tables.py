@@ -217,6 +217,11 @@ CLEANERS: Mapping[str, frozenset[str]] = {
     "django.shortcuts.render": ALL_USES,
     "itsdangerous.URLSafeTimedSerializer.loads": frozenset({Use.DATA}),
 }
+# What may hold line breaks once they have been through it, whatever they were before.
+DECODERS = frozenset(
+    f"urllib.parse.{name}"
+    for name in ("unquote", "unquote_plus", "unquote_to_bytes", "parse_qs", "parse_qsl")
+)
 CLEANING_METHODS: Mapping[str, frozenset[str]] = {
     "hexdigest": ALL_USES,
     "digest": ALL_USES,

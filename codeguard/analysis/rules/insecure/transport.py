@@ -98,7 +98,7 @@ def _assigned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             yield NodeMatch(node, "the context asks for no certificate", asked_for(view, node))
         elif target.attr == "verify" and view.names.constant(node.value, True) is False:
             if view.modules & {"requests", "httpx"}:
-                yield NodeMatch(node, "the session trusts every certificate")
+                yield NodeMatch(node, "the session trusts every certificate", asked_for(view, node))
         elif target.attr == "_create_default_https_context" and "unverified" in value:
             yield NodeMatch(node, "every HTTPS request of the process trusts every certificate")
 
