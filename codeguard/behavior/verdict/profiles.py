@@ -35,7 +35,7 @@ from codeguard.behavior.verdict.values import (
     same_value,
     says_nothing,
 )
-from codeguard.sandbox.model import Call, CallResult, Iteration, Level, Outcome
+from codeguard.sandbox.model import Call, CallResult, Iteration, Level, Opaque, Outcome
 
 MAX_GROUPS = 60  # kinds of input that are tried on a function without examples
 MAX_TEMPLATES = 6
@@ -278,7 +278,9 @@ def result_kinds(examples: Sequence[Example]) -> frozenset[str]:
 
 
 def result_kind(value: object) -> str:
-    """Return a result's kind; all numbers are one kind, and all rows are: lists, tuples, what iterators yield."""
+    """Return a result's kind; all numbers are one, and all rows are: lists, tuples, arrays, what iterators yield."""
+    if isinstance(value, Opaque) and value.fields and not value.fields[0][0]:
+        value = value.fields[0][1]
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, list | tuple | Iteration):
