@@ -1,13 +1,14 @@
 """Insecure texts and their mended twins, of our own, and how many of each the signal tells apart.
 
-    python -m experiments.audit_training.insecure_pairs design|held_out|survey|ways [--verbose]
+    python -m experiments.audit_training.insecure_pairs HALF [--verbose]
 
 A file holds pairs as one text each: lines that begin with a blank stand in
 both, `-` in the insecure text alone, `+` in its twin alone. A pair begins with
 `=== CWE title`. Rules are made with `design`; `held_out` was written before
 them, for a figure at the end; since that figure was taken it is an example like the others. `survey` goes over many
 weaknesses in the styles that people write, and was written before rules were changed for it.
-`ways` writes the same weaknesses in several ways, half of them looked at.
+`ways` writes the same weaknesses in several ways, half of them looked at. `libraries` asks for what libraries
+that many projects use can be told to do; written before the rules were changed for it, every second pair held out.
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ def _side(body: str, mark: str, path: Path) -> str:
 def main() -> None:
     """Print how many pairs are found, how many twins flagged, and with `--verbose` which."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("half", choices=("design", "held_out", "survey", "ways"))
+    parser.add_argument(
+        "half", choices=("design", "held_out", "survey", "ways", "libraries", "libraries_held_out")
+    )
     parser.add_argument(
         "--verbose", action="store_true", help="name the pairs that are missed or flagged twice"
     )

@@ -78,17 +78,6 @@ NAMES = (
     (frozenset(_PAIR_NAMES.split()), PAIRS),
     (frozenset(("dict", "dct", "mapping", "d", "table")), MAPS),
 )
-# numpy's arrays, the kinds apart: of one call all are of one kind, or all after a matrix are its rows' like
-ARRAYS: tuple[tuple[object, ...], ...] = (
-    ([1.5, 3.0, 2.25, 0.5], [4.0, 0.5, 4.0, 8.5], [-1.0, 2.0, 0.25, 7.0]),
-    ([3, 1, 2, 0], [0, 2, 1, 1], [5, 4, 5, 9]),
-    (
-        [[1.5, 2.0, -3.0], [4.0, 0.5, 6.0], [7.0, 8.0, 9.5]],
-        [[2.0, 0.0, 1.0], [1.0, 3.0, 2.5], [0.0, 1.0, 4.0]],
-    ),
-    ([[1.0, 2.0], [3.5, 4.0], [0.0, -1.0]], [[5.0, 1.5], [2.0, 2.0], [1.0, 0.5]]),
-)
-ARRAY_HINTS = frozenset({"ndarray", "NDArray", "ArrayLike"})
 SEQUENCES = frozenset({"list", "List", "Sequence", "Iterable", "Collection", "MutableSequence", "Iterator"})
 MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping"})
 LITERAL = re.compile(
@@ -102,7 +91,7 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
     required = [parameter for parameter in needed if parameter.kind == "positional"]
     if not required or len(required) < len(needed):
         return
-    hinted = [_hinted(parameter) or _decoded(parameter, definition.node) for parameter in required]
+    hinted = [hinted_values(parameter) or _decoded(parameter, definition.node) for parameter in required]
     if all(hinted):
         yield _rows([values for values in hinted if values])
         return
@@ -134,36 +123,6 @@ def callable_guesses(definition: Definition) -> list[Example]:
     return found if not all(functions) else found[: len(CALLABLES) * 3 : 3]
 
 
-def array_guesses(definition: Definition, source: str) -> Iterator[list[Example]]:
-    """Yield groups of calls with arrays worth trying of a function whose source uses numpy, one kind a group."""
-    needed = [item for item in definition.parameters if item.required]
-    if "numpy" not in source or len(needed) > 4 or any(item.kind != "positional" for item in needed):
-        return
-    hinted = [_hinted(item) for item in needed]
-    may_be = [_is_array(item) or not item.annotation for item in needed]
-    choices = [
-        [(), *([NUMBERS] if not _is_array(item) else [])] if array else [values or NUMBERS]
-        for item, array, values in zip(needed, may_be, hinted, strict=True)
-    ]
-    for roles in itertools.product(*choices):
-        for kind in ARRAYS if () in roles else ():
-            yield [_array_call(definition.name, roles, kind, row) for row in range(2 * len(kind))]
-
-
-def _array_call(name: str, roles: Sequence[Sequence[object]], kind: Sequence[object], row: int) -> Example:
-    """Return a call with an array in each empty role, and a value of the others."""
-    values = [
-        repr(role[row % len(role)]) if role else f"numpy.array({kind[(row + place) % len(kind)]!r})"
-        for place, role in enumerate(roles)
-    ]
-    text = f"{name}({', '.join(values)})"
-    return Example(None, {}, None, "", expression=text, setup="import numpy", callee=name)
-
-
-def _is_array(parameter: Parameter) -> bool:
-    return any(word in ARRAY_HINTS for word in re.findall(r"\w+", parameter.annotation))
-
-
 def _rows(pools: Sequence[Sequence[object]]) -> list[Arguments]:
     """Put the values of several parameters together: side by side first, then crosswise."""
     longest = max(len(pool) for pool in pools)
@@ -179,10 +138,10 @@ def _rows(pools: Sequence[Sequence[object]]) -> list[Arguments]:
 
 def values_told(parameter: Parameter) -> tuple[object, ...]:
     """Return values that a parameter's type hint or name speaks of; empty where they speak of none."""
-    return _hinted(parameter) or _named(parameter.name)
+    return hinted_values(parameter) or _named(parameter.name)
 
 
-def _hinted(parameter: Parameter) -> tuple[object, ...]:
+def hinted_values(parameter: Parameter) -> tuple[object, ...]:
     """Return values for a type hint; empty where the hint says nothing usable."""
     text = parameter.annotation.strip()
     if not text:

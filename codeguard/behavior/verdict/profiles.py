@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from codeguard.behavior.budget import Budget
+from codeguard.behavior.inputs.arrays import array_guesses
 from codeguard.behavior.inputs.bounds import bounds_of
-from codeguard.behavior.inputs.discovery import array_guesses, callable_guesses, guesses
+from codeguard.behavior.inputs.discovery import callable_guesses, guesses
 from codeguard.behavior.inputs.domain import Domain, learn_domain
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.objects import object_guesses
@@ -35,7 +36,7 @@ from codeguard.behavior.verdict.values import (
     same_value,
     says_nothing,
 )
-from codeguard.sandbox.model import Call, CallResult, Iteration, Level, Outcome
+from codeguard.sandbox.model import Call, CallResult, Iteration, Level, Opaque, Outcome
 
 MAX_GROUPS = 60  # kinds of input that are tried on a function without examples
 MAX_TEMPLATES = 6
@@ -280,7 +281,9 @@ def result_kinds(examples: Sequence[Example]) -> frozenset[str]:
 
 
 def result_kind(value: object) -> str:
-    """Return a result's kind; all numbers are one kind, and all rows are: lists, tuples, what iterators yield."""
+    """Return a result's kind; all numbers are one, and all rows are: lists, tuples, arrays, what iterators yield."""
+    if isinstance(value, Opaque) and value.fields and not value.fields[0][0]:
+        value = value.fields[0][1]
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, list | tuple | Iteration):

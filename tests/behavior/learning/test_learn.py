@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from in_process import codeguard
 
+from codeguard.sandbox import Level, Sandbox
+
 TOKEN = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0hL3nR6"
 CODE = '''\
 """Money and what is done with it."""
@@ -187,6 +189,31 @@ def test_calls_are_written_as_the_calls_that_they_were(learned: Path) -> None:
     assert all(str(case["expression"]).endswith(".first") for case in found["Basket.first"])
     assert {"call": "(3,)", "expected_literal": "[3, 2, 1]"} in found["countdown"], found["countdown"]
     assert "(lambda number: abs(number))" in found["by"][0]["expression"]  # type: ignore[operator]
+
+
+def test_arrays_are_written_as_arrays_and_hold_in_the_sandbox(tmp_path: Path) -> None:
+    with Sandbox() as sandbox:
+        if sandbox.level < Level.L3:
+            pytest.skip(f"numpy needs L3, this machine's sandbox reaches {sandbox.level.name}")
+    for name, text in {
+        "src/sums.py": "import numpy as np\n\n\ndef shares(values, digits=2):\n"
+        "    return np.round(values / values.sum(), digits)\n",
+        "tests/test_sums.py": "import numpy as np\nfrom sums import shares\n\n\ndef test_shares():\n"
+        "    assert shares(np.array([1.0, 3.0])).tolist() == [0.25, 0.75]\n"
+        "    assert shares(np.array([1, 2], dtype='float32'), np.int64(1)).sum() == 1\n"
+        "    shares(np.ones((2, 100)))\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    done = learn(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (shown,) = specs(tmp_path).values()
+    assert [case["expression"] for case in shown] == [
+        "shares(numpy.array([1.0, 3.0]), 2)",
+        "shares(numpy.array([1.0, 2.0], dtype='float32'), numpy.int64(1))",
+    ]
+    assert [case["setup"] for case in shown] == [["import numpy"], ["import numpy"]]
+    assert shown[0]["expected_literal"] == "[0.25, 0.75]"
 
 
 def test_nothing_private_is_in_any_file(learned: Path) -> None:

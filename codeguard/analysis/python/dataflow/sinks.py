@@ -129,6 +129,12 @@ class SinkIndex:
         found = (sink.least for sink in self._of_texts if sink.wording and sink.wording.begins.match(value))
         return min(found, default=None)
 
+    def of_namespace(self, node: ast.Subscript, names: Names) -> list[Sink]:
+        """Return the sinks that `globals()[name]` is, which are called `globals()[]`."""
+        if not isinstance(node.value, ast.Call) or not isinstance(node.ctx, ast.Load):
+            return []
+        return self._names.get(f"{names.called(node.value)}()[]", [])
+
     def of_text(self, text: str) -> list[Sink]:
         """Return the sinks that a text is, with `HOLE` for what is put in."""
         return [sink for sink in self._of_texts if sink.wording and sink.wording.holds.match(text)]

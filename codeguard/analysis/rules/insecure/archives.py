@@ -9,6 +9,7 @@ from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.handlers import is_kept_upload
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -31,6 +32,13 @@ def _extracts(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if _members_checked(view, node):
         return
     yield NodeMatch(node, "members named .. or / are written outside the folder")
+
+
+def _unpacks(view: View, node: ast.AST) -> Iterator[NodeMatch]:
+    """`shutil.unpack_archive(path, folder)` of what the request sent, which may be a tar archive."""
+    assert isinstance(node, ast.Call)
+    if node.args and view.argument(node, "filter") is None and is_kept_upload(view, node, node.args[0]):
+        yield NodeMatch(node, "members of a tar archive named .. or / are written outside the folder")
 
 
 def _members_checked(view: View, node: ast.Call) -> bool:
@@ -69,12 +77,16 @@ CHECKS = (
     Check(
         _RULES["archive-traversal"],
         methods=names("extractall extract"),
-        look=_extracts,
+        calls=names("shutil.unpack_archive"),
+        look=lambda view, node, name: (
+            _unpacks(view, node) if name == "shutil.unpack_archive" else _extracts(view, node, name)
+        ),
         sinks=(
             Sink(
                 "archive",
                 Use.ARCHIVE,
                 names=names("shutil.unpack_archive"),
+                accepts=lambda names, call, name: not any(item.arg == "filter" for item in call.keywords),
             ),
         ),
         grades=(Severity.MEDIUM, None, Severity.LOW),

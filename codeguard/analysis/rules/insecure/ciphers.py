@@ -25,7 +25,10 @@ _MODES = frozenset(f"{_HAZMAT}.modes.{mode}" for mode in ("CBC", "CTR", "OFB", "
 _RSA = names(
     "Crypto.PublicKey.RSA.generate Cryptodome.PublicKey.RSA.generate Crypto.PublicKey.DSA.generate "
     "cryptography.hazmat.primitives.asymmetric.rsa.generate_private_key "
-    "cryptography.hazmat.primitives.asymmetric.dsa.generate_private_key rsa.newkeys"
+    "cryptography.hazmat.primitives.asymmetric.dsa.generate_private_key rsa.newkeys "
+    "cryptography.hazmat.primitives.asymmetric.dh.generate_parameters paramiko.RSAKey.generate "
+    "paramiko.DSSKey.generate Cryptodome.PublicKey.DSA.generate OpenSSL.crypto.PKey.generate_key "
+    "asyncssh.generate_private_key"
 )
 _CURVES = frozenset(
     f"cryptography.hazmat.primitives.asymmetric.ec.{name}"
@@ -166,10 +169,10 @@ def _short_key(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if name in _CURVES:
         yield NodeMatch(node, f"{name.rpartition('.')[2]} is too short: use SECP256R1 or Ed25519")
         return
-    position = 1 if name.startswith("cryptography") and "rsa" in name else 0
+    position = 1 if name.startswith(("cryptography", "OpenSSL")) and "dsa" not in name else 0
     bits = view.constant(node, "key_size", position)
     bits = view.constant(node, "bits", position) if bits is None else bits
-    if isinstance(bits, int) and bits < 2048:
+    if isinstance(bits, int) and 256 < bits < 2048:  # shorter ones are of curves
         yield NodeMatch(node, f"{bits} bits are too short: at least 2048, better 3072")
 
 

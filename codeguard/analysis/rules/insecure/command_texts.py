@@ -26,7 +26,8 @@ _TELLING = (
     (lazy(r"\b(?:docker|podman)\b[^|;&]{0,200}(?:--privileged|docker\.sock|--pid[= ]host|--cap-add[= ]ALL)"),
      "the container has the rights of the machine"),
     (lazy(r"\bgit\b[^|;&]{0,100}http\.sslVerify[= ]false"), "any certificate is accepted"),
-    (lazy(r"\bopenssl\b[^|;&]{0,200} -(?:des|rc4|md5)\b|\bssh-keygen\b[^|;&]{0,200} -b (?:512|768|1024)\b"),
+    (lazy(r"\bopenssl\b[^|;&]{0,200} -(?:des|rc4|md5)\b|\bssh-keygen\b[^|;&]{0,200} -b (?:512|768|1024)\b|"
+          r"\bopenssl\b[^|;&]{0,200}(?: genrsa\b[^|;&]{0,200} | rsa:|_bits:|dsaparam )(?:512|768|1024)\b"),
      "the cipher or key is broken"),
 )  # fmt: skip
 _WORDS = (

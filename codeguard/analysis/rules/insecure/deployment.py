@@ -78,7 +78,10 @@ def _bound(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         address = node.args[0] if node.args else None
         for value in [address, *(view.names.values_of(address) if address is not None else [])]:
             if isinstance(value, ast.Tuple) and value.elts and _everywhere(view, value.elts[0]):
-                yield NodeMatch(node, "every network that the machine is in can connect")
+                asks = view.names.constant(value.elts[-1]) == 0  # which port is free
+                yield NodeMatch(
+                    node, "every network that the machine is in can connect", Severity.LOW if asks else None
+                )
                 return
         return
     host = view.argument(node, "host", 1 if name.startswith(("werkzeug", "uvicorn", "asyncio")) else 0)
@@ -136,12 +139,25 @@ def _any_origin(view: View, node: ast.expr) -> bool:
     return False
 
 
-def _cors_call(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
-    credentials = any(
-        view.constant(node, keyword, default=False) is True
+def _with_credentials(view: View, node: ast.Call) -> bool:
+    return any(
+        view.constant(node, keyword, default=False) in (True, "*")
         for keyword in ("allow_credentials", "supports_credentials")
     )
-    if not credentials:
+
+
+def _cors_call(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
+    if name == "aiohttp_cors.setup":
+        defaults = view.argument(node, "defaults")
+        for held in [defaults, *view.names.values_of(defaults)] if defaults is not None else []:
+            for key, made in zip(held.keys, held.values, strict=True) if isinstance(held, ast.Dict) else ():
+                options = [
+                    value for value in (made, *view.names.values_of(made)) if isinstance(value, ast.Call)
+                ]
+                if view.names.text(key) == "*" and any(_with_credentials(view, value) for value in options):
+                    yield NodeMatch(node, "any site can read answers in the user's name")
+        return
+    if not _with_credentials(view, node):
         return
     given = view.argument(node, "allow_origins") or view.argument(node, "origins")
     pattern = view.constant(node, "allow_origin_regex", default=None)
@@ -172,19 +188,19 @@ def _cors_setting(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 def _autoescape(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
-    given = view.argument(node, "autoescape")
-    if given is None or view.names.constant(given, True) is False:
-        severity = Severity.MEDIUM if given is not None or _renders_html(view) else Severity.LOW
-        yield NodeMatch(node, "values are put into pages without escaping", severity)
+    if view.argument(node, "autoescape") is None and not any(item.arg is None for item in node.keywords):
+        other = view.has(*_OTHER_TEXT) and not view.has(".html", "</", "text/html")
+        yield NodeMatch(
+            node, "values are put into pages without escaping", Severity.LOW if other else Severity.MEDIUM
+        )
 
 
-def _renders_html(view: View) -> bool:
-    return any(
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and (".html" in node.value or "</" in node.value)
-        for node in view.nodes
-    )
+# What templates are for that are not pages, and settings that only those have.
+_OTHER_TEXT = (
+    "markdown", ".md", ".tex", "latex", "sql", "yaml", ".yml", ".toml", ".txt", ".cfg", ".conf", ".ini", ".rst", ".py",
+    "trim_blocks", "lstrip_blocks", "_start_string", "strictundefined", "nativeenvironment", "prompt", "codegen",
+    "generate", "message", "dockerfile", "shell", "script", "native", "terraform", "kubernetes", "playbook",
+)  # fmt: skip
 
 
 def _hosts(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -261,7 +277,8 @@ CHECKS = (
         _RULES["cors-any-origin"],
         calls=names(
             "flask_cors.CORS flask_cors.cross_origin fastapi.middleware.cors.CORSMiddleware "
-            "starlette.middleware.cors.CORSMiddleware"
+            "starlette.middleware.cors.CORSMiddleware starlette.middleware.Middleware fastapi.middleware.Middleware "
+            "falcon.CORSMiddleware aiohttp_cors.setup"
         ),
         methods=names("add_middleware"),
         nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.Assign),
@@ -269,8 +286,8 @@ CHECKS = (
     ),
     Check(
         _RULES["autoescape-off"],
-        calls=names("jinja2.Environment jinja2.environment.Environment mako.lookup.TemplateLookup"),
-        look=lambda view, node, name: _autoescape(view, node, name) if name.startswith("jinja2") else (),
+        calls=names("jinja2.Environment jinja2.environment.Environment"),
+        look=_autoescape,
     ),
     Check(
         _RULES["any-host"],

@@ -10,6 +10,7 @@ from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.handlers import is_kept_upload
 from codeguard.analysis.rules.insecure.sessions import settings
 from codeguard.models import Severity
 
@@ -36,6 +37,25 @@ def _yaml(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             yield NodeMatch(node, "typ='unsafe' makes objects of any class")
     else:
         yield NodeMatch(node, f"{name} makes objects of any class")
+
+
+_FILES = names(
+    "pickle.load pickle._load _pickle.load cPickle.load marshal.load shelve.open pandas.read_pickle "
+    "pandas.read_hdf dill.load cloudpickle.load torch.load joblib.load"
+)
+
+
+def _of_upload(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A file that is loaded under the path that the function has written what the request sent to."""
+    assert isinstance(node, ast.Call)
+    if not node.args or not _unpickled(view.names, node, name):
+        return
+    opened = node.args[0]
+    for value in (opened, *view.names.values_of(opened)):
+        if isinstance(value, ast.Call) and view.names.called(value) == "open" and value.args:
+            opened = value.args[0]
+    if is_kept_upload(view, node, opened):
+        yield NodeMatch(node, "what the request sent is kept under this path", Severity.HIGH)
 
 
 def _setting(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -108,14 +128,13 @@ CHECKS = (
     ),
     Check(
         _RULES["unpickled-file"],
+        calls=_FILES,
+        look=_of_upload,
         sinks=(
             Sink(
                 "pickle-file",
                 Use.DATA,
-                names=names(
-                    "pickle.load pickle._load _pickle.load cPickle.load marshal.load shelve.open pandas.read_pickle "
-                    "pandas.read_hdf dill.load cloudpickle.load torch.load joblib.load"
-                ),
+                names=_FILES,
                 arguments=(0, "file", "filename", "filepath_or_buffer", "f"),
                 accepts=_unpickled,
             ),

@@ -14,6 +14,7 @@ from codeguard.analysis.python.dataflow.values import Reach
 from codeguard.analysis.reading import IN_PROSE
 from codeguard.analysis.rules.base import Match
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, arrived
+from codeguard.analysis.rules.insecure.options import Options
 from codeguard.models import Severity
 
 
@@ -34,6 +35,7 @@ class Engine:
         self._methods: dict[str, list[Check]] = {}
         self._nodes: dict[type[ast.AST], list[Check]] = {}
         self._by_sink: dict[str, Check] = {}
+        self._options = Options(self.checks)
         self._sinks = SinkIndex(
             replace(sink, least=_least(check)) for check in self.checks for sink in check.sinks
         )
@@ -75,6 +77,7 @@ class Engine:
             if check.look_at_file is not None:
                 for found in check.look_at_file(view):
                     yield check, found
+        yield from self._options.found(view)
         for hit in view.flow.hits:
             check = self._by_sink[hit.sink.key]
             for found in arrived(check, view, hit):

@@ -132,9 +132,15 @@ def _logged(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     for argument in (*node.args, *(item.value for item in node.keywords)):
         word = _secret_in(argument) or _whole_form(view, node, argument) or _credentials_in(view, argument)
         if word:
-            severity = Severity.LOW if name == "print" else Severity.MEDIUM
+            typed = any(view.names.called(value) == "getpass.getpass" for value in _calls_of(view, argument))
+            severity = Severity.LOW if name == "print" and not typed else Severity.MEDIUM
             yield NodeMatch(node, f"{word} is written into a log", severity)
             return
+
+
+def _calls_of(view: View, argument: ast.expr) -> list[ast.Call]:
+    parts = [part for part in ast.walk(argument) if isinstance(part, ast.Name)]
+    return [value for part in parts for value in view.names.values_of(part) if isinstance(value, ast.Call)]
 
 
 def _credentials_in(view: View, argument: ast.expr) -> str:
@@ -327,4 +333,5 @@ CHECKS = (
             _kept(view, node, name) if isinstance(node, ast.Call) else _personal(view, node, name)
         ),
     ),
+    Check(_RULES["personal-data-sent"]),
 )

@@ -169,3 +169,15 @@ def is_from_request(view: View, node: ast.expr) -> bool:
     return any(
         REQUEST_READS.search(ast.unparse(value)[:300]) for value in (node, *view.names.values_of(node))
     )
+
+
+def is_kept_upload(view: View, call: ast.Call, path: ast.expr) -> bool:
+    """Return whether the function around a call has written what the request sent to a path before."""
+    function, written = view.function_of(call), ast.dump(path)
+    return function is not None and any(
+        isinstance(part, ast.Call)
+        and part.lineno < call.lineno
+        and is_from_request(view, part)
+        and any(isinstance(item, ast.expr) and ast.dump(item) == written for item in ast.walk(part))
+        for part in ast.walk(function)
+    )

@@ -11,7 +11,7 @@ from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.sessions import settings
-from codeguard.analysis.rules.insecure.words import PASSWORD, SECRET, mentions
+from codeguard.analysis.rules.insecure.words import PASSWORD, SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
 
@@ -145,6 +145,11 @@ def _old_hasher(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             listed = schemes if isinstance(schemes, tuple) else (schemes,)
             if listed and _OLD.search(str(view.constant(node, "default", default=listed[0]))):
                 yield NodeMatch(node, f"{listed[0]} is tried out by the million: use argon2 or bcrypt")
+        elif name.startswith("crypt."):
+            method = view.argument(node, "salt", 1) or view.argument(node, "method", 0)
+            chosen = "" if method is None else view.names.resolve(method)
+            if chosen.endswith(("METHOD_MD5", "METHOD_CRYPT", "METHOD_BLOWFISH")):
+                yield NodeMatch(node, f"{chosen} is tried out by the million: use argon2 or bcrypt")
         elif _OLD.search(name):
             yield NodeMatch(node, f"{name} is tried out by the million: use argon2 or bcrypt")
         return
@@ -161,6 +166,9 @@ _OLD = lazy(
 )
 
 
+_KNOWN = lazy(r"^(?:user_?name|user|login|e?_?mail|account|name|user_?id|password|passwd|pw|phone)$")
+
+
 def _unsalted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     position = {"hashlib.pbkdf2_hmac": 2, "hashlib.scrypt": None, "Crypto.Protocol.KDF.PBKDF2": 1}.get(
@@ -170,6 +178,8 @@ def _unsalted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     value = view.names.constant(salt)
     if isinstance(value, str | bytes) and salt is not None:
         yield NodeMatch(node, "the salt is the same for every password")
+    elif salt is not None and _KNOWN.match(last_name(salt).lower()):
+        yield NodeMatch(node, "the salt is known beforehand, and the same wherever the name is: draw it")
 
 
 def _iterations(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -225,7 +235,7 @@ CHECKS = (
         calls=frozenset(
             f"passlib.hash.{scheme}.{verb}" for scheme in _OLD_SCHEMES for verb in ("hash", "encrypt")
         )
-        | names("passlib.context.CryptContext"),
+        | names("passlib.context.CryptContext crypt.crypt crypt.mksalt"),
         nodes=(ast.Assign,),
         look=_old_hasher,
     ),

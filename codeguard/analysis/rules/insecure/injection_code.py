@@ -119,7 +119,11 @@ def _model(names: Names, call: ast.Call, name: str) -> bool:
         return False  # an answer has no columns; `*args, **kwargs` are handed on by a decorator
     written = call.func.id if isinstance(call.func, ast.Name) else call.func.attr
     return (
-        last[:1].isupper() or written[:1].isupper() or ".objects." in name or written in ("create", "update")
+        last[:1].isupper()
+        or written[:1].isupper()
+        or ".objects." in name
+        or written in ("create", "update")
+        or (written == "values" and name.startswith("sqlalchemy."))
     )
 
 
@@ -135,7 +139,7 @@ def _row(names: Names, call: ast.Call, name: str) -> bool:
         isinstance(holder, ast.Call)
         and isinstance(holder.func, ast.Attribute)
         and holder.func.attr in ("filter", "filter_by", "where")
-    )
+    ) or (isinstance(holder, ast.Call) and names.called(holder) in ("globals", "vars", "locals"))
 
 
 CHECKS = (
@@ -154,9 +158,9 @@ CHECKS = (
             Sink(
                 "code-method",
                 Use.CODE,
-                methods=names("eval"),
-                arguments=(0,),
-                accepts=lambda n, c, name: "pandas" in name,
+                methods=names("eval query"),
+                arguments=(0, "expr"),
+                accepts=lambda names, call, name: "pandas" in name,
             ),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
@@ -209,6 +213,19 @@ CHECKS = (
         _RULES["unsafe-reflection"],
         sinks=(
             Sink("reflection", Use.NAME, names=names("getattr"), arguments=(1,)),
+            Sink(
+                "namespace",
+                Use.NAME,
+                names=names("globals()[] locals()[] vars()[] globals.get locals.get vars.get"),
+            ),
+            Sink(
+                "library",
+                Use.NAME,
+                names=names(
+                    "ctypes.CDLL ctypes.WinDLL ctypes.cdll.LoadLibrary ctypes.PyDLL cffi.FFI.dlopen "
+                    "sqlite3.connect.load_extension"
+                ),
+            ),
             Sink(
                 "import",
                 Use.NAME,

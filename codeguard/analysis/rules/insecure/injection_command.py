@@ -27,7 +27,41 @@ _SHELL = names(
 )
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell", "pwsh"})
 _TOOLS = frozenset(
-    {"git", "tar", "curl", "wget", "find", "ssh", "scp", "rsync", "zip", "7z", "sendmail", "awk", "hg"}
+    {
+        "git",
+        "tar",
+        "curl",
+        "wget",
+        "find",
+        "ssh",
+        "scp",
+        "rsync",
+        "zip",
+        "7z",
+        "sendmail",
+        "awk",
+        "hg",
+        "grep",
+        "sed",
+        "perl",
+        "man",
+        "nmap",
+        "tcpdump",
+        "gpg",
+        "svn",
+        "pip",
+        "npm",
+        "docker",
+        "kubectl",
+        "psql",
+        "mysql",
+        "sort",
+        "xargs",
+        "env",
+        "mail",
+        "pandoc",
+        "wkhtmltopdf",
+    }
 )
 
 
@@ -128,18 +162,44 @@ def _partial_path(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                     )
 
 
+_SEARCHED = names("PATH LD_LIBRARY_PATH LD_PRELOAD PYTHONPATH DYLD_LIBRARY_PATH")
+_OPEN_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
+
+
 def _search_path(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`.` or a world-writable folder in front of the search path."""
-    assert isinstance(node, ast.Assign)
-    for target in node.targets:
-        if not (isinstance(target, ast.Subscript) and view.names.resolve(target.value) == "os.environ"):
+    """`.` or a folder that all may write in a search path: of the environment, of a child's, by `putenv`."""
+    for key, value in _entries(view, node):
+        if key not in _SEARCHED:
             continue
-        if view.names.text(target.slice) != "PATH":
-            continue
-        texts = [part.value for part in ast.walk(node.value) if isinstance(part, ast.Constant)]
-        first = next((text for text in texts if isinstance(text, str) and text != "PATH"), "")
-        if first.startswith((".:", ":", "/tmp", "/var/tmp")):
-            yield NodeMatch(node, f"the search path begins with {first!r}, where others may put programs")
+        texts = [part.value for part in ast.walk(value) if isinstance(part, ast.Constant)]
+        folders = [folder for text in texts if isinstance(text, str) for folder in text.split(":")]
+        for folder in folders:
+            if folder in (".", "./", "..") or folder.startswith(_OPEN_FOLDERS):
+                yield NodeMatch(node, f"{folder!r} is in the search path, where others may put programs")
+                return
+        first = texts[0] if texts and not isinstance(node, ast.AugAssign) else None
+        if isinstance(first, str) and first.startswith(":") and _begins(value, first):
+            yield NodeMatch(node, "the search path begins with the folder that the program is in")
+
+
+def _begins(value: ast.expr, text: str) -> bool:
+    """Return whether a text is what a value begins with: `":/usr/bin"`, not `folder + ":" + path`."""
+    while isinstance(value, ast.BinOp | ast.JoinedStr):
+        value = value.left if isinstance(value, ast.BinOp) else value.values[0]
+    return isinstance(value, ast.Constant) and value.value == text
+
+
+def _entries(view: View, node: ast.AST) -> Iterator[tuple[str | None, ast.expr]]:
+    """Yield names and values of variables of an environment that a place sets."""
+    if isinstance(node, ast.Assign | ast.AugAssign):
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if isinstance(target, ast.Subscript):
+                yield view.names.text(target.slice), node.value
+    elif isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            yield (None if key is None else view.names.text(key)), value
+    elif isinstance(node, ast.Call) and len(node.args) == 2:
+        yield view.names.text(node.args[0]), node.args[1]
 
 
 CHECKS = (
@@ -159,7 +219,13 @@ CHECKS = (
                 arguments=(0, "args"),
                 accepts=_in_shell,
             ),
-            Sink("remote-shell", Use.SHELL, methods=names("exec_command"), needs_built=True),
+            Sink(
+                "remote-shell",
+                Use.SHELL,
+                methods=names("exec_command exec_run run_cmd run_ps"),
+                needs_built=True,
+                accepts=lambda names, call, name: not _command(names, call),
+            ),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
         also={STORED: Severity.MEDIUM, SETTING: Severity.MEDIUM},
@@ -183,12 +249,10 @@ CHECKS = (
     ),
     Check(
         _RULES["untrusted-search-path"],
-        calls=_SUBPROCESS,
-        nodes=(ast.Assign,),
+        calls=_SUBPROCESS | names("os.putenv os.environ.setdefault"),
+        nodes=(ast.Assign, ast.AugAssign, ast.Dict),
         look=lambda view, node, name: (
-            _search_path(view, node, name)
-            if isinstance(node, ast.Assign)
-            else _partial_path(view, node, name)
+            _partial_path(view, node, name) if name in _SUBPROCESS else _search_path(view, node, name)
         ),
     ),
 )

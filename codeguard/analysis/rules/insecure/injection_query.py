@@ -44,6 +44,13 @@ STATEMENTS = Wording(
 )
 
 
+_CYPHER = Wording(
+    begins=lazy(r"\s{0,200}(?:OPTIONAL\s+MATCH|MATCH|MERGE|CREATE|UNWIND)\s"),
+    holds=lazy(
+        r"\s{0,200}(?:(?:OPTIONAL\s+)?(?:MATCH|MERGE|CREATE)\s{1,20}(?:\w{1,40}\s?=\s?)?\(\w{0,40}\s{0,5}(?::|\)|\{)|"
+        r"UNWIND\s.{1,200}\sAS\s\w{1,40}\s+(?:MATCH|MERGE|CREATE)\b)"
+    ),
+)
 _NO_DATABASE = ("subprocess", "concurrent", "multiprocessing", "asyncio", "threading", "celery", "redis")
 
 
@@ -59,6 +66,8 @@ def _database(names: Names, call: ast.Call, name: str) -> bool:
     method, owner = call.func.attr, last_name(call.func.value)
     if method == "fetch":  # of an address or a repository as well
         return mentions(owner, _CONNECTION) or name.startswith(("asyncpg.", "databases."))
+    # `super().execute(…)` is what the class above is, as far as its name tells.
+    owner = owner or name.rpartition(".")[0].rpartition(".")[2]
     return method != "execute" or not mentions(owner, _RUNNER)
 
 
@@ -236,6 +245,7 @@ CHECKS = (
                 arguments=(0, "filter"),
                 accepts=_find,
             ),
+            Sink("cypher", Use.CODE, arguments=(), wording=_CYPHER),
             Sink(
                 "nosql-code",
                 Use.CODE,

@@ -47,16 +47,24 @@ def _changed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if setting is None:
         return
     own = _OWN.search(ast.unparse(setting)) is not None
-    if not (own or _CHANGE.search(node.name) or _RESET.search(node.name)):
+    changes = _CHANGE.search(node.name) or _CHANGE.search(f"{node.name}_{_path(node)}")
+    if not (own or changes or _RESET.search(node.name)):
         return
     said = body_words(node) + " " + words(node.decorator_list)
-    if (own or _CHANGE.search(node.name)) and not _RESET.search(node.name):
+    if (own or changes) and not _RESET.search(node.name):
         if not _OLD.search(said):
             yield NodeMatch(
                 setting, "the password is changed for whoever sits at an open session: ask for the old one"
             )
     elif not _PROOF.search(said):
         yield NodeMatch(setting, "the password is reset for whoever names the account")
+
+
+def _path(function: FunctionNode) -> str:
+    """Return the last part of the address that a handler answers to, empty where its decorators name none."""
+    given = [part.args[0] for part in function.decorator_list if isinstance(part, ast.Call) and part.args]
+    texts = [part.value for part in given if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    return texts[0].rstrip("/").rpartition("/")[2] if texts else ""
 
 
 def _sets_password(part: ast.AST) -> bool:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.sinks import Sink
-from codeguard.analysis.python.dataflow.values import Use
+from codeguard.analysis.python.dataflow.sinks import Sink, Wording
+from codeguard.analysis.python.dataflow.tables import ANSWER
+from codeguard.analysis.python.dataflow.values import Reach, Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import INPUTS, Check, NodeMatch, View, names
+from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
@@ -21,6 +24,22 @@ _STANDARD = names(
 )
 _LXML = names("lxml.etree.parse lxml.etree.fromstring lxml.etree.XML lxml.etree.iterparse lxml.objectify.parse "
               "lxml.objectify.fromstring")  # fmt: skip
+
+
+# A text with elements of its own, which are no page's.
+_PAGE = (
+    r"html|head|body|title|div|span|p|a|b|i|u|s|h[1-6]|ul|ol|li|dl|dt|dd|table|thead|tbody|tr|td|th|img|br|hr|form|input|"
+    r"button|label|select|option|textarea|script|style|link|meta|pre|code|strong|em|small|section|article|header|footer|"
+    r"nav|main|blockquote|iframe|svg|canvas|video|audio|center|font|tt|big|sup|sub|fieldset|legend|details|summary|aside|"
+    r"figure|abbr|kbd|mark|path|g|rect|circle|text|line|polyline|polygon|use|defs|symbol|source|object|embed|base|noscript"
+)
+_DOCUMENT = Wording(
+    begins=lazy(rf"\s{{0,200}}<(?:\?xml\b|(?!(?:{_PAGE})\b)[A-Za-z_][\w:.]{{0,60}}[\s>])", re.IGNORECASE),
+    holds=lazy(
+        rf"\s{{0,200}}<(?:\?xml\b|(?!(?:{_PAGE})\b)[A-Za-z_][\w:.]{{0,60}}(?:\s[^<>]{{0,300}})?>)(?=.*</)",
+        re.IGNORECASE | re.DOTALL,
+    ),
+)
 
 
 def _parser(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -57,6 +76,16 @@ def _external(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 def _built(view: View) -> Iterator[NodeMatch]:
     for hit in view.flow.hits:
+        if hit.sink.key in ("xml-text", "stylesheet"):
+            origin = view.flow.source(hit.value, Use.XML)
+            if origin is not None and origin.reach is Reach.REMOTE:
+                what = (
+                    "is put into the text of a document"
+                    if hit.sink.key == "xml-text"
+                    else "is run as a stylesheet"
+                )
+                yield NodeMatch(hit.call, f"{origin.what} {what}")
+            continue
         if hit.sink.key not in ("xml-built", "xml-sent") or not hit.value.built:
             continue
         origin = view.flow.source(hit.value, Use.XML)
@@ -111,10 +140,14 @@ CHECKS = (
         _RULES["xml-entity-expansion"],
         sinks=(Sink("xml", Use.XML, names=_STANDARD),),
         grades=(Severity.HIGH, Severity.LOW, Severity.LOW),
+        tags=frozenset({"input"}),
+        also={ANSWER: Severity.MEDIUM},
     ),
     Check(
         _RULES["xml-injection"],
         sinks=(
+            Sink("xml-text", Use.XML, arguments=(), wording=_DOCUMENT, least=Reach.REMOTE),
+            Sink("stylesheet", Use.XML, names=names("lxml.etree.XSLT")),
             Sink("xml-built", Use.XML, names=_STANDARD | _LXML, needs_built=True, accepts=lambda *_: True),
             Sink(
                 "xml-sent",

@@ -161,7 +161,7 @@ def _own_cipher(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     for part in ast.walk(node):
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.BitXor):
-            keyed = any("key" in last_name(side).lower() for side in (part.left, part.right))
+            keyed = any("key" in name for side in (part.left, part.right) for name in _named(side))
             if keyed and view.parent(part) is not None:
                 yield NodeMatch(
                     part, "exclusive or with a key that repeats hides nothing: take a known cipher"
@@ -186,6 +186,13 @@ def _clocked(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(
             node, "a digest of the clock is guessed by who knows about when: take secrets.token_urlsafe"
         )
+
+
+def _named(side: ast.expr) -> Iterator[str]:
+    """Yield the names within `ord(key[i])` and the like, where values and no sizes are taken."""
+    if isinstance(side, ast.Call) and isinstance(side.func, ast.Name) and side.func.id == "ord" and side.args:
+        side = side.args[0]
+    yield last_name(side).lower()
 
 
 _OF_CACHES = lazy(r"cache|etag|tokeni[sz]e|nonce|lock|file")

@@ -90,19 +90,15 @@ def _umask(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 def _made_wide(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
-    mode = _mode(
-        view,
-        view.argument(
-            node, "mode", {"os.mkdir": 1, "os.makedirs": 1, "os.open": 2, "os.mkfifo": 1}.get(name)
-        ),
-    )
     given = view.argument(
         node, "mode", {"os.mkdir": 1, "os.makedirs": 1, "os.open": 2, "os.mkfifo": 1}.get(name)
     )
-    if given is not None and mode is not None and mode & 0o002 and not mode & 0o1000:
-        # The umask takes the bit away again, as it does with the default 0o777 of a folder.
-        severity = Severity.LOW if (mode == 0o777 and name != "os.open") or mode == 0o666 else Severity.MEDIUM
-        yield NodeMatch(node, f"mode {mode:o} lets everybody write", severity)
+    mode = _mode(view, given)
+    if mode is not None and mode & 0o002 and not mode & 0o1000:
+        # `open` asks for 0o666 as well and leaves it to the umask, which a file may look after itself.
+        around = getattr(view.function_of(node), "name", "")
+        usual = view.has("umask") or (mode == 0o666 and not mentions(f"{around} {ast.unparse(node)}", SECRET))
+        yield NodeMatch(node, f"mode {mode:o} lets everybody write", Severity.LOW if usual else None)
 
 
 def _order(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:

@@ -30,6 +30,7 @@ _SHARED = ("/tmp", "/var/tmp", "/dev/shm")
 def _between(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """`if wallet.balance >= amount: wallet.balance -= amount`, with nothing that keeps others out in between."""
     assert isinstance(node, ast.AugAssign)
+    yield from _counted(view, node)
     target = node.target
     if not isinstance(target, ast.Attribute) or not _COUNTED.search(target.attr.lower()):
         return
@@ -56,6 +57,30 @@ def _is_shared(view: View, node: ast.expr, function: FunctionNode) -> bool:
         if _FETCHED.search(called) and saved:
             return True
     return False
+
+
+def _counted(view: View, node: ast.AugAssign) -> Iterator[NodeMatch]:
+    """`global total; total += 1` in a function that threads run, in a file without a lock."""
+    function = view.function_of(node)
+    if not isinstance(node.target, ast.Name) or function is None or _TOGETHER.search(view.reading.text):
+        return
+    shared = any(isinstance(part, ast.Global) and node.target.id in part.names for part in ast.walk(function))
+    if shared and f":{view.names.symbol(function)}" in _run_by_threads(view):
+        yield NodeMatch(node, f"threads that change {node.target.id} at once lose what one of them has added")
+
+
+def _run_by_threads(view: View) -> set[str]:
+    """Return the functions of the file that are handed to threads."""
+    found: set[str] = set()
+    for call in view.reading.nodes_of(ast.Call) if view.modules & {"threading", "concurrent"} else ():
+        if view.names.called(call) == "threading.Thread":
+            given = view.argument(call, "target", 1)
+        elif isinstance(call.func, ast.Attribute) and call.func.attr in ("submit", "map"):
+            given = call.args[0] if call.args else None
+        else:
+            continue
+        found.update(view.names.names_of(given) if given is not None else ())
+    return found
 
 
 def _first(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:

@@ -13,6 +13,7 @@ from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -199,7 +200,7 @@ def _overlap(one: frozenset[str] | None, other: frozenset[str] | None) -> bool:
 
 def _slow(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
-    pattern = view.names.constant(view.argument(node, "pattern", 0))
+    pattern = view.names.constant(view.argument(node, "pattern", 0) or view.argument(node, "regex"))
     if not isinstance(pattern, str) or len(pattern) < 5:
         return
     reason = backtracks(pattern)
@@ -230,12 +231,38 @@ def _listed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 yield NodeMatch(part, f"{reason}: a short text can take years")
 
 
+_FIELDS = lazy(
+    r"^(?:pydantic|fastapi|marshmallow|wtforms|django|sqlmodel|litestar|ninja|msgspec|jsonschema)\..*?"
+    r"(?:Field|Query|Path|Body|Header|Form|constr|StringConstraints|Regexp?|RegexValidator|RegexField|Parameter|Meta)$"
+)
+
+
+def _of_field(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """The pattern of a field, which whoever fills it is matched with."""
+    assert isinstance(node, ast.keyword)
+    call = view.parent(node)
+    if (
+        node.arg in ("pattern", "regex")
+        and isinstance(call, ast.Call)
+        and _FIELDS.search(view.names.called(call))
+    ):
+        pattern = view.names.constant(node.value)
+        reason = backtracks(pattern) if isinstance(pattern, str) else None
+        if reason is not None:
+            yield NodeMatch(node.value, f"{reason}: a short text can take years")
+
+
 CHECKS = (
     Check(
         _RULES["exponential-regex"],
-        calls=_CALLS,
-        nodes=(ast.Assign,),
-        look=_listed,
+        calls=_CALLS
+        | names(
+            "django.core.validators.RegexValidator wtforms.validators.Regexp marshmallow.validate.Regexp"
+        ),
+        nodes=(ast.Assign, ast.keyword),
+        look=lambda view, node, name: (
+            _of_field(view, node, name) if isinstance(node, ast.keyword) else _listed(view, node, name)
+        ),
     ),
     Check(
         _RULES["regex-injection"],

@@ -12,6 +12,10 @@ from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
+_UNSIGNED = names(
+    "itsdangerous.URLSafeTimedSerializer.loads_unsafe itsdangerous.URLSafeSerializer.loads_unsafe "
+    "itsdangerous.TimedSerializer.loads_unsafe itsdangerous.Serializer.loads_unsafe"
+)
 _DECODE = names("jwt.decode jose.jwt.decode jwt.api_jwt.decode jwt.PyJWT.decode authlib.jose.jwt.decode")
 _SESSION_WORDS = (
     "session",
@@ -30,7 +34,7 @@ _SESSION_WORDS = (
 
 def _unverified(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
-    if name.endswith(("get_unverified_claims", "get_unverified_claims_of")):
+    if name.endswith(("get_unverified_claims", "get_unverified_claims_of")) or name in _UNSIGNED:
         yield NodeMatch(node, "the claims are read without a look at the signature")
         return
     if view.constant(node, "verify", default=True) is False:
@@ -147,6 +151,51 @@ def _flag(view: View, node: ast.AST, keyword: str, effect: str) -> Iterator[Node
         )
 
 
+_COOKIE_METHODS = names("set_cookie set_signed_cookie set_secure_cookie")
+_JARS = frozenset({"http.cookies.SimpleCookie()", "http.cookies.BaseCookie()", "Cookie.SimpleCookie()"})
+
+
+def _by_hand(view: View, flag: str, effect: str) -> Iterator[NodeMatch]:
+    """Cookies of a session in a jar of the standard library, or in a header, that nothing gives a flag."""
+    if not view.has("simplecookie", "set-cookie"):
+        return
+    told: set[str] = set()
+    kept: list[tuple[str, ast.Assign]] = []
+    for node in view.reading.nodes_of(ast.Assign):
+        target = node.targets[0]
+        if not isinstance(target, ast.Subscript):
+            continue
+        holder, key = target.value, view.names.text(target.slice) or ""
+        if key.lower() == flag:
+            told.add(ast.dump(holder))
+        elif view.names.resolve(holder) in _JARS and any(word in key.lower() for word in _SESSION_WORDS):
+            kept.append((ast.dump(target).replace("Store()", "Load()"), node))
+    for cookie, node in kept:
+        if cookie not in told:
+            yield NodeMatch(node, f"the cookie {effect}")
+    for header, value in _headers(view):
+        name, given, rest = view.writer.text(value).lower().partition("=")
+        if given and flag not in rest and any(word in name for word in _SESSION_WORDS):
+            yield NodeMatch(header, f"the cookie {effect}")
+
+
+def _headers(view: View) -> Iterator[tuple[ast.AST, ast.expr]]:
+    """Yield where a header `Set-Cookie` is written as a text."""
+    kinds: tuple[type[ast.AST], ...] = (ast.Assign, ast.Call, ast.Tuple)
+    for kind in kinds:
+        for node in view.reading.nodes_of(kind):
+            key, value = None, None
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+                key, value = node.targets[0].slice, node.value
+            elif isinstance(node, ast.Call) and len(node.args) == 2:
+                key, value = node.args
+            elif isinstance(node, ast.Tuple) and len(node.elts) == 2:
+                key, value = node.elts
+            named = isinstance(key, ast.Constant) and str(key.value).lower() == "set-cookie"
+            if named and isinstance(value, ast.JoinedStr | ast.BinOp | ast.Constant | ast.Call):
+                yield node, value
+
+
 def _samesite(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     given = view.argument(node, "samesite")
@@ -221,6 +270,15 @@ def _setting(table: dict[str, str], view: View, node: ast.AST) -> Iterator[NodeM
             yield NodeMatch(node, table[name])
 
 
+_TOKEN_CHECKS = frozenset({"enforce_csrf", "check_xsrf_cookie", "validate_csrf", "validate_csrf_token"})
+
+
+def _does_nothing(node: ast.stmt) -> bool:
+    plain = (ast.Pass, ast.Expr) if not isinstance(node, ast.Return) else ast.Return
+    value = getattr(node, "value", None)
+    return isinstance(node, plain) and (value is None or isinstance(value, ast.Constant))
+
+
 def _csrf(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         for decorator in node.decorator_list:
@@ -236,24 +294,18 @@ def _csrf(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                     )
                 ):
                     yield NodeMatch(decorator, "other sites can send this form in the user's name")
+        if node.name in _TOKEN_CHECKS and all(map(_does_nothing, node.body)):
+            yield NodeMatch(node.body[-1], f"{node.name} asks for no token: other sites can send forms")
         return
-    if isinstance(node, ast.Call):
-        if name.endswith("csrf_exempt") and not isinstance(view.parent(node), ast.FunctionDef | ast.ClassDef):
-            yield NodeMatch(node, "other sites can send this form in the user's name")
-        return
-    for setting, value in settings(view, node):
-        if (
-            setting in ("WTF_CSRF_ENABLED", "WTF_CSRF_CHECK_DEFAULT", "CSRF_ENABLED")
-            and view.names.constant(value, True) is False
-        ):
-            yield NodeMatch(node, f"{setting} is off: other sites can send forms in the user's name")
+    if name.endswith("csrf_exempt") and not isinstance(view.parent(node), ast.FunctionDef | ast.ClassDef):
+        yield NodeMatch(node, "other sites can send this form in the user's name")
 
 
 _SETTINGS = (ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict)
 CHECKS = (
     Check(
         _RULES["unverified-jwt"],
-        calls=_DECODE | names("jose.jwt.get_unverified_claims jose.jws.get_unverified_claims"),
+        calls=_DECODE | _UNSIGNED | names("jose.jwt.get_unverified_claims jose.jws.get_unverified_claims"),
         look=_unverified,
     ),
     Check(
@@ -268,8 +320,9 @@ CHECKS = (
     ),
     Check(
         _RULES["cookie-not-secure"],
-        methods=names("set_cookie set_signed_cookie"),
+        methods=_COOKIE_METHODS,
         nodes=_SETTINGS,
+        look_at_file=lambda view: _by_hand(view, "secure", "also goes over http://"),
         look=lambda view, node, name: (
             _insecure_cookie(view, node, name)
             if isinstance(node, ast.Call)
@@ -278,8 +331,9 @@ CHECKS = (
     ),
     Check(
         _RULES["cookie-for-scripts"],
-        methods=names("set_cookie set_signed_cookie"),
+        methods=_COOKIE_METHODS,
         nodes=_SETTINGS,
+        look_at_file=lambda view: _by_hand(view, "httponly", "can be read by scripts"),
         look=lambda view, node, name: (
             _script_cookie(view, node, name)
             if isinstance(node, ast.Call)
@@ -294,8 +348,9 @@ CHECKS = (
     ),
     Check(
         _RULES["csrf-protection-off"],
-        nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.keyword),
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
         calls=names("django.views.decorators.csrf.csrf_exempt"),
         look=_csrf,
     ),
+    Check(_RULES["unsigned-assertion"]),
 )

@@ -29,7 +29,7 @@ _REQUESTS = frozenset(
 ) | names("httpx.Client httpx.AsyncClient")
 _OLD = ("SSLv2", "SSLv3", "TLSv1", "TLSv1_1", "PROTOCOL_SSLv2", "PROTOCOL_SSLv3", "PROTOCOL_TLSv1", "PROTOCOL_TLSv1_1",
         "SSLv2_METHOD", "SSLv3_METHOD", "TLSv1_METHOD", "TLSv1_1_METHOD", "PROTOCOL_SSLv23")  # fmt: skip
-_LOCAL = ("localhost", "127.", "[::1]", "0.0.0.0", "::1", "example", "{")
+_LOCAL = ("localhost", "127.", "[::1]", "0.0.0.0", "::1", "{")
 
 
 def _no_verification(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -61,14 +61,7 @@ def _no_verification(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
 
 
 def _database(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Connections to databases and directories whose TLS is off, addresses that say so, cipher lists with holes."""
-    if isinstance(node, ast.keyword):
-        value = view.names.constant(node.value, "")
-        if node.arg == "sslmode" and value in ("disable", "allow"):
-            yield NodeMatch(node, f"sslmode={value} sends what the database holds in clear text")
-        elif node.arg in _OFF and value is True:
-            yield NodeMatch(node, f"{node.arg}=True takes the protection of the connection away")
-        return
+    """Connections to directories whose TLS is off, cipher lists with holes."""
     assert isinstance(node, ast.Call)
     if name == "ldap3.Server":
         address = view.names.text(view.argument(node, "host", 0)) or ""
@@ -81,7 +74,6 @@ def _database(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             yield NodeMatch(node, f"{text!r} lets broken ciphers in")
 
 
-_OFF = names("tlsInsecure tlsAllowInvalidCertificates ssl_disabled trust_server_certificate")
 _HOLES = lazy(
     r"SECLEVEL=0|(?:^|[:,+ ])(?:ALL|NULL|eNULL|aNULL|EXPORT|EXP|LOW|RC4|DES|3DES|MD5|ADH)(?:$|[:,+ @-])"
 )
@@ -103,10 +95,10 @@ def _assigned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             continue
         value = view.names.resolve(node.value)
         if target.attr == "verify_mode" and value.endswith("CERT_NONE"):
-            yield NodeMatch(node, "the context asks for no certificate", _asked_for(view, node))
+            yield NodeMatch(node, "the context asks for no certificate", asked_for(view, node))
         elif target.attr == "verify" and view.names.constant(node.value, True) is False:
             if view.modules & {"requests", "httpx"}:
-                yield NodeMatch(node, "the session trusts every certificate")
+                yield NodeMatch(node, "the session trusts every certificate", asked_for(view, node))
         elif target.attr == "_create_default_https_context" and "unverified" in value:
             yield NodeMatch(node, "every HTTPS request of the process trusts every certificate")
 
@@ -128,13 +120,13 @@ def _hostname(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if own and function is not None and function.name == "__init__":
             continue  # what an object of its own begins with, and no context of a connection
         if named and view.names.constant(node.value, True) is False:
-            yield NodeMatch(node, "the certificate of any other host is accepted", _asked_for(view, node))
+            yield NodeMatch(node, "the certificate of any other host is accepted", asked_for(view, node))
 
 
 _OPTION = lazy(r"verif|valid|insecure|cert|check_?host|trust|tls|ssl", re.IGNORECASE)
 
 
-def _asked_for(view: View, node: ast.AST) -> Severity | None:
+def asked_for(view: View, node: ast.AST) -> Severity | None:
     """Return low where a branch does it for those alone who asked for it: `if not validate_cert:`, in a library."""
     child: ast.AST = node
     at = view.parent(node)
@@ -178,11 +170,6 @@ def _old_protocol(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 def _host_key(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
-    if name.startswith("asyncssh."):
-        given = view.argument(node, "known_hosts")
-        if given is not None and view.names.constant(given, "") is None:
-            yield NodeMatch(node, "known_hosts=None accepts any server")
-        return
     policy = node.args[0] if node.args else view.argument(node, "policy")
     if policy is not None:
         chosen = view.names.resolve(policy)
@@ -265,7 +252,6 @@ CHECKS = (
     ),
     Check(
         _RULES["weak-connection"],
-        nodes=(ast.keyword,),
         calls=names("ldap3.Server"),
         methods=names("set_ciphers"),
         look=_database,
@@ -283,7 +269,6 @@ CHECKS = (
     ),
     Check(
         _RULES["ssh-host-key"],
-        calls=names("asyncssh.connect asyncssh.SSHClientConnectionOptions"),
         methods=names("set_missing_host_key_policy"),
         look=_host_key,
     ),

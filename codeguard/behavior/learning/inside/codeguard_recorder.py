@@ -57,6 +57,7 @@ _BY_REPR = {  # value types of the standard library whose repr is the call that 
     ),
     "pathlib": ("PurePosixPath", "PureWindowsPath", "PosixPath"),
 }  # fmt: skip
+_USUAL = ("bool", "int64", "float64", "complex128")  # what numpy.array makes of Python's own values
 _BY_ITEMS = {"OrderedDict": dict, "Counter": dict, "deque": list}
 _LISTED = {"list_iterator", "tuple_iterator", "range_iterator", "str_ascii_iterator", "str_iterator"}
 _member = types.MemberDescriptorType
@@ -94,6 +95,9 @@ class Writer:
         self.names: dict[int, str] = {}
         self.open: set[int] = set()
         self.by_identity = False  # objects by what they are, not by how they are made
+        self.as_rows = (
+            False  # arrays as the lists that their values make, to be compared and not to be made again
+        )
 
     def spend(self, text: str) -> Any:
         """Return a text, where there is room for it."""
@@ -255,6 +259,8 @@ class Writer:
                     inner += f", maxlen={value.maxlen}"
             self.imports.add(("collections", ""))
             return self.spend(f"collections.{name}({inner})")
+        if module == "numpy" and (text := self.array(value, kind)):
+            return text
         if self.by_identity:
             return self.spend(f"<{name} {id(value)}>")
         built = self.recorder.how_built(value)
@@ -270,6 +276,23 @@ class Writer:
             items = self.many(tuple(tuple.__iter__(value)), depth)
             return self.spend("{}({})".format(self.named(kind), ", ".join(items)))
         return self.from_fields(value, kind, depth)
+
+    def array(self, value: Any, kind: type) -> Any:
+        """Return a small array of numpy, or a scalar, of numbers or texts; empty where it is none of its own types."""
+        numpy: Any = sys.modules["numpy"]
+        if kind is not numpy.ndarray and numpy.sctypeDict.get(kind.__name__) is not kind:
+            return ""
+        if value.dtype.kind not in "biufcUS" or value.size > MAX_ITEMS or (value.ndim > 1 and not value.size):
+            raise UnwritableError
+        plain = Writer(self.recorder)
+        made = plain.write(value.tolist())
+        if self.as_rows:
+            return self.spend(made)
+        self.imports.add(("numpy", ""))
+        if kind is not numpy.ndarray:
+            return self.spend(f"numpy.{kind.__name__}({made})")
+        usual = value.size and (value.dtype.kind in "US" or value.dtype.name in _USUAL)
+        return self.spend(f"numpy.array({made}{'' if usual else f', dtype={str(value.dtype)!r}'})")
 
     def as_built(self, value: Any, built: Built) -> Any:
         """Return the name of an object that is built again as it was built."""
@@ -645,6 +668,7 @@ class Recorder:
         shown = ""
         if outcome == "returned" and not function.code.co_flags & _CO_GENERATOR:
             result = Writer(self)
+            result.as_rows = True
             try:
                 shown = result.write(value)
                 if result.imports or result.setup or "__lambda__" in shown:
