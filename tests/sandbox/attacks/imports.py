@@ -213,15 +213,6 @@ def attack():
 """,
     ),
     _writes(
-        "profile-run",
-        "a profiler runs a text",
-        """
-import profile
-def attack():
-    profile.Profile().run("__import__('os').mkdir('@MARKER@')")
-""",
-    ),
-    _writes(
         "py-compile",
         "py_compile writes bytecode where it is told to",
         """
