@@ -94,6 +94,11 @@ class SafetyClaimsSignal:
                 yield _match(start, end, words, max(beside, key=lambda item: item.severity or Severity.INFO))
 
 
+_NARROWED = lazy(
+    r"\W{0,3}(?:outside|unless|except|beyond|other than|but|until|without|that is not|which is not)\b"
+)
+
+
 def _false_effects(reading: Reading) -> Iterator[Match]:
     """Yield where a description promises that nothing is changed, in a function that deletes, moves or sends."""
     if not _NO_EFFECT.search(reading.text):
@@ -109,6 +114,8 @@ def _false_effects(reading: Reading) -> Iterator[Match]:
             continue
         text = segment.text[:_LONGEST]
         found = _NO_EFFECT.search(text)
+        if found is not None and _NARROWED.match(text, found.end()):
+            continue  # "never removes anything outside of the folder" promises less
         if found is None or _DENIED.search(text[max(0, found.start() - 40) : found.start()]):
             continue
         function = _function_at(reading, reading.line_of(segment.start))

@@ -152,6 +152,9 @@ _NO_IMPERATIVE = lazy(r"\w+(?:(?<!s)s|ing|-\w+)\b")  # "extracts", "read-only"
 _THIRD_PERSON = lazy(r"[A-Z][a-z]{2,20}(?<!s)s\b")
 
 
+_OF_COMMAND = lazy(r"\w+</(?:pre|code|kbd|samp|tt)>")  # "<pre>server list</pre> will show you the addresses"
+
+
 def _in_line(
     table: Sequence[Order], line: str, text: str, start: int, prose: bool, said: set[str]
 ) -> Iterator[Ordered]:
@@ -172,7 +175,8 @@ def _in_line(
                 and not prose
                 and (_BEGINS.search(before) is None or _NO_IMPERATIVE.match(found.group()) is not None)
             )
-            if not taken_back and not described and not inside and not _quoted(before, line, found.end()):
+            shown = _quoted(before, line, found.end()) or _OF_COMMAND.match(found.group()) is not None
+            if not taken_back and not described and not inside and not shown:
                 said.add(order.rule)
                 yield Ordered(order, found.group(), _place(text, found.group(), start))
                 break

@@ -66,6 +66,12 @@ def test_another_value_or_library_is_quiet(rule: str, row: dict[str, list[str]])
             2,
         ),
         ("import smtplib\nserver = smtplib.SMTP('h')\nserver.set_debuglevel(1)\n", "logged-secret", 1),
+        (
+            "import pycurl\ndef get(request, line):\n    if not request.validate_cert:\n"
+            "        line.setopt(pycurl.SSL_VERIFYPEER, 0)\n",
+            "tls-not-verified",
+            1,
+        ),
         ("import jinja2, web\nweb.show(autoescape=False)  # html\n", "autoescape-off", None),
         ("import jinja2\njinja2.Template('x', autoescape=lambda name: False)  # html\n", "autoescape-off", 2),
         ("import jinja2\njinja2.Template('x', autoescape=False)\n", "autoescape-off", 1),

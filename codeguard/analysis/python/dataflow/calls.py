@@ -24,6 +24,7 @@ from codeguard.analysis.python.dataflow.tables import (
     CLEANERS,
     CLEANING_METHODS,
     CLEANING_NAME,
+    DECODERS,
     FILLERS,
     MAIL,
     MAIL_METHODS,
@@ -157,6 +158,9 @@ class Calls:
             return self._of.origin(Reach.LOCAL, f"{name}()", node, state, "archive")
         if name in ("re.sub", "re.subn") and len(node.args) > 2:
             return arguments[2].cleaned(self._replaced(*node.args[:2]))
+        if name in DECODERS:
+            value = joined([*everything, receiver])
+            return value._replace(clean=value.clean - {Use.LOG, Use.HEADER})
         uses = CLEANERS.get(name)
         if uses is not None:
             return joined([*everything, receiver]).cleaned(uses)

@@ -19,6 +19,7 @@ _EVENTS = lazy(
 _ERRORS = lazy(r"(?:^|\.)(?:errorhandler|app_errorhandler|exception_handler|error_handler)$")
 _NUMBERS = lazy(r"<(int|float|uuid)(?:\([^)]{0,40}\))?:(\w+)>")
 _EXCEPTIONS = frozenset({"exc", "exception", "error", "err", "e"})
+_BESIDE_REQUESTS = _EXCEPTIONS | {"call_next", "handler"}  # what frameworks call handlers with as well
 _ACTIONS = frozenset({"list", "retrieve", "create", "update", "partial_update", "destroy"})
 _REQUESTS = lazy(r"^(?:aiohttp|starlette|fastapi|sanic|django|quart|rest_framework|litestar)\..*Request$")
 _BOUNDS = frozenset({"le", "lt", "max_length"})
@@ -77,9 +78,14 @@ def _takes_request(function: FunctionNode, first: list[str], names: Names) -> bo
     """Return whether a function takes a request of aiohttp, Starlette or Sanic, as the handlers of these do."""
     if first != ["request"]:
         return False
-    argument = next(item for item in function.args.args if item.arg == "request")
-    if argument.annotation is not None:
-        return bool(_REQUESTS.search(names.resolve(argument.annotation)))
+    listed = function.args.args
+    index = next(index for index, item in enumerate(listed) if item.arg == "request")
+    # A method with more parameters is called by code of the team, which chooses them; the request is one still.
+    if index == 1 and any(item.arg not in _BESIDE_REQUESTS for item in listed[2:]):
+        return False
+    annotation = listed[index].annotation
+    if annotation is not None:
+        return bool(_REQUESTS.search(names.resolve(annotation)))
     handled = any(name.startswith(("aiohttp.web", "starlette.", "sanic.")) for name in imported(names))
     return handled and isinstance(function, ast.AsyncFunctionDef)
 
@@ -176,6 +182,8 @@ def enter(function: FunctionNode, reach: Reach, names: Names, state: State) -> N
             continue
         line = getattr(argument, "lineno", 0)
         if handles_errors(function, names):
+            if says_what_is_wrong(argument.annotation, names):
+                continue
             origin = Origin(Reach.LOCAL, f"the exception {argument.arg}", "exception", line=line)
         else:
             origin = Origin(reach, argument.arg, "input", function, argument.arg, line)

@@ -50,6 +50,10 @@ _CLIENTS = (
     "http.client.", "urllib3.", "urllib.request.", "httpcore.", "botocore.", "boto3.", "s3transfer.", "google.auth.",
     "azure.core.", "tornado.httpclient.", "sentry_sdk.", "opentelemetry.", "scrapy.", "playwright.", "selenium.",
 )  # fmt: skip
+# What tornado hands on as it stood on one line of the request, and what it knows of the connection itself.
+_TORNADO = "tornado.web.RequestHandler.request"
+_OF_CONNECTION = frozenset({"remote_ip", "method", "protocol", "version"})
+_PARSED = _OF_CONNECTION | {"path", "uri", "query", "full_url", "host", "host_name"}
 _PUT_TOGETHER = frozenset({ast.JoinedStr, ast.BinOp, ast.Call})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
@@ -147,7 +151,9 @@ class Evaluation:
             if known is not None:
                 return state.seen(known)
         if node.attr in REQUEST_PARTS and self.is_request(node.value) and not self._is_sent(node):
-            return self.origin(Reach.REMOTE, f"request.{node.attr}", node, state)
+            value = self.origin(Reach.REMOTE, f"request.{node.attr}", node, state)
+            one_line = node.attr in _PARSED and self._is_tornado
+            return value.cleaned({Use.LOG, Use.HEADER}) if one_line else value
         if node.attr in _VALUE_ATTRIBUTES:
             found = self._source_value(node, state)
             if found.origins:
@@ -156,6 +162,8 @@ class Evaluation:
             return NOTHING
         base = self.value(node.value, state)
         if base.origins:
+            if node.attr in _PARSED and all(origin.what == _TORNADO for origin in base.origins):
+                return base.cleaned(ALL_USES if node.attr in _OF_CONNECTION else {Use.LOG, Use.HEADER})
             fixed = node.attr.isupper() and all(origin.tag == SETTING for origin in base.origins)
             return NOTHING if fixed else state.seen(base)
         if node.attr in SETTINGS:
@@ -186,6 +194,10 @@ class Evaluation:
         """Whether a request is one that a class sends: it asks for what a client's has, too, in a client's file."""
         in_method = isinstance(node.value, ast.Name) and self.names.class_of(node) is not None
         return node.attr in _SENT_PARTS and in_method and self._is_client
+
+    @cached_property
+    def _is_tornado(self) -> bool:
+        return any(name.startswith("tornado") for name in imported(self.names))
 
     @cached_property
     def _is_client(self) -> bool:
@@ -247,7 +259,8 @@ class Evaluation:
                 built = any(self.names.text(part) for part in parts)
         if isinstance(node.op, ast.Add) and _begins_fixed(left):
             values = [values[0], *(value.cleaned({Use.URL}) for value in values[1:])]
-        return joined(values, built=built).cleaned(shown_as_written(template, "%"))
+        value = joined(values, built=built).cleaned(shown_as_written(template, "%"))
+        return value.cleaned(TEXT_USES) if _is_number(node) else value
 
     def _fields(self, template: str, given: ast.expr, state: State) -> Value:
         """Return what is put into a template with `%`: what fills a field for numbers is one."""
@@ -364,6 +377,16 @@ def _begins_fixed(node: ast.expr) -> bool:
     """Return whether what an address begins with decides where it goes: `f"{self.base}/users/{name}"`."""
     name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     return bool(name) and not name.lower().startswith(("scheme", "proto"))
+
+
+def _is_number(node: ast.BinOp) -> bool:
+    """Return whether an operation only comes to a number: `size // 2`, `end - start + 1`."""
+    if isinstance(node.op, ast.FloorDiv | ast.Pow | ast.LShift | ast.RShift):
+        return True
+    sides = (node.left, node.right)
+    return isinstance(node.op, ast.Add | ast.Sub) and any(
+        isinstance(side, ast.Constant) and isinstance(side.value, int | float) for side in sides
+    )
 
 
 def _is_text(node: ast.expr) -> bool:

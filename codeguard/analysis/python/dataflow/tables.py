@@ -128,6 +128,23 @@ CLEANERS: Mapping[str, frozenset[str]] = {
     "datetime.date.fromisoformat": ALL_USES,
     "datetime.datetime.fromisoformat": ALL_USES,
     "datetime.datetime.strptime": ALL_USES,
+    **dict.fromkeys(
+        (
+            "email.utils.formatdate",
+            "email.utils.format_datetime",
+            "wsgiref.handlers.format_date_time",
+            "time.strftime",
+            "werkzeug.http.http_date",
+            "django.utils.http.http_date",
+            "datetime.datetime.fromtimestamp",
+            "datetime.datetime.utcfromtimestamp",
+            "time.mktime",
+            "calendar.timegm",
+            "os.path.getsize",
+            "os.path.getmtime",
+        ),
+        ALL_USES,
+    ),
     "ipaddress.ip_address": ALL_USES - {Use.URL},
     "ipaddress.ip_network": ALL_USES - {Use.URL},
     "min": frozenset({Use.SIZE}),
@@ -200,10 +217,19 @@ CLEANERS: Mapping[str, frozenset[str]] = {
     "django.shortcuts.render": ALL_USES,
     "itsdangerous.URLSafeTimedSerializer.loads": frozenset({Use.DATA}),
 }
+# What may hold line breaks once they have been through it, whatever they were before.
+DECODERS = frozenset(
+    f"urllib.parse.{name}"
+    for name in ("unquote", "unquote_plus", "unquote_to_bytes", "parse_qs", "parse_qsl")
+)
 CLEANING_METHODS: Mapping[str, frozenset[str]] = {
     "hexdigest": ALL_USES,
     "digest": ALL_USES,
     "isoformat": ALL_USES,
+    "strftime": ALL_USES,
+    "timestamp": ALL_USES,
+    "total_seconds": ALL_USES,
+    "tell": ALL_USES,
     "count": ALL_USES,
     "find": ALL_USES,
     "index": ALL_USES,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import Match
@@ -58,10 +59,23 @@ def links(text: str) -> Iterator[Match]:
                 continue
             if not _is_address(found[0], shown) or host.endswith(f".{shown}"):
                 continue
-            if _site(shown) != _site(host):
+            if _site(shown) != _site(host) and not _leads_to(
+                text[found.start("host") : found.end() + _LONGEST], shown
+            ):
                 yield Match(
                     "misleading-link", found.start(), found.end(), f"shows {shown} and leads to {host}"
                 )
+
+
+_LONGEST = 300  # characters of an address
+
+
+def _leads_to(link: str, shown: str) -> bool:
+    """Return whether a link leads to a repository that is called after the site that it shows."""
+    host, _, path = link.lower().partition("/")
+    return host in ("github.com", "gitlab.com", "codeberg.org") and re.split(r"[)>\s#?\"']", path)[
+        0
+    ].endswith(f"/{shown}")
 
 
 # Endings under which sites are known; of others (`backports.zstd`, `numpy.linalg`) only a scheme or a path tells.

@@ -64,6 +64,7 @@ _SELECTOR = lazy("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _BEFORE_KEY = ("==", "!=", "[", " in", " case", "get(", "is")
 _AFTER_KEY = ("==", "!=", "]", ":", " in ", "=>")
 _STYLES = "\ufe0e\ufe0f"
+_JOINER = "\u200d"
 _JOINERS = "\u200c\u200d"
 _MARKS = "\u200e\u200f\u061c"
 _SOFT_HYPHEN, _ZERO_WIDTH_SPACE = "\u00ad", "\u200b"  # where a long word may be broken
@@ -165,6 +166,8 @@ def _carries_data(stray: str) -> bool:
 
 def _stray(run: str, before: str, after: str) -> Iterator[str]:
     """Yield the characters of a run that their neighbours do not call for."""
+    if before == _BLACK_FLAG and _FLAG.fullmatch(run.replace(_JOINER, "")):
+        return  # some tables join the tags of a flag as if they were people
     if before == _BLACK_FLAG and (flag := _FLAG.match(run)):
         run, before = run[flag.end() :], _BLACK_FLAG
     selected = False

@@ -40,6 +40,7 @@ _STYLES = """MODIFIER COMBINING FULLWIDTH MATHEMATICAL DOUBLE-STRUCK SCRIPT SUBS
 MASCULINE IDEOGRAPHIC OHM KELVIN ANGSTROM"""
 _NO_SCRIPT = frozenset(_STYLES.split())
 _GREEK_IN_SCIENCE = frozenset("αβγδεζηθικλμνξπρσςτυφχψωϵϑϕϱΔΘΛΞΠΣΦΨΩΓ")
+_READ = 1_000  # characters of a line that somebody may look at
 _MOST = 5_000  # names looked at closely in one file
 _TOO_MANY = f"names in other scripts were not compared after {_MOST:,} of them"
 
@@ -166,7 +167,9 @@ def _punctuation(places: Places, start: int, end: int) -> Iterator[Match]:
             continue
         shown = LOOKALIKE_PUNCTUATION.get(ord(char)) or (None if char.isalnum() else _folded(char))
         if shown is not None and _between_code(places.text, index):
-            yield Match(PUNCTUATION.id, index, index + 1, f"{named(char)} passes for {shown!r}")
+            first, last = places.line(index)
+            severity = Severity.LOW if last - first > _READ else None  # packed code is no reader's
+            yield Match(PUNCTUATION.id, index, index + 1, f"{named(char)} passes for {shown!r}", severity)
 
 
 def _folded(char: str) -> str | None:

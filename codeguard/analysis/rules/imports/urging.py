@@ -30,6 +30,13 @@ _PACKAGE = lazy(r"@?[A-Za-z][A-Za-z0-9_.\-/]{1,59}\Z")
 # What follows a package's name where prose goes on behind the command.
 _FOLLOWING = "for to with and or in if on from before first then when as so that is will"
 _GOES_ON = frozenset(_FOLLOWING.split())
+# What follows the command itself where a sentence speaks of it: "pip install fails", "the pip install step".
+_SPEAKING = """
+fail fails failed failing failure run runs ran running work works worked working step steps command commands process
+succeed succeeds succeeded hang hangs break breaks take takes took error errors cannot can could may might must should
+will would does did is was has had this that these those it them your our their the a an again once also and or but not
+"""
+_SPOKEN_OF = frozenset(_SPEAKING.split()) | _GOES_ON
 _URGING = lazy(
     r"(?:required|needed|necessary|mandatory|must)\b[^.\n]{0,40}\b(?:security|patch|patches|hotfix|vulnerab\w*)"
     r"|\bsecurity (?:updates?|fix(?:es)?|patch(?:es)?)\b"
@@ -74,7 +81,10 @@ def installs(text: str) -> Iterator[Install]:
                 continue
             if word.startswith("-") or not _PACKAGE.match(name):
                 continue
-            if packages and word.lower() in _GOES_ON:
+            if (
+                word.lower() in (_GOES_ON if packages else _SPOKEN_OF)
+                and text[match.start() - 1 : match.start()] != "`"
+            ):
                 break
             if packages and not re.search(r"[=<>~\[]", word) and len(packages) > 3:
                 break  # prose that goes on behind the command

@@ -192,6 +192,9 @@ def _is_wording(text: str) -> bool:
     return text.isascii() and not spoken and named.isdisjoint(("machine", "override", "leak"))
 
 
+_OF_OPTIONS = frozenset({"disable", "safety", "risk", "sensitive", "always", "never", "insert", "artifact"})
+
+
 def _named(text: str) -> set[str]:
     return {concept for place in sequence(tokens_of(text)) for concept in place}
 
@@ -309,6 +312,8 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         or _is_translation(segment.text)
     ):
         rule = POSSIBLE  # prose tells its readers what to do; `agent` and the forms look at what that is
+    if segment.kind is SegmentKind.IDENTIFIER and not secret and _named(text) <= _OF_OPTIONS:
+        rule = POSSIBLE  # `tls_insecure_skip_verify`: an option is called so, and nobody is spoken to
     start, end = _place(reading.text, segment, text)
     # A program's own prompts are strings.
     sure = rule is INSTRUCTION and segment.kind is not SegmentKind.STRING and is_plain_order(text)

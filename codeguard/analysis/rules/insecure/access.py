@@ -17,6 +17,7 @@ from codeguard.analysis.rules.insecure.handlers import (
     methods_of,
     words,
 )
+from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
 
@@ -73,8 +74,12 @@ def _asserted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _is_presence(test: ast.expr) -> bool:
-    """Return whether a test only says for a type checker that something is there."""
+    """Return whether a test only says for a type checker or a reader what the framework has seen to."""
     if isinstance(test, ast.Compare):
+        if last_name(test.left) == "method" and all(
+            isinstance(side, ast.Constant) for side in test.comparators
+        ):
+            return True  # which of its methods a route was called with
         nothing = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
         return nothing and isinstance(test.ops[0], ast.IsNot)
     return isinstance(test, ast.Name | ast.Attribute)
@@ -266,6 +271,10 @@ def _by_address(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
         "origin" in ast.unparse(side).lower() for side in (node.left, *node.comparators)
     ):
         return  # whether a request comes from the page's own host
+    if len(node.comparators) == 1 and all(
+        re.search(r"host|referr?er", ast.unparse(side).lower()) for side in (node.left, *node.comparators)
+    ):
+        return  # the same, by the page that a link stands on or by another name of the host
     for side in (node.left, *node.comparators):
         for value in [side, *view.names.values_of(side)]:
             if isinstance(value, ast.Constant):

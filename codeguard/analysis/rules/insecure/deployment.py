@@ -78,7 +78,10 @@ def _bound(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         address = node.args[0] if node.args else None
         for value in [address, *(view.names.values_of(address) if address is not None else [])]:
             if isinstance(value, ast.Tuple) and value.elts and _everywhere(view, value.elts[0]):
-                yield NodeMatch(node, "every network that the machine is in can connect")
+                asks = view.names.constant(value.elts[-1]) == 0  # which port is free
+                yield NodeMatch(
+                    node, "every network that the machine is in can connect", Severity.LOW if asks else None
+                )
                 return
         return
     host = view.argument(node, "host", 1 if name.startswith(("werkzeug", "uvicorn", "asyncio")) else 0)

@@ -177,7 +177,8 @@ def _search_path(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             if folder in (".", "./", "..") or folder.startswith(_OPEN_FOLDERS):
                 yield NodeMatch(node, f"{folder!r} is in the search path, where others may put programs")
                 return
-        if texts and isinstance(texts[0], str) and texts[0].startswith(":") and _begins(value, texts[0]):
+        first = texts[0] if texts and not isinstance(node, ast.AugAssign) else None
+        if isinstance(first, str) and first.startswith(":") and _begins(value, first):
             yield NodeMatch(node, "the search path begins with the folder that the program is in")
 
 
@@ -221,7 +222,7 @@ CHECKS = (
             Sink(
                 "remote-shell",
                 Use.SHELL,
-                methods=names("exec_command exec_run send_command run_cmd run_ps"),
+                methods=names("exec_command exec_run run_cmd run_ps"),
                 needs_built=True,
                 accepts=lambda names, call, name: not _command(names, call),
             ),

@@ -66,6 +66,8 @@ def _database(names: Names, call: ast.Call, name: str) -> bool:
     method, owner = call.func.attr, last_name(call.func.value)
     if method == "fetch":  # of an address or a repository as well
         return mentions(owner, _CONNECTION) or name.startswith(("asyncpg.", "databases."))
+    # `super().execute(…)` is what the class above is, as far as its name tells.
+    owner = owner or name.rpartition(".")[0].rpartition(".")[2]
     return method != "execute" or not mentions(owner, _RUNNER)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.sinks import Sink
@@ -126,7 +127,14 @@ def _endless_receiving(view: View, node: ast.AST, name: str) -> Iterator[NodeMat
     ends = any(
         isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In | ast.NotIn) for part in parts
     )
-    if receives and keeps and not measures and not ends:
+    # A socket that does not wait is empty at some time, and says so.
+    empties = any(
+        isinstance(part, ast.ExceptHandler)
+        and part.type is not None
+        and re.search(r"Want|Block|Again", ast.unparse(part.type)) is not None
+        for part in parts
+    )
+    if receives and keeps and not measures and not ends and not empties:
         yield NodeMatch(node, "the sender decides how much is kept")
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.sinks import Sink, Wording
+from codeguard.analysis.python.dataflow.tables import ANSWER
 from codeguard.analysis.python.dataflow.values import Reach, Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import INPUTS, Check, NodeMatch, View, names
@@ -139,6 +140,8 @@ CHECKS = (
         _RULES["xml-entity-expansion"],
         sinks=(Sink("xml", Use.XML, names=_STANDARD),),
         grades=(Severity.HIGH, Severity.LOW, Severity.LOW),
+        tags=frozenset({"input"}),
+        also={ANSWER: Severity.MEDIUM},
     ),
     Check(
         _RULES["xml-injection"],

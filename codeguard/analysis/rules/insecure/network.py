@@ -132,7 +132,23 @@ CHECKS = (
 
 
 def _own_page(names: Names, node: ast.expr) -> bool:
-    """Return whether an address begins with a path of the site's own or with a whole host."""
+    """Return whether an address begins with a path of the site's own, with a whole host, or with what an object keeps.
+
+    `"/" + path.strip("/")` is a path of the site's own as well.
+    """
+    if isinstance(node, ast.Name):
+        values = names.values_of(node)
+        return bool(values) and all(
+            not isinstance(value, ast.Name) and _own_page(names, value) for value in values
+        )
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join":
+        listed = node.args[0] if node.args else None
+        first = listed.elts[0] if isinstance(listed, ast.List | ast.Tuple) and listed.elts else None
+        return first is not None and (_is_kept(first) or _own_page(names, first))
+    if isinstance(node, ast.BinOp) and names.text(node.left) == "/" and isinstance(node.right, ast.Call):
+        function = node.right.func
+        stripped = isinstance(function, ast.Attribute) and function.attr in ("strip", "lstrip")
+        return stripped and "/" in (names.text(node.right.args[0] if node.right.args else None) or "")
     if isinstance(node, ast.JoinedStr) and node.values:
         text = names.text(node.values[0]) if isinstance(node.values[0], ast.Constant) else None
     elif isinstance(node, ast.BinOp):
@@ -140,3 +156,8 @@ def _own_page(names: Names, node: ast.expr) -> bool:
     else:
         return False
     return text is not None and (_has_host(text) or (len(text) > 1 and text[0] == "/" and text[1] != "/"))
+
+
+def _is_kept(node: ast.expr) -> bool:
+    """Return whether a value is an attribute of the object itself, which whoever made it has chosen."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View
+from codeguard.analysis.rules.insecure.transport import asked_for
 from codeguard.models import Severity
 
 _SETTERS = frozenset({"set_option", "setopt", "set", "setdefault", "setattr"})
@@ -61,8 +62,8 @@ class Options:
                 for name, value in _told(view, node):
                     for check, option in self._known.get(name, ()):
                         if _imports(view, node, option) and option.holds(view, value):
-                            near = not option.near or view.has(*option.near)
-                            severity = option.severity if near else Severity.LOW
+                            far = bool(option.near) and not view.has(*option.near)
+                            severity = Severity.LOW if far or asked_for(view, node) else option.severity
                             yield check, NodeMatch(_place(node, value), f"{name}: {option.says}", severity)
 
 

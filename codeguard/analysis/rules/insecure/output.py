@@ -213,10 +213,36 @@ def _of_request(target: ast.Subscript) -> bool:
     return "request" in words or "message" in words or "msg" in words
 
 
+def _only_kept(view: View, target: ast.Subscript) -> bool:
+    """Return whether a mapping that the function itself has made is called like headers, and goes into no answer."""
+    holder, function = target.value, view.function_of(target)
+    values = view.names.values_of(holder) if isinstance(holder, ast.Name) else []
+    if (
+        function is None
+        or not values
+        or not all(isinstance(value, ast.Dict | ast.DictComp) for value in values)
+    ):
+        return False
+    assert isinstance(holder, ast.Name)
+    for part in ast.walk(function):
+        if isinstance(part, ast.Name) and part.id == holder.id and isinstance(part.ctx, ast.Load):
+            around = view.parent(part)
+            name = view.names.called(around) if isinstance(around, ast.Call) else ""
+            if isinstance(around, ast.keyword | ast.Return | ast.Tuple | ast.Yield | ast.Dict):
+                return False
+            if isinstance(around, ast.Call) and not name.startswith(
+                ("json.", "log", "str", "len", "print", "repr")
+            ):
+                return False
+    return True
+
+
 def _header_stores(view: View) -> Iterator[NodeMatch]:
     for arrival in view.flow.stores:
         target = arrival.target
         if not (isinstance(target, ast.Subscript) and sets_header(target)) or _of_request(target):
+            continue
+        if _OF_NUMBERS.fullmatch(view.names.text(target.slice) or "") or _only_kept(view, target):
             continue
         origin = view.flow.source(arrival.value, Use.HEADER, tags=frozenset({"input"}))
         if origin is not None and origin.reach is Reach.REMOTE:
@@ -228,7 +254,16 @@ def _header_stores(view: View) -> Iterator[NodeMatch]:
             )
 
 
+# Headers that are numbers, dates or ranges of numbers by the standard (RFC 9110).
+_OF_NUMBERS = lazy(
+    r"Content-Length|Content-Range|Date|Last-Modified|Expires|Age|Retry-After|Max-Forwards|X-RateLimit-\w+",
+    re.IGNORECASE,
+)
+
+
 def _raw_headers(names: Names, call: ast.Call, name: str) -> bool:
+    if call.args and _OF_NUMBERS.fullmatch(names.text(call.args[0]) or ""):
+        return False
     return not name.startswith(("email.", "requests.", "urllib.", "http.client."))
 
 
@@ -310,6 +345,8 @@ CHECKS = (
         _RULES["csv-injection"],
         sinks=(Sink("csv", Use.CSV, methods=names("writerow writerows"), arguments=(0,)),),
         grades=(Severity.MEDIUM, None, None),
+        tags=frozenset({"input"}),
+        also={ANSWER: Severity.LOW},
     ),
     Check(
         _RULES["exception-details"],

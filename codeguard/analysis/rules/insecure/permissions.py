@@ -95,8 +95,9 @@ def _made_wide(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     )
     mode = _mode(view, given)
     if mode is not None and mode & 0o002 and not mode & 0o1000:
-        # A umask that leaves them alone is the usual one: where the file looks after it, the bits are its business.
-        usual = mode in (0o777, 0o666) and view.has("umask")
+        # `open` asks for 0o666 as well and leaves it to the umask, which a file may look after itself.
+        around = getattr(view.function_of(node), "name", "")
+        usual = view.has("umask") or (mode == 0o666 and not mentions(f"{around} {ast.unparse(node)}", SECRET))
         yield NodeMatch(node, f"mode {mode:o} lets everybody write", Severity.LOW if usual else None)
 
 

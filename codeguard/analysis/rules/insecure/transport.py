@@ -95,10 +95,10 @@ def _assigned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             continue
         value = view.names.resolve(node.value)
         if target.attr == "verify_mode" and value.endswith("CERT_NONE"):
-            yield NodeMatch(node, "the context asks for no certificate", _asked_for(view, node))
+            yield NodeMatch(node, "the context asks for no certificate", asked_for(view, node))
         elif target.attr == "verify" and view.names.constant(node.value, True) is False:
             if view.modules & {"requests", "httpx"}:
-                yield NodeMatch(node, "the session trusts every certificate")
+                yield NodeMatch(node, "the session trusts every certificate", asked_for(view, node))
         elif target.attr == "_create_default_https_context" and "unverified" in value:
             yield NodeMatch(node, "every HTTPS request of the process trusts every certificate")
 
@@ -120,13 +120,13 @@ def _hostname(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if own and function is not None and function.name == "__init__":
             continue  # what an object of its own begins with, and no context of a connection
         if named and view.names.constant(node.value, True) is False:
-            yield NodeMatch(node, "the certificate of any other host is accepted", _asked_for(view, node))
+            yield NodeMatch(node, "the certificate of any other host is accepted", asked_for(view, node))
 
 
 _OPTION = lazy(r"verif|valid|insecure|cert|check_?host|trust|tls|ssl", re.IGNORECASE)
 
 
-def _asked_for(view: View, node: ast.AST) -> Severity | None:
+def asked_for(view: View, node: ast.AST) -> Severity | None:
     """Return low where a branch does it for those alone who asked for it: `if not validate_cert:`, in a library."""
     child: ast.AST = node
     at = view.parent(node)
