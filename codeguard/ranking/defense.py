@@ -131,7 +131,6 @@ class DefenseManager:
         enabled = [item for item in registered if self.config.enabled(item.name)]
         self.active = tuple(item for item in enabled if known.meet(item.needs))
         self._in_workers = frozenset(item.name for item in self.active if bounded(item))
-        self.inactive = tuple(item for item in enabled if item not in self.active)
 
     def known_only(self, only: bool) -> None:
         """Choose whether files that the index does not know yet are left unexamined, which their evidence says."""

@@ -113,11 +113,11 @@ class Opaque:
     fields: tuple[tuple[str, object], ...] = ()
 
     def __repr__(self) -> str:
-        """Return how a reader would write it; a text that is its own repr stands as it is."""
+        """Return how a reader would write it; a text that is its own repr stands as it is, if it can be printed."""
         if len(self.fields) == 1 and self.fields[0][0] == "repr":
-            return str(self.fields[0][1])
-        parts = [f"{name}={value!r}" if name else repr(value) for name, value in self.fields]
-        return f"{self.type_name}({', '.join(parts)})"
+            return _printable(str(self.fields[0][1]))
+        parts = [f"{_printable(name)}={value!r}" if name else repr(value) for name, value in self.fields]
+        return f"{_printable(self.type_name)}({', '.join(parts)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,12 @@ class Iteration:
     def __repr__(self) -> str:
         """Return its items as a reader would write them."""
         shown = ", ".join(map(repr, self.items))
-        return f"{self.type_name} of [{shown}{'' if self.exhausted else ', ...'}]"
+        return f"{_printable(self.type_name)} of [{shown}{'' if self.exhausted else ', ...'}]"
+
+
+def _printable(text: str) -> str:
+    """Return a text that a hostile child may have chosen, without anything that a terminal would act on."""
+    return text if text.isprintable() else repr(text)[1:-1]
 
 
 @dataclass(frozen=True, slots=True)

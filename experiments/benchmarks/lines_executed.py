@@ -2,9 +2,11 @@
 
     python -m experiments.benchmarks.lines_executed [--count 500] [--seed 1] [--methods]
 
-Each function is run in the sandbox on its own examples and on the calls that codeguard makes up for it, as in a
-check where it is trusted; a line counts where any of these calls reaches it. What keeps the other lines from being
-reached is told by the problem of the function, or by the exception that most of its calls end with.
+Each function is run in the sandbox on every call that the check of a changed copy of it makes: its own examples, the
+calls that codeguard makes up or tries where there is none, and the wide ones that a changed copy is held to. A line
+counts where any of these calls reaches it; beside it stands the share that the calls reach which any candidate gets.
+What keeps the other lines from being reached is told by the problem of the function, or by the exception that most of
+its calls end with.
 """
 
 from __future__ import annotations
@@ -22,30 +24,36 @@ from pathlib import Path
 from random import Random
 
 from codeguard.behavior import Budget, SpecLibrary
-from codeguard.behavior.inputs.discovery import guesses
+from codeguard.behavior.inputs.discovery import callable_guesses, guesses
+from codeguard.behavior.inputs.objects import object_guesses
+from codeguard.behavior.inputs.wide import wide_calls
+from codeguard.behavior.source.constants import constants_of, literals_of
 from codeguard.behavior.source.definitions import Function, definitions, read_module
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.profiles import observe
+from codeguard.behavior.verdict.profiles import MAX_GROUPS, Profile, observe, random_for, written_calls
 from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of, drive
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import SourceFile
 from codeguard.sandbox import Level, Sandbox
-from codeguard.sandbox.model import Call, Outcome
+from codeguard.sandbox.model import Call, JobResult, Outcome, Status, Tier
 from experiments.benchmarks.behavior_corpus import SEED
 from experiments.corpus.stdlib import library_files
 from experiments.text.common import wilson
 
 ABREAST = 64
-GROUPS = 20  # kinds of arguments that are tried where nothing is known
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One function: how many of its lines there are, how many were run, and what kept the rest from it."""
+    """One function: how many of its lines there are, how many were run, and what kept the rest from it.
+
+    `usual` are the lines that the calls reach which any candidate gets.
+    """
 
     name: str
     lines: int
     reached: int
+    usual: int
     cause: str
 
 
@@ -53,6 +61,8 @@ def public(methods: bool) -> list[tuple[str, str]]:
     """Return the public functions of the standard library, or the public methods, each by path and name."""
     found = []
     for file in standard_library():
+        if "/_" in file.path.replace("/__init__.py", ""):
+            continue
         for definition in definitions(read_module(file.text).statements):
             names = definition.qualified_name.split(".")
             hidden = definition.nested or any(name.startswith("_") for name in names)
@@ -70,9 +80,11 @@ def library(package: str) -> SpecLibrary:
 
 @lru_cache(maxsize=1)
 def standard_library() -> list[SourceFile]:
-    """Return the public modules of the standard library."""
+    """Return the public modules of the standard library, and what its packages keep beside these."""
     root = Path(sysconfig.get_path("stdlib"))
-    return [chunk_file(path.relative_to(root).as_posix(), path.read_bytes()) for _, path in library_files()]
+    found = {path for _, path in library_files()}
+    found |= {path for place in {path.parent for path in found} - {root} for path in place.glob("_*.py")}
+    return [chunk_file(path.relative_to(root).as_posix(), path.read_bytes()) for path in sorted(found)]
 
 
 def _package(path: str) -> str:
@@ -92,25 +104,50 @@ def statements(node: Function) -> frozenset[int]:
     return frozenset(part.lineno for part in inner if isinstance(part, ast.stmt))
 
 
+def tried(reference: Reference) -> list[Call]:
+    """Return the calls that are tried of a function without examples, those that it does not take included."""
+    definition, runnable = reference.definition, reference.runnable
+    rows = [row for group in islice(guesses(definition), MAX_GROUPS) for row in group] or [((), {})]
+    objects = [example for group in object_guesses(definition) for example in group]
+    written = [*callable_guesses(definition), *objects]
+    plain = [Call(runnable.target, args, dict(kwargs)) for args, kwargs in rows]
+    return plain + [call for example in written if (call := call_of(example, runnable))]
+
+
+def wide(reference: Reference, profile: Profile) -> list[Call]:
+    """Return the calls that a changed copy is held to beyond those of any candidate."""
+    tree = ast.parse(reference.runnable.source)
+    literals = list(literals_of(tree, constants_of(tree)))
+    random = random_for(SEED, "edited", reference.digest)
+    made = wide_calls(reference.definition, written_calls(profile), literals, random, Budget().edited)
+    return [call for example in made if (call := call_of(example, reference.runnable))]
+
+
 def executed(reference: Reference, level: Level) -> Steps[Row]:
     """Run a function on what is known or made up for it and count its lines."""
     name = f"{Path(reference.path).with_suffix('')}.{reference.definition.qualified_name}"
     if reference.usable is None:
-        return Row(name, len(statements(reference.definition.node)), 0, "too large or too deep")
+        return Row(name, len(statements(reference.definition.node)), 0, 0, "too large or too deep")
     lines, budget = statements(reference.runnable.node), Budget().for_reference()
     profile = yield from observe(reference, level, Budget(), SEED)
-    calls = [call for item in profile.examples if (call := call_of(item, reference.runnable))]
-    calls += [item.call for item in profile.generated]
-    if not calls:
-        rows = [row for group in islice(guesses(reference.definition), GROUPS) for row in group] or [((), {})]
-        calls = [Call(reference.runnable.target, args, dict(kwargs)) for args, kwargs in rows]
-    (result,) = yield from Runner(reference.runnable, level, budget).run(Batch(tuple(calls), trace=True))
-    reached = lines & result.coverage.reached if result.coverage is not None else frozenset()
-    raised = Counter(item.exception[0] for item in result.calls if item.outcome is Outcome.RAISED)
-    told = raised.most_common(1)
-    unknown = "no call was made" if not result.calls else result.status.value
-    cause = profile.problem or result.detail or (told[0][0] if told else "branches" if reached else unknown)
-    return Row(name, len(lines), len(reached), cause[:80])
+    usual = [call for item in profile.examples if (call := call_of(item, reference.runnable))]
+    usual += [item.call for item in profile.generated]
+    rest = [*(() if profile.examples else tried(reference)), *wide(reference, profile)]
+    found: list[frozenset[int]] = []
+    raised: Counter[str] = Counter()
+    detail = ""
+    for calls in (usual, rest):
+        result = JobResult(Status.COMPLETED, level, Tier.NATIVE)
+        if calls:
+            (result,) = yield from Runner(reference.runnable, level, budget).run(
+                Batch(tuple(calls), trace=True)
+            )
+        found.append(lines & result.coverage.reached if result.coverage is not None else frozenset())
+        raised.update(item.exception[0] for item in result.calls if item.outcome is Outcome.RAISED)
+        detail = detail or result.detail
+    reached = found[0] | found[1]
+    told = "" if reached == lines else next((name for name, _ in raised.most_common(1)), "branches")
+    return Row(name, len(lines), len(reached), len(found[0]), (profile.problem or detail or told)[:80])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -135,6 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             part = chosen[start : start + ABREAST]
             rows += drive(sandbox, [executed(reference_of(*item), sandbox.level) for item in part])
     lines, reached = sum(row.lines for row in rows), sum(row.reached for row in rows)
+    usual = sum(row.usual for row in rows)
     lost: Counter[str] = Counter()
     for row in rows:
         lost[row.cause] += row.lines - row.reached
@@ -143,6 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "lines": lines,
         "reached": reached,
         "share": [round(value, 3) for value in (reached / lines, *wilson(reached, lines))],
+        "share_of_any_candidate": [round(value, 3) for value in (usual / lines, *wilson(usual, lines))],
         "functions_not_entered": sum(not row.reached for row in rows),
         "lines_lost_by_cause": dict(lost.most_common(16)),
     }

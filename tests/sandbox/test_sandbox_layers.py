@@ -194,7 +194,8 @@ def test_every_number_gets_the_answer_of_its_table(machine: int) -> None:
     assert run_filter(zygote, architecture, number["clone"], (0x01200011,)) == bpf.ALLOW
     assert run_filter(zygote, architecture, number["clone"], (0x01200011 | 0x100,)) == refused
     assert run_filter(zygote, 0x40000003, number["write"]) == bpf.KILL
-    assert run_filter(zygote, architecture, number["write"] | syscalls.X32_BIT) == bpf.KILL
+    x32 = 0x40000000  # x86-64's second table of numbers, which no program here uses
+    assert run_filter(zygote, architecture, number["write"] | x32) == bpf.KILL
 
 
 HEADERS = [

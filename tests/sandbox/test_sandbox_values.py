@@ -207,3 +207,16 @@ def test_an_argument_that_contains_itself_is_not_plain() -> None:
     value: list[object] = []
     value.append(value)
     assert not decoding.plain(value)
+
+
+def test_values_are_written_as_a_reader_would_and_never_as_a_terminal_acts_on_them() -> None:
+    point = Opaque("Point", (("x", 1), ("y", Opaque("Decimal", (("repr", "Decimal('1.5')"),)))))
+    assert repr([point]) == "[Point(x=1, y=Decimal('1.5'))]"
+    assert repr(Iteration("map", (1, 2), exhausted=False)) == "map of [1, 2, ...]"
+    for shown in (
+        Opaque("a\x1b[2J"),
+        Opaque("a", (("repr", "\n\u202e"),)),
+        Opaque("a", (("b\r", 1),)),
+        Iteration("\x00", ()),
+    ):
+        assert repr(shown).isprintable()

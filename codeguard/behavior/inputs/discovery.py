@@ -41,6 +41,12 @@ RECORDS: tuple[object, ...] = (
     [{"name": "ann", "age": 31}, {"name": "bob", "age": 25}, {"name": "cy", "age": 31}],
     [{"name": "dee", "age": 4}],
 )
+PATHS: tuple[object, ...] = (
+    "a/b.txt", "/usr/./lib//x.tar.gz", "~/c", "../$HOME/${A}/%B%", "C:\\dir\\..\\f.py", "//host/share/f", "",
+)  # fmt: skip
+URLS: tuple[object, ...] = (
+    "http://user@example.org:80/a/b;p?q=1&r=%20#f", "mailto:a@example.org", "//example.org", "a/../b?x=1", "",
+)  # fmt: skip
 KINDS = (NUMBERS, LISTS, TEXTS, TEXT_LISTS, REALS, MAPS, NESTED, PAIRS, GRIDS, GRAPHS, RECORDS)
 HINTS = {
     "bytes": BYTES,
@@ -51,7 +57,9 @@ HINTS = {
     "complex": REALS,
     "Number": NUMBERS,
 }
-_TEXT_NAMES = "html line message msg name path sentence str string text token word"
+_TEXT_NAMES = "html line message msg name sentence str string text token word"
+_PATH_NAMES = "dir directory dirname filename filepath folder path pathname"
+_URL_NAMES = "href link uri url"
 _ROW_NAMES = "arr array iterable list lst seq sequence"
 _GRID_NAMES = "board grid matrix mat"
 _GRAPH_NAMES = "adj adjacency graph"
@@ -60,6 +68,8 @@ _PAIR_NAMES = "interval pair"
 _NUMBER_NAMES = "count i index k length limit n num size width x y"
 NAMES = (
     (frozenset(_TEXT_NAMES.split()), TEXTS),
+    (frozenset(_PATH_NAMES.split()), PATHS),
+    (frozenset(_URL_NAMES.split()), URLS),
     (frozenset(_ROW_NAMES.split()), LISTS),
     (frozenset(_NUMBER_NAMES.split()), NUMBERS),
     (frozenset(_GRID_NAMES.split()), GRIDS),
@@ -92,8 +102,8 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
     named = [values or _named(item.name) for values, item in zip(hinted, required, strict=True)]
     if all(named):
         yield _rows([values for values in named if values])
-    if len(required) <= 3:
-        pools = [[values] if values else list(KINDS) for values in hinted]
+    for known in (named, hinted) if len(required) <= 3 else ():
+        pools = [[values] if values else list(KINDS) for values in known]
         for kinds in sorted(itertools.product(*pools), key=lambda row: len({id(kind) for kind in row})):
             yield _rows(list(kinds))
 
@@ -124,6 +134,11 @@ def _rows(pools: Sequence[Sequence[object]]) -> list[Arguments]:
     distinct = {repr(row): row for row in rows}
     calls: list[Arguments] = [(row, {}) for row in distinct.values()]
     return calls[:MAX_ROWS]
+
+
+def values_told(parameter: Parameter) -> tuple[object, ...]:
+    """Return values that a parameter's type hint or name speaks of; empty where they speak of none."""
+    return hinted_values(parameter) or _named(parameter.name)
 
 
 def hinted_values(parameter: Parameter) -> tuple[object, ...]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from codeguard.behavior.inputs.objects import object_guesses, objects_used
 from codeguard.behavior.inputs.options import LEFT_OUT, options_of
 from codeguard.behavior.inputs.variations import ANYTHING, rows_of, value_of, variations
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, Function, name_of, parse, unparse
@@ -25,22 +26,6 @@ TAKEN = 2  # items that are taken of a result before it is seen how much of the 
 GIVEN = "given_rows"
 # What a function may be given that comes back from a call: how it is called is for the trusted function to say.
 CALLED = ("(3)", "([3, 1])", "('ab')", "(3, 2)", "(lambda *given: given)(1, 2)", "({'a': 1})", "()")
-OBJECTS = (
-    (
-        frozenset(["read", "readline", "readlines", "seek", "tell", "getvalue", "close"]),
-        "import io\n",
-        ("io.StringIO('ab\\nc\\n\\nd')", "io.BytesIO(b'ab\\nc\\n\\nd\\n')", "io.StringIO('')"),
-    ),
-    (
-        frozenset(["tzinfo", "year", "month", "day", "hour", "isoformat", "strftime", "timetuple"]),
-        "import datetime\n",
-        (
-            "datetime.datetime(2001, 2, 3, 4, 5, 6)",
-            "datetime.datetime(1960, 12, 31, tzinfo=datetime.timezone.utc)",
-            "datetime.date(2024, 2, 29)",
-        ),
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +99,8 @@ def wide_calls(
 ) -> list[Example]:
     """Return up to `count` calls: one argument changed, then several, then results taken in part."""
     rows = [row for base in bases if (row := written_call(base)) is not None]
-    rows = random.sample(rows, min(len(rows), MAX_BASES)) or _bare(definition)
-    known, setups = _usable(literals), _setups(definition)
+    rows = random.sample(rows, min(len(rows), MAX_BASES)) or [*_bare(definition), *_with_objects(definition)]
+    known, setups = _usable(literals), "".join(kind.setup for kind in objects_used(definition))
     rows = [replace(row, base=replace(row.base, setup=setups + row.base.setup)) for row in rows]
     singles: dict[tuple[int | str, str], Written] = {}
     for row in rows:
@@ -148,15 +133,6 @@ def _in_turn(
     return [pair[1] for turn in turns for pair in turn if pair is not None]
 
 
-def _setups(definition: Definition) -> str:
-    """Return the imports that the objects need which a function may be for."""
-    return "".join(setup for used, setup, _ in OBJECTS if used & _attributes(definition))
-
-
-def _attributes(definition: Definition) -> set[str]:
-    return {node.attr for node in ast.walk(definition.node) if isinstance(node, ast.Attribute)}
-
-
 def _gives_functions(definition: Definition) -> bool:
     """Return whether a function makes functions: what they do is seen when they are called."""
     inside = [node for part in definition.node.body for node in ast.walk(part)]
@@ -180,6 +156,12 @@ def _bare(definition: Definition) -> list[Written]:
     needed = sum(item.required for item in definition.parameters if item.kind == "positional")
     base = Example(None, {}, None, "", expression=f"{definition.name}()", callee=definition.name)
     return [Written(base, (text,) * needed, ()) for text in ("[1, 2]", "2", "'ab'", "{'a': 1}")]
+
+
+def _with_objects(definition: Definition) -> list[Written]:
+    """Return calls with objects of a function that no call is known of, one of each kind."""
+    made = (written_call(group[0]) for group in object_guesses(definition))
+    return [row for row in made if row is not None][:MAX_BASES]
 
 
 def _several(
@@ -219,7 +201,7 @@ def _changes(
     definition: Definition, row: Written, literals: Sequence[object], random: Random
 ) -> Iterator[tuple[int | str, str]]:
     """Yield a place and what may stand there: variations of what does, and anything else."""
-    objects = [text for used, _, texts in OBJECTS if used & _attributes(definition) for text in texts]
+    objects = [text for kind in objects_used(definition) for text in kind.texts]
     texts = [item for item in literals if isinstance(item, str)]
     for place, text in enumerate(row.places):
         for other in (*variations(text, literals, random), *objects, *rows_of(texts, random)):

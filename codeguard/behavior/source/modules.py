@@ -33,6 +33,8 @@ class TrustedModules:
         the module named has it from another one itself.
         """
         wanted = (statement.module or "").split(".") if statement.module else []
+        if not wanted and self._is_submodule(statement, name, own_path):
+            return None
         folder = own_path.rpartition("/")[0]
         named = self._named(wanted, bool(statement.level))
         found = [path for path in named if self._defines(path, name)]
@@ -48,10 +50,17 @@ class TrustedModules:
         if statement.module:
             found = self._named([*statement.module.split("."), name], bool(statement.level))
         else:
-            folders = own_path.split("/")[: -max(1, statement.level)]  # one dot is the file's own folder
-            place = "/".join([*folders, name])
-            found = [path for path in (f"{place}.py", f"{place}/__init__.py") if path in self.modules]
+            places = (
+                _beside(own_path, statement.level, place) for place in (f"{name}.py", f"{name}/__init__.py")
+            )
+            found = [path for path in places if path in self.modules]
         return self.modules[found[0]] if len(found) == 1 else None
+
+    def _is_submodule(self, statement: ast.ImportFrom, name: str, own_path: str) -> bool:
+        """Return whether a `from . import name` means a file and not what the package itself defines."""
+        package = _beside(own_path, statement.level, "__init__.py")
+        defined = package in self.modules and self._defines(package, name)
+        return not defined and self.submodule(statement, name, own_path) is not None
 
     def attributes(self, name: str) -> Set[str]:
         """Return the attributes that any of the files uses of what it calls by this name."""
@@ -109,3 +118,8 @@ class TrustedModules:
     def _dotted(self, path: str) -> list[str]:
         parts = [*([self.package] if self.package else []), *path.removesuffix(".py").split("/")]
         return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def _beside(own_path: str, level: int, place: str) -> str:
+    """Return the path of a file in the folder that so many dots mean: one dot is the file's own."""
+    return "/".join([*own_path.split("/")[: -max(1, level)], place])

@@ -448,6 +448,8 @@ def _borrow(
         known = {name: name for name in names}
         for name in importing.plain_names.intersection(names) - {called}:
             known[name] = f"{called}_{name}" if whole else called
+        if whole and called in known:  # a module that defines something of its own name
+            known[called] = f"{called}_{called}"
         new = [name for name in names if (id(module), known[name]) not in taken]
         if len(taken) + len(new) > MOST_BORROWED:
             return None

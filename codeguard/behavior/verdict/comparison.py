@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from codeguard.behavior.inputs.objects import STOOD_IN
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.verdict.profiles import Observed
@@ -43,12 +44,17 @@ class Question:
         scale = magnitude(self.call.args) if self.call.args is not None else 1.0
         if self.example is not None:
             return meets(self.example.expected, answer, scale)
-        if self.reference is None:
+        if self.reference is None or (self.stands_in and NOT_TAKEN.intersection(answer.exception[:1])):
             return Comparison.UNKNOWN
         comparison = agrees(self.reference, answer, self.call.args, scale)
         if comparison is Comparison.DIFFERENT and self.silence_free and _both_silent(self.reference, answer):
             return Comparison.UNKNOWN
         return comparison
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether something is given that stands in for objects nobody has shown: it may lack what others use."""
+        return self.call.args is None and STOOD_IN in self.call.target
 
     @property
     def wanted(self) -> str:

@@ -276,7 +276,9 @@ class Examination(Reporting):
     def _differs(
         self, profile: Profile, answered: Sequence[Answered], found: Contrast, result: JobResult
     ) -> Steps[CheckReport | None]:
-        wrong = list(found.wrong)
+        wrong = [item for item in found.wrong if not item.question.stands_in]
+        if not wrong and found.wrong:
+            return self._unlike(profile, found.wrong, result)
         if not wrong:
             return None
         origin = profile.reference.origin
@@ -308,6 +310,11 @@ class Examination(Reporting):
     def _refusing(self, profile: Profile, wrong: Sequence[Answered], result: JobResult) -> CheckReport:
         """Report a candidate that refuses, in so many words, what no example shows: it gives nothing that is wrong."""
         reason = f"refuses more than {profile.reference.name} does: {wrong[0].text}"
+        return self._another(reason, profile, result, claimed=True)
+
+    def _unlike(self, profile: Profile, wrong: Sequence[Answered], result: JobResult) -> CheckReport:
+        """Report a candidate that differs on stand-ins alone: a real object might not show it."""
+        reason = f"does something else with objects than {profile.reference.name}: {wrong[0].text}"
         return self._another(reason, profile, result, claimed=True)
 
     def _triggers(
@@ -399,6 +406,9 @@ class Examination(Reporting):
             if sum(answer.outcome is Outcome.RETURNED for answer in shown) < LEAST_CALLS:
                 return None
             return self.report(Verdict.PASS, f"{len(answered)} calls agree", idle, origin=origin)
+        wrong = [item for item in wrong if not item.question.stands_in] or wrong
+        if wrong[0].question.stands_in:
+            return self._unlike(profile, wrong, idle)
         report = self.wrong(Verdict.DIVERGES, wrong, len(answered), origin, idle)
         name = profile.reference.name
         return replace(report, reason=f"{name} with something changed in it: {report.reason}")

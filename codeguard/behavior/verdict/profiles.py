@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -15,6 +15,7 @@ from codeguard.behavior.inputs.bounds import bounds_of
 from codeguard.behavior.inputs.discovery import callable_guesses, guesses
 from codeguard.behavior.inputs.domain import Domain, learn_domain
 from codeguard.behavior.inputs.generation import generate
+from codeguard.behavior.inputs.objects import object_guesses
 from codeguard.behavior.inputs.options import Option, filled_calls, has_option, plain_base
 from codeguard.behavior.inputs.pools import Arguments
 from codeguard.behavior.source.constants import constants_of, literals_of
@@ -132,7 +133,10 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     if not seen and not examples and not problem and budget.generated:
         seen, effects = yield from _run_written(runner, callable_guesses(reference.definition))
         if not seen:
-            seen, effects = yield from _arrays_taken(runner, reference)
+            source = reference.runnable.source
+            seen, effects = yield from _taken(runner, array_guesses(reference.definition, source))
+        if not seen:
+            seen, effects = yield from _taken(runner, object_guesses(reference.definition))
     bases = _written_calls(reference, seen, examples)
     filled = list(filled_calls(reference.definition, bases, random, budget.generated // 2))
     used = {item.example.expression: item.used for item in filled}
@@ -164,11 +168,9 @@ def _discovered(runner: Runner, reference: Reference) -> Steps[list[Observed]]:
     return []
 
 
-def _arrays_taken(runner: Runner, reference: Reference) -> Steps[tuple[list[Observed], tuple[str, ...]]]:
-    """Find out which kinds of arrays a function takes: those of which it takes every call."""
-    groups = list(
-        itertools.islice(array_guesses(reference.definition, reference.runnable.source), MAX_GROUPS)
-    )
+def _taken(runner: Runner, guessed: Iterable[list[Example]]) -> Steps[tuple[list[Observed], tuple[str, ...]]]:
+    """Find out which kinds of objects a function takes: those of which it takes every call."""
+    groups = list(itertools.islice(guessed, MAX_GROUPS))
     seen, effects = yield from _run_written(runner, [example for group in groups for example in group])
     taken = {item.example.expression for item in seen if item.example is not None}
     whole = {
@@ -211,7 +213,8 @@ def _written_calls(
     shown = [(item.args, item.kwargs) for item in examples if item.args]
     calls = [(item.call.args, item.call.kwargs) for item in seen if item.call.args]
     plain = [plain_base(reference.name, (args or (), kwargs)) for args, kwargs in (*shown, *calls)]
-    return plain + [item for item in examples if item.args is None]
+    known = plain + [item for item in examples if item.args is None]
+    return known or [item.example for item in seen if item.example is not None]
 
 
 def _run_written(

@@ -57,6 +57,9 @@ _SYSTEM = words(
     "asyncio concurrent.futures configparser tomllib plistlib tarfile xml.etree.ElementTree xml.sax.saxutils",
     "xml.dom.minidom getopt optparse pkgutil zipimport importlib.machinery importlib.metadata importlib.resources",
     "sysconfig mmap _string",
+    # what tools are made of: they run, compile, test and watch code, and add no system call either
+    "bdb cmd code codeop doctest filecmp pdb profile pstats py_compile pydoc runpy symtable unittest",
+    "unittest.mock ftplib imaplib poplib smtplib telnetlib xmlrpc.client multiprocessing.connection",
 )
 
 # what the numeric zygote has as well: compiled, so it is loaded before the confinement, as codeguard loads it itself

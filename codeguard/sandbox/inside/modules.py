@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from importlib.machinery import ModuleSpec
 from typing import Any, cast
 
-from . import policy
+from . import awaiting, policy
 from .allowed import ALL, CHOSEN, COMPUTING, CORE, NUMERIC, given, withheld
 
 # withheld from the facades: they lead to modules, frames or arbitrary attributes
@@ -48,6 +48,7 @@ def preload(wide: bool) -> None:
             importlib.import_module(name)
     if "mimetypes" in sys.modules:
         sys.modules["mimetypes"].init(())  # else the first call reads this machine's tables
+    awaiting.install()
 
 
 def preload_numeric(folder: str) -> None:

@@ -20,6 +20,7 @@ from importlib.machinery import SourceFileLoader as FileLoader
 from typing import Any, NamedTuple
 
 from . import policy, wire
+from .awaiting import completed
 from .codec import Encoder, TooLargeError, array_types, types_by_repr
 from .effects import FILENAME, Effects
 from .modules import Facades
@@ -271,7 +272,7 @@ class Runner:
             value = names.find(target) if type(target) is str else types.FunctionType(target, names)()
             if args is not None:
                 value = value(*args, **kwargs)
-            shown = encoder.encode(value)
+            shown = encoder.encode(completed(value))
             after = None if args is None or all(map(_immutable, args)) else encoder.encode(args)
         except TooLargeError as error:
             encoder.budget = budget

@@ -297,7 +297,6 @@ REFUSED: dict[str, int] = {name: code for code, names in _REFUSED.items() for na
 
 MACHINES: dict[str, int] = {"x86_64": 0, "amd64": 0, "aarch64": 1, "arm64": 1}
 AUDIT_ARCH: tuple[int, int] = (0xC000003E, 0xC00000B7)
-X32_BIT = 0x40000000  # x86-64's second table of numbers, which no program here uses
 
 
 def column(machine: str) -> int | None:

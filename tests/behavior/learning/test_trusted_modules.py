@@ -132,6 +132,9 @@ class Label(PlainLabel):
 def shown(label):
     return "<" + plain_labels.shown(label) + ">"
 """,
+    # a module that defines something of its own name
+    "shop/words.py": "words = {'tea': 'Tee'}\n",
+    "shop/speech.py": "from . import words\n\ndef said(word):\n    return words.words[word]\n",
     "shop/counter.py": """
 import json
 from . import parts
@@ -200,6 +203,7 @@ def answer(sandbox: Sandbox, name: str, expression: str, setup: str = "") -> Cal
         # what the module named has from another one, under another name
         ("price", "price(100)", "", 120),
         ("coin", "coin(3)", "", 3),
+        ("said", "said('tea')", "", "Tee"),
         # a class that takes a name of the module's and then binds it, and has a method under two names
         ("Slip.text", "Slip().text()", "", "1"),
     ],

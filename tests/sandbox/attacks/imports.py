@@ -195,6 +195,33 @@ def attack():
 """,
     ),
     _writes(
+        "bdb-run",
+        "a debugger runs a text",
+        """
+import bdb
+def attack():
+    bdb.Bdb().run("import os; os.mkdir('@MARKER@')")
+""",
+    ),
+    _writes(
+        "interactive-source",
+        "the interpreter of interactive sessions runs a text",
+        """
+import code
+def attack():
+    code.InteractiveInterpreter().runsource("__import__('os').mkdir('@MARKER@')")
+""",
+    ),
+    _writes(
+        "py-compile",
+        "py_compile writes bytecode where it is told to",
+        """
+import py_compile
+def attack():
+    py_compile.compile(py_compile.__file__, cfile='@MARKER@', doraise=True)
+""",
+    ),
+    _writes(
         "type-hints",
         "typing.get_type_hints evaluates string annotations",
         """

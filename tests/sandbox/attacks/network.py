@@ -44,6 +44,24 @@ def attack():
 """,
     ),
     _calls(
+        "smtp-connect",
+        "the socket of a mail client",
+        """
+import smtplib
+def attack():
+    smtplib.SMTP()._get_socket("127.0.0.1", @PORT@, 5).sendall(b"@TOKEN@")
+""",
+    ),
+    _calls(
+        "process-client",
+        "a connection of multiprocessing",
+        """
+from multiprocessing.connection import SocketClient
+def attack():
+    SocketClient(("127.0.0.1", @PORT@)).send_bytes(b"@TOKEN@")
+""",
+    ),
+    _calls(
         "mptcp",
         "multipath TCP, a protocol that rules for TCP forget",
         """

@@ -1,0 +1,184 @@
+"""Objects that a function may be for, as source text: files, dates, exceptions, and stand-ins for all others.
+
+A stand-in has whatever attribute is asked of it, and so says nothing of what the real object would make of a
+call: who differs on stand-ins alone is not convicted.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from codeguard.behavior.inputs.discovery import LISTS, MAPS, TEXTS, values_told
+from codeguard.behavior.inputs.options import CALLABLES, is_called
+from codeguard.behavior.source.definitions import Definition, Parameter
+from codeguard.behavior.specs.examples import Example
+
+MAX_REQUIRED = 4
+MAX_GROUPS = 24
+MAX_ROWS = 8
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text."""
+    return frozenset(text.split())
+
+
+STAND_INS = """
+class StandInText(str):
+    def __getattr__(self, name):
+        if name[:2] == "__":
+            raise AttributeError(name)
+        return StandInText(name)
+    def __call__(self, *given, **named):
+        return StandInText("-".join([self, *map(str, given)])[:60])
+    def __enter__(self):
+        return self
+    def __exit__(self, *given):
+        return None
+class StandInNumber(int):
+    def __getattr__(self, name):
+        if name[:2] == "__":
+            raise AttributeError(name)
+        return StandInNumber(len(name) % 7 + 1)
+    def __call__(self, *given, **named):
+        return self
+    def __iter__(self):
+        return iter([StandInNumber(1), StandInNumber(2)])
+    def __len__(self):
+        return 2
+    def __getitem__(self, key):
+        return StandInNumber(len(str(key)))
+class StandIn:
+    def __getattr__(self, name):
+        if name[:2] == "__":
+            raise AttributeError(name)
+        return StandInText(name)
+    def __iter__(self):
+        return iter([StandInText("made"), StandInText("other")])
+    def __getitem__(self, key):
+        return StandInText(key)
+"""
+STOOD_IN = "StandIn"
+STAND_IN_TEXTS = ("StandInText('made')", "StandInNumber(3)", "StandIn()", "[StandIn()]")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Objects of one kind: the attributes and the names of parameters that tell it, and how they are made.
+
+    `pools` are those that go together: who takes one of them takes the others.
+    """
+
+    used: frozenset[str]
+    names: frozenset[str]
+    setup: str
+    pools: tuple[tuple[str, ...], ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All of them."""
+        return tuple(text for pool in self.pools for text in pool)
+
+
+FILES = Kind(
+    words("read readline readlines write writelines seek tell getvalue close flush"),
+    words("file fp fileobj stream infile outfile"),
+    "import io\n",
+    (
+        ("io.StringIO('ab\\nc\\n\\nd')", "io.StringIO('')"),
+        ("io.BytesIO(b'ab\\nc\\n\\nd\\n')", "io.BytesIO()"),
+    ),
+)
+KINDS = (
+    FILES,
+    Kind(
+        words("tzinfo year month day hour isoformat strftime timetuple"),
+        words("date datetime dt"),
+        "import datetime\n",
+        (
+            (
+                "datetime.datetime(2001, 2, 3, 4, 5, 6)",
+                "datetime.datetime(1960, 12, 31, tzinfo=datetime.timezone.utc)",
+            ),
+            ("datetime.date(2024, 2, 29)", "datetime.date(1999, 12, 31)"),
+        ),
+    ),
+    Kind(
+        words("__traceback__ __cause__ __context__ args errno with_traceback"),
+        words("e err error exc exception"),
+        "",
+        (("ValueError('made', 2)", "KeyError('made')"), ("OSError(2, 'made')",)),
+    ),
+    Kind(
+        words("__code__ __defaults__ __wrapped__ __annotations__ __qualname__"),
+        words("function method"),
+        "def made_function(first, second: int = 2, *rest, **named):\n    '''Made.'''\n    return first\n",
+        (("made_function",), ("len",)),
+    ),
+    Kind(
+        words("__mro__ __bases__ __subclasses__ __slots__"),
+        words("cls klass tp typ class_"),
+        "class MadeClass:\n    '''Made.'''\n    value = 1\n    def method(self, given):\n        return given\n",
+        (("MadeClass", "int"), ("list[int]",)),
+    ),
+)
+FUNCTIONS = KINDS[-2:]
+PLAIN = tuple((frozenset(dir(type(values[0]))), tuple(map(repr, values))) for values in (TEXTS, LISTS, MAPS))
+
+
+def objects_used(definition: Definition) -> list[Kind]:
+    """Return the kinds of objects that a function's text speaks of: by any attribute that it uses."""
+    used = {node.attr for node in ast.walk(definition.node) if isinstance(node, ast.Attribute)}
+    return [kind for kind in KINDS if kind.used & used]
+
+
+def object_guesses(definition: Definition) -> Iterator[list[Example]]:
+    """Yield groups of calls worth trying of a function that plain values alone say nothing of, one kind a group."""
+    needed = [item for item in definition.parameters if item.required]
+    if not 0 < len(needed) <= MAX_REQUIRED or any(item.kind != "positional" for item in needed):
+        return
+    choices = [_pools(item, definition) for item in needed]
+    for pools in itertools.islice(itertools.product(*choices), MAX_GROUPS):
+        longest = min(max(map(len, pools)), MAX_ROWS)
+        yield [
+            _call(definition.name, [pool[(row + shift) % len(pool)] for shift, pool in enumerate(pools)])
+            for row in range(longest)
+        ]
+
+
+def _pools(parameter: Parameter, definition: Definition) -> list[Sequence[str]]:
+    """Return what a parameter may be given, kind by kind: what is known of it, or else an object or a stand-in."""
+    used = _attributes_of(parameter.name, definition)
+    if is_called(parameter, definition.node) and not used:
+        return [CALLABLES, *(pool for kind in FUNCTIONS for pool in kind.pools)]
+    kinds = [kind for kind in KINDS if kind.used & used or parameter.name.lower() in kind.names]
+    found: list[Sequence[str]] = [pool for kind in kinds for pool in kind.pools]
+    found += [texts for names, texts in PLAIN if used and used <= names]
+    values = values_told(parameter)
+    if values and not used:
+        found.append(tuple(map(repr, values)))
+    return found or [STAND_IN_TEXTS[:1], STAND_IN_TEXTS[1:2], STAND_IN_TEXTS[2:3], STAND_IN_TEXTS[3:]]
+
+
+def _attributes_of(name: str, definition: Definition) -> set[str]:
+    return {
+        node.attr
+        for node in ast.walk(definition.node)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+    }
+
+
+def _call(name: str, values: Sequence[str]) -> Example:
+    """Return a call with objects; of a file, what is in it afterwards is part of what the call gives."""
+    files = {f"file{place}": value for place, value in enumerate(values) if value in FILES.texts}
+    given = [f"file{place}" if f"file{place}" in files else value for place, value in enumerate(values)]
+    text = f"{name}({', '.join(given)})"
+    if files:
+        after = ", ".join(f"{file}.closed or {file}.getvalue()" for file in files)
+        text = f"(lambda {', '.join(files)}: [{text}, {after}])({', '.join(files.values())})"
+    setups = [kind.setup for kind in KINDS if any(value in kind.texts for value in values)]
+    setups += [STAND_INS] if STOOD_IN in text else []
+    return Example(None, {}, None, "", expression=text, setup="".join(setups), callee=name)

@@ -1,0 +1,90 @@
+"""Functions of files, dates and other objects, without an example: objects are made for them, or stand-ins."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeguard.models import Verdict
+from tests.behavior.conftest import Check
+
+NUMBERED = '''
+def write_numbered(lines, out):
+    """Write the lines to a file, each with its number in front."""
+    for number, line in enumerate(lines, 1):
+        out.write({text})
+    out.flush()
+'''
+ORDERS = '''
+def total_of(order):
+    """Return what an order costs, with its shipping."""
+    total = order.{shipping}
+    for item in order.items:
+        total += item.price * {count}
+    return total
+'''
+ASYNCHRONOUS = '''
+import asyncio
+
+async def fetch_all(count: int) -> list[int]:
+    """Return the squares of the numbers below a count, each fetched in a task of its own."""
+    return list(await asyncio.gather(*(fetch_one(number) for number in range(count))))
+
+async def fetch_one(number):
+    await asyncio.sleep({seconds})
+    return number * {factor}
+'''
+
+
+def _last(text: str) -> str:
+    """Return a file whose last function is the first of the text."""
+    head, _, rest = text.partition("async def fetch_all")
+    first, _, second = rest.partition("async def fetch_one")
+    return f"{head}async def fetch_one{second}\nasync def fetch_all{first}"
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [('str(number) + ": " + line', Verdict.PASS), ('f"{number + 1}: {line}"', Verdict.DIVERGES)],
+)
+def test_what_is_in_a_file_afterwards_is_compared(check: Check, text: str, verdict: Verdict) -> None:
+    trusted = NUMBERED.format(text='f"{number}: {line}"')
+    assert check(NUMBERED.format(text=text), trusted).verdict is verdict
+
+
+def test_who_differs_on_stand_ins_is_demoted_and_not_convicted(check: Check) -> None:
+    trusted = ORDERS.format(shipping="shipping", count="item.count")
+    same = check(ORDERS.format(shipping="shipping", count="item.count").replace("order", "given"), trusted)
+    assert same.verdict is Verdict.PASS
+    wrong = check(ORDERS.format(shipping="shipping", count="(item.count - 1)"), trusted)
+    assert wrong.verdict is Verdict.NO_SIGNAL
+    assert wrong.false_claim
+    assert "does something else with objects than total_of" in wrong.reason
+
+
+def test_who_wants_something_else_of_an_object_is_not_demoted_for_what_a_stand_in_lacks(check: Check) -> None:
+    trusted = ORDERS.format(shipping="shipping", count="item.count")
+    other = check(ORDERS.format(shipping="__shipping__", count="item.count"), trusted)
+    assert not other.false_claim
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [("number", Verdict.PASS), ("count", Verdict.DIVERGES)])
+def test_coroutines_are_compared_by_what_they_return(check: Check, factor: str, verdict: Verdict) -> None:
+    trusted = _last(ASYNCHRONOUS.format(seconds="1", factor="number"))
+    wrong = "number" if factor == "number" else "2"
+    assert check(_last(ASYNCHRONOUS.format(seconds="0.5", factor=wrong)), trusted).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("test", "verdict"), [('path.startswith("~")', Verdict.PASS), ('path.startswith("~~")', Verdict.DIVERGES)]
+)
+def test_a_parameter_that_is_named_like_a_path_is_given_paths(
+    check: Check, test: str, verdict: Verdict
+) -> None:
+    code = '''
+def without_tilde(path):
+    """Return a path with the home folder in the place of the tilde."""
+    if {test}:
+        return "/home/anna" + path[1:]
+    return path
+'''
+    assert check(code.format(test=test), code.format(test='path[:1] == "~"')).verdict is verdict
