@@ -115,6 +115,13 @@ def test_statement_round_trip_is_exact(manifest):
     assert manifest_to_json(manifest_from_json(data)) == data
 
 
+@pytest.mark.parametrize("name", ["created", "expires"])
+@pytest.mark.parametrize("moment", [datetime(2027, 1, 1), datetime(2027, 1, 1, microsecond=1, tzinfo=UTC)])
+def test_a_moment_that_the_statement_would_not_give_back_is_refused(manifest, name, moment):
+    with pytest.raises(ManifestError, match=f"{name} of the manifest is inexact"):
+        dataclasses.replace(manifest, **{name: moment})
+
+
 def test_the_state_directory_keeps_the_unsigned_manifest(manifest, tmp_path):
     assert load_unsigned(tmp_path) is None
     path = save_unsigned(manifest, tmp_path / "state")

@@ -347,8 +347,8 @@ def older(bench):
 
 
 def same_version_other_content(bench):
-    bench.verify(bench.sign(bench.manifest()))
-    bench.verify(bench.sign(bench.manifest(source_url="https://example.org/fork")))
+    bench.verify(bench.sign(bench.manifest(version=1000)))
+    bench.verify(bench.sign(bench.manifest(version=1000, source_url="https://example.org/fork")))
 
 
 def damaged_memory(bench):

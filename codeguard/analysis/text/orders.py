@@ -118,12 +118,18 @@ class Ordered:
         return f"{self.order.what}: “{shown}”"
 
 
+def is_translation(text: str) -> bool:
+    """Return whether a text is an entry of a catalog of translations: what a program says to its users."""
+    lines = [line for line in map(str.strip, text.split("\n")) if line and not line.startswith("#")]
+    return bool(lines) and lines[0].startswith("msg") and all(line.startswith(("msg", '"')) for line in lines)
+
+
 def orders_in(table: Sequence[Order], text: str, start: int, *, prose: bool) -> Iterator[Ordered]:
     """Yield the orders of a table in a paragraph, comment or docstring, each rule once.
 
     `start` is its character offset in the file.
     """
-    if len(text) < SHORTEST:
+    if len(text) < SHORTEST or (prose and is_translation(text)):
         return
     said: set[str] = set()
     for line in _lines(text[:LONGEST]):

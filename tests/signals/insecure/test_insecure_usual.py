@@ -5,7 +5,43 @@ from __future__ import annotations
 import pytest
 from test_insecure_pairs import serious
 
+FLASK = "from flask import Flask, redirect, request, session\napp = Flask('a')\n"
+DJANGO = "from django.core.exceptions import PermissionDenied\n"
 CASES = {
+    "a redirect is returned": (
+        FLASK
+        + "def f(user):\n    if user is None:\n        return redirect('/in')\n    return user.wipe()\n",
+        FLASK + "def f(user):\n    if user is None:\n        redirect('/in')\n    return user.wipe()\n",
+    ),
+    "a refusal is raised": (
+        DJANGO + "def f(user):\n    if not user.rights:\n        raise PermissionDenied()\n",
+        DJANGO + "def f(user):\n    if not user.rights:\n        PermissionDenied()\n",
+    ),
+    "a session keeps what the account may": (
+        FLASK
+        + "@app.post('/a')\ndef f():\n    session['role'] = app.users[request.form['name']].role\n    return 'x'\n",
+        FLASK + "@app.post('/a')\ndef f():\n    session['role'] = request.form['role']\n    return 'x'\n",
+    ),
+    "the name of an address is written down": (
+        "import socket\ndef f(ip, log):\n    log.show(socket.gethostbyaddr(ip)[0])\n",
+        "import socket\ndef f(ip):\n    name = socket.getfqdn(ip)\n    return name.endswith('.shop.example')\n",
+    ),
+    "a header of a user is signed": (
+        FLASK
+        + "@app.get('/a')\ndef f():\n    verify_signature(request)\n    return app.of(request.headers['X-User-Id'])\n",
+        FLASK + "@app.get('/a')\ndef f():\n    return app.of(request.headers['X-User-Id'])\n",
+    ),
+    "an upload is looked into": (
+        FLASK + "import magic\n@app.post('/a')\ndef f():\n    file = request.files['f']\n"
+        "    if file.mimetype == magic.of(file):\n        file.save('/srv/a')\n    return ''\n",
+        FLASK + "@app.post('/a')\ndef f():\n    file = request.files['f']\n"
+        "    if file.mimetype == 'image/png':\n        file.save('/srv/a')\n    return ''\n",
+    ),
+    "one variable of the environment": (
+        FLASK
+        + "import os\n@app.post('/a')\ndef f():\n    os.environ.update(LANG=request.json['lang'])\n    return ''\n",
+        FLASK + "import os\n@app.post('/a')\ndef f():\n    os.environ.update(request.json)\n    return ''\n",
+    ),
     "a debugger runs code where it is told to": (
         "def run(code, globals, locals):\n    exec(code, globals, locals)\n",
         "def run(code, names):\n    exec(code, {}, names)\n",

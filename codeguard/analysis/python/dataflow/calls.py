@@ -40,6 +40,7 @@ from codeguard.analysis.python.dataflow.values import (
     ALL_USES,
     CLAIMED,
     NOTHING,
+    TEXT_USES,
     Reach,
     State,
     Use,
@@ -123,7 +124,9 @@ class Calls:
         everything = [*arguments, *keywords.values()]
         method = function.attr if isinstance(function, ast.Attribute) else ""
         if method in FILLERS and isinstance(function, ast.Attribute):
-            self._of.fill(function.value, joined(everything), state)
+            held = joined(everything)
+            keyed = method == "setdefault" and node.args and isinstance(node.args[0], ast.Constant)
+            self._of.fill(function.value, held.cleaned({Use.KEYS}) if keyed else held, state)
         if (
             method in REQUEST_PARTS
             and isinstance(function, ast.Attribute)
@@ -149,7 +152,7 @@ class Calls:
         reach = REACH_OF_CALL.get(name)
         if reach is not None:
             tag = ANSWER if name.startswith(ANSWERING) else "input"
-            return self._of.origin(reach, f"{name}()", node, state, tag)
+            return _typed(node, self._of.origin(reach, f"{name}()", node, state, tag))
         if STORED_NAMES.search(name):
             return self._of.origin(Reach.LOCAL, f"{name}()", node, state, STORED)
         if name == "compile" and arguments:
@@ -176,7 +179,7 @@ class Calls:
         """Return the result of a function that nothing is known of."""
         remote = method in REMOTE_METHODS or (method in MAIL_METHODS and self._reads_mail)
         if remote and not name.startswith(":"):
-            return self._of.origin(Reach.REMOTE, f"{method}()", node, state)
+            return _typed(node, self._of.origin(Reach.REMOTE, f"{method}()", node, state))
         if method in STORED_METHODS and not receiver.origins and not name.startswith(":"):
             return self._of.origin(Reach.LOCAL, f"{method}()", node, state, STORED)
         last = method or name.rpartition(".")[2]
@@ -294,6 +297,13 @@ class Calls:
                 value = self._of.value(argument, state)
                 if value.origins and sink.use not in value.clean:
                     self._around.hit(sink, node, argument, value)
+
+
+def _typed(node: ast.Call, value: Value) -> Value:
+    """Return what a call gives that is asked for a number: `self.get_argument("size", type=int)`."""
+    kind = next((item.value for item in node.keywords if item.arg == "type"), None)
+    counts = isinstance(kind, ast.Name) and kind.id in ("int", "float", "bool")
+    return value.cleaned(TEXT_USES) if counts else value
 
 
 def shown_as_written(template: str | None, mark: str) -> frozenset[str]:

@@ -14,7 +14,8 @@ from codeguard.corpus.patterns import lazy
 
 _COMMANDS = lazy(r"^(?:click\.(?:command|option|argument|group)|typer\..*command)$")
 _EVENTS = lazy(
-    r"(?:socketio|sio|websocket|mcp|bot)\w*(?:\(\))?\.(?:on|event|tool|resource|prompt|command)$", re.I
+    r"(?:^|[^a-z])(?:socketio|sio|websocket|mcp|bot)\w*(?:\(\))?\.(?:on|event|tool|resource|prompt|command)$",
+    re.I,
 )
 _ERRORS = lazy(r"(?:^|\.)(?:errorhandler|app_errorhandler|exception_handler|error_handler)$")
 _NUMBERS = lazy(r"<(int|float|uuid)(?:\([^)]{0,40}\))?:(\w+)>")

@@ -359,7 +359,8 @@ class Evaluation:
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
             state.names[f"{target.value.id}.{target.attr}"] = value
         elif isinstance(target, ast.Subscript):
-            self.fill(target.value, value, state)
+            fixed = isinstance(target.slice, ast.Constant)  # the key is the code's own
+            self.fill(target.value, value.cleaned({Use.KEYS}) if fixed else value, state)
         elif isinstance(target, ast.Tuple | ast.List):
             for element in target.elts:
                 self.bind(element, value, state)

@@ -9,7 +9,7 @@ from codeguard.analysis.rules.base import Match
 from codeguard.corpus.patterns import lazy
 
 _LINK = lazy(
-    r"\[\s{0,3}(?:https?://)?(?P<shown>(?:[\w-]{1,63}\.){1,4}[a-z]{2,12})(?:[/:][^\]\s]{0,300})?\s{0,3}\]\(\s{0,3}<?https?://(?P<host>[^\s/)>\"']{1,255})"
+    r"(?<!!)\[\s{0,3}(?:https?://)?(?P<shown>(?:[\w-]{1,63}\.){1,4}[a-z]{2,12})(?:[/:][^\]\s]{0,300})?\s{0,3}\]\(\s{0,3}<?https?://(?P<host>[^\s/)>\"']{1,255})"
 )
 _ANCHOR = lazy(
     r"<a\s[^>]{0,200}?href\s{0,3}=\s{0,3}[\"']https?://(?P<host>[^\s/\"'>]{1,255})[^>]{0,300}>\s{0,10}(?:https?://)?"

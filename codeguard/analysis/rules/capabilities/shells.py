@@ -52,7 +52,7 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
         "reports-host",
         "sends who uses which machine",
         lazy(
-            r"\b(?:curl|wget|nslookup|dig|ping|host|nc)\b[^\n|;]{0,200}(?:\$\(|`)\s{0,2}(?:whoami|hostname|id\b"
+            r"\b(?:curl|wget|nslookup|dig|ping|host|nc)\b(?![^\n|;]{0,80}//localhost[:/])[^\n|;]{0,200}(?:\$\(|`)\s{0,2}(?:whoami|hostname|id\b"
             r"|uname|pwd|cat /etc/)"
             r"|\b(?:whoami|hostname|ifconfig|uname -a|id)\b\s{0,3}\|[^\n]{0,80}\b(?:curl|wget|nc|nslookup)\b"
         ),

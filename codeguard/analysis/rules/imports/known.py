@@ -26,7 +26,7 @@ defusedxml deprecated deprecation diffusers dill discord-py diskcache distlib di
 django-cors-headers django-filter django-rest-framework djangorestframework dnspython docker docutils
 dramatiq duckdb dulwich ecdsa editables elastic-transport elasticsearch email-validator emoji entrypoints
 envier et-xmlfile eth-account eventlet exceptiongroup execnet executing fabric faiss-cpu faker fakeredis
-falcon fastapi fastapi-cli fastavro fastjsonschema fastmcp fastuuid filelock filetype flake8 flask
+falcon fastai fastapi fastapi-cli fastavro fastjsonschema fastmcp fastuuid filelock filetype flake8 flask
 flask-cors flask-login flask-migrate flask-security flask-sqlalchemy flask-wtf flatbuffers flit-core
 fonttools freezegun frozendict frozenlist fsspec ftfy gcsfs gensim gevent gitdb gitpython google-api-core
 google-api-python-client google-auth google-auth-httplib2 google-auth-oauthlib google-cloud-storage

@@ -14,7 +14,7 @@ from codeguard.analysis.rules.injection.address import speaks
 from codeguard.analysis.rules.injection.features import sequence, tokens_of
 from codeguard.analysis.rules.injection.gate import may_order
 from codeguard.analysis.rules.injection.model import NOTHING, Limits, load_model
-from codeguard.analysis.text.orders import orders_in, read_orders
+from codeguard.analysis.text.orders import is_translation, orders_in, read_orders
 from codeguard.analysis.text.unmasking import split_name, unmasked
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import ParseBoundError, parse
@@ -309,7 +309,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     if segment.kind is SegmentKind.PROSE and (
         rule is LIKELY
         or (rule is INSTRUCTION and _FOR_AGENTS.match(reading.text))
-        or _is_translation(segment.text)
+        or is_translation(segment.text)
     ):
         rule = POSSIBLE  # prose tells its readers what to do; `agent` and the forms look at what that is
     if segment.kind is SegmentKind.IDENTIFIER and not secret and _named(text) <= _OF_OPTIONS:
@@ -325,12 +325,6 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         confidence=Confidence.HIGH if sure else None,
         measurements={"score": round(score, 2)},
     )
-
-
-def _is_translation(text: str) -> bool:
-    """Return whether a text is an entry of a catalog of translations: what a program says to its users."""
-    lines = [line for line in map(str.strip, text.split("\n")) if line and not line.startswith("#")]
-    return bool(lines) and lines[0].startswith("msg") and all(line.startswith(("msg", '"')) for line in lines)
 
 
 def _is_error_message(reading: Reading, segment: Segment) -> bool:

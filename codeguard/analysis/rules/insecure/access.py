@@ -220,6 +220,13 @@ def _by_client(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if isinstance(node, ast.Compare):
         yield from _by_address(view, node)
         return
+    if isinstance(node, ast.Assign):
+        target = node.targets[0]
+        if isinstance(target, ast.Subscript) and ast.unparse(target.value).endswith("session"):
+            held = view.names.text(target.slice) or ""
+            if _RIGHT_KEY.match(held) and is_from_request(view, node.value) and _right_of(view, node.value):
+                yield NodeMatch(node, f"the client says {held} itself, and the session keeps it")
+        return
     assert isinstance(node, ast.If | ast.IfExp)
     if not view.has("request"):
         return
@@ -234,6 +241,12 @@ def _by_client(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             if is_from_request(view, holder) or REQUEST_READS.search(ast.unparse(part)[:300]):
                 yield NodeMatch(node.test, f"the client writes {key} itself")
                 return
+
+
+def _right_of(view: View, node: ast.expr) -> bool:
+    """Return whether a value, or what its name is bound to, is read from under the name of a right."""
+    parts = (part for value in (node, *view.names.values_of(node)) for part in ast.walk(value))
+    return any((key := _key_of(view, part)) is not None and bool(_RIGHT_KEY.match(key)) for part in parts)
 
 
 def _key_of(view: View, part: ast.AST) -> str | None:
@@ -319,7 +332,7 @@ CHECKS = (
     ),
     Check(
         _RULES["client-decides-rights"],
-        nodes=(ast.Compare, ast.If, ast.IfExp),
+        nodes=(ast.Compare, ast.If, ast.IfExp, ast.Assign),
         look=_by_client,
     ),
 )

@@ -137,6 +137,44 @@ def _own_price(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, f"the visitor says the {key}: take it from the product")
 
 
+_AMOUNT = lazy(
+    r"^(?:amount|quantity|qty|sum|points|credits?|units|shares|coins|number_of_\w+)$", re.IGNORECASE
+)
+_NUMBERS = names("int float decimal.Decimal Decimal round")
+_BOUNDED = lazy(
+    r"\b(?:abs|max|min|validate\w*|is_valid|PositiveInt|conint|NumberRange|MinValueValidator|ge|gt)\b"
+)
+
+
+def _below_nothing(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """An amount of the visitor's that is added to one account and taken from another, and never compared."""
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    if not is_handler(view, node):
+        return
+    parts = list(ast.walk(node))
+    for part in parts:
+        if not isinstance(part, ast.Assign) or not isinstance(part.targets[0], ast.Name):
+            continue
+        held, made = part.targets[0].id, part.value
+        if not (_AMOUNT.match(held) and isinstance(made, ast.Call) and view.names.called(made) in _NUMBERS):
+            continue
+        read = any(
+            is_from_request(view, item)
+            for given in made.args
+            for item in ast.walk(given)
+            if isinstance(item, ast.expr)
+        )
+        compared = any(isinstance(item, ast.Compare) and _mentions_name(item, held) for item in parts)
+        counts = any(isinstance(item, ast.AugAssign) and _mentions_name(item.value, held) for item in parts)
+        if read and counts and not compared and not _BOUNDED.search(words([node])):
+            yield NodeMatch(part, f"{held} may be below nothing: what is taken is then given")
+            return
+
+
+def _mentions_name(node: ast.AST, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
+
+
 CHECKS = (
     Check(
         _RULES["change-by-get"],
@@ -163,5 +201,10 @@ CHECKS = (
         nodes=(ast.Subscript,),
         methods=names("get"),
         look=_own_price,
+    ),
+    Check(
+        _RULES["negative-amount"],
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
+        look=_below_nothing,
     ),
 )

@@ -134,7 +134,7 @@ def _row(names: Names, call: ast.Call, name: str) -> bool:
     if call.func.attr != "update":
         return True
     if isinstance(holder, ast.Attribute):
-        return holder.attr == "__dict__"
+        return holder.attr in ("__dict__", "environ", "config")
     return (
         isinstance(holder, ast.Call)
         and isinstance(holder.func, ast.Attribute)
@@ -151,7 +151,10 @@ CHECKS = (
                 Use.CODE,
                 names=names(
                     "eval exec execfile code.InteractiveInterpreter.runsource code.InteractiveConsole.push "
-                    "numexpr.evaluate runpy.run_path pandas.eval sympy.sympify timeit.timeit timeit.repeat"
+                    "numexpr.evaluate runpy.run_path pandas.eval sympy.sympify timeit.timeit timeit.repeat "
+                    "sympy.parse_expr sympy.parsing.sympy_parser.parse_expr code.InteractiveInterpreter.runcode "
+                    "js2py.eval_js execjs.eval lupa.LuaRuntime.execute lupa.LuaRuntime.eval redis.Redis.eval "
+                    "redis.Redis.register_script IPython.get_ipython.run_cell jinja2.Environment.compile_expression"
                 ),
                 arguments=(0,),
             ),
@@ -186,7 +189,10 @@ CHECKS = (
                     "flask.render_template_string jinja2.Template jinja2.Environment.from_string "
                     "mako.template.Template "
                     "jinja2.environment.Template django.template.Template tornado.template.Template "
-                    "render_template_string quart.render_template_string bottle.template"
+                    "render_template_string quart.render_template_string bottle.template bottle.SimpleTemplate "
+                    "chameleon.PageTemplate genshi.template.MarkupTemplate tornado.template.Template "
+                    "Cheetah.Template.Template web.template.Template mako.lookup.TemplateLookup.put_string "
+                    "django.template.engines.from_string"
                 ),
                 arguments=(0, "source", "template", "text"),
             ),

@@ -23,7 +23,9 @@ _SUBPROCESS = names(
 )
 _SHELL = names(
     "os.system os.popen os.popen2 os.popen3 subprocess.getoutput subprocess.getstatusoutput commands.getoutput "
-    "commands.getstatusoutput asyncio.create_subprocess_shell popen2.popen2 fabric.Connection.run invoke.run"
+    "commands.getstatusoutput asyncio.create_subprocess_shell popen2.popen2 fabric.Connection.run invoke.run "
+    "fabric.Connection.sudo fabric.Connection.local fabric.api.run fabric.api.local fabric.api.sudo pexpect.run "
+    "pexpect.spawn invoke.Context.run invoke.context.Context.run"
 )
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell", "pwsh"})
 _TOOLS = frozenset(

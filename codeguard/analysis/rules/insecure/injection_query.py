@@ -240,11 +240,12 @@ CHECKS = (
                 Use.NOSQL,
                 methods=names(
                     "find find_one delete_many delete_one update_one update_many count_documents aggregate "
-                    "find_one_and_update find_one_and_delete map_reduce"
+                    "find_one_and_update find_one_and_delete map_reduce replace_one find_one_and_replace distinct"
                 ),
                 arguments=(0, "filter"),
                 accepts=_find,
             ),
+            Sink("raw-filter", Use.NOSQL, methods=names("objects filter get"), arguments=("__raw__",)),
             Sink("cypher", Use.CODE, arguments=(), wording=_CYPHER),
             Sink(
                 "nosql-code",

@@ -47,6 +47,69 @@ def _dropped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, "the answer of the check is not looked at")
 
 
+# What only counts where it is raised or returned.
+_MADE = lazy(
+    r"^(?:flask|django|fastapi|starlette|quart|werkzeug|rest_framework|litestar|sanic)\..*?(?:redirect|Http404|"
+    r"[A-Z]\w*(?:Redirect|Forbidden|Denied|Exception|NotAllowed|BadRequest|Error|NotFound|Unauthorized|Response|"
+    r"NotAuthenticated|AuthenticationFailed))$|^(?:PermissionError|HTTPException)$"
+)
+
+
+def _made(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`redirect("/login")` and `PermissionDenied()` as statements, which neither return nor raise."""
+    assert isinstance(node, ast.Expr)
+    called = view.names.called(node.value) if isinstance(node.value, ast.Call) else ""
+    if _MADE.search(called):
+        last = called.rpartition(".")[2]
+        yield NodeMatch(node, f"{last} is made and dropped: the function goes on as if nothing were wrong")
+
+
+def _past_the_end(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`for index in range(len(items) + 1): items[index]`, which goes one place too far."""
+    assert isinstance(node, ast.For)
+    made = node.iter
+    if not (
+        isinstance(made, ast.Call)
+        and view.names.called(made) == "range"
+        and isinstance(node.target, ast.Name)
+    ):
+        return
+    stop = made.args[0] if len(made.args) == 1 else made.args[1] if len(made.args) > 1 else None
+    if not (isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.Add) and isinstance(stop.left, ast.Call)):
+        return
+    size = stop.left
+    if view.names.called(size) != "len" or not size.args or view.names.constant(stop.right) != 1:
+        return
+    parts = [part for statement in node.body for part in ast.walk(statement)]
+    if any(isinstance(part, ast.Compare | ast.Try) for part in parts):
+        return  # the last place is looked after
+    for part in parts:
+        if (
+            isinstance(part, ast.Subscript)
+            and ast.dump(part.value) == ast.dump(size.args[0])
+            and isinstance(part.slice, ast.Name)
+            and part.slice.id == node.target.id
+        ):
+            yield NodeMatch(part, f"{ast.unparse(part)[:60]} goes one place beyond the end")
+            return
+
+
+def _by_identity(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`role is "admin"`: whether two equal texts are one object is the interpreter's business."""
+    assert isinstance(node, ast.Compare)
+    if isinstance(node.ops[0], ast.Is | ast.IsNot):
+        for side in (node.left, node.comparators[0]):
+            if (
+                isinstance(side, ast.Constant)
+                and isinstance(side.value, str | bytes | int)
+                and not isinstance(side.value, bool)
+            ):
+                yield NodeMatch(
+                    node, f"{ast.unparse(node)[:60]} compares objects, not values: it may hold or not"
+                )
+                return
+
+
 def _may_raise(view: View, name: str) -> bool:
     """Return whether a method called `check_password` or the like is of the file itself, and raises."""
     definition = view.names.definition(name)
@@ -165,7 +228,10 @@ CHECKS = (
         _RULES["check-dropped"],
         calls=_ANSWERS,
         methods=names("check_password verify_password compare_digest has_perm is_authorized"),
-        look=_dropped,
+        nodes=(ast.Expr,),
+        look=lambda view, node, name: (
+            _made(view, node, name) if isinstance(node, ast.Expr) else _dropped(view, node, name)
+        ),
     ),
     Check(
         _RULES["condition-always-holds"],
@@ -183,4 +249,6 @@ CHECKS = (
         methods=names("endswith startswith match search"),
         look=_by_part,
     ),
+    Check(_RULES["past-the-end"], nodes=(ast.For,), look=_past_the_end),
+    Check(_RULES["compared-by-identity"], nodes=(ast.Compare,), look=_by_identity),
 )

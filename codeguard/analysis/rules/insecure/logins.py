@@ -11,6 +11,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import body_words, is_from_request, is_handler, words
 from codeguard.corpus.patterns import lazy
+from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
@@ -213,8 +214,33 @@ def _stateless(view: View) -> Iterator[NodeMatch]:
     if not view.has("response_type=code") or view.has("state"):
         return
     for node in view.reading.nodes_of(ast.Constant):
-        if isinstance(node.value, str) and "response_type=code" in node.value:
+        described = isinstance(view.parent(node), ast.Expr)
+        if isinstance(node.value, str) and "response_type=code" in node.value and not described:
             yield NodeMatch(node, "no state: another site can finish the login with an account of its own")
+            return
+
+
+_ASKS = lazy(r"log_?in|sign_?in|authenticate", re.IGNORECASE)
+_SHORT = lazy(r"(?:^|_)(?:pin|otp|totp|mfa|two_factor|passcode)(?:_|$)|verify_(?:code|pin)", re.IGNORECASE)
+_COMPARES = names(
+    "hmac.compare_digest secrets.compare_digest werkzeug.security.check_password_hash bcrypt.checkpw "
+    "django.contrib.auth.authenticate django.contrib.auth.hashers.check_password check_password_hash"
+)
+_LIMITED = ("limit", "attempt", "throttl", "captcha", "lockout", "locked", "tries", "axes", "failed", "failure",
+            "backoff", "too many", "429", "blocked", "max_")  # fmt: skip
+
+
+def _untiring(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A handler that compares a code or password as often as it is asked, in a file that limits nothing."""
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    named = f"{node.name}_{_path(node)}"
+    short = _SHORT.search(named) is not None
+    if not (short or _ASKS.search(named)) or view.has(*_LIMITED) or not is_handler(view, node):
+        return
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call) and view.names.called(part) in _COMPARES:
+            severity = None if short else Severity.LOW  # passwords are long, and limits often stand elsewhere
+            yield NodeMatch(part, "it can be tried as often as somebody likes: count what fails", severity)
             return
 
 
@@ -253,5 +279,10 @@ CHECKS = (
     Check(
         _RULES["oauth-without-state"],
         look_at_file=_stateless,
+    ),
+    Check(
+        _RULES["unlimited-tries"],
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
+        look=_untiring,
     ),
 )

@@ -27,7 +27,9 @@ _REQUESTS = frozenset(
 _OPENERS = names(
     "urllib.request.urlopen urllib.request.urlretrieve urllib.request.Request urllib2.urlopen urlopen "
     "http.client.HTTPConnection http.client.HTTPSConnection socket.create_connection pycurl.Curl.setopt "
-    "aiohttp.request httpx.stream"
+    "aiohttp.request httpx.stream socket.socket.connect socket.socket.connect_ex asyncio.open_connection smtplib.SMTP "
+    "ftplib.FTP telnetlib.Telnet websockets.connect websocket.create_connection pdfkit.from_url imgkit.from_url "
+    "weasyprint.HTML feedparser.parse niquests.get curl_cffi.requests.get treq.get grpc.insecure_channel wget.download"
 )
 
 
@@ -115,7 +117,10 @@ CHECKS = (
                     "starlette.responses.RedirectResponse fastapi.responses.RedirectResponse bottle.redirect "
                     "werkzeug.utils.redirect aiohttp.web.HTTPFound aiohttp.web.HTTPSeeOther sanic.response.redirect "
                     "HttpResponseRedirect RedirectResponse quart.redirect django.http.HttpResponsePermanentRedirect "
-                    "tornado.web.RequestHandler.redirect"
+                    "tornado.web.RequestHandler.redirect aiohttp.web.HTTPMovedPermanently falcon.HTTPFound "
+                    "aiohttp.web.HTTPTemporaryRedirect aiohttp.web.HTTPPermanentRedirect falcon.HTTPMovedPermanently "
+                    "pyramid.httpexceptions.HTTPFound pyramid.httpexceptions.HTTPSeeOther cherrypy.HTTPRedirect "
+                    "falcon.HTTPSeeOther litestar.response.Redirect werkzeug.routing.RequestRedirect"
                 ),
                 arguments=(0, "url", "location", "to"),
                 accepts=lambda names, call, name: not call.args or not _own_page(names, call.args[0]),

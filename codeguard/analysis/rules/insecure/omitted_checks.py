@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.handlers import body_words, is_handler, words
 from codeguard.analysis.rules.insecure.words import PASSWORD, SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
 
@@ -65,6 +66,9 @@ def _decoded_late(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 return
 
 
+_BY_ADDRESS = names("socket.gethostbyaddr socket.getfqdn socket.getnameinfo")
+
+
 def _claimed_address(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """A decision by a header in which the client says where it comes from."""
     assert isinstance(node, ast.Compare | ast.Call)
@@ -75,10 +79,15 @@ def _claimed_address(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
     else:
         assert isinstance(node.func, ast.Attribute)
         sides, others = node.func.value, node.args
-    if not others or view.names.constant(others[0]) is None or not _decides(view, node):
+    if not others or view.names.constant(others[0]) is None:
+        return
+    if not _decides(view, node) and not view.has("gethostbyaddr", "getfqdn"):
         return
     for value in (sides, *view.names.values_of(sides)):
         for part in ast.walk(value):
+            if isinstance(part, ast.Call) and view.names.called(part) in _BY_ADDRESS:
+                yield NodeMatch(node, "who owns an address says what its name is: no proof of who calls")
+                return
             if (
                 isinstance(part, ast.Constant)
                 and isinstance(part.value, str)
@@ -198,7 +207,51 @@ def _named(side: ast.expr) -> Iterator[str]:
 _OF_CACHES = lazy(r"cache|etag|tokeni[sz]e|nonce|lock|file")
 
 
+_USER_HEADER = lazy(
+    r"^(?:x[-_])?(?:remote|auth\w*|forwarded|current)?[-_]?(?:user|account|username|email|uid|customer)(?:[-_]?(?:id|name))?$",
+    2,
+)
+_PROVES = lazy(
+    r"verif|sign|hmac|digest|token|secret|auth(?!or\b)|password|certificate|trusted|gateway|proxy|allow|remote_addr",
+    2,
+)
+
+
+def _named_by_header(view: View, node: ast.AST) -> Iterator[NodeMatch]:
+    """`account(x_user)` with `x_user: str = Header()`: whoever sends the header is believed to be that user."""
+    assert isinstance(node, FUNCTIONS)
+    if not view.has("header") or not is_handler(view, node):
+        return
+    said = body_words(node) + " " + words([*node.decorator_list, *node.args.defaults])
+    listed = [*node.args.posonlyargs, *node.args.args]
+    pairs = [
+        *zip(reversed(listed), reversed(node.args.defaults), strict=False),
+        *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
+    ]
+    for argument, default in pairs:
+        called = view.names.called(default).rpartition(".")[2] if isinstance(default, ast.Call) else ""
+        if called == "Header" and _USER_HEADER.match(argument.arg) and not _PROVES.search(said):
+            yield NodeMatch(argument, f"{argument.arg} is what the client says: anybody can send it")
+    for part in ast.walk(node):
+        key = view.names.text(part.slice) if isinstance(part, ast.Subscript) else None
+        if (
+            isinstance(part, ast.Call)
+            and isinstance(part.func, ast.Attribute)
+            and part.func.attr == "get"
+            and part.args
+        ):
+            key = view.names.text(part.args[0])
+        if key is None or not key.lower().startswith("x-") or not _USER_HEADER.match(key):
+            continue
+        assert isinstance(part, ast.Subscript | ast.Call)
+        if "headers" in ast.unparse(part)[:60] and not _PROVES.search(said):
+            yield NodeMatch(part, f"{key} is what the client says: anybody can send it")
+
+
 def _claimed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if isinstance(node, FUNCTIONS):
+        yield from _named_by_header(view, node)
+        return
     yield from _claimed_address(view, node, name)
     if isinstance(node, ast.Compare):
         yield from _claimed_right(view, node, name)
@@ -210,7 +263,7 @@ CHECKS = (
     Check(
         _RULES["claimed-address"],
         methods=names("startswith endswith"),
-        nodes=(ast.Compare,),
+        nodes=(ast.Compare, *FUNCTIONS),
         look=_claimed,
     ),
     Check(

@@ -28,6 +28,34 @@ def _path_itself(names: Names, call: ast.Call, name: str) -> bool:
     return not name.endswith("open") or name.startswith("pathlib.")
 
 
+_LOOKS_INTO = ("magic", "imghdr", "filetype", "image.open", "sniff", "what(", "signature", "puremagic")
+
+
+def _by_claimed_type(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`if upload.content_type == "image/png": upload.save(…)`: the sender says what the file is."""
+    assert isinstance(node, ast.Compare)
+    if not isinstance(node.left, ast.Attribute) or node.left.attr not in ("content_type", "mimetype"):
+        return
+    function = view.function_of(node)
+    if (
+        function is None
+        or not view.is_route(node)
+        or view.has(*_LOOKS_INTO)
+        or view.has("splitext", "suffix")
+    ):
+        return
+    holder = node.left.value
+    kept = any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in ("save", "read", "chunks")
+        and ast.dump(part.func.value) == ast.dump(holder)
+        for part in ast.walk(function)
+    )
+    if kept:
+        yield NodeMatch(node, "the sender says what the file is: look into it")
+
+
 def _temporary(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     prefix = view.argument(node, "prefix", 1)
@@ -175,7 +203,11 @@ CHECKS = (
                     "flask.send_file django.http.FileResponse fastapi.responses.FileResponse aiofiles.open "
                     "starlette.responses.FileResponse FileResponse send_file bottle.static_file os.makedirs os.mkdir "
                     "pathlib.Path.read_text pathlib.Path.read_bytes pathlib.Path.write_text pathlib.Path.write_bytes "
-                    "pathlib.Path.open pathlib.Path.unlink aiohttp.web.FileResponse zipfile.ZipFile tarfile.open"
+                    "pathlib.Path.open pathlib.Path.unlink aiohttp.web.FileResponse zipfile.ZipFile tarfile.open "
+                    "os.walk os.chdir os.chmod os.truncate glob.glob linecache.getline shutil.make_archive "
+                    "quart.send_file "
+                    "sanic.response.file sanic.response.file_stream aiofiles.os.remove aiofiles.os.unlink "
+                    "flask.send_from_directory sqlite3.connect logging.FileHandler dbm.open"
                 ),
                 arguments=(0, "file", "path", "filename"),
                 accepts=_is_path,
@@ -191,7 +223,7 @@ CHECKS = (
             Sink(
                 "path-receiver",
                 Use.PATH,
-                methods=names("read_text read_bytes write_text write_bytes unlink open"),
+                methods=names("read_text read_bytes write_text write_bytes unlink open iterdir"),
                 arguments=(),
                 receiver=True,
                 accepts=_path_itself,
@@ -201,6 +233,8 @@ CHECKS = (
     ),
     Check(
         _RULES["file-upload"],
+        nodes=(ast.Compare,),
+        look=_by_claimed_type,
         sinks=(
             Sink(
                 "upload",

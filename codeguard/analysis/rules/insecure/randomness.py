@@ -106,6 +106,9 @@ def _purpose_of_callers(view: View, node: ast.AST) -> str:
 
 def _weak_random(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     purpose = _purpose(view, node) or _purpose_of_callers(view, node)
+    assert isinstance(node, ast.Call)
+    if any(other.startswith("secrets.") for other in view.names.names_of(node.func)):
+        return  # where an old Python has no better one
     drawn = isinstance(view.parent(node), ast.Compare)  # `random.random() < rate`
     if purpose and not drawn and not _NO_SECRET.search(_target(view, node)):
         yield NodeMatch(node, f"{name} can be foreseen, and makes {purpose!r}: use the secrets module")

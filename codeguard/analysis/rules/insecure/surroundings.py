@@ -22,11 +22,20 @@ def is_test_file(reading: Reading) -> bool:
         *reading.nodes_of(ast.FunctionDef),
         *reading.nodes_of(ast.AsyncFunctionDef),
     ]
-    tests = [node for node in functions if node.name.startswith("test")]
+    tests = [
+        node
+        for node in functions
+        if node.name.startswith("test") or any(map(_is_fixture, node.decorator_list))
+    ]
     if not tests or not _uses_framework(reading):
         return False
     tested = sum(map(_lines, tests))
     return tested >= _TESTED_SHARE * (tested + sum(_lines(node) for node in functions if node not in tests))
+
+
+def _is_fixture(decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return ast.unparse(called) in ("pytest.fixture", "fixture", "pytest_asyncio.fixture")
 
 
 def _uses_framework(reading: Reading) -> bool:

@@ -38,6 +38,20 @@ def _no_verification(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
         if name == "ssl._create_unverified_context":
             yield NodeMatch(node, "the context trusts every certificate")
         return
+    if name == "ssl.SSLContext":
+        chosen = view.argument(node, "protocol", 0)
+        told = chosen is not None and view.names.resolve(chosen).endswith(("_CLIENT", "_SERVER"))
+        if not told and not view.has(
+            "verify_mode", "cert_required", "load_cert_chain", "set_verify", "server_side"
+        ):
+            yield NodeMatch(node, "the context asks for no certificate: take ssl.create_default_context")
+        return
+    asked = view.argument(node, "cert_reqs") or view.argument(node, "server_side")
+    if name == "ssl.wrap_socket" and asked is None and not any(item.arg is None for item in node.keywords):
+        yield NodeMatch(
+            node, "the socket asks for no certificate: take a context with ssl.create_default_context"
+        )
+        return
     for keyword in (
         "verify",
         "verify_ssl",
@@ -245,7 +259,7 @@ CHECKS = (
         | names(
             "ssl._create_unverified_context aiohttp.TCPConnector urllib3.PoolManager urllib3.HTTPSConnectionPool "
             "elasticsearch.Elasticsearch ssl.wrap_socket aiohttp.ClientSession.get aiohttp.ClientSession.post "
-            "redis.Redis websockets.connect ldap3.Tls boto3.client"
+            "redis.Redis websockets.connect ldap3.Tls boto3.client ssl.SSLContext"
         ),
         nodes=(ast.Assign,),
         look=_assigned,
