@@ -124,6 +124,20 @@ def test_who_computes_alone_is_not_what_reads_files(check: Check, body: str, fal
 
 
 @pytest.mark.parametrize(
+    "code",
+    [
+        "@overload\ndef lines_of_file(path, encoding):\n    {doc}\n    return len(path)\n",
+        "class Files:\n    def lines_of_file(self, path, encoding):\n        {doc}\n        return len(path)\n",
+    ],
+)
+def test_what_may_be_there_for_others_to_fill_in_makes_no_false_claim(check: Check, code: str) -> None:
+    trusted = f"import pathlib\n{code.format(doc=DOC)}".replace(
+        "return len(", "return pathlib.Path(path).stat("
+    )
+    assert not check(code.format(doc=DOC), trusted).false_claim
+
+
+@pytest.mark.parametrize(
     ("body", "alone"),
     [
         ("return sorted(a, key=lambda one: -one)", True),

@@ -153,8 +153,12 @@ class Reporting(Asking):
         return self.report(Verdict.NO_SIGNAL, reason, idle, extra=extra)
 
     def _left_out(self, reference: Reference) -> str:
-        """Return what of the world the trusted function certainly gets to and the candidate cannot, as text."""
-        if not plain_alone(self.candidate.definition.node):
+        """Return what of the world the trusted function certainly gets to and the candidate cannot, as text.
+
+        Methods and decorated functions may be there for others to fill in.
+        """
+        definition = self.candidate.definition
+        if definition.owner is not None or definition.node.decorator_list or not plain_alone(definition.node):
             return ""
         around = surroundings(reference.definition, reference.module, reference.trusted, reference.path)
         return ", ".join(sorted({item.kind for item in around.reach.certain} & OUTWARD))
