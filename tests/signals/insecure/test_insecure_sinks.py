@@ -47,11 +47,11 @@ SINKS = {
     "code-injection": (
         "sympy.parse_expr(GIVEN)",
         "js2py.eval_js(GIVEN)",
-        "redis.Redis().eval('return ' + GIVEN, 0)",
         "pandas.read_csv('a').query(GIVEN)",
     ),
     "template-injection": ("chameleon.PageTemplate(GIVEN)", "bottle.SimpleTemplate(GIVEN)"),
     "nosql-injection": (
+        "redis.Redis().eval('return ' + GIVEN, 0)",
         "mongoengine.Document.objects(__raw__=request.json)",
         "neo4j.GraphDatabase.driver('a').session().run('MATCH (p:Person {name: ' + GIVEN + '}) RETURN p')",
     ),

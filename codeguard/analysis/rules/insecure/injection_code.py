@@ -153,8 +153,8 @@ CHECKS = (
                     "eval exec execfile code.InteractiveInterpreter.runsource code.InteractiveConsole.push "
                     "numexpr.evaluate runpy.run_path pandas.eval sympy.sympify timeit.timeit timeit.repeat "
                     "sympy.parse_expr sympy.parsing.sympy_parser.parse_expr code.InteractiveInterpreter.runcode "
-                    "js2py.eval_js execjs.eval lupa.LuaRuntime.execute lupa.LuaRuntime.eval redis.Redis.eval "
-                    "redis.Redis.register_script IPython.get_ipython.run_cell jinja2.Environment.compile_expression"
+                    "js2py.eval_js execjs.eval lupa.LuaRuntime.execute lupa.LuaRuntime.eval "
+                    "IPython.get_ipython.run_cell jinja2.Environment.compile_expression"
                 ),
                 arguments=(0,),
             ),
