@@ -249,3 +249,30 @@ def test_newer_syntax_is_reported_as_such(check: Check) -> None:
     report = check("def double_it(number):\n    return number <=> 2\n", WRAP)
     assert report.verdict is Verdict.NO_SIGNAL
     assert "newer syntax than Python" in report.reason
+
+
+HALVES = '''
+def in_halves(items, count):
+    """Cut so many items into two halves.
+
+    >>> in_halves([1, 2, 3, 4], 4)
+    [[1, 2], [3, 4]]
+    >>> in_halves([5, 6], 2)
+    [[5], [6]]
+    >>> in_halves(range(0, 6), 6)
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    items = list(items)
+    return [items[:count // 2], items[count // 2:]]
+'''
+
+
+def test_calls_that_are_no_plain_ones_are_varied_within_the_conditions_that_plain_ones_meet(
+    check: Check,
+) -> None:
+    code = """
+def in_halves(items, count):
+    middle = len(items) // 2
+    return [list(items[:middle]), list(items[middle:])]
+"""
+    assert check(code, HALVES).verdict is Verdict.PASS

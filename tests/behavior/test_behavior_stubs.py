@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from codeguard.behavior.matching.stubs import does_nothing
+from codeguard.behavior.matching.stubs import does_nothing, plain_alone
 from codeguard.models import Verdict
 from tests.behavior.conftest import Check
 
@@ -94,3 +94,49 @@ def test_does_nothing(body: str, expected: bool) -> None:
     (function,) = ast.parse("def f(a):\n" + "\n".join(f" {line}" for line in body.splitlines())).body
     assert isinstance(function, ast.FunctionDef)
     assert does_nothing(function) is expected
+
+
+COUNTED = '''
+import pathlib
+
+def lines_of_file(path, encoding):
+    """Return how many lines the file has that stands at a path."""
+    return len(pathlib.Path(path).read_text(encoding).splitlines())
+'''
+
+
+@pytest.mark.parametrize(
+    ("body", "false"),
+    [
+        ("return len(str(path).splitlines())", True),
+        ("total = 0\n    for one in path:\n        total += ord(one)\n    return total", True),
+        ("return sum(1 for _ in open(path, encoding=encoding))", False),
+        ("return len(path.read_text(encoding).splitlines())", False),  # of an object that it is given
+        ("return len(loaded(path, encoding))", False),  # by somebody else's help
+        ("from .reading import loaded\n    return len(loaded(path, encoding))", False),
+    ],
+)
+def test_who_computes_alone_is_not_what_reads_files(check: Check, body: str, false: bool) -> None:
+    doc = '"""Return how many lines the file has that stands at a path."""'
+    report = check(f"def lines_of_file(path, encoding):\n    {doc}\n    {body}\n", COUNTED)
+    assert report.verdict is Verdict.NO_SIGNAL
+    assert report.false_claim is false
+
+
+@pytest.mark.parametrize(
+    ("body", "alone"),
+    [
+        ("return sorted(a, key=lambda one: -one)", True),
+        ("return [one.strip() for one in a.split()]", True),
+        ("return a(1)", False),
+        ("return a.send(1)", False),
+        ("return OTHER[a]", False),
+        ("with a:\n  return 1", False),
+        ("import os\nreturn len(a)", False),
+        ("return getattr(a, 'x')", False),
+    ],
+)
+def test_plain_alone(body: str, alone: bool) -> None:
+    (function,) = ast.parse("def f(a):\n" + "\n".join(f" {line}" for line in body.splitlines())).body
+    assert isinstance(function, ast.FunctionDef)
+    assert plain_alone(function) is alone

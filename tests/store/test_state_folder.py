@@ -23,7 +23,7 @@ from codeguard.index.unchanged import unchanged_report
 from codeguard.trust.acceptances import accept, load_acceptances
 from codeguard.trust.installation import ASIDE, MARK, ForeignStateError, left_alone
 from codeguard.trust.seen import SEEN_NAME, VersionsSeen
-from codeguard.trust.state_files import StateFolder, UnsafeStateError
+from codeguard.trust.state_files import FileLock, StateFolder, UnsafeStateError
 
 OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
@@ -456,3 +456,14 @@ def test_without_a_key_that_can_be_kept_nothing_is_set_aside(
 def test_it_is_never_committed(state: Path) -> None:
     assert (state / ".gitignore").read_text() == "*\n"
     assert state.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_lock_has_one_holder_and_is_of_the_file_that_is_there(tmp_path: Path) -> None:
+    with StateFolder(tmp_path / "state", create=True) as folder:
+        first, second, third = (FileLock(folder, "lock") for _ in range(3))
+        assert first.acquire(0)
+        assert not second.acquire(0)
+        first.release()
+        assert second.acquire(0)
+        os.unlink("lock", dir_fd=folder.descriptor)
+        assert third.acquire(0)  # the file that is there now; whoever deleted the other one held it

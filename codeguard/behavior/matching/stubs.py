@@ -1,8 +1,9 @@
-"""Functions that do nothing with what they are given, and so answer no question that their description raises."""
+"""Functions that do nothing, or nothing beyond plain values, and so cannot do what their description says."""
 
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator
 
@@ -39,6 +40,36 @@ def does_nothing(function: Function) -> bool:
         if isinstance(node, _STORES) and isinstance(node.ctx, ast.Store):
             return False
     return True
+
+
+_REACHING = frozenset(
+    """
+    breakpoint compile delattr eval exec exit getattr globals help input locals open print quit setattr vars
+    __import__ __loader__ __build_class__
+    """.split()  # noqa: SIM905 - words read better as words
+)
+_COMPUTING = frozenset(dir(builtins)) - _REACHING
+_PLAIN = (str, bytes, int, float, complex, list, tuple, dict, set, frozenset)
+_METHODS = frozenset(name for kind in _PLAIN for name in dir(kind) if not name.startswith("_"))
+
+
+def plain_alone(function: Function) -> bool:
+    """Return whether a function can work with nothing but plain values: it has no name and no attribute of others.
+
+    It calls nothing that it is given, imports nothing and hands nothing on.
+    """
+    given = {item.arg for item in ast.walk(function) if isinstance(item, ast.arg)}
+    nodes = [node for statement in function.body for node in ast.walk(statement)]
+    if any(isinstance(node, (*_CHANGES, Function, ast.ClassDef, ast.Await, ast.With)) for node in nodes):
+        return False
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    bound = given | {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    called = [node.func for node in nodes if isinstance(node, ast.Call)]
+    return (
+        all(node.id in bound or node.id in _COMPUTING for node in names)
+        and all(node.attr in _METHODS for node in nodes if isinstance(node, ast.Attribute))
+        and not any(isinstance(node, ast.Name) and node.id in bound for node in called)
+    )
 
 
 def promises_an_answer(definition: Definition) -> bool:

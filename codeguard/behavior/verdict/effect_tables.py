@@ -11,6 +11,9 @@ CLOCK, CHANCE, EVALUATION, THREADS, EXIT = "clock", "randomness", "eval", "threa
 CONVICTING = frozenset({NETWORK, PROCESS, FILES, ENVIRONMENT, CODE, NATIVE, ESCAPE})
 """Beyond its trusted twin's, one of these convicts; in the others honest implementations differ."""
 
+OUTWARD = frozenset({NETWORK, PROCESS, FILES})
+"""What a function is for that gets to it; of a claim to be that function nothing is left without any of it."""
+
 
 def _table(rows: Mapping[str, str], prefix: str = "") -> dict[str, str]:
     """Turn kinds with their names, separated by spaces, into names with their kind."""

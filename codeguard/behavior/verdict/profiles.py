@@ -18,6 +18,8 @@ from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.objects import object_guesses
 from codeguard.behavior.inputs.options import Option, filled_calls, has_option, plain_base
 from codeguard.behavior.inputs.pools import Arguments
+from codeguard.behavior.inputs.variations import value_of
+from codeguard.behavior.inputs.wide import written_call
 from codeguard.behavior.source.constants import constants_of, literals_of
 from codeguard.behavior.source.definitions import Parameter, parse
 from codeguard.behavior.source.surroundings import Runnable
@@ -128,7 +130,7 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         profile = replace(profile, domain=domain, capabilities=profile.capabilities | observed(effects))
         profile = replace(profile, steady=bool(more) and not any(item.kind in UNSTEADY for item in able))
         seen += more
-    more, effects = yield from _variants(runner, examples, random, budget)
+    more, effects = yield from _variants(runner, examples, profile.domain, random, budget)
     seen += more
     if not seen and not examples and not problem and budget.generated:
         seen, effects = yield from _run_written(runner, callable_guesses(reference.definition))
@@ -184,17 +186,24 @@ def _key(call: Call) -> str:
 
 
 def _variants(
-    runner: Runner, examples: Sequence[Example], random: Random, budget: Budget
+    runner: Runner, examples: Sequence[Example], domain: Domain | None, random: Random, budget: Budget
 ) -> Steps[tuple[list[Observed], tuple[str, ...]]]:
-    """Run examples that are no plain calls with their literals changed."""
+    """Run examples that are no plain calls with their literals changed, as far as they meet what plain ones show."""
     made: list[Example] = []
     for example in [item for item in examples if item.args is None][:MAX_TEMPLATES]:
         base = holes(example)
         if base and not _unsteady(f"{runner.runnable.source}\n{example.setup}\n{example.expression}"):
             shown: Arguments = (base, {})
             rows = generate([shown], learn_domain([shown]), random, budget.generated // MAX_TEMPLATES)
-            made.extend(variant for values, _ in rows if (variant := filled(example, values)))
+            variants = [variant for values, _ in rows if (variant := filled(example, values))]
+            made.extend(variant for variant in variants if domain is None or _related(variant, domain))
     return (yield from _run_written(runner, made))
+
+
+def _related(variant: Example, domain: Domain) -> bool:
+    """Return whether a written call is known to meet the conditions between arguments that all plain calls meet."""
+    row = written_call(variant)
+    return row is None or all(item.holds([*map(value_of, row.places)]) for item in domain.relations)
 
 
 def _unsteady(source: str) -> bool:

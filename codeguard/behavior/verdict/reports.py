@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from codeguard.behavior.exercise.purity import not_exercised
 from codeguard.behavior.inputs.tailored import known_literals
 from codeguard.behavior.matching.claims import Similarity
+from codeguard.behavior.matching.stubs import plain_alone
+from codeguard.behavior.source.surroundings import surroundings
+from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import Answered, Question
 from codeguard.behavior.verdict.coverage import merged, unreached
 from codeguard.behavior.verdict.differential import Asking
-from codeguard.behavior.verdict.effect_tables import CONVICTING
+from codeguard.behavior.verdict.effect_tables import CONVICTING, OUTWARD
 from codeguard.behavior.verdict.effects import Capability, beyond
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.running import Steps
@@ -138,8 +141,23 @@ class Reporting(Asking):
         """Report that there is nothing to compare with."""
         idle = JobResult(Status.NO_SIGNAL, self.level, self.runner.tier)
         violated = self.violated(extra, likeness, idle, profile.reference.origin)
+        if violated is not None:
+            return violated
+        outside = self._left_out(profile.reference) if likeness.lookalike else ""
+        if outside:
+            name, origin = profile.reference.name, profile.reference.origin
+            reason = f"works with plain values alone, where {name} reaches for {outside}"
+            report = self.report(Verdict.NO_SIGNAL, reason, idle, extra=extra)
+            return replace(report, claims=f"{name} ({origin})", refuted=True)
         reason = profile.problem or "the trusted function has no usable example"
-        return violated or self.report(Verdict.NO_SIGNAL, reason, idle, extra=extra)
+        return self.report(Verdict.NO_SIGNAL, reason, idle, extra=extra)
+
+    def _left_out(self, reference: Reference) -> str:
+        """Return what of the world the trusted function certainly gets to and the candidate cannot, as text."""
+        if not plain_alone(self.candidate.definition.node):
+            return ""
+        around = surroundings(reference.definition, reference.module, reference.trusted, reference.path)
+        return ", ".join(sorted({item.kind for item in around.reach.certain} & OUTWARD))
 
     def wrong(
         self, verdict: Verdict, wrong: Sequence[Answered], asked: int, origin: str, result: JobResult
