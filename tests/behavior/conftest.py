@@ -1,4 +1,4 @@
-"""What the tests of the behavior room share: a running sandbox and a way to check a piece of code."""
+"""What the tests of behavior share: a running sandbox and a way to check a piece of code."""
 
 from __future__ import annotations
 

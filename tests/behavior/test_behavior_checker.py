@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
+from codeguard.behavior import BehaviorChecker, SpecLibrary
+from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CheckReport, Verdict
+from codeguard.sandbox import Job, JobResult, Sandbox
 
 Check = Callable[..., CheckReport]
 
@@ -104,3 +107,25 @@ def test_a_package_that_no_child_has_says_nothing_of_the_function(check: Check) 
     report = check(code, SCALE)
     assert report.verdict is Verdict.NO_SIGNAL
     assert "package_that_nobody_has" in report.reason
+
+
+def test_for_a_copy_in_the_same_surroundings_nothing_is_run_and_for_others_it_is(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        b'STEP = 2\n\n\ndef stepped(n: int) -> int:\n    """Return n steps.\n\n    >>> stepped(3)\n    6\n    """\n'
+        b"    return n * STEP\n"
+    )
+    library = SpecLibrary.load(shipped=False).with_trusted([chunk_file("trusted.py", text)])
+    jobs: list[Job] = []
+
+    def run_many(given: Iterable[Job]) -> Iterator[JobResult]:
+        jobs.extend(listed := list(given))
+        return Sandbox.run_many(sandbox, listed)
+
+    monkeypatch.setattr(sandbox, "run_many", run_many)
+    for step, verdict in ((b"2", Verdict.PASS), (b"3", Verdict.FAIL)):
+        file = chunk_file("theirs.py", text.replace(b"STEP = 2", b"STEP = " + step))
+        chunk = next(item for item in file.chunks if item.symbol == "stepped")
+        assert BehaviorChecker(library, sandbox, seed=b"seed").check(chunk, file).verdict is verdict
+        assert bool(jobs) is (verdict is Verdict.FAIL)

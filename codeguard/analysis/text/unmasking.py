@@ -82,7 +82,13 @@ def decoded_runs(text: str) -> Iterator[tuple[str, str]]:
             continue
         for match in pattern.finditer(text):
             if (found := _text(decode, match.group())) is not None:
-                yield name, found
+                yield ("" if decode is _escapes and _spells_letters(match.group()) else name), found
+
+
+def _spells_letters(run: str) -> bool:
+    """Return whether escapes only stand for what ASCII has no signs for, as in a catalog of translations: no mask."""
+    shown = _ESCAPE.sub("", run)
+    return sum(map(str.isascii, _escapes(run).decode("utf-8", "replace"))) <= len(shown)
 
 
 def _text(decode: Callable[[str], bytes], run: str) -> str | None:
@@ -276,10 +282,10 @@ def _nested(text: str, mask: str, depth: int, met: Callable[[str], None]) -> Ite
     if depth <= 1:
         if next(decoded_runs(text), None) is not None:
             met(_TOO_DEEP)
-        yield Unmasked(text, (mask,))
+        yield Unmasked(text, (mask,) if mask else ())
         return
     for inner in unmasked(text, depth - 1, met):
-        yield Unmasked(inner.text, (mask, *inner.masks))
+        yield Unmasked(inner.text, (mask, *inner.masks) if mask else inner.masks)
 
 
 def _invisible_messages(text: str) -> Iterator[tuple[str, str]]:

@@ -82,6 +82,8 @@ class BehaviorChecker:
                 for plan in prepared
                 if not isinstance(plan, CheckReport)
                 for item, _ in plan[1]
+                if item.definition.text
+                != plan[0].definition.text  # a copy needs no run, nor does what it copies
             }
             self._observe([item for digest, item in wanted.items() if digest not in self._profiles])
             if any(not isinstance(plan, CheckReport) and self._wants_probes(plan) for plan in prepared):
@@ -251,6 +253,9 @@ class BehaviorChecker:
             references = yield from self._met(candidate, examination)
         decided: CheckReport | None = None
         for place, (reference, likeness) in enumerate(references):
+            identical = examination.identical(reference)
+            if identical is not None:
+                return identical
             profile = self._profiles.get(reference.digest)
             if profile is None:  # not the most alike, so not run beforehand
                 profile = self._profiles[reference.digest] = yield from self._observed(reference)

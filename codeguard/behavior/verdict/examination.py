@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
 from codeguard.behavior.matching.claims import Similarity, repeats, told_alike
 from codeguard.behavior.specs.examples import Returns, Spec
+from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     LEAST_AGREEMENT,
     Answered,
@@ -97,8 +98,6 @@ class Examination(Reporting):
         """
         likeness = likeness if best else replace(likeness, closest=False)
         origin = profile.reference.origin
-        if same_text(self.candidate, profile.reference):
-            return self._identical(profile)
         extra = beyond(self.candidate.reach.certain, profile.capabilities)
         questions = self._questions(profile)
         if not questions:
@@ -176,11 +175,16 @@ class Examination(Reporting):
         seen = observed(effect for effect in effects if not (once and effect.partition(":")[0] in LOOKING))
         return [*self.candidate.reach.certain, *seen]
 
-    def _identical(self, profile: Profile) -> CheckReport:
-        """Report a text that is the trusted one with the same surroundings: running it could only meet a limit."""
+    def identical(self, reference: Reference) -> CheckReport | None:
+        """Report a text that is the trusted one with the same surroundings: running it could only meet a limit.
+
+        None where it is not.
+        """
+        if not same_text(self.candidate, reference):
+            return None
         idle = JobResult(Status.COMPLETED, self.level, self.runner.tier)
-        origin = profile.reference.origin
-        report = self.report(Verdict.PASS, "the trusted text, in the same surroundings", idle, origin=origin)
+        reason = "the trusted text, in the same surroundings"
+        report = self.report(Verdict.PASS, reason, idle, origin=reference.origin)
         return self.covered(report, imported_elsewhere(self.candidate.runnable.source))
 
     def _contrast(self, profile: Profile, likeness: Similarity, answered: Sequence[Answered]) -> Contrast:

@@ -152,7 +152,7 @@ class Evaluation:
                 return state.seen(known)
         if node.attr in REQUEST_PARTS and self.is_request(node.value) and not self._is_sent(node):
             value = self.origin(Reach.REMOTE, f"request.{node.attr}", node, state)
-            one_line = node.attr in _PARSED and self._is_tornado
+            one_line = (node.attr in _PARSED and self._is_tornado) or (node.attr == "url" and self._quotes)
             return value.cleaned({Use.LOG, Use.HEADER}) if one_line else value
         if node.attr in _VALUE_ATTRIBUTES:
             found = self._source_value(node, state)
@@ -198,6 +198,11 @@ class Evaluation:
     @cached_property
     def _is_tornado(self) -> bool:
         return any(name.startswith("tornado") for name in imported(self.names))
+
+    @cached_property
+    def _quotes(self) -> bool:
+        """Whether requests are those of WebOb, which quotes the address that it puts together."""
+        return any(name.startswith(("webob", "pyramid")) for name in imported(self.names))
 
     @cached_property
     def _is_client(self) -> bool:

@@ -123,7 +123,7 @@ def _judge(name: str, start: int, language: str, by_look: dict[str, str]) -> Ite
 
 def _styled(name: str, plain: str) -> bool:
     """Tell a plain name in mathematical, fullwidth or ligature letters; indices above and below are no style."""
-    if name == plain or not plain.isascii() or len(plain) < 3:
+    if name == plain or not plain.isascii() or len(plain) < 3 or not any(map(str.isalnum, plain)):
         return False
     styles = {unicodedata.decomposition(char).partition(" ")[0] for char in name if not char.isascii()}
     return not styles <= {"<sub>", "<super>"}

@@ -58,6 +58,11 @@ def _statement(view: View, node: ast.Dict, given: dict[str, ast.expr]) -> Iterat
         yield NodeMatch(node, "the policy allows everything on everything")
 
 
+def _published(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if view.modules & {"google", "gcsfs", "boto"}:
+        yield NodeMatch(node, "everybody can read what is stored")
+
+
 def _privileged(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """`client.containers.run(image, privileged=True)`, the engine's socket inside a container."""
     assert isinstance(node, ast.Call)
@@ -86,7 +91,10 @@ CHECKS = (
     Check(
         _RULES["open-to-everybody"],
         nodes=(ast.keyword, ast.Dict),
-        look=_open,
+        methods=names("make_public"),
+        look=lambda view, node, name: (
+            _published(view, node, name) if isinstance(node, ast.Call) else _open(view, node, name)
+        ),
     ),
     Check(
         _RULES["privileged-container"],

@@ -130,12 +130,29 @@ def _logged(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     elif name != "print":
         return
     for argument in (*node.args, *(item.value for item in node.keywords)):
-        word = _secret_in(argument) or _whole_form(view, node, argument) or _credentials_in(view, argument)
+        word = _secret_in(argument)
+        if word.lower() == "token" and not view.has(*_OF_LOGINS):
+            word = ""  # of a language
+        word = word or _whole_form(view, node, argument) or _credentials_in(view, argument)
         if word:
             typed = any(view.names.called(value) == "getpass.getpass" for value in _calls_of(view, argument))
             severity = Severity.LOW if name == "print" and not typed else Severity.MEDIUM
             yield NodeMatch(node, f"{word} is written into a log", severity)
             return
+
+
+_OF_LOGINS = (
+    "auth",
+    "login",
+    "bearer",
+    "passw",
+    "credential",
+    "session",
+    "jwt",
+    "secret",
+    "api_key",
+    "apikey",
+)
 
 
 def _calls_of(view: View, argument: ast.expr) -> list[ast.Call]:

@@ -151,12 +151,22 @@ CHECKS = (
                 Use.CODE,
                 names=names(
                     "eval exec execfile code.InteractiveInterpreter.runsource code.InteractiveConsole.push "
-                    "numexpr.evaluate runpy.run_path pandas.eval sympy.sympify timeit.timeit timeit.repeat "
+                    "numexpr.evaluate runpy.run_path pandas.eval sympy.sympify "
                     "sympy.parse_expr sympy.parsing.sympy_parser.parse_expr code.InteractiveInterpreter.runcode "
-                    "js2py.eval_js execjs.eval lupa.LuaRuntime.execute lupa.LuaRuntime.eval redis.Redis.eval "
-                    "redis.Redis.register_script IPython.get_ipython.run_cell jinja2.Environment.compile_expression"
+                    "js2py.eval_js execjs.eval lupa.LuaRuntime.execute lupa.LuaRuntime.eval "
+                    "IPython.get_ipython.run_cell jinja2.Environment.compile_expression"
                 ),
                 arguments=(0,),
+            ),
+            Sink(
+                "timed",
+                Use.CODE,
+                names=names("timeit.timeit timeit.repeat"),
+                # What is handed on by name alone may be a function, which is called and not compiled.
+                accepts=lambda names, call, name: (
+                    bool(call.args)
+                    and not (isinstance(call.args[0], ast.Name) and not names.values_of(call.args[0]))
+                ),
             ),
             Sink(
                 "code-method",

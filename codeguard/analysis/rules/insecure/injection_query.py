@@ -245,7 +245,16 @@ CHECKS = (
                 arguments=(0, "filter"),
                 accepts=_find,
             ),
-            Sink("raw-filter", Use.NOSQL, methods=names("objects filter get"), arguments=("__raw__",)),
+            Sink(
+                "raw-filter",
+                Use.NOSQL,
+                methods=names("objects filter get"),
+                arguments=("__raw__",),
+                accepts=lambda names, call, name: any(item.arg == "__raw__" for item in call.keywords),
+            ),
+            Sink(
+                "lua", Use.CODE, names=names("redis.Redis.eval redis.Redis.register_script"), needs_built=True
+            ),
             Sink("cypher", Use.CODE, arguments=(), wording=_CYPHER),
             Sink(
                 "nosql-code",

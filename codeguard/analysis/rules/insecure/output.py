@@ -301,6 +301,12 @@ CHECKS = (
                     "django.utils.safestring.SafeText"
                 ),
             ),
+            Sink(  # what is filled in before is no longer told apart from the markup
+                "filled",
+                Use.HTML,
+                names=names("django.utils.html.format_html django.utils.html.format_html_join"),
+                needs_built=True,
+            ),
             Sink(
                 "page",
                 Use.HTML,
