@@ -21,8 +21,8 @@ MAX_GROUPS = 24
 MAX_ROWS = 8
 
 
-def words(text: str) -> frozenset[str]:
-    """Return the words of a text."""
+def _names(text: str) -> frozenset[str]:
+    """Return names that are written in one text."""
     return frozenset(text.split())
 
 
@@ -84,8 +84,8 @@ class Kind:
 
 
 FILES = Kind(
-    words("read readline readlines write writelines seek tell getvalue close flush"),
-    words("file fp fileobj stream infile outfile"),
+    _names("read readline readlines write writelines seek tell getvalue close flush"),
+    _names("file fp fileobj stream infile outfile"),
     "import io\n",
     (
         ("io.StringIO('ab\\nc\\n\\nd')", "io.StringIO('')"),
@@ -95,8 +95,8 @@ FILES = Kind(
 KINDS = (
     FILES,
     Kind(
-        words("tzinfo year month day hour isoformat strftime timetuple"),
-        words("date datetime dt"),
+        _names("tzinfo year month day hour isoformat strftime timetuple"),
+        _names("date datetime dt"),
         "import datetime\n",
         (
             (
@@ -107,20 +107,20 @@ KINDS = (
         ),
     ),
     Kind(
-        words("__traceback__ __cause__ __context__ args errno with_traceback"),
-        words("e err error exc exception"),
+        _names("__traceback__ __cause__ __context__ args errno with_traceback"),
+        _names("e err error exc exception"),
         "",
         (("ValueError('made', 2)", "KeyError('made')"), ("OSError(2, 'made')",)),
     ),
     Kind(
-        words("__code__ __defaults__ __wrapped__ __annotations__ __qualname__"),
-        words("function method"),
+        _names("__code__ __defaults__ __wrapped__ __annotations__ __qualname__"),
+        _names("function method"),
         "def made_function(first, second: int = 2, *rest, **named):\n    '''Made.'''\n    return first\n",
         (("made_function",), ("len",)),
     ),
     Kind(
-        words("__mro__ __bases__ __subclasses__ __slots__"),
-        words("cls klass tp typ class_"),
+        _names("__mro__ __bases__ __subclasses__ __slots__"),
+        _names("cls klass tp typ class_"),
         "class MadeClass:\n    '''Made.'''\n    value = 1\n    def method(self, given):\n        return given\n",
         (("MadeClass", "int"), ("list[int]",)),
     ),
