@@ -50,6 +50,18 @@ _MEDIA = frozenset(
     """.split()  # noqa: SIM905 - words read better as words
 )
 _RUN_OR_OPENED = (PROGRAM, BYTECODE, ARCHIVE, OFFICE, OBJECTS)
+# Of a file that is too large to be read, what it is for is told by its name, as it is to whoever loads or opens it.
+_BY_NAME = {
+    suffix: kind
+    for kind, suffixes in {
+        BYTECODE: "pyc pyo",
+        PROGRAM: "so pyd dll dylib exe wasm",
+        ARCHIVE: "zip whl egg jar tar tgz gz bz2 xz zst 7z rar",
+        OFFICE: "doc docx docm xls xlsx xlsm ppt pptx pptm odt ods odp",
+        OBJECTS: "pkl pickle joblib pt pth",
+    }.items()
+    for suffix in suffixes.split()
+}
 _SHOWN = 4  # names in one reason
 
 
@@ -62,6 +74,8 @@ def unread_binaries(skipped: Iterable[Skipped]) -> list[Finding]:
     for item in skipped:
         kind = item.reason.removeprefix("binary: ") if item.reason.startswith("binary: ") else ""
         suffix = item.path.rpartition(".")[2].lower()
+        if item.reason.startswith("too large"):
+            kind = _BY_NAME.get(suffix, "")
         if suffix in _MEDIA and kind in (PROGRAM, BYTECODE, OBJECTS):
             kind = f"{kind}, named as if it were none"
         elif kind not in _RUN_OR_OPENED or (suffix in _MEDIA and kind in (ARCHIVE, OFFICE)):

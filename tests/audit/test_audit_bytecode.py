@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import py_compile
 import shutil
 import subprocess
@@ -80,6 +81,7 @@ def moved(name: str) -> Callable[[Path], None]:
         pytest.param(moved("../m.pyc"), id="beside the source"),
         pytest.param(lambda kept: kept.write_bytes(kept.read_bytes() + b"N"), id="something behind it"),
         pytest.param(lambda kept: kept.write_bytes(kept.read_bytes()[:-9]), id="cut"),
+        pytest.param(lambda kept: os.truncate(kept, 3_000_000), id="too large"),
         pytest.param(lambda kept: kept.write_bytes(kept.read_bytes()[:16] + b"[\1\0\0\0N"), id="no code"),
         pytest.param(lambda kept: kept.write_bytes(kept.read_bytes()[:16] + b"\xa9\1r\0\0\0\0"), id="itself"),
         pytest.param(lambda kept: kept.write_bytes(kept.read_bytes()[:16] + b")\1" * 5_000), id="deep"),

@@ -34,6 +34,14 @@ def test_a_changed_trusted_file_is_modified_where_it_changed(project: Path) -> N
     assert (finding.rule, finding.symbol, finding.severity) == ("provenance.modified", "add", Severity.LOW)
 
 
+def test_a_changed_chunk_is_shown_at_its_first_line_with_text(project: Path) -> None:
+    write(project, {"m.py": "\n\n" + CLEAN})
+    base = base_of(project, "m.py")
+    write(project, {"m.py": "\n\nLIMIT = 2\n"})
+    (finding,) = look(".", only=("provenance",), base=base).findings
+    assert (finding.place.start_line, finding.place.end_column) == (3, len("LIMIT = 2") + 1)
+
+
 @pytest.mark.parametrize(
     ("name", "found"),
     [("p\u0430yments.py", True), ("Payments.py", True), ("payment.py", False), ("other/payments.py", False)],
