@@ -3,8 +3,8 @@
     python -m experiments.benchmarks.audit_popular [--half …] [--cache FOLDER] [--read N]
 
 The wheels in `audit_popular.toml` are pinned by sha256, fetched through pip, and audited as they unpack, licences,
-RECORD and compiled parts with them. Nine sets of nine: rules were mended on `development`, then on what was false in
-`frozen` to `fifth`, each once it was measured. `sixth` to `eighth` were named before they were measured, once.
+RECORD and compiled parts with them. Ten sets of nine: rules were mended on `development`, then on what was false in
+`frozen` to `fifth`, each once it was measured. `sixth` to `ninth` were named before they were measured, once.
 `--read` prints so many findings of medium severity and above with their surroundings, chosen by the digest of their
 fingerprints, for a person to judge.
 """
@@ -32,11 +32,8 @@ AROUND = 4  # lines shown before and after a finding
 def main() -> None:
     """Audit each wheel by itself, print and write the figures."""
     parser = parser_of(__doc__)
-    parser.add_argument(
-        "--half",
-        choices=("eighth", "seventh", "sixth", "fifth", "fourth", "third", "second", "frozen", "development"),
-        default="eighth",
-    )
+    sets = tomllib.loads(LIST.read_text(encoding="utf-8"))
+    parser.add_argument("--half", choices=sets, default=next(reversed(sets)))
     parser.add_argument("--cache", type=Path, help="folder for the wheels  [default: the user's cache]")
     parser.add_argument(
         "--read", type=int, default=0, metavar="N", help="print N findings to be judged by a person"
@@ -45,7 +42,7 @@ def main() -> None:
     folder = cache_folder(arguments.cache)
     reports: dict[str, AuditReport] = {}
     found: list[tuple[Finding, Path]] = []
-    for row in tomllib.loads(LIST.read_text(encoding="utf-8"))[arguments.half]:
+    for row in sets[arguments.half]:
         package = Package(**row)
         home = unpacked(package, folder)
         report = audit([home], AuditOptions(behavior=False))
