@@ -9,6 +9,7 @@ them, for a figure at the end; since that figure was taken it is an example like
 weaknesses in the styles that people write, and was written before rules were changed for it.
 `ways` writes the same weaknesses in several ways, half of them looked at. `libraries` asks for what libraries
 that many projects use can be told to do; written before the rules were changed for it, every second pair held out.
+`kinds` goes through weaknesses of the CWE catalogue and of other tools' lists that none of the others has, likewise.
 """
 
 from __future__ import annotations
@@ -79,7 +80,17 @@ def main() -> None:
     """Print how many pairs are found, how many twins flagged, and with `--verbose` which."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "half", choices=("design", "held_out", "survey", "ways", "libraries", "libraries_held_out")
+        "half",
+        choices=(
+            "design",
+            "held_out",
+            "survey",
+            "ways",
+            "libraries",
+            "libraries_held_out",
+            "kinds",
+            "kinds_held_out",
+        ),
     )
     parser.add_argument(
         "--verbose", action="store_true", help="name the pairs that are missed or flagged twice"
