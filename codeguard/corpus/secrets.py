@@ -211,7 +211,8 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/=]+")
 _ENCODED = "LS0tLS1CRUdJTi"  # how "-----BEGIN" begins in base64
 _PLACEHOLDER = re.compile(
     r"x{4,}|\*{3,}|\.{3}|0{8,}|1{8,}|(?i:example|placeholder|change_?me|change-?it|your[_-]|dummy|redacted|fake|"
-    r"sample|insert|replace|todo|not.?set|12345678|abcdefgh|qwertyui|deadbeef|lorem)"
+    r"sample|insert|replace|todo|not.?set|12345678|abcdefgh|qwertyui|deadbeef|lorem|"
+    r"eby8vdm02xnocqflqu)"  # the key of every storage emulator of Azure
 )
 _SECRET_NAME = re.compile(
     r"(?:pass(?:wd|word|phrase)?|pwd|secret(?:[_-]?access)?(?:[_-]?key)?|(?:api|auth|access|account|service|private|"
@@ -219,8 +220,8 @@ _SECRET_NAME = re.compile(
     r"[\"'`\]]{0,2}[ \t]{0,8}(?::=|=>|[:=]|[ \t])[ \t]{0,8}[brf@]?[\"'`]?$"
 )
 _PUBLIC_NAME = re.compile(
-    r"(?:continuation|next|page|paging|request|change|action|cancel\w{0,6}|sync|cursor|idempotency|public)[_-]?(?:token|key)"
-    r"[^\w]{0,12}\Z"
+    r"(?:continuation|next|page|paging|request|change|action|cancel\w{0,6}|sync|cursor|idempotency"
+    r"|public(?:[_-]?key)?)[_-]?(?:token|key)[^\w]{0,12}\Z|\.(?:svg|png)\?[^\n]{0,30}\Z"  # of a badge
 )
 _IDENTIFIER = re.compile(r"[A-Za-z]*\d{0,4}")
 _ATTRIBUTE = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]\w*)+")

@@ -20,15 +20,13 @@ _SCRIPT_IMPORT = lazy(
 class Imported:
     """One import of a package: its top-level name and where the statement stands.
 
-    `guarded` says that the code goes on where the package is missing,
-    `instead_of` is the module that could not be imported before it is tried.
+    `guarded` says that the code goes on where the package is missing.
     """
 
     package: str
     start: int
     end: int
     guarded: bool = False
-    instead_of: str = ""
 
 
 def imports_of(reading: Reading) -> Iterator[Imported]:
@@ -52,9 +50,9 @@ def _python_imports(reading: Reading) -> Iterator[Imported]:
             continue
         if names:
             start, end = reading.place(node)
-            guarded, instead_of = _guarded(reading, node), missing_in(reading, node)
+            guarded = _guarded(reading, node)
             for name in dict.fromkeys(name.partition(".")[0] for name in names):
-                yield Imported(name, start, end, guarded, instead_of)
+                yield Imported(name, start, end, guarded)
 
 
 def _computed(reading: Reading, node: ast.Call) -> list[str]:

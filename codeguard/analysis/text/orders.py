@@ -82,9 +82,10 @@ _FOREIGN = lazy(
     r"[\u00c0-\u024f\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7ff]|\b(?:nicht|benutzer|sende|schicke|utilisateur|envoie|usuario|envía|usuário|utente)\b",
     re.IGNORECASE,
 )
+_FOREIGN_LEAST = 3  # letters or words; English texts have names of people with one or two
 _TAKEN_BACK = lazy(
     r"\b(?:never|do not|don't|does not|doesn't|must not|mustn't|should not|shouldn't|cannot|can't|not"
-    r"|avoid|refuse to|forbid\w{0,5}|prohibit\w{0,3}|flag|detect\w{0,3}|block\w{0,3}|prevent\w{0,3}|reject\w{0,3}"
+    r"|avoid|refuses? to|forbid\w{0,5}|prohibit\w{0,3}|flag|detect\w{0,3}|block\w{0,3}|prevent\w{0,3}|reject\w{0,3}"
     r"|warn\w{0,5}|look for|looks for|check(?:s|ing)? for|scan(?:s|ning)? for|such as|for example|e\.g\."
     r"|attempt\w{0,3}|attacks?|malicious|suspicious|injection|vulnerab\w{0,8}|example|no need to"
     r"|instead of|rather than|anti-?patterns?|bad|wrong|risk\w{0,2}|unsafe|whether|red flags?|❌"
@@ -164,7 +165,7 @@ _OF_COMMAND = lazy(r"\w+</(?:pre|code|kbd|samp|tt)>")  # "<pre>server list</pre>
 def _in_line(
     table: Sequence[Order], line: str, text: str, start: int, prose: bool, said: set[str]
 ) -> Iterator[Ordered]:
-    foreign = _FOREIGN.search(line) is not None
+    foreign = len(list(islice(_FOREIGN.finditer(line), _FOREIGN_LEAST))) == _FOREIGN_LEAST
     low = line.lower()
     for order in table:
         if order.rule in said or (order.prose and not prose) or (order.foreign and not foreign):

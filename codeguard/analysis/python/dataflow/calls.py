@@ -17,6 +17,7 @@ from codeguard.analysis.python.dataflow.sanitizers import (
 )
 from codeguard.analysis.python.dataflow.sinks import Sink, SinkIndex
 from codeguard.analysis.python.dataflow.tables import (
+    ADDRESSING_NAME,
     ANSWER,
     ANSWERING,
     ARCHIVE_NAMES,
@@ -186,6 +187,9 @@ class Calls:
         # A name like `sanitize` is a claim, not a proof: it lowers the severity and clears nothing.
         if CLEANING_NAME.search(last):
             return joined([receiver, *given]).cleaned({CLAIMED})
+        if ADDRESSING_NAME.search(last) and given:
+            # `url_for_page(page, next=url)`: what comes first decides where an address leads.
+            return joined([receiver, given[0], *(value.cleaned({CLAIMED}) for value in given[1:])])
         if method:
             value = joined([receiver, *given]) if method in BUILDERS else receiver
             if method == "sub" and len(node.args) > 1 and isinstance(node.func, ast.Attribute):

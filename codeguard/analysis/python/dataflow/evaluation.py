@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from codeguard.analysis.python.dataflow.calls import Calls, Surroundings, shown_as_written
@@ -262,8 +262,8 @@ class Evaluation:
             built = any(isinstance(part, ast.Constant | ast.JoinedStr) and _is_text(part) for part in parts)
             if not built and any(value.origins for value in values):
                 built = any(self.names.text(part) for part in parts)
-        if isinstance(node.op, ast.Add) and _begins_fixed(left):
-            values = [values[0], *(value.cleaned({Use.URL}) for value in values[1:])]
+        if isinstance(node.op, ast.Add):
+            values = _within_address(self.names, parts[::-1], values)
         value = joined(values, built=built).cleaned(shown_as_written(template, "%"))
         return value.cleaned(TEXT_USES) if _is_number(node) else value
 
@@ -282,10 +282,7 @@ class Evaluation:
     def _joined(self, node: ast.JoinedStr, state: State) -> Value:
         values = [self.value(part, state) for part in node.values]
         built = len(node.values) > 1 or any(value.built for value in values)
-        first = node.values[0] if len(node.values) > 1 else None
-        if isinstance(first, ast.FormattedValue) and _begins_fixed(first.value):
-            values = [values[0], *(value.cleaned({Use.URL}) for value in values[1:])]
-        return joined(values, built=built)
+        return joined(_within_address(self.names, node.values, values), built=built)
 
     def _formatted(self, node: ast.FormattedValue, state: State) -> Value:
         value = self.value(node.value, state)
@@ -377,6 +374,17 @@ class Evaluation:
         if value.origins and isinstance(holder, ast.Name | ast.Attribute):
             self.bind(holder, joined([self.value(holder, state), value]), state)
             self._around.keep(holder, value)
+
+
+def _within_address(names: Names, parts: Sequence[ast.expr], values: list[Value]) -> list[Value]:
+    """Return the values of the parts of a text, those that cannot say where an address leads harmless for that."""
+    first = parts[0].value if isinstance(parts[0], ast.FormattedValue) else parts[0]
+    if len(parts) > 1 and _begins_fixed(first):
+        values = [values[0], *(value.cleaned({Use.URL}) for value in values[1:])]
+    query = next((n for n, part in enumerate(parts) if set("?#") & set(names.text(part) or "")), len(parts))
+    return [
+        value.cleaned({Use.URL, Use.REDIRECT}) if at > query else value for at, value in enumerate(values)
+    ]
 
 
 def _begins_fixed(node: ast.expr) -> bool:

@@ -250,8 +250,10 @@ CLEANING_METHODS: Mapping[str, frozenset[str]] = {
     "model_dump": frozenset({Use.KEYS}),  # the keys of a declared model
 }
 CLEANING_NAME = lazy(
-    r"(?:^|_)(?:sanitize|sanitise|escape|quote|secure_filename|safe_join|slugify|clean|bleach)"
+    r"(?:^|_)(?:sanitize|sanitise|escape|quote|secure_filename|slugify|clean|bleach|redact"
+    r"|safe_(?:join|url|redirect|next|path|filename|name|html))"
 )
+ADDRESSING_NAME = lazy(r"(?:^|_)(?:url_for|urls?|reverse|quer(?:y|ies)|params?)(?:_|$)")
 GUARD_NAME = lazy(
     r"(?:^|_)(?:is_)?(?:safe|valid|validate|validated|allowed|allow|trusted|permitted|whitelisted|allowlisted|"
     r"ensure|verify|assert|sanitize|has_allowed_host_and_scheme|acceptable|within|inside)(?:_|$)"

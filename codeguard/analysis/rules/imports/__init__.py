@@ -75,10 +75,8 @@ def _package(reading: Reading, imported: Imported, declared: frozenset[str] | No
     alike = npm_lookalike(name) if script else python_lookalike(name, declared or frozenset())
     if alike is not None:
         named = {IMPORTED: name}
-        # Where the standard library has no such module the backport of a later one is tried: `selectors2`.
-        backport = alike.known == imported.instead_of and alike.known in STANDARD_LIBRARY
         # What the code can do without, nobody has to install.
-        graded = Severity.LOW if backport or imported.guarded else _graded(alike)
+        graded = Severity.LOW if imported.guarded else _graded(alike)
         yield Match("lookalike", imported.start, imported.end, _alike(alike), graded, measurements=named)
         return
     if _is_well_known(name, script):
@@ -114,8 +112,8 @@ def _alike(found: Lookalike) -> str:
 
 
 def _graded(found: Lookalike) -> Severity:
-    if not found.near and found.name[-1:].isdigit():
-        return Severity.LOW  # successors are called so: `httpx2`
+    if not found.slip or (not found.near and found.name[-1:].isdigit()):
+        return Severity.LOW  # a name of its own, or a successor: `httpx2`
     return Severity.HIGH if found.near else Severity.MEDIUM
 
 
@@ -149,7 +147,7 @@ def _instructions(reading: Reading, declared: frozenset[str] | None) -> Iterator
                     if command.npm
                     else python_lookalike(package, declared or frozenset())
                 )
-                if alike is not None and alike.near:
+                if alike is not None and alike.near and alike.slip:
                     yield Match("lookalike", start, end, f"to be installed: {_alike(alike)}", Severity.MEDIUM)
 
 

@@ -19,6 +19,9 @@ _AFFIXES = frozenset(
     latest new original real stable update updated js node npm nodejs
     """.split()  # noqa: SIM905 - words read better as words
 )
+_KEYS = ("1234567890-", "qwertyuiop", "asdfghjkl", "zxcvbnm")
+_SOUNDS = frozenset("iy ck sz uv ei ae mn ou ph".split())  # noqa: SIM905 - words read better as words
+_WEAK = ("one letter more", "another letter")
 _GLYPHS = (("rn", "m"), ("vv", "w"), ("0", "o"), ("1", "l"), ("3", "e"), ("5", "s"), ("4", "a"))
 # Ordinary names of modules and packages that stand one letter from a well-known one.
 _ORDINARY = """
@@ -54,12 +57,16 @@ ORDINARY = frozenset(_ORDINARY.split())
 
 @dataclass(frozen=True, slots=True)
 class Lookalike:
-    """What a name imitates and how; `near` where it is one edit or glyph away, not an affix."""
+    """What a name imitates and how; `near` where it is one edit or glyph away, not an affix.
+
+    An edit that no finger slips into (`parsy` beside `parso`) is as often another project's own name.
+    """
 
     name: str
     known: str
     how: str
     near: bool
+    slip: bool = True
 
 
 def python_lookalike(name: str, others: frozenset[str] = frozenset()) -> Lookalike | None:
@@ -89,7 +96,7 @@ def _lookalike(name: str, known: _Known) -> Lookalike | None:
         _affixed(plain, known),
     ):
         if found is not None:
-            return Lookalike(name, found[0], found[1], found[2])
+            return Lookalike(name, *found, slip=found[1] not in _WEAK or _is_slip(plain, found[0]))
     return None
 
 
@@ -158,6 +165,26 @@ def _edited(plain: str, known: _Known) -> tuple[str, str, bool] | None:
         if how and len(other) >= least and not _honest_edit(plain, other):
             return other, how, True
     return None
+
+
+def _is_slip(plain: str, other: str) -> bool:
+    """Return whether a letter more is the one before or after it once more, or another letter its neighbour's key."""
+    at = next((n for n, (a, b) in enumerate(zip(plain, other, strict=False)) if a != b), len(other))
+    typed = plain[at]
+    if len(plain) > len(other):
+        return typed in other[max(0, at - 1) : at + 1] or _are_neighbours(typed, other[at - 1 : at + 1])
+    return _are_neighbours(typed, other[at])
+
+
+def _are_neighbours(typed: str, meant: str) -> bool:
+    """Return whether a letter's key is beside, above or below one of some others', or it sounds like one of them."""
+    if any(f"{typed}{key}" in _SOUNDS or f"{key}{typed}" in _SOUNDS for key in meant):
+        return True
+    places = {key: (row, column) for row, keys in enumerate(_KEYS) for column, key in enumerate(keys)}
+    row, column = places.get(typed, (9, 9))
+    return any(
+        abs(row - places[key][0]) <= 1 and abs(column - places[key][1]) <= 1 for key in meant if key in places
+    )
 
 
 def _one_edit(first: str, second: str) -> str:

@@ -138,6 +138,12 @@ _SENTENCE_WORD = lazy(
 _FOR_AGENTS = lazy(
     r"\ufeff?---[ \t]*\r?\n(?:[^\n]{0,2000}\n){0,40}?(?:description|alwaysApply|globs|applyTo|allowed-tools)[ \t]*:"
 )
+# What a tool is good for is said to people.
+_SPOKEN_OF = lazy(
+    r"\b(?:assistants?|tools?|copilot|agents?|models?|chatgpt|claude)\b[^.!?]{0,40}"
+    r"\b(?:can|could|may) (?:also )?(?:help|assist)\b",
+    re.IGNORECASE,
+)
 _PHRASES = (
     (("addressee",), "addresses an assistant"),
     (("you", "machine"), "addresses a tool"),
@@ -239,12 +245,13 @@ class InjectionSignal:
 
     def inspect(self, reading: Reading, context: Context) -> Iterator[Match]:
         """Yield at most one match for each comment, string or name."""
-        found = 0
+        found, told = 0, set[int]()
         for segment in texts(reading):
             formed = list(_formed(segment)) if segment.kind in _READ_FOR_FORMS else []
             yield from formed
             match = _judge(reading, segment)
-            if match is not None and not (formed and match.rule in _UNSURE):
+            if match is not None and match.start not in told and not (formed and match.rule in _UNSURE):
+                told.add(match.start)  # a string stands in its run of strings, too
                 yield match
                 found += 1
                 if found >= _MOST:
@@ -312,8 +319,12 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         or is_translation(segment.text)
     ):
         rule = POSSIBLE  # prose tells its readers what to do; `agent` and the forms look at what that is
-    if segment.kind is SegmentKind.IDENTIFIER and not secret and _named(text) <= _OF_OPTIONS:
-        rule = POSSIBLE  # `tls_insecure_skip_verify`: an option is called so, and nobody is spoken to
+    if segment.kind is SegmentKind.IDENTIFIER and not secret:
+        named = _named(text)
+        if named <= _OF_OPTIONS or ("authority" in named and not any(map(named.issuperset, _ASKED))):
+            rule = POSSIBLE  # `tls_insecure_skip_verify`, `AllChatAdministrators`: nobody is spoken to
+    if not secret and _SPOKEN_OF.search(text):
+        rule = POSSIBLE
     start, end = _place(reading.text, segment, text)
     # A program's own prompts are strings.
     sure = rule is INSTRUCTION and segment.kind is not SegmentKind.STRING and is_plain_order(text)

@@ -94,7 +94,7 @@ def _swallowed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         isinstance(item, ast.Return) and isinstance(item.value, ast.Constant) and item.value.value is True
         for item in node.body
     )
-    if function is None:
+    if function is None or (node.type is not None and view.names.resolve(node.type) in _OF_LOOKUPS):
         return
     if (
         grants
@@ -106,6 +106,9 @@ def _swallowed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         )
     elif _goes_on(node) and (broad or _refusal(view, node)) and _checks(view, node):
         yield NodeMatch(node, "where the check fails with an error, the program goes on")
+
+
+_OF_LOOKUPS = frozenset({"ImportError", "ModuleNotFoundError", "IndexError", "StopIteration"})
 
 
 def _goes_on(node: ast.ExceptHandler) -> bool:
@@ -175,6 +178,8 @@ def _unprotected(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not _SENSITIVE.search(node.name + " " + routes + _prefix(view, node)) or not is_handler(view, node):
         return
     around = [part.func if isinstance(part, ast.Call) else part for part in node.decorator_list]
+    if any(last_name(part) in ("inclusion_tag", "simple_tag", "filter") for part in around):
+        return  # called by a template
     given = [item for item in ast.walk(node.args) if isinstance(item, ast.expr)]
     said = " ".join([words([*around, *given]), words(node.body), *injected(node)])
     tests = words(part.test for part in ast.walk(node) if isinstance(part, ast.If))

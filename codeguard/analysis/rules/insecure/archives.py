@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.sinks import Sink
+from codeguard.analysis.python.dataflow.tables import GUARD_NAME
 from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_kept_upload
+from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -31,7 +33,20 @@ def _extracts(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     if _members_checked(view, node):
         return
-    yield NodeMatch(node, "members named .. or / are written outside the folder")
+    severity = Severity.LOW if _for_old_pythons(view, node) else None
+    yield NodeMatch(node, "members named .. or / are written outside the folder", severity)
+
+
+def _for_old_pythons(view: View, node: ast.Call) -> bool:
+    """Return whether the filter is left out only where the running Python has none: the function asks for it."""
+    function = view.function_of(node)
+    return function is not None and any(
+        isinstance(part, ast.If | ast.IfExp) and _ASKS_FOR_FILTER.search(ast.unparse(part))
+        for part in ast.walk(function)
+    )
+
+
+_ASKS_FOR_FILTER = lazy(r"(?s)(?=.*(?:version_info|hasattr\(tarfile)).*\bfilter\b\W{1,4}'(?:data|tar)'")
 
 
 def _unpacks(view: View, node: ast.AST) -> Iterator[NodeMatch]:
@@ -55,6 +70,13 @@ def _members_checked(view: View, node: ast.Call) -> bool:
         or (isinstance(item, ast.Call) and view.names.called(item).endswith(("namelist", "getnames")))
         for item in before
     )
+    for item in before:
+        if (
+            isinstance(item, ast.For)
+            and "member" in ast.unparse(item.iter)
+            and GUARD_NAME.search(ast.unparse(item.body[0]))
+        ):
+            return True  # a helper that refuses a member is called for each
     return looks and any(isinstance(item, ast.Raise | ast.Continue | ast.Return) for item in before)
 
 

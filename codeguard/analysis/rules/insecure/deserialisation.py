@@ -27,16 +27,21 @@ def _yaml(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         resolved = "" if loader is None else view.names.resolve(loader)
         if resolved.rpartition(".")[2].endswith(_SAFE_LOADERS) or _derived(view, resolved):
             return
-        elsewhere = resolved and not resolved.startswith(
-            ("yaml.", ":")
-        )  # what it makes the file does not say
-        severity = Severity.LOW if elsewhere else None
+        if loader is None and any(
+            isinstance(value, ast.Call) and any(item.arg == "Loader" for item in value.keywords)
+            for value in view.names.values_of(node.func)
+        ):
+            return  # `load = functools.partial(yaml.load, Loader=…)`
+        elsewhere = loader is not None and not resolved.startswith(("yaml.", ":"))  # the file does not say
+        full = resolved.endswith("FullLoader")
+        severity = Severity.LOW if elsewhere else Severity.MEDIUM if full else None
         yield NodeMatch(node, f"{name} with {resolved or 'no loader'} makes objects of any class", severity)
     elif name == "ruamel.yaml.YAML":
         if view.constant(node, "typ", default="rt") == "unsafe":
             yield NodeMatch(node, "typ='unsafe' makes objects of any class")
     else:
-        yield NodeMatch(node, f"{name} makes objects of any class")
+        full = name.endswith("full_load")  # releases before 5.4 alone
+        yield NodeMatch(node, f"{name} makes objects of any class", Severity.MEDIUM if full else None)
 
 
 _FILES = names(

@@ -19,7 +19,7 @@ _LOGGED = lazy(r"passw|passphrase|(?<![a-z])pwd(?![a-z])|secret|api_?key|private
                      r"session_?token|reset_?token|credit_?card|card_?number|cvv|(?<![a-z])ssn(?![a-z])|"
                      r"(?<![a-z])token$")  # fmt: skip
 _HARMLESS = lazy(r"len|hash|count|exist|valid|length|type|name|field|url|path|file|masked|redact|expire|id$|"
-                       r"reset_?password$|policy|min|max|prompt|is_|has_|form|error|label|help|usage|"
+                       r"reset_?password$|policy|reason|available|min|max|prompt|is_|has_|form|error|label|help|usage|"
                        r"(?<!card_)(?<!card)num")  # fmt: skip
 _COMPARED = lazy(r"passw(?:or)?d|secret|token|signature|(?<![a-z])(?:hmac|mac|digest)(?![a-z])|api_?key|"
                        r"(?<![a-z])sig(?![a-z])|"
@@ -48,6 +48,7 @@ def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     )
     if (
         _pair_of_new(words)
+        or _looks_for_change(view, node)
         or not strong
         or getattr(view.function_of(node), "name", "") in ("__eq__", "__ne__")
     ):
@@ -91,6 +92,21 @@ _VERIFYING = lazy(
 def _pair_of_new(words: list[str]) -> bool:
     """`password == confirmation`: both from the same form, no secret of the server's."""
     return any(re.search(r"confirm|repeat|again|verif|_2$|2$|old_|new_", word.lower()) for word in words)
+
+
+def _looks_for_change(view: View, node: ast.Compare) -> bool:
+    """Return whether two values of one's own are compared: typed twice, of two objects, or the new one is kept then.
+
+    `if user.secret != secret: user.secret = secret`
+    """
+    sides = (node.left, node.comparators[0])
+    if any(isinstance(side, ast.Call) and view.names.called(side) == "getpass.getpass" for side in sides):
+        return True
+    left, right = map(ast.unparse, sides)
+    if all(isinstance(side, ast.Attribute) for side in sides) and last_name(sides[0]) == last_name(sides[1]):
+        return not _from_request(view, sides)
+    at, kept = view.statement(node), (f"{left} = {right}", f"{right} = {left}")
+    return isinstance(at, ast.If) and any(ast.unparse(part) in kept for part in at.body)
 
 
 def _from_request(view: View, sides: tuple[ast.expr, ast.expr]) -> bool:

@@ -27,7 +27,7 @@ _KEY = lazy(r"(?:^|_)(?:encryption|signing|jwt|fernet|aes|hmac|master|session|ci
 _KNOWN_TO_ALL = lazy(r"(?:^|_)(?:secret_?key|jwt_?secret|signing_?key|app_?secret|session_?secret)$")
 _DEFAULTS = names("os.environ.get() os.getenv() os.environ.get os.getenv")
 _PLACEHOLDER = lazy(
-    r"^$|x{4,}|\*{3,}|^\.+$|^<.*>$|^\$|\{.*\}|%\(|example|placeholder|change.?me|your[_-]|dummy|redacted|not.?set|"
+    r"^$|x{4,}|\*{3,}|^\.+$|^<.*>$|^\$|\{.*\}|%\(|example|placeholder|change.?me|your[_-]|dummy|fake|redacted|not.?set|"
     r"^(?:none|null|true|false|test|password|passwd|secret|token|key|user|str|string|default|required|invalid)$",
     re.IGNORECASE,
 )
@@ -39,7 +39,10 @@ _PRIVATE_KEY = lazy(
     r"-----BEGIN (?:RSA |EC |DSA |OPENSSH |PGP )?PRIVATE KEY(?: BLOCK)?-----\s*[A-Za-z0-9+/=]{16}"
 )
 _BEARER = lazy(r"^(?:Bearer|Basic|token|ApiKey) (?=\S*\d)[A-Za-z0-9+/=_.-]{16,}$")
-_URL = lazy(r"^[a-z][a-z0-9+]{1,20}://[^/\s:@{}]{1,64}:([^/\s:@{}]{3,64})@[^/\s]")
+# `guest:guest@localhost` is what a broker comes with.
+_URL = lazy(
+    r"^[a-z][a-z0-9+]{1,20}://([^/\s:@{}]{1,64}):(?!\1@(?:localhost|127\.0\.0\.1))([^/\s:@{}]{3,64})@[^/\s]"
+)
 
 
 def _named(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
@@ -157,7 +160,7 @@ def _telling(node: ast.Constant) -> Iterator[NodeMatch]:
         yield NodeMatch(node, "a private key", Severity.HIGH, Confidence.HIGH)
     elif "://" in text[:24] and "@" in text:
         match = _URL.match(text)
-        if match is not None and not _PLACEHOLDER.search(match[1]) and match[1].lower() not in _COMMON:
+        if match is not None and not _PLACEHOLDER.search(match[2]) and match[2].lower() not in _COMMON:
             yield NodeMatch(node, "an address with a password in it", Severity.MEDIUM, Confidence.MEDIUM)
 
 
@@ -171,6 +174,9 @@ def _snake(name: str) -> str:
 _PATTERN = lazy(r"\[[^\]]{2,80}\][+*?{]|\(\?[:P=!<]|\\[dws][+*]")  # of the pieces of a regular expression
 
 
+_RATE_OR_PATH = lazy(r"\d+/[a-z]|/[\w.-]{1,12}(?:/[\w.-]{0,30}){0,4}$")  # "5/m/user", "/pg1"
+
+
 def _is_secret(name: str, text: str) -> bool:
     """Return whether a text looks like a secret rather than a name, a message or a hole to be filled."""
     if (
@@ -179,7 +185,7 @@ def _is_secret(name: str, text: str) -> bool:
         or any(character.isspace() for character in text)
     ):
         return False
-    if _PATTERN.search(text):
+    if _PATTERN.search(text) or _RATE_OR_PATH.match(text):
         return False
     if len(set(text)) < 4 or text.lower() in _snake(name) or _snake(name) in text.lower().replace("-", "_"):
         return False

@@ -47,9 +47,9 @@ def _algorithm(view: View, node: ast.Call, name: str) -> str:
 def _weak(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     algorithm = _algorithm(view, node, name)
-    if algorithm not in _WEAK or view.constant(node, "usedforsecurity", default=True) is False:
+    if algorithm not in _WEAK:
         return
-    if _hashes_password(view, node, name) or _of_no_data(view, node):
+    if _hashes_password(view, node, name) or _of_no_data(view, node) or _needs_no_strength(view, node):
         return
     function = view.function_of(node)
     around = (
@@ -69,6 +69,28 @@ def _of_no_data(view: View, node: ast.Call) -> bool:
     """`sha1().digest_size`: a size is asked for."""
     parent = view.parent(node)
     return isinstance(parent, ast.Attribute) and parent.attr in ("digest_size", "block_size", "name")
+
+
+_IDENTIFYING = frozenset({"OAEP", "MGF1", "fingerprint", "add_certificate", "add_response"})
+_DRAWN = ("os.urandom", "secrets.", "uuid.uuid4", "random.SystemRandom")
+
+
+def _needs_no_strength(view: View, node: ast.Call) -> bool:
+    """Return whether nobody gains by a collision: OAEP, a certificate's name, what was drawn by chance, or said so."""
+    if _NOT_SECURITY.search(ast.unparse(node)):
+        return True
+    around = view.parent(node)
+    while isinstance(around, ast.expr | ast.keyword):
+        if isinstance(around, ast.Call) and last_name(around.func) in _IDENTIFYING:
+            return True
+        around = view.parent(around)
+    return bool(node.args) and all(
+        isinstance(argument, ast.Call) and view.names.called(argument).startswith(_DRAWN)
+        for argument in node.args
+    )
+
+
+_NOT_SECURITY = lazy(r"usedforsecurity\W{1,4}False")
 
 
 def _hashes_password(view: View, node: ast.Call, name: str) -> bool:
@@ -114,7 +136,7 @@ def _fast_password(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     algorithm = _algorithm(view, node, name)
     if algorithm not in _FAST or not _hashes_password(view, node, name):
         return
-    if view.constant(node, "usedforsecurity", default=True) is False:
+    if _NOT_SECURITY.search(ast.unparse(node)):
         return
     yield NodeMatch(
         node, f"{algorithm} of a password is tried out by the billion: use scrypt, bcrypt or argon2"

@@ -173,7 +173,7 @@ CHECKS = (
                 Use.CODE,
                 methods=names("eval query"),
                 arguments=(0, "expr"),
-                accepts=lambda names, call, name: "pandas" in name,
+                accepts=lambda names, call, name: name.startswith("pandas."),
             ),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),

@@ -213,6 +213,10 @@ CHECKS = (
                 Use.SHELL,
                 names=_SHELL,
                 arguments=(0, "cmd", "command"),
+                # With a list of arguments pexpect takes what comes first for a program.
+                accepts=lambda names, call, name: (
+                    name != "pexpect.spawn" or (len(call.args) == 1 and _keyword(call, "args") is None)
+                ),
             ),
             Sink(
                 "shell-true",

@@ -300,6 +300,13 @@ CHECKS = (
                 accepts=lambda names, call, name: "etree" in name.lower() or _is_expression(names, call),
             ),
         ),
+        # The name of an element that a caller asks for.
+        is_usual=lambda view, hit, origin: (
+            hit.sink.key == "xpath-find"
+            and origin.reach is Reach.CALLER
+            and isinstance(hit.call, ast.Call)
+            and not _is_expression(view.names, hit.call)
+        ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
     ),
 )

@@ -141,6 +141,9 @@ def _in_text(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         isinstance(listed, str)
         and len(listed) > 2
         and isinstance(node.left, ast.Name | ast.Attribute | ast.Subscript)
+        and not isinstance(
+            view.parent(node), ast.comprehension | ast.GeneratorExp | ast.ListComp
+        )  # letter by letter
     ):
         yield NodeMatch(node, f"every part of the text {last_name(right)} counts as a member: split it")
 
@@ -159,7 +162,10 @@ def _by_part(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     text = view.names.text(node.args[0]) if len(node.args) == 1 else None
     if text is None:
         return
-    if method == "endswith" and _DOMAIN.match(text.lower()) and _is_host(view, holder):
+    whole = (
+        text.startswith("-") and text.count(".") > 1
+    )  # `-direct.example.org`: whoever has it is example.org
+    if method == "endswith" and _DOMAIN.match(text.lower()) and not whole and _is_host(view, holder):
         yield NodeMatch(
             node, f"evil{text} ends with it, too: compare the whole host, or end with a dot before it"
         )

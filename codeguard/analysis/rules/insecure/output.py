@@ -14,6 +14,7 @@ from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import INPUTS, Check, NodeMatch, View, describe, names
 from codeguard.analysis.rules.insecure.surroundings import is_server
+from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
@@ -62,6 +63,11 @@ def _shown_as_written(view: View, hit: Hit, origin: Origin) -> bool:
     fields = _FIELD.findall((template or "").replace("%%", ""))
     index = call.args.index(hit.argument) - (1 if view.names.text(call.args[0]) is not None else 2)
     return 0 <= index < len(fields) and fields[index] not in "s"
+
+
+def _is_debugging(hit: Hit) -> bool:
+    """Return whether a message is for whoever looks for an error: no log that others rely on has it."""
+    return isinstance(hit.call, ast.Call) and last_name(hit.call.func) == "debug"
 
 
 _FIELD = lazy(r"%[-+ #0-9.*]{0,9}([a-zA-Z])")
@@ -146,7 +152,10 @@ def _exception_returned(view: View) -> Iterator[NodeMatch]:
         if Use.RESPONSE in arrival.value.clean:
             continue
         if any(origin.tag == "exception" for origin in arrival.value.origins):
-            yield NodeMatch(arrival.node, "the exception's text goes to the client")
+            usual = _OWN_ANSWER.search(ast.unparse(arrival.node)) is not None
+            yield NodeMatch(
+                arrival.node, "the exception's text goes to the client", Severity.LOW if usual else None
+            )
         elif any(origin.what == "os.environ" for origin in arrival.value.origins):
             yield NodeMatch(arrival.node, "the environment, with its secrets, goes to the client")
     for hit in view.flow.hits:
@@ -156,6 +165,12 @@ def _exception_returned(view: View) -> Iterator[NodeMatch]:
             yield NodeMatch(
                 hit.call, "the exception's text goes to the client", Severity.LOW if usual else None
             )
+
+
+# An exception that brings its own answer or status was written for whoever asks.
+_OWN_ANSWER = lazy(
+    r"\b(?:e|ex|exc|err|error|exception)\.(?:(?:get_|to_)?(?:response|dict|json|body)\b|\w{0,20}(?:status|code)\b)"
+)
 
 
 def _says_what_is_wrong(view: View, call: ast.expr) -> bool:
@@ -345,7 +360,9 @@ CHECKS = (
         grades=(Severity.MEDIUM, None, None),
         tags=frozenset({"input"}),
         also={ANSWER: Severity.LOW},
-        is_usual=lambda view, hit, origin: not is_server(view) or _shown_as_written(view, hit, origin),
+        is_usual=lambda view, hit, origin: (
+            not is_server(view) or _shown_as_written(view, hit, origin) or _is_debugging(hit)
+        ),
     ),
     Check(
         _RULES["csv-injection"],

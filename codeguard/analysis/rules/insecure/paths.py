@@ -201,7 +201,7 @@ CHECKS = (
                 names=names(
                     "open io.open codecs.open os.open os.remove os.unlink os.rmdir shutil.rmtree os.listdir os.scandir "
                     "flask.send_file django.http.FileResponse fastapi.responses.FileResponse aiofiles.open "
-                    "starlette.responses.FileResponse FileResponse send_file bottle.static_file os.makedirs os.mkdir "
+                    "starlette.responses.FileResponse FileResponse send_file os.makedirs os.mkdir "
                     "pathlib.Path.read_text pathlib.Path.read_bytes pathlib.Path.write_text pathlib.Path.write_bytes "
                     "pathlib.Path.open pathlib.Path.unlink aiohttp.web.FileResponse zipfile.ZipFile tarfile.open "
                     "os.walk os.chdir os.chmod os.truncate glob.glob linecache.getline shutil.make_archive "

@@ -50,7 +50,11 @@ class ObfuscationSignal:
         """Yield what is hidden, in the order of the rules."""
         line = -1
         for start, end in far_right(reading.text):
-            if reading.line_of(start) != line and not _in_string(reading, start):
+            if (
+                reading.line_of(start) != line
+                and not _in_string(reading, start)
+                and not _in_table(reading, start)
+            ):
                 line = reading.line_of(start)
                 yield Match("far-right", start, end, "code behind a hundred spaces or more, out of sight")
         yield from _spelled(reading)
@@ -58,6 +62,13 @@ class ObfuscationSignal:
             yield from _python(reading)
         elif reading.language in SCRIPTS:
             yield from _script(reading)
+
+
+def _in_table(reading: Reading, offset: int) -> bool:
+    """Return whether an offset of prose lies in the row of a table, whose cells are filled up with spaces."""
+    at = reading.line_of(offset)
+    row = reading.text[reading.line_starts[at - 1] :].partition("\n")[0].strip()
+    return reading.tree is None and row.startswith("|") and row.endswith("|")
 
 
 def _in_string(reading: Reading, offset: int) -> bool:
