@@ -145,7 +145,7 @@ def _match(start: int, end: int, words: str, beside: Match) -> Match:
         start,
         end,
         f"the comment says {words!r} beside {beside.rule}: {beside.reason}",
-        Severity.HIGH if serious else Severity.MEDIUM,
+        Severity.HIGH if serious else Severity.LOW,
         Confidence.MEDIUM if serious else Confidence.LOW,
     )
 

@@ -80,6 +80,7 @@ OPEN = """def is_allowed(user):
     except {}:
         return True
 """
+EXEMPT = "from django.views.decorators.csrf import csrf_exempt\n@csrf_exempt\n{}def token(request):\n    return give(request)\n"
 LOGGED = """import logging
 
 from flask import Flask, request
@@ -377,7 +378,8 @@ CASES = [
     (
         "weak-hash",
         "a.py",
-        "from cryptography.hazmat.primitives.hashes import SHA1\ndef sign(key, text):\n    return key.sign(text, SHA1())\n",
+        "from cryptography.hazmat.primitives.hashes import SHA1\n"
+        "def sign(key, text):\n    return key.sign(text, SHA1())\n",
         "from cryptography.hazmat.primitives.hashes import SHA1\ndef sign(key):\n    return key.fingerprint(SHA1())\n",
     ),
     # a value that changed, or was typed twice
@@ -411,7 +413,8 @@ CASES = [
         "path-traversal",
         "a.py",
         "from bottle import route\n@route('/<name>')\ndef f(name):\n    return open(name).read()\n",
-        "from bottle import route, static_file\n@route('/<name>')\ndef f(name):\n    return static_file(name, root='s')\n",
+        "from bottle import route, static_file\n"
+        "@route('/<name>')\ndef f(name):\n    return static_file(name, root='s')\n",
     ),
     ("code-injection", "a.py", QUERIED.format("pandas", ""), QUERIED.format("geopandas", ".sindex")),
     (
@@ -425,13 +428,20 @@ CASES = [
         "unsafe-yaml",
         "a.py",
         "import yaml\ndef f(text):\n    return yaml.load(text)\n",
-        "import functools, yaml\nload = functools.partial(yaml.load, Loader=choose())\ndef f(text):\n    return load(text)\n",
+        "import functools, yaml\nload = functools.partial(yaml.load, Loader=choose())\n"
+        "def f(text):\n    return load(text)\n",
     ),
     (
         "host-by-part",
         "a.py",
-        "def f(host):\n    return host.endswith('example.org')\n",
-        "def f(host):\n    return host.endswith('-direct.example.org')\n",
+        "def is_own(host):\n    return host.endswith('example.org')\n",
+        "def is_own(host):\n    return host.endswith('-direct.example.org')\n",
+    ),
+    (
+        "host-by-part",
+        "a.py",
+        "def is_own(host):\n    return host.endswith('example.org')\n",
+        "def read(host):\n    if host.endswith('example.org'):\n        host = 'api.' + host\n    return host\n",
     ),
     (
         "member-of-text",
@@ -451,6 +461,33 @@ CASES = [
         "a.py",
         "LIMITS = {'reset_password': 'wine7er'}\n",
         "LIMITS = {'reset_password': '20/m/ip'}\n",
+    ),
+    ("hard-coded-secret", "a.py", "API_SECRET = 'x2h0pgqq'\n", "API_SECRET = 'urn:oasis:names:tc:2.0'\n"),
+    ("exception-details", "a.py", FAILED.format("str(e)"), FAILED.format("e.status_code")),
+    (
+        "csrf-protection-off",
+        "a.py",
+        EXEMPT.format(""),
+        EXEMPT.format("@login_not_required\n"),
+    ),
+    (
+        "timing-comparison",
+        "a.py",
+        "import hmac\ndef is_signed(body, signature, expected_signature):\n    return signature == expected_signature\n",
+        "def is_same(signature, last_signature):\n    return signature == last_signature\n",
+    ),
+    (
+        "false-claim",
+        "a.py",
+        "def f(text):\n    # safe, checked before\n    return eval(text)\n",
+        "import requests\ndef f(place):\n    # safe, checked before\n    return requests.get(place, timeout=5)\n",
+    ),
+    (
+        "fast-password-hash",
+        "a.py",
+        "import hashlib\ndef f(password):\n    return hashlib.sha1(password).hexdigest()\n",
+        "import hashlib\nPWNED = 'https://api.pwnedpasswords.com/range/'\n"
+        "def f(password):\n    return PWNED + hashlib.sha1(password).hexdigest()[:5]\n",
     ),
     ("far-right", "README.md", f"a{' ' * 120}import os\n", f"| a{' ' * 120}import os |\n"),
     (

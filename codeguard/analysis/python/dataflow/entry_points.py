@@ -111,8 +111,8 @@ def says_what_is_wrong(kind: ast.expr | None, names: Names) -> bool:
     found = [names.resolve(part) for part in parts]
     return bool(found) and all(
         name in ("ValueError", "HTTPException", "PermissionError")
-        or name.startswith(":")
-        or name.endswith(("ValidationError", "BadRequest", "HTTPException"))
+        or name.startswith((":", "."))
+        or name.endswith(("ValidationError", "BadRequest", "HTTPException", "Http404", "NotFound", "Denied"))
         for name in found
     )
 

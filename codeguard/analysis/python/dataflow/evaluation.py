@@ -164,6 +164,8 @@ class Evaluation:
         if base.origins:
             if node.attr in _PARSED and all(origin.what == _TORNADO for origin in base.origins):
                 return base.cleaned(ALL_USES if node.attr in _OF_CONNECTION else {Use.LOG, Use.HEADER})
+            if node.attr not in _TOLD and all(origin.tag == "exception" for origin in base.origins):
+                return NOTHING
             fixed = node.attr.isupper() and all(origin.tag == SETTING for origin in base.origins)
             return NOTHING if fixed else state.seen(base)
         if node.attr in SETTINGS:
@@ -374,6 +376,14 @@ class Evaluation:
         if value.origins and isinstance(holder, ast.Name | ast.Attribute):
             self.bind(holder, joined([self.value(holder, state), value]), state)
             self._around.keep(holder, value)
+
+
+# What of an exception says what went wrong; `e.response`, `e.status_code` were made for whoever asked.
+_TOLD = frozenset(
+    {"args", "message", "msg", "detail", "details", "reason", "description", "strerror", "orig", "stderr", "stdout",
+     "output", "text", "error", "errors", "doc", "cmd", "filename", "with_traceback", "__traceback__", "__cause__",
+     "__context__", "__dict__"}
+)  # fmt: skip
 
 
 def _within_address(names: Names, parts: Sequence[ast.expr], values: list[Value]) -> list[Value]:

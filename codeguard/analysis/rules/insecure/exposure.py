@@ -58,7 +58,7 @@ def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 _NOT_COMPARED = lazy(
-    r"token_?(?:type|kind|id$|len|count|num|name)|_?(?:version|algorithm|method|scheme)$|_(?:type|kind|len|length|count|field|url|name)$|next_token"
+    r"token_?(?:type|kind|id$|len|count|num|name)|_?(?:version|algorithm|method|scheme)$|_(?:type|kind|len|length|count|field|url|name)$|next_token|mac_?(?:src|dst|addr)|(?:src|dst)_?mac"
 )
 
 
@@ -66,7 +66,8 @@ def _authentic(view: View, node: ast.Compare, secret: str) -> bool:
     """Whether the comparison decides about a request, rather than about tokens of a language or checksums of files."""
     function = view.function_of(node)
     sides = (node.left, node.comparators[0])
-    own = mentions(secret, _TOKENS) and not _from_request(view, sides)
+    from_request = _from_request(view, sides)
+    own = mentions(secret, _TOKENS) and not from_request
     if (
         own
         and not any(_is_digest(view, side) for side in sides)
@@ -74,6 +75,12 @@ def _authentic(view: View, node: ast.Compare, secret: str) -> bool:
     ):
         return False  # a client that looks which of its own tokens is in use
     around = (function.name if function is not None else "") + " " + ast.unparse(node)
+    if (
+        mentions(secret, _OF_TYPES)
+        and not from_request
+        and not view.has("hmac", "hashlib", "crypt", "verif", "webhook", "secret")
+    ):
+        return False  # of a function
     return bool(
         re.search(
             r"hmac|sign|auth|login|api_?key|passw|secret|webhook|csrf|otp|session|verify_token|access|request\b",
@@ -82,6 +89,7 @@ def _authentic(view: View, node: ast.Compare, secret: str) -> bool:
     )
 
 
+_OF_TYPES = lazy(r"^_?(?:\w+_)?sig(?:nature)?s?$")
 _TOKENS = lazy(r"token|api_?key")
 _VERIFYING = lazy(
     r"verif|check|valid|authent|authori|log_?in$|^is_|_is_|allow|compare|match|confirm|require|guard|accept|hook|"
@@ -91,7 +99,7 @@ _VERIFYING = lazy(
 
 def _pair_of_new(words: list[str]) -> bool:
     """`password == confirmation`: both from the same form, no secret of the server's."""
-    return any(re.search(r"confirm|repeat|again|verif|_2$|2$|old_|new_", word.lower()) for word in words)
+    return any(re.search(r"confirm|repeat|again|verif|[12]$|old_|new_", word.lower()) for word in words)
 
 
 def _looks_for_change(view: View, node: ast.Compare) -> bool:

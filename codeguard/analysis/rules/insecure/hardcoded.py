@@ -174,7 +174,10 @@ def _snake(name: str) -> str:
 _PATTERN = lazy(r"\[[^\]]{2,80}\][+*?{]|\(\?[:P=!<]|\\[dws][+*]")  # of the pieces of a regular expression
 
 
-_RATE_OR_PATH = lazy(r"\d+/[a-z]|/[\w.-]{1,12}(?:/[\w.-]{0,30}){0,4}$")  # "5/m/user", "/pg1"
+# "5/m/user", "/pg1", "C:\\x", the number of an object, an address
+_NO_SECRET = lazy(
+    r"\d+/[a-z]|/[\w.-]{1,12}(?:/[\w.-]{0,30}){0,4}$|[A-Za-z]:\\|\d+(?:\.\d+){3,}$|urn:|https?://[^@]*$"
+)
 
 
 def _is_secret(name: str, text: str) -> bool:
@@ -185,7 +188,7 @@ def _is_secret(name: str, text: str) -> bool:
         or any(character.isspace() for character in text)
     ):
         return False
-    if _PATTERN.search(text) or _RATE_OR_PATH.match(text):
+    if _PATTERN.search(text) or _NO_SECRET.match(text):
         return False
     if len(set(text)) < 4 or text.lower() in _snake(name) or _snake(name) in text.lower().replace("-", "_"):
         return False

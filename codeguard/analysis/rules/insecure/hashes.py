@@ -131,10 +131,15 @@ def _words(view: View, node: ast.expr) -> Iterator[str]:
             yield part.value
 
 
+_LEAKED = "pwnedpasswords"  # the list of leaked passwords is asked by the first letters of a digest
+
+
 def _fast_password(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     algorithm = _algorithm(view, node, name)
     if algorithm not in _FAST or not _hashes_password(view, node, name):
+        return
+    if view.has(_LEAKED):
         return
     if _NOT_SECURITY.search(ast.unparse(node)):
         return
@@ -145,7 +150,7 @@ def _fast_password(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 def _brought_password(view: View) -> Iterator[NodeMatch]:
     """A digest in a helper that is called with a password."""
-    for hit in view.flow.hits:
+    for hit in view.flow.hits if not view.has(_LEAKED) else ():
         if hit.sink.key == "hash" and isinstance(hit.call, ast.Call):
             name = view.names.called(hit.call)
             if (

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.surroundings import is_server
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
+from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
@@ -167,7 +169,9 @@ def _by_part(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     )  # `-direct.example.org`: whoever has it is example.org
     if method == "endswith" and _DOMAIN.match(text.lower()) and not whole and _is_host(view, holder):
         yield NodeMatch(
-            node, f"evil{text} ends with it, too: compare the whole host, or end with a dot before it"
+            node,
+            f"evil{text} ends with it, too: compare the whole host, or end with a dot before it",
+            None if is_server(view) or _decides(view, node) else Severity.LOW,
         )
     elif method == "startswith" and _SITE.match(text) and _ADDRESS.search(last_name(holder)):
         yield NodeMatch(node, f"{text}.evil.test begins with it, too: put a / behind it")
@@ -192,7 +196,7 @@ def _as_part(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
     yield NodeMatch(node, f"any address that holds {left!r} somewhere passes: compare its host")
 
 
-def _decides(view: View, node: ast.Compare) -> bool:
+def _decides(view: View, node: ast.Compare | ast.Call) -> bool:
     """Return whether a comparison is there to turn something away."""
     function = view.function_of(node)
     statement = view.statement(node)
@@ -201,7 +205,8 @@ def _decides(view: View, node: ast.Compare) -> bool:
     if not isinstance(statement, ast.If) or node not in ast.walk(statement.test):
         return False
     last = statement.body[-1]
-    if isinstance(node.ops[0], ast.NotIn):
+    refused = isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.NotIn)
+    if refused or isinstance(view.parent(node), ast.UnaryOp):
         return isinstance(last, ast.Raise | ast.Return) or (
             isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
         )

@@ -151,16 +151,20 @@ def _exception_returned(view: View) -> Iterator[NodeMatch]:
             continue
         if Use.RESPONSE in arrival.value.clean:
             continue
-        if any(origin.tag == "exception" for origin in arrival.value.origins):
+        shown = {f"{item.what}, {item.line}" for item in arrival.value.origins if item.tag == "exception"}
+        if any(
+            ("exception-details", told) not in view.told for told in shown
+        ):  # who calls it returns it, too
+            view.told.update(("exception-details", told) for told in shown)
             usual = _OWN_ANSWER.search(ast.unparse(arrival.node)) is not None
             yield NodeMatch(
                 arrival.node, "the exception's text goes to the client", Severity.LOW if usual else None
             )
-        elif any(origin.what == "os.environ" for origin in arrival.value.origins):
+        elif not shown and any(origin.what == "os.environ" for origin in arrival.value.origins):
             yield NodeMatch(arrival.node, "the environment, with its secrets, goes to the client")
     for hit in view.flow.hits:
-        shown = any(origin.tag == "exception" for origin in hit.value.origins)
-        if hit.sink.key == "refusal" and shown and view.is_route(hit.call):
+        raised = any(origin.tag == "exception" for origin in hit.value.origins)
+        if hit.sink.key == "refusal" and raised and view.is_route(hit.call):
             usual = _says_what_is_wrong(view, hit.call)
             yield NodeMatch(
                 hit.call, "the exception's text goes to the client", Severity.LOW if usual else None

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.sinks import Sink
+from codeguard.analysis.python.dataflow.tables import ANSWER
 from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.python.literal_text import written
 from codeguard.analysis.python.names import Names
@@ -230,6 +231,8 @@ CHECKS = (
             ),
         ),
         grades=(Severity.HIGH, None, None),
+        tags=frozenset({"input"}),
+        also={ANSWER: Severity.MEDIUM},
     ),
     Check(
         _RULES["file-upload"],

@@ -293,7 +293,9 @@ def _csrf(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                         and "csrf" in resolved.lower() + ast.unparse(called).lower()
                     )
                 ):
-                    yield NodeMatch(decorator, "other sites can send this form in the user's name")
+                    open_to_all = "login_not_required" in " ".join(map(ast.unparse, node.decorator_list))
+                    severity = Severity.LOW if open_to_all else None
+                    yield NodeMatch(decorator, "other sites can send this form in the user's name", severity)
         if node.name in _TOKEN_CHECKS and all(map(_does_nothing, node.body)):
             yield NodeMatch(node.body[-1], f"{node.name} asks for no token: other sites can send forms")
         return
