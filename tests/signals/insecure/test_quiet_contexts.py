@@ -80,7 +80,13 @@ OPEN = """def is_allowed(user):
     except {}:
         return True
 """
-EXEMPT = "from django.views.decorators.csrf import csrf_exempt\n@csrf_exempt\n{}def token(request):\n    return give(request)\n"
+EXEMPT = """from django.views.decorators.csrf import csrf_exempt
+
+
+@csrf_exempt
+{}def token(request):
+    return give(request)
+"""
 LOGGED = """import logging
 
 from flask import Flask, request
