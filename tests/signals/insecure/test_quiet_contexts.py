@@ -479,7 +479,7 @@ CASES = [
     (
         "timing-comparison",
         "a.py",
-        "import hmac\ndef is_signed(body, signature, expected_signature):\n    return signature == expected_signature\n",
+        "import hmac\ndef is_signed(body, signature, own_signature):\n    return signature == own_signature\n",
         "def is_same(signature, last_signature):\n    return signature == last_signature\n",
     ),
     (
