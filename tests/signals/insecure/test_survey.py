@@ -10,7 +10,6 @@ PAIRS = load("survey")
 # Flaws that need to know what the program is for, or usual code that only its surroundings make wrong.
 MISSED = frozenset(
     {
-        "index of a request",
         "descriptors inherited",
         "type that the client says",
         "nesting of a stranger",

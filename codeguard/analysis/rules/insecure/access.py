@@ -104,10 +104,19 @@ def _swallowed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(
             node, "where the check fails with an error, the answer is yes", Severity.MEDIUM, Confidence.HIGH
         )
+    elif (
+        node.type is not None
+        and "SSLError" in ast.unparse(node.type)
+        and _FALLS_BACK.search(" ".join(map(ast.unparse, node.body)))
+    ):
+        yield NodeMatch(node, "where the certificate is not good, the program goes on without one")
     elif _goes_on(node) and (broad or _refusal(view, node)) and _checks(view, node):
         yield NodeMatch(node, "where the check fails with an error, the program goes on")
 
 
+_FALLS_BACK = lazy(
+    r"['\"]http://|verify\s?=\s?False|CERT_NONE|_create_unverified|^return (?:raw|sock|conn)\w*$"
+)
 _OF_LOOKUPS = frozenset({"ImportError", "ModuleNotFoundError", "IndexError", "StopIteration"})
 
 

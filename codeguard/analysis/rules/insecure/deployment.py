@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_handler, knows_user
 from codeguard.analysis.rules.insecure.sessions import settings
 from codeguard.corpus.patterns import lazy
@@ -214,6 +214,23 @@ def _hosts(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             yield NodeMatch(node, f"{setting} is off", None if setting.endswith("NOSNIFF") else Severity.LOW)
 
 
+_BY_USER = lazy(r"vary_on|make_cache_key|key_func|key_prefix|unless|private|user|session", re.IGNORECASE)
+
+
+def _kept_for_all(view: View, node: ast.AST) -> Iterator[NodeMatch]:
+    """`@cache_page(600)` on a page of whoever has logged in, with a key that does not tell people apart."""
+    assert isinstance(node, FUNCTIONS)
+    decorators = {ast.unparse(item): item for item in node.decorator_list}
+    for text, decorator in decorators.items():
+        kept = re.match(r"(?:\w+\.)*(?:cache_page|cache\.cached|cached)\b", text)
+        if (
+            kept
+            and not _BY_USER.search(" ".join(decorators).replace("user_passes", ""))
+            and knows_user(view, node)
+        ):
+            yield NodeMatch(decorator, "the cache keeps the page of one user and shows it to others")
+
+
 def _weak_header(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """A policy of contents that allows everything, a private page that caches may keep."""
     assert isinstance(node, ast.Assign)
@@ -296,8 +313,10 @@ CHECKS = (
     ),
     Check(
         _RULES["weak-header"],
-        nodes=(ast.Assign,),
-        look=_weak_header,
+        nodes=(ast.Assign, *FUNCTIONS),
+        look=lambda view, node, name: (
+            _weak_header(view, node, name) if isinstance(node, ast.Assign) else _kept_for_all(view, node)
+        ),
     ),
     Check(
         _RULES["folder-shown"],

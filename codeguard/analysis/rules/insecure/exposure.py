@@ -263,6 +263,11 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if kept and node.args and mentions(last_name(_inner(node.args[0])), PASSWORD):
             yield NodeMatch(node, "base64 hides nothing: whoever reads it has the password")
         return
+    if "jwt" in name:
+        for key, value in _entries(view, node.args[0] if node.args else None):
+            if mentions(key, PASSWORD) and not isinstance(value, ast.Constant):
+                yield NodeMatch(node, f"{key} stands in the token, which anybody can read")
+        return
     # A constant is documentation or a default, not what somebody typed.
     if name in ("json.dump", "yaml.dump", "yaml.safe_dump"):
         for key, value in _entries(view, node.args[0] if node.args else None):
@@ -367,7 +372,10 @@ CHECKS = (
     ),
     Check(
         _RULES["kept-in-clear"],
-        calls=names("base64.b64encode base64.urlsafe_b64encode json.dump yaml.dump yaml.safe_dump"),
+        calls=names(
+            "jwt.encode jose.jwt.encode authlib.jose.jwt.encode base64.b64encode base64.urlsafe_b64encode json.dump "
+            "yaml.dump yaml.safe_dump"
+        ),
         methods=names("execute insert insert_one add create"),
         nodes=(ast.Assign, ast.AnnAssign),
         look=lambda view, node, name: (

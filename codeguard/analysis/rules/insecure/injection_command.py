@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.sinks import Hit, Sink
 from codeguard.analysis.python.dataflow.tables import SETTING, STORED
-from codeguard.analysis.python.dataflow.values import Origin, Use
+from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
 from codeguard.analysis.python.interpolation import UnknownParts
 from codeguard.analysis.python.literal_text import HOLE
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of, unsaid
+from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -140,6 +142,21 @@ def _option(names: Names, call: ast.Call, name: str) -> bool:
     )
 
 
+# A file named `--checkpoint-action=…` is an option of tar.
+_STAR = lazy(
+    r"(?:^|[;&|]\s*)(?:sudo )?(?:tar|chown|chmod|rsync|zip|7z|scp)\b(?!.*(?: -- |\./\*))[^;&|]* \*(?:\s|$)"
+)
+_UNQUOTED = lazy(r"[A-Za-z]:\\Program Files(?: \(x86\))?\\[^\"]*\.exe", re.IGNORECASE)
+
+
+def _starred(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`os.system("tar czf all.tgz *")` in a folder where others put files."""
+    assert isinstance(node, ast.Call)
+    text = view.names.text(node.args[0]) if node.args else None
+    if text is not None and (name in _SHELL or _in_shell(view.names, node, name)) and _STAR.search(text):
+        yield NodeMatch(node, "a file whose name begins with - becomes an option: put -- or ./ before *")
+
+
 def _program(names: Names, call: ast.Call, name: str) -> bool:
     return not _in_shell(names, call, name) and not _command(names, call)
 
@@ -226,6 +243,14 @@ CHECKS = (
                 accepts=_in_shell,
             ),
             Sink(
+                "container",
+                Use.SHELL,
+                methods=names("run create"),
+                arguments=(0, 1, "image", "command"),
+                accepts=lambda names, call, name: ".containers." in name and "docker" in name,
+                least=Reach.REMOTE,
+            ),
+            Sink(
                 "remote-shell",
                 Use.SHELL,
                 methods=names("exec_command exec_run run_cmd run_ps"),
@@ -240,6 +265,8 @@ CHECKS = (
     ),
     Check(
         _RULES["argument-injection"],
+        calls=_SUBPROCESS | _SHELL,
+        look=_starred,
         sinks=(
             Sink("argument", Use.ARGUMENT, names=_SUBPROCESS, arguments=(0, "args"), accepts=_option),
             Sink(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import (
     body_words,
     is_from_request,
@@ -143,6 +143,16 @@ def _whole(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         )
 
 
+def _all_names(view: View, node: ast.Call) -> Iterator[NodeMatch]:
+    """`render(request, "page.html", locals())`."""
+    at: ast.AST | None = view.parent(node)
+    at = view.parent(at) if isinstance(at, ast.keyword) else at
+    if isinstance(at, ast.Call) and view.names.called(at).rpartition(".")[2].startswith(
+        ("render", "TemplateResponse")
+    ):
+        yield NodeMatch(node, "every name of the function goes to the template, secrets with the rest")
+
+
 def _for_anyone(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """`permission_classes = [AllowAny]` on a view that changes things, and as the default of all views."""
     if not view.has("permission"):
@@ -218,7 +228,10 @@ CHECKS = (
     Check(
         _RULES["whole-object-shown"],
         nodes=(ast.Return,),
-        look=_whole,
+        calls=names("locals"),
+        look=lambda view, node, name: (
+            _all_names(view, node) if isinstance(node, ast.Call) else _whole(view, node, name)
+        ),
     ),
     Check(
         _RULES["every-field"],

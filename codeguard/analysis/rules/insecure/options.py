@@ -24,6 +24,8 @@ class Option:
     says: str
     of: frozenset[str] = frozenset()
     near: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    at: int = 99
     severity: Severity | None = None
 
     def holds(self, view: View, value: ast.expr) -> bool:
@@ -43,20 +45,34 @@ class Options:
     def __init__(self, checks: Iterable[Check]) -> None:
         by_rule = {check.rule.id: check for check in checks}
         self._known: dict[str, list[tuple[Check, Option]]] = {}
+        self._left_out: dict[str, tuple[Check, Option]] = {}
         for rule, rows in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items():
             for row in rows:
                 severity = Severity[row["severity"].upper()] if "severity" in row else None
                 made = {
                     "values": tuple(row["values"]),
                     "near": tuple(row.get("near", ())),
+                    "calls": tuple(row.get("calls", ())),
                     "severity": severity,
                 }
                 option = Option(**{**row, **made, "of": frozenset(row.get("of", ()))})
-                for name in option.names:
+                self._left_out.update((call, (by_rule[rule], option)) for call in option.calls)
+                for name in option.names if not option.calls else ():
                     self._known.setdefault(name, []).append((by_rule[rule], option))
 
     def found(self, view: View) -> Iterator[tuple[Check, NodeMatch]]:
         """Yield the options of a file that make it attackable, at most once for each place and rule."""
+        for call in view.reading.nodes_of(ast.Call):
+            for called in view.names.names_of(call.func):
+                if called in self._left_out:
+                    check, option = self._left_out[called]
+                    given = any(item.arg in (None, *option.names) for item in call.keywords)
+                    if (
+                        not given
+                        and len(call.args) <= option.at
+                        and (not option.near or view.has(*option.near))
+                    ):
+                        yield check, NodeMatch(call, f"no {option.names[0]}: {option.says}", option.severity)
         for kind in (ast.keyword, ast.Assign, ast.AnnAssign, ast.Dict, ast.Call, ast.Tuple):
             for node in view.reading.nodes_of(kind):
                 for name, value in _told(view, node):

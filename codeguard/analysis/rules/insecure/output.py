@@ -320,6 +320,18 @@ CHECKS = (
                     "django.utils.safestring.SafeText"
                 ),
             ),
+            Sink(
+                "mail-page",
+                Use.HTML,
+                names=names(
+                    "django.core.mail.send_mail django.core.mail.EmailMultiAlternatives.attach_alternative "
+                    "flask_mail.Message email.mime.text.MIMEText"
+                ),
+                arguments=(0, "html_message", "html"),
+                needs_built=True,
+                least=Reach.REMOTE,
+                accepts=lambda names, call, name: "html" in ast.unparse(call),
+            ),
             Sink(  # what is filled in before is no longer told apart from the markup
                 "filled",
                 Use.HTML,
@@ -352,6 +364,13 @@ CHECKS = (
                 methods=names("send_header add_header putheader"),
                 arguments=(0, 1),
                 accepts=_raw_headers,
+            ),
+            Sink(
+                "cookie-name",
+                Use.HEADER,
+                methods=names("set_cookie"),
+                arguments=(0, "key"),
+                least=Reach.REMOTE,
             ),
             Sink("mail", Use.HEADER, methods=names("sendmail"), arguments=(2, "msg"), needs_built=True),
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.words import SECRET, mentions
@@ -130,6 +131,27 @@ def _order(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         )
 
 
+def _late(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`open(path, "w")` of a secret and then `os.chmod(path, 0o600)`: in between everybody reads it."""
+    assert isinstance(node, ast.Call)
+    mode, function = _mode(view, view.argument(node, "mode", 1)), view.function_of(node)
+    if mode is None or mode & 0o077 or function is None or not node.args or view.has("umask", "opener"):
+        return
+    path = ast.dump(node.args[0])
+    for part in ast.walk(function):
+        if isinstance(part, ast.Call) and part.lineno < node.lineno and view.names.called(part) == "open":
+            written = str(view.constant(part, "mode", 1, "r"))[:1] in ("w", "x")
+            if written and part.args and ast.dump(part.args[0]) == path and _secretive(view, function, node):
+                yield NodeMatch(
+                    node, "until now everybody could read it: open it with these rights (os.open)"
+                )
+                return
+
+
+def _secretive(view: View, function: FunctionNode, node: ast.Call) -> bool:
+    return mentions(function.name, SECRET) or _of_secret(view, node.args[0]) or "key" in function.name
+
+
 def _system_file(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     if name == "open":
@@ -148,7 +170,10 @@ CHECKS = (
         _RULES["world-writable"],
         calls=names("os.chmod os.fchmod os.lchmod pathlib.Path.chmod"),
         methods=names("chmod"),
-        look=_wide,
+        look=lambda view, node, name: [
+            *_wide(view, node, name),
+            *(_late(view, node, name) if name == "os.chmod" else ()),
+        ],
     ),
     Check(
         _RULES["wide-umask"],

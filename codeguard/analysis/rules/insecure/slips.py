@@ -1,0 +1,166 @@
+"""Code that does not do what it says: dropped comparisons, lost errors, kept locks, filters with holes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.analysis.python.scopes import FunctionNode
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.handlers import words
+from codeguard.analysis.rules.insecure.surroundings import is_server
+from codeguard.analysis.rules.insecure.words import last_name
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Severity
+
+_RULES = rules_of(__file__)
+
+_CHECKING = lazy(
+    r"verif|check|valid|auth|permit|allow|login|token|ssl|tls|certificate|signature", re.IGNORECASE
+)
+_ASKING = lazy(r"^(?:is|has|can|may|should)_[a-z]")
+
+
+def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`user.locked == True` as a statement, but not where its error is what a test waits for."""
+    assert isinstance(node, ast.Expr)
+    value, around = node.value, view.parent(node)
+    if not isinstance(value, ast.Compare) or not isinstance(value.ops[0], ast.Eq):
+        return
+    if isinstance(value.left, ast.Name | ast.Attribute | ast.Subscript) and isinstance(
+        around, ast.FunctionDef | ast.AsyncFunctionDef | ast.If | ast.For | ast.While
+    ):
+        yield NodeMatch(node, f"{ast.unparse(node)[:60]} is compared, not set")
+
+
+def _uncalled(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`if not user.is_admin:` where every `is_admin` of the file is a method."""
+    assert isinstance(node, ast.If | ast.IfExp | ast.While)
+    for part in _conditions(node.test):
+        if isinstance(part, ast.Attribute) and _ASKING.match(part.attr) and part.attr in _methods(view):
+            yield NodeMatch(part, f"{part.attr} is a method, which is true whatever it would answer: call it")
+
+
+def _conditions(test: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            yield from _conditions(value)
+    elif isinstance(test, ast.UnaryOp):
+        yield from _conditions(test.operand)
+    else:
+        yield test
+
+
+def _methods(view: View) -> frozenset[str]:
+    """Return the names that the file gives to plain methods and to nothing else."""
+    known = view.reading.shared.get("methods that ask")
+    if isinstance(known, frozenset):
+        return known
+    methods: set[str] = set()
+    others: set[str] = set()
+    functions: list[FunctionNode] = [
+        *view.reading.nodes_of(ast.FunctionDef),
+        *view.reading.nodes_of(ast.AsyncFunctionDef),
+    ]
+    for node in functions:
+        plain = isinstance(view.parent(node), ast.ClassDef) and not node.decorator_list
+        (methods if plain else others).add(node.name)
+    for attribute in view.reading.nodes_of(ast.Attribute):
+        if isinstance(attribute.ctx, ast.Store):
+            others.add(attribute.attr)
+    for owner in view.reading.nodes_of(ast.ClassDef):
+        for part in owner.body:
+            if isinstance(part, ast.Assign | ast.AnnAssign):
+                others.add(last_name(part.target if isinstance(part, ast.AnnAssign) else part.targets[0]))
+    found = view.reading.shared["methods that ask"] = frozenset(methods - others)
+    return found
+
+
+def _lost(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Try)
+    function = view.function_of(node)
+    for statement in node.finalbody:
+        if isinstance(statement, ast.Return) and function is not None:
+            checks = _CHECKING.search(f"{function.name} {words(node.body)}")
+            yield NodeMatch(
+                statement, "whatever was raised before is taken back", None if checks else Severity.LOW
+            )
+
+
+def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`lock.acquire()`, something that may fail, `lock.release()`, one after the other."""
+    assert isinstance(node, ast.Call)
+    statement = view.parent(node)
+    block = getattr(view.parent(statement), "body", ()) if isinstance(statement, ast.Expr) else ()
+    if node.args or node.keywords or not isinstance(node.func, ast.Attribute) or statement not in block:
+        return
+    given_back = f"{ast.unparse(node.func.value)}.release()"
+    between: list[ast.stmt] = []
+    for following in block[block.index(statement) + 1 :]:
+        if isinstance(following, ast.Expr) and ast.unparse(following) == given_back:
+            if any(isinstance(part, ast.Call | ast.Subscript) for item in between for part in ast.walk(item)):
+                yield NodeMatch(node, "an error in between leaves the lock with whoever had it")
+            return
+        between.append(following)
+
+
+def _jail(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    holder: ast.AST | None = view.function_of(node) or view.reading.tree
+    after = [
+        part
+        for part in (ast.walk(holder) if holder is not None else ())
+        if isinstance(part, ast.Call) and part.lineno >= node.lineno
+    ]
+    if not any(view.names.called(part) in ("os.chdir", "os.fchdir") for part in after):
+        yield NodeMatch(node, "relative paths still lead out of the new root: change to / after it")
+
+
+# Ranges that begin and end in different alphabets, or at signs with letters or digits between them.
+_RANGE = lazy(r"(?<!\\)\[\^?((?:\\.|[^\]\\]){1,80})\]")
+_WIDE = lazy(r"(?:\\.|.)*?(?<!\\)([A-Z]-[a-z]|[+*,.=@%&$#;(/_:]-[_/:;@=.~?])")
+_PATTERNS = names(
+    "re.compile re.match re.fullmatch re.search re.sub re.findall django.core.validators.RegexValidator "
+    "wtforms.validators.Regexp"
+)
+
+
+def _range(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    pattern = view.names.text(node.args[0] if node.args else view.argument(node, "regex"))
+    for found in _RANGE.finditer(pattern or "") if pattern is not None and len(pattern) < 500 else ():
+        wide = _WIDE.match(found[1])
+        first, last = (wide[1][0], wide[1][2]) if wide is not None else ("", "")
+        if first and ord(last) - ord(first) > 9:
+            yield NodeMatch(node, f"{first}-{last} holds every character between the two")
+            return
+
+
+_TAGS = lazy(r"<\W{0,8}\s?script|<\(?\?:?script|javascript:|on\\w\+", re.IGNORECASE)
+
+
+def _filtered(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    texts = [view.names.text(argument) for argument in node.args[:2]]
+    if len(texts) < 2 or texts[0] is None or texts[1] != "":
+        return
+    if name == "re.sub":
+        if _TAGS.search(texts[0]):
+            yield NodeMatch(node, "markup has more spellings than the pattern: escape the text")
+    elif texts[0].lower() in ("<script>", "</script>", "javascript:"):
+        yield NodeMatch(node, f"{texts[0]} has other spellings: escape the text")
+    elif texts[0] in ("../", "..\\", "..\\\\") and (view.is_route(node) or is_server(view)):
+        yield NodeMatch(node, "..././ is ../ once ../ was taken out: resolve the path and compare it")
+
+
+CHECKS = (
+    Check(_RULES["comparison-dropped"], nodes=(ast.Expr,), look=_compared),
+    Check(_RULES["uncalled-check"], nodes=(ast.If, ast.IfExp, ast.While), look=_uncalled),
+    Check(_RULES["error-lost"], nodes=(ast.Try,), look=_lost),
+    Check(_RULES["lock-kept"], methods=names("acquire"), look=_kept),
+    Check(_RULES["jail-left-open"], calls=names("os.chroot"), look=_jail),
+    Check(_RULES["wide-range"], calls=_PATTERNS, look=_range),
+    Check(_RULES["incomplete-filter"], calls=names("re.sub"), methods=names("replace"), look=_filtered),
+)

@@ -1,0 +1,214 @@
+"""What a view takes from a request as if it were in order: forms, numbers, places, matches, its own name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.analysis.python.dataflow.sinks import Sink
+from codeguard.analysis.python.dataflow.values import Use
+from codeguard.analysis.python.scopes import FunctionNode
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.handlers import is_from_request, words
+from codeguard.corpus.patterns import lazy
+from codeguard.models import Severity
+
+_RULES = rules_of(__file__)
+
+_CHECKED = lazy(r"\b(?:is_valid|validate|validate_on_submit|full_clean|cleaned_data|errors)\b")
+
+
+def _unchecked(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`form.data["amount"]`, `form.amount.data` of a form that the function makes and never asks."""
+    assert isinstance(node, FUNCTIONS)
+    if not view.modules & {"django", "flask_wtf", "wtforms", "quart_wtf", "starlette_wtf"}:
+        return
+    if not view.has("form") or _CHECKED.search(words(node.body)):
+        return
+    made = {
+        part.targets[0].id
+        for part in ast.walk(node)
+        if isinstance(part, ast.Assign)
+        and isinstance(part.targets[0], ast.Name)
+        and isinstance(part.value, ast.Call)
+        and _is_form(view, view.names.called(part.value))
+    }
+    for part in ast.walk(node) if made else ():
+        if isinstance(part, ast.Attribute) and part.attr == "data" and _holder(part.value) in made:
+            yield NodeMatch(
+                part, f"{ast.unparse(part)[:60]} is what was sent, and the form was never asked about it"
+            )
+            return
+
+
+def _is_form(view: View, name: str) -> bool:
+    definition = view.names.definition(name)
+    bases = view.names.bases(definition) if isinstance(definition, ast.ClassDef) else ()
+    return any(one.endswith("Form") for one in (name, *bases))
+
+
+def _holder(node: ast.expr) -> str:
+    inner = node.value if isinstance(node, ast.Attribute) else node
+    return inner.id if isinstance(inner, ast.Name) else ""
+
+
+_AMOUNT = lazy(
+    r"amount|price|total|bid|balance|rate|sum|cost|fee|discount|weight|value|percent|score", re.IGNORECASE
+)
+_FINITE = lazy(r"isfinite|isnan|isinf|is_finite|is_nan|Decimal|finite")
+
+
+def _no_number(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Call)
+    function, kept = view.function_of(node), view.parent(node)
+    if function is None or not node.args or not _is_asked(view, function, node.args[0]):
+        return
+    target = kept.targets[0] if isinstance(kept, ast.Assign) else None
+    if (
+        not isinstance(target, ast.Name)
+        or not _AMOUNT.search(target.id)
+        or _FINITE.search(words(function.body))
+    ):
+        return
+    compared = any(
+        isinstance(part, ast.Compare)
+        and isinstance(part.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+        and any(
+            isinstance(side, ast.Name) and side.id == target.id for side in (part.left, *part.comparators)
+        )
+        for part in ast.walk(function)
+    )
+    if compared:
+        yield NodeMatch(node, f"{target.id} may be NaN, which is neither more nor less than anything")
+
+
+def _is_asked(view: View, function: FunctionNode, node: ast.expr) -> bool:
+    """Return whether a value is a part of a request, or of what a view has read from one."""
+    if not view.is_route(function.body[0]):
+        return False
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and is_from_request(view, part):
+            return True
+    return False
+
+
+def _placed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`PAGES[number]`, `total / count` with a number of the request that nothing was compared with."""
+    assert isinstance(node, FUNCTIONS)
+    if not view.is_route(node.body[0]) or any(isinstance(part, ast.Try) for part in ast.walk(node)):
+        return
+    numbers = {
+        part.targets[0].id
+        for part in ast.walk(node)
+        if isinstance(part, ast.Assign)
+        and isinstance(part.targets[0], ast.Name)
+        and isinstance(part.value, ast.Call)
+        and view.names.called(part.value) in ("int", "float")
+        and part.value.args
+        and is_from_request(view, part.value.args[0])
+    }
+    bodies = _bodies(view, node)
+    looked_at = words(
+        part.test for part in ast.walk(node) if isinstance(part, ast.If | ast.IfExp | ast.While)
+    )
+    for part in ast.walk(node):
+        used = part.slice if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) else None
+        listed = isinstance(part, ast.Subscript) and _is_list(view, part.value)
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div | ast.FloorDiv | ast.Mod):
+            used, listed = (
+                part.right,
+                isinstance(part.left, ast.Constant) is False or isinstance(part.op, ast.Div),
+            )
+        of_number = isinstance(used, ast.Name) and used.id in numbers and used.id not in looked_at.split()
+        of_body = (
+            isinstance(part, ast.BinOp)
+            and isinstance(used, ast.Attribute)
+            and _holder(used) in bodies
+            and used.attr not in looked_at.split()
+        )
+        if used is not None and ((of_number and listed) or of_body):
+            yield NodeMatch(
+                part, f"{ast.unparse(used)} is what the request says, and nothing looks at it first"
+            )
+            return
+
+
+def _is_list(view: View, node: ast.expr) -> bool:
+    values = view.names.values_of(node)
+    return bool(values) and all(isinstance(value, ast.List | ast.Tuple) for value in values)
+
+
+def _bodies(view: View, function: FunctionNode) -> set[str]:
+    """Return the parameters of a view that are models of its body with numbers that may be zero."""
+    found: set[str] = set()
+    for argument in function.args.args:
+        definition = (
+            view.names.definition(view.names.resolve(argument.annotation)) if argument.annotation else None
+        )
+        if isinstance(definition, ast.ClassDef) and any(
+            base.endswith("BaseModel") for base in view.names.bases(definition)
+        ):
+            bounded = any(
+                "gt=" in ast.unparse(item) or "Positive" in ast.unparse(item) for item in definition.body
+            )
+            if not bounded:
+                found.add(argument.arg)
+    return found
+
+
+def _grouped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`re.match(pattern, request.args["v"]).group(1)`."""
+    assert isinstance(node, ast.Call)
+    assert isinstance(node.func, ast.Attribute)
+    made = node.func.value
+    if not isinstance(made, ast.Call) or not view.is_route(node) or not made.args:
+        return
+    if view.names.called(made).rpartition(".")[2] in ("match", "search", "fullmatch"):
+        at: ast.AST | None = node
+        while at is not None and not isinstance(at, FUNCTIONS):
+            at = view.parent(at)
+            if isinstance(at, ast.Try):
+                return
+        if any(is_from_request(view, argument) for argument in made.args):
+            yield NodeMatch(node, "where the request does not match there is no group")
+
+
+_OF_LINKS = lazy(r"reset|forgot|recover|confirm|invit|verif|activat|magic|token", re.IGNORECASE)
+_HOSTS = lazy(
+    r"\brequest\.(?:host|host_url|url_root|base_url|get_host\(\)|url\.(?:netloc|hostname)|META(?:\[|\.get\()['\"]HTTP_HOST)"
+    r"|\brequest\.headers(?:\[|\.get\()['\"](?:Host|X-Forwarded-Host)",
+    re.IGNORECASE,
+)
+
+
+def _by_host(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`f"https://{request.host}/reset/{token}"` in a view that sends it."""
+    assert isinstance(node, ast.JoinedStr | ast.BinOp)
+    function = view.function_of(node)
+    if function is None or isinstance(view.parent(node), ast.BinOp) or not view.has("request"):
+        return
+    written = ast.unparse(node)[:500]
+    sends = re.search(r"\b(?:send\w*|mail\w*|deliver|notify|enqueue|delay)\b", words(function.body))
+    if sends and _HOSTS.search(written) and _OF_LINKS.search(f"{function.name} {written}"):
+        yield NodeMatch(node, "the host of the link is what the request says it is")
+
+
+_NARROW = names(
+    "ctypes.c_uint8 ctypes.c_int8 ctypes.c_uint16 ctypes.c_int16 ctypes.c_short ctypes.c_ushort ctypes.c_byte "
+    "ctypes.c_ubyte numpy.int8 numpy.uint8 numpy.int16 numpy.uint16 numpy.int32 numpy.uint32 ctypes.c_int ctypes.c_uint"
+)
+
+CHECKS = (
+    Check(_RULES["form-not-checked"], nodes=FUNCTIONS, look=_unchecked),
+    Check(_RULES["no-number"], calls=names("float"), look=_no_number),
+    Check(_RULES["place-by-input"], nodes=FUNCTIONS, look=_placed),
+    Check(_RULES["match-not-looked-at"], methods=names("group groups groupdict"), look=_grouped),
+    Check(
+        _RULES["number-cut"],
+        sinks=(Sink("narrow", Use.SIZE, names=_NARROW),),
+        grades=(Severity.MEDIUM, None, None),
+    ),
+    Check(_RULES["link-by-host"], nodes=(ast.JoinedStr, ast.BinOp), look=_by_host),
+)
