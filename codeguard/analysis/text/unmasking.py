@@ -201,12 +201,15 @@ def split_name(name: str) -> str:
     return words
 
 
+_MICRO = lazy("[\u00b5\u03bc](?=[smgAVFWHlLM]\\b)")  # of microseconds, and the like
+
+
 def _shown(text: str) -> tuple[str, tuple[str, ...]]:
     """Return the text without what cannot be seen, with lookalikes folded."""
     if text.isascii():
         return text, ()
     masks: list[str] = []
-    shown = INVISIBLE.sub("", text)
+    shown = _MICRO.sub("u", INVISIBLE.sub("", text))
     if len(_WITHIN_WORD.findall(text)) >= 2:
         masks.append("invisible characters")
     folded = unicodedata.normalize("NFKC", shown)

@@ -130,10 +130,7 @@ RULES: dict[str, tuple[str, ...]] = {
     "stored password": ("stored-in-clear",),
     "verify false on a session": ("tls-not-verified",),
     "verify false by keyword arguments": ("tls-not-verified",),
-    "ssl context": (
-        "hostname-not-verified",
-        "tls-not-verified",
-    ),
+    "ssl context": ("tls-not-verified",),
     "unverified context": ("tls-not-verified",),
     "old tls": ("old-tls",),
     "auto add policy": ("ssh-host-key",),

@@ -189,8 +189,8 @@ CASES = {
     ),
     "an object is made of bytes": (
         "from .objects import Blob\ndef store(path):\n    return Blob.from_string(open(path).read())\n",
-        "from jinja2 import Environment\ndef show(path):\n"
-        "    return Environment(autoescape=True).from_string(open(path).read()).render()\n",
+        "from jinja2 import Environment\ndef show():\n"
+        "    return Environment(autoescape=True).from_string(input()).render()\n",
     ),
     "a repository is fetched": (
         "def get(client, name):\n    return client.fetch(b'refs/' + open(name).read())\n",

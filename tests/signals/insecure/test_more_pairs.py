@@ -6,7 +6,7 @@ import pytest
 
 from experiments.audit_training.insecure_pairs import Pair, load, serious
 
-PAIRS = [*load("ways"), *load("libraries")]
+PAIRS = [*load("ways"), *load("libraries"), *load("kinds")]
 # Flaws of logic, and usual code that only its surroundings make wrong.
 MISSED = frozenset(
     {
@@ -16,10 +16,32 @@ MISSED = frozenset(
         "division by a parameter",
         "ctypes copy",
         "path of a command line",
+        "bind that a blank password passes",
+        "account of PAM not looked at",
+        "no password means an empty one",
+        "length that is cut to one byte",
+        "file that stays open in a view",
+        "other server waited for in a view",
+        "text of the visitor put into the session",
+        "order sent before it is paid for",
+        "short question, long answer",
+        "groups of root are kept",
+        "default list that all calls share",
+        "bits compared where both must hold",
+        "money compared as floating point",
+        "refused logins are written nowhere",
     }
 )
-# The mended text has the other flaw still: a password in clear, a route that asks for nobody.
-FLAGGED = frozenset({"yaml full loader of a body", "password in json", "fastapi admin without dependency"})
+# The mended text has the other flaw still: a password in clear, a route that asks for nobody, a text in a page.
+FLAGGED = frozenset(
+    {
+        "yaml full loader of a body",
+        "password in json",
+        "fastapi admin without dependency",
+        "folded to plain letters after the check",
+        "socket for each call, never closed",
+    }
+)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.title)
@@ -29,5 +51,6 @@ def test_the_insecure_text_is_found_and_its_twin_is_not(pair: Pair) -> None:
 
 
 def test_no_pair_is_held_out_that_rules_were_made_with() -> None:
-    assert len(held_out := load("libraries_held_out")) >= 29
+    held_out = [*load("libraries_held_out"), *load("kinds_held_out")]
+    assert len(held_out) >= 74
     assert not {pair.title for pair in PAIRS} & {pair.title for pair in held_out}

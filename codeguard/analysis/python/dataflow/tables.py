@@ -151,6 +151,7 @@ CLEANERS: Mapping[str, frozenset[str]] = {
     "shlex.quote": frozenset({Use.SHELL}),
     "pipes.quote": frozenset({Use.SHELL}),
     "html.escape": frozenset({*_HTML, Use.XML}),
+    "pygments.highlight": _HTML,
     "cgi.escape": _HTML,
     "markupsafe.escape": _HTML,
     "flask.escape": _HTML,

@@ -138,6 +138,7 @@ _SENTENCE_WORD = lazy(
 _FOR_AGENTS = lazy(
     r"\ufeff?---[ \t]*\r?\n(?:[^\n]{0,2000}\n){0,40}?(?:description|alwaysApply|globs|applyTo|allowed-tools)[ \t]*:"
 )
+_ADDRESSES = lazy(r"https?://[^\s'\"<>]{1,2000}")
 # What a tool is good for is said to people.
 _SPOKEN_OF = lazy(
     r"\b(?:assistants?|tools?|copilot|agents?|models?|chatgpt|claude)\b[^.!?]{0,40}"
@@ -290,6 +291,10 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         return None
     limits = load_model().limits
     secret = hidden[0] >= max(limits["comment"].weak, plain[0] + _REVEALED)
+    if secret and hidden[2] == ("percent escapes",) and not is_plain_order(hidden[1]):
+        secret = "%" in _ADDRESSES.sub(
+            "", segment.text
+        )  # addresses have to write blanks and other letters so
     score, text, masks = hidden if secret else plain
     if score < limits[kind].weak and not secret:
         return None
@@ -302,7 +307,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     ):
         rule = POSSIBLE  # keys, names and addresses one after the other
     described = segment.kind in (SegmentKind.DOCSTRING, SegmentKind.STRING) and not _asks(text, segment.kind)
-    if rule is INSTRUCTION and not secret and described and "override" not in _named(text):
+    if rule is INSTRUCTION and not secret and described and not {"override", "instruction"} <= _named(text):
         rule = POSSIBLE  # "The system instructions that the assistant uses.": the subject of the code
     if rule is LIKELY and (
         not _asks(text, segment.kind) or _is_error_message(reading, segment) or _is_code(text)

@@ -210,6 +210,8 @@ CHECKS = (
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.LOW),
         also={STORED: Severity.MEDIUM},
+        # A file of the program's is what templates are read from.
+        is_usual=lambda view, hit, origin: origin.reach is Reach.LOCAL and "read" in origin.what,
     ),
     Check(
         _RULES["format-injection"],

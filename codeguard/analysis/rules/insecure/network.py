@@ -127,6 +127,8 @@ CHECKS = (
             ),
         ),
         grades=(Severity.HIGH, None, None),
+        # Parts of an address that django has matched, or what another view hands on.
+        is_usual=lambda view, hit, origin: bool(origin.parameter) and "django" in view.modules,
     ),
     Check(
         _RULES["request-without-timeout"],

@@ -67,7 +67,9 @@ def _shown_as_written(view: View, hit: Hit, origin: Origin) -> bool:
 
 def _is_debugging(hit: Hit) -> bool:
     """Return whether a message is for whoever looks for an error: no log that others rely on has it."""
-    return isinstance(hit.call, ast.Call) and last_name(hit.call.func) == "debug"
+    assert isinstance(hit.call, ast.Call)
+    level = ast.unparse(hit.call.args[0]) if hit.call.args and last_name(hit.call.func) == "log" else ""
+    return last_name(hit.call.func) == "debug" or "TRACE" in level or "DEBUG" in level
 
 
 _FIELD = lazy(r"%[-+ #0-9.*]{0,9}([a-zA-Z])")
@@ -263,6 +265,9 @@ def _header_stores(view: View) -> Iterator[NodeMatch]:
             continue
         if _OF_NUMBERS.fullmatch(view.names.text(target.slice) or "") or _only_kept(view, target):
             continue
+        given = getattr(arrival.node, "value", None)
+        if isinstance(given, ast.Subscript) and ast.dump(given.value) == ast.dump(target.value):
+            continue  # the same header under another name
         origin = view.flow.source(arrival.value, Use.HEADER, tags=frozenset({"input"}))
         if origin is not None and origin.reach is Reach.REMOTE:
             sure = view.flow.source(arrival.value, Use.HEADER, believing=True)
@@ -287,7 +292,12 @@ def _raw_headers(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def _wraps(view: View, hit: Hit, origin: Origin) -> bool:
-    """Return whether a caller's text is marked as it is, as filters and engines of templates do: no markup is made."""
+    """Return whether a caller's text is marked as it is, as filters and engines of templates do: no markup is made.
+
+    So is a picture that is read from a file.
+    """
+    if origin.reach is Reach.LOCAL and "read" in origin.what:
+        return True
     return origin.reach is Reach.CALLER and "<" not in (view.writer.text(hit.argument) or "")
 
 

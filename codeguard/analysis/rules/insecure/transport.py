@@ -104,11 +104,11 @@ def _assigned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             if (key == "verify" and given is False and view.modules & {"requests", "httpx"}) or (
                 key == "PYTHONHTTPSVERIFY" and given == "0"
             ):
-                yield NodeMatch(node, f"{key} switches the look at certificates off")
+                yield NodeMatch(node, f"{key} switches the look at certificates off", asked_for(view, node))
         if not isinstance(target, ast.Attribute):
             continue
         value = view.names.resolve(node.value)
-        if target.attr == "verify_mode" and value.endswith("CERT_NONE"):
+        if target.attr == "verify_mode" and value.endswith("CERT_NONE") and not _of_server(view, target):
             yield NodeMatch(node, "the context asks for no certificate", asked_for(view, node))
         elif target.attr == "verify" and view.names.constant(node.value, True) is False:
             if view.modules & {"requests", "httpx"}:
@@ -133,8 +133,28 @@ def _hostname(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         function = view.function_of(node)
         if own and function is not None and function.name == "__init__":
             continue  # what an object of its own begins with, and no context of a connection
-        if named and view.names.constant(node.value, True) is False:
-            yield NodeMatch(node, "the certificate of any other host is accepted", asked_for(view, node))
+        if named and view.names.constant(node.value, True) is False and not _of_server(view, target):
+            told = _asks_nothing(view, node, target)
+            severity = Severity.LOW if told else asked_for(view, node)
+            yield NodeMatch(node, "the certificate of any other host is accepted", severity)
+
+
+def _of_server(view: View, target: ast.expr) -> bool:
+    """Return whether a context is a server's, whose clients have no host and mostly no certificate."""
+    holder = target.value if isinstance(target, ast.Attribute) else target
+    return any("PROTOCOL_TLS_SERVER" in ast.unparse(value) for value in view.names.values_of(holder))
+
+
+def _asks_nothing(view: View, node: ast.AST, target: ast.expr) -> bool:
+    """Return whether the same context asks for no certificate at all, which is said beside it."""
+    function = view.function_of(node) or view.reading.tree
+    holder = ast.unparse(target.value) if isinstance(target, ast.Attribute) else ""
+    return function is not None and any(
+        isinstance(part, ast.Assign)
+        and ast.unparse(part.targets[0]) == f"{holder}.verify_mode"
+        and "CERT_NONE" in ast.unparse(part.value)
+        for part in ast.walk(function)
+    )
 
 
 _OPTION = lazy(r"verif|valid|insecure|cert|check_?host|trust|tls|ssl", re.IGNORECASE)
