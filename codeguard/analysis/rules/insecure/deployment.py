@@ -222,7 +222,7 @@ def _kept_for_all(view: View, node: ast.AST) -> Iterator[NodeMatch]:
     assert isinstance(node, FUNCTIONS)
     decorators = {ast.unparse(item): item for item in node.decorator_list}
     for text, decorator in decorators.items():
-        kept = re.match(r"(?:\w+\.)*(?:cache_page|cache\.cached|cached)\b", text)
+        kept = re.match(r"(?:\w+\.)*(?:cache_page|cache\.cached)\b", text)
         if (
             kept
             and not _BY_USER.search(" ".join(decorators).replace("user_passes", ""))

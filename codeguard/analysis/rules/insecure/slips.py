@@ -100,10 +100,20 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     between: list[ast.stmt] = []
     for following in block[block.index(statement) + 1 :]:
         if isinstance(following, ast.Expr) and ast.unparse(following) == given_back:
-            if any(isinstance(part, ast.Call | ast.Subscript) for item in between for part in ast.walk(item)):
+            if any(_may_fail(part) for item in between for part in ast.walk(item)):
                 yield NodeMatch(node, "an error in between leaves the lock with whoever had it")
             return
         between.append(following)
+
+
+_HARMLESS = names(
+    "acquire release append appendleft clear pop popleft get add discard remove update items values keys time notify "
+    "notify_all monotonic len"
+)
+
+
+def _may_fail(part: ast.AST) -> bool:
+    return isinstance(part, ast.Call) and last_name(part.func) not in _HARMLESS
 
 
 def _jail(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -120,7 +130,7 @@ def _jail(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 # Ranges that begin and end in different alphabets, or at signs with letters or digits between them.
 _RANGE = lazy(r"(?<!\\)\[\^?((?:\\.|[^\]\\]){1,80})\]")
-_WIDE = lazy(r"(?:\\.|.)*?(?<!\\)([A-Z]-[a-z]|[+*,.=@%&$#;(/_:]-[_/:;@=.~?])")
+_WIDE = lazy(r"(?:\\.|.)*?(?<!\\)([A-Z]-[a-z]|[+*,.=%&$#;(/_:]-[_/:;@=.?])")
 _PATTERNS = names(
     "re.compile re.match re.fullmatch re.search re.sub re.findall django.core.validators.RegexValidator "
     "wtforms.validators.Regexp"
@@ -141,13 +151,18 @@ def _range(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 _TAGS = lazy(r"<\W{0,8}\s?script|<\(?\?:?script|javascript:|on\\w\+", re.IGNORECASE)
 
 
+_CLEANING = lazy(r"clean|saniti|strip|safe|escape|filter|xss|html|comment|markup|show|render", re.IGNORECASE)
+
+
 def _filtered(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     texts = [view.names.text(argument) for argument in node.args[:2]]
     if len(texts) < 2 or texts[0] is None or texts[1] != "":
         return
     if name == "re.sub":
-        if _TAGS.search(texts[0]):
+        function = view.function_of(node)
+        shown = is_server(view) or (function is not None and _CLEANING.search(function.name))
+        if _TAGS.search(texts[0]) and shown:
             yield NodeMatch(node, "markup has more spellings than the pattern: escape the text")
     elif texts[0].lower() in ("<script>", "</script>", "javascript:"):
         yield NodeMatch(node, f"{texts[0]} has other spellings: escape the text")
