@@ -27,9 +27,10 @@ _CALLS = frozenset(f"hashlib.{name}" for name in _FAST) | names(
     "cryptography.hazmat.primitives.hashes.MD5 cryptography.hazmat.primitives.hashes.SHA1"
 )
 _SECURITY = lazy(
-    r"sign|token|verif|integrit|auth|certificate|session|api_?key|nonce|hmac|(?:key|cert\w*|host)_?fingerprint|tamper|licen[cs]e|secur|reset",
+    r"sign|token|verif|integrit|auth(?!n_|or)|certificate|session|api_?key|nonce|hmac|(?:key|cert\w*|host)_?fingerprint|tamper|licen[cs]e|secur|reset",
     re.IGNORECASE,
 )
+_SHORT_FUNCTION = 20  # lines; the name of a longer one says little of each digest in it
 _TOKENIZER = lazy(r"tokeni[sz]\w*", re.IGNORECASE)
 _DERIVE = names("hashlib.pbkdf2_hmac cryptography.hazmat.primitives.kdf.pbkdf2.PBKDF2HMAC Crypto.Protocol.KDF.PBKDF2 "
                 "passlib.hash.pbkdf2_sha256.using passlib.hash.pbkdf2_sha512.using "
@@ -52,11 +53,11 @@ def _weak(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if _hashes_password(view, node, name) or _of_no_data(view, node) or _needs_no_strength(view, node):
         return
     function = view.function_of(node)
-    around = (
-        ast.unparse(view.statement(node))
-        if function is None
-        else f"{function.name} {ast.unparse(view.statement(node))}"
+    statement = view.statement(node)
+    named = function is not None and (
+        isinstance(statement, ast.Return) or (function.end_lineno or 0) - function.lineno <= _SHORT_FUNCTION
     )
+    around = f"{function.name if function is not None and named else ''} {ast.unparse(statement)}"
     around = _TOKENIZER.sub("", around)
     table = function is None and isinstance(view.reading.parents.get(node), ast.Dict)  # names of algorithms
     serious = not table and (bool(_SECURITY.search(around)) or mentions(around, SECRET))

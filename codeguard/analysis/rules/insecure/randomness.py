@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.words import SECRET, mentions
@@ -45,7 +46,7 @@ def _purpose(view: View, node: ast.AST) -> str:
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         words += [ast.unparse(target) for target in targets if not isinstance(target, ast.Tuple)]
     function = view.function_of(node)
-    if function is not None:
+    if function is not None and _is_made_by(function, statement):
         words.append(function.name)
     at = view.parent(node)
     while at is not None and at is not statement:
@@ -86,6 +87,17 @@ _NO_SECRET = lazy(
     r"mask|padding|jitter|version|timestamp|delay|wait|sleep|timeout|interval|backoff|retry|percent|pct",
     re.IGNORECASE,
 )
+
+
+_SHORT_FUNCTION = 12  # lines; the name of a longer one says little of each value in it
+_ASKING = lazy(r"dialog|prompt|window|widget|button", re.IGNORECASE)
+
+
+def _is_made_by(function: FunctionNode, statement: ast.AST) -> bool:
+    """Return whether a value is what a function is there to make."""
+    lines = (function.end_lineno or function.lineno) - function.lineno
+    made = isinstance(statement, ast.Return) or lines <= _SHORT_FUNCTION
+    return made and not _ASKING.search(function.name)
 
 
 def _target(view: View, node: ast.AST) -> str:
