@@ -8,6 +8,7 @@ from itertools import islice
 from typing import ClassVar
 
 from codeguard.analysis import Reading
+from codeguard.analysis.python.imports import SCRIPTS
 from codeguard.analysis.rules.base import Context, Match, Rule
 from codeguard.analysis.rules.deceptive.bidi import bidi
 from codeguard.analysis.rules.deceptive.invisible import SUSPICIOUS, controls, invisible, separators
@@ -15,6 +16,7 @@ from codeguard.analysis.rules.deceptive.names import names
 from codeguard.analysis.rules.deceptive.places import Places
 from codeguard.analysis.rules.deceptive.rules import RULES
 from codeguard.corpus.patterns import lazy
+from codeguard.models import Severity
 
 _MOST = 1_000  # matches of one sort in one file
 _TOO_MANY = f"deceptive characters were not looked for after {_MOST:,} of one sort"
@@ -44,6 +46,20 @@ def _as_code(reading: Reading) -> Reading:
     return made
 
 
+_LINE_OF_TABLES = 5_000  # characters
+
+
+def _is_table(reading: Reading, match: Match) -> bool:
+    """Return whether a character stands in a script's line that nobody reads: minified, with tables of characters."""
+    if reading.language not in SCRIPTS:
+        return False
+    before = reading.text.rfind("\n", 0, match.start)
+    return (
+        reading.text.find("\n", match.start, before + _LINE_OF_TABLES) < 0
+        and len(reading.text) - before > _LINE_OF_TABLES
+    )
+
+
 class DeceptiveSignal:
     """Bidirectional controls, invisible characters, lookalike names and punctuation, overprinting."""
 
@@ -63,7 +79,8 @@ class DeceptiveSignal:
         if not plain:
             sorts += [bidi(places), invisible(places), names(reading, places), separators(places)]
         for found in sorts:
-            yield from islice(found, _MOST)
+            for match in islice(found, _MOST):
+                yield replace(match, severity=Severity.LOW) if _is_table(reading, match) else match
             more = next(found, None)
             if more is not None:
                 reading.unread.note(_TOO_MANY, reading.line_of(more.start))

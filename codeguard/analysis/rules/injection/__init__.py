@@ -138,6 +138,7 @@ _SENTENCE_WORD = lazy(
 _FOR_AGENTS = lazy(
     r"\ufeff?---[ \t]*\r?\n(?:[^\n]{0,2000}\n){0,40}?(?:description|alwaysApply|globs|applyTo|allowed-tools)[ \t]*:"
 )
+_PUNCTUATION = lazy("[.!?,:;\u2014\u3002\uff01\uff1f\uff0c]")
 _ADDRESSES = lazy(r"https?://[^\s'\"<>]{1,2000}")
 # What a tool is good for is said to people.
 _SPOKEN_OF = lazy(
@@ -324,6 +325,8 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         or is_translation(segment.text)
     ):
         rule = POSSIBLE  # prose tells its readers what to do; `agent` and the forms look at what that is
+    if not secret and segment.text.count(" ") > WORDS and not _PUNCTUATION.search(segment.text):
+        rule = POSSIBLE  # a list of words
     if segment.kind is SegmentKind.IDENTIFIER and not secret:
         named = _named(text)
         if named <= _OF_OPTIONS or ("authority" in named and not any(map(named.issuperset, _ASKED))):

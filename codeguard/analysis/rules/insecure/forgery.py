@@ -58,9 +58,16 @@ def _by_get(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not reads or not knows_user(view, node) or any(_tests_method(part) for part in parts):
         return
     for part in parts:
-        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _CHANGES:
+        if _saves(view, part):
             yield NodeMatch(part, "a link or picture on another site does this in the user's name")
             return
+
+
+def _saves(view: View, part: ast.AST) -> bool:
+    """Return whether something is changed, and not only made: `form.save(commit=False)`."""
+    if not isinstance(part, ast.Call) or not isinstance(part.func, ast.Attribute):
+        return False
+    return part.func.attr in _CHANGES and view.constant(part, "commit", default=True) is not False
 
 
 def _changes(part: ast.AST) -> bool:

@@ -190,7 +190,7 @@ def _is_secret(name: str, text: str) -> bool:
         return False
     if _PATTERN.search(text) or _NO_SECRET.match(text):
         return False
-    if len(set(text)) < 4 or text.lower() in _snake(name) or _snake(name) in text.lower().replace("-", "_"):
+    if len(set(text)) < 4 or text.lower() in _snake(name) or _snake(name) in _snake(text):
         return False
     if re.fullmatch(r"[A-Za-z_./:-]+", text):
         # Words alone are names of fields, settings, endpoints, except where they stand for a password.

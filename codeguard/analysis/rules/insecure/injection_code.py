@@ -106,8 +106,9 @@ def _makes_function(view: View, hit: Hit, origin: Origin) -> bool:
 
 def _model(names: Names, call: ast.Call, name: str) -> bool:
     """Return whether a call makes or updates an object of a model with a mapping spread into its keywords."""
-    if not any(item.arg is None for item in call.keywords):
-        return False
+    spread = [item.value for item in call.keywords if item.arg is None]
+    if all(isinstance(value, ast.Dict) and None not in value.keys for value in spread):
+        return False  # whose keys are written here
     if not isinstance(call.func, ast.Name | ast.Attribute):
         return False  # what another call returned is a function
     last = name.rpartition(".")[2]

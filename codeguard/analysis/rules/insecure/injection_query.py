@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.sinks import Hit, Sink, Wording
-from codeguard.analysis.python.dataflow.tables import SETTING, STORED
+from codeguard.analysis.python.dataflow.tables import ANSWER, SETTING, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
 from codeguard.analysis.python.interpolation import UnknownParts
 from codeguard.analysis.python.names import Names
@@ -90,6 +90,8 @@ def _names_things(view: View, hit: Hit, origin: Origin) -> bool:
 
     A value cannot be bound there, so that code which manages schemas has no other way.
     """
+    if origin.tag == ANSWER and not hit.value.built:
+        return True  # what `execute` is told is no text that is put together here
     if origin.reach is not Reach.CALLER and origin.tag != SETTING:
         return False
     if origin.parameter in _HANDLES:

@@ -265,6 +265,14 @@ def _header_stores(view: View) -> Iterator[NodeMatch]:
             continue
         if _OF_NUMBERS.fullmatch(view.names.text(target.slice) or "") or _only_kept(view, target):
             continue
+        key = view.names.text(target.slice)
+        if (
+            key is not None
+            and key.isalpha()
+            and key.islower()
+            and not isinstance(target.value, ast.Attribute)
+        ):
+            continue  # `response["html"]` is a mapping for a template or JSON
         given = getattr(arrival.node, "value", None)
         if isinstance(given, ast.Subscript) and ast.dump(given.value) == ast.dump(target.value):
             continue  # the same header under another name
