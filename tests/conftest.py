@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# The threads of numpy's library wait for each other by computing, which takes cores from the other workers.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # A busy machine must not fail a test.
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")

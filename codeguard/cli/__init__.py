@@ -9,6 +9,7 @@ import atexit
 import difflib
 import gc
 import importlib
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -47,6 +48,8 @@ COMMANDS: dict[str, str] = {
     "mcp": "Serve the index to an assistant (Model Context Protocol).",
     "completion": "Print the completion script of a shell.",
 }
+# Matrices are small here: numpy's library takes up to four times as long with two threads, which wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # What is left at the end goes with the process, which would look through all of it for garbage first.
 atexit.register(gc.freeze)
 MODULES = {"ls": "status", "diff": "status", "rm": "status", "watch": "status", "explain": "rules"}

@@ -309,3 +309,18 @@ def test_doctor_says_which_modules_the_sandbox_has(tmp_path: Path) -> None:
     assert rows["plain"]["available"]
     assert not rows["reading"]["available"]
     assert rows["reading"]["detail"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="only Linux lists a process's threads")
+def test_numpy_starts_no_threads_beneath_a_command() -> None:
+    lines = "import os, codeguard.cli, numpy; print(len(os.listdir('/proc/self/task')))"
+    settings = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", lines],
+        env=settings,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout == "1\n", done.stderr
