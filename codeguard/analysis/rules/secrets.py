@@ -29,7 +29,9 @@ class SecretsSignal:
     def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
         """Yield the secrets in a file of any language."""
         for item in secrets_of(reading):
-            example = item.rule == secrets.ASSIGNED_SECRET and _is_described(reading, item)
+            example = item.rule in (secrets.ASSIGNED_SECRET, secrets.JSON_WEB_TOKEN) and _is_described(
+                reading, item
+            )
             severity = Severity.LOW if example else None
             yield Match(item.rule, item.start, item.end, _REASONS[item.rule], severity)
 

@@ -66,14 +66,8 @@ RULES: dict[str, tuple[str, ...]] = {
     "pickle: file by parameter": ("unpickled-file",),
     "yaml": ("unsafe-yaml",),
     "yaml without loader": ("unsafe-yaml",),
-    "torch": (
-        "unpickled-file",
-        "unsafe-model-file",
-    ),
-    "joblib": (
-        "unpickled-file",
-        "unsafe-model-file",
-    ),
+    "torch": ("unsafe-model-file",),
+    "joblib": ("unsafe-model-file",),
     "numpy": ("numpy-pickle",),
     "jsonpickle": ("unsafe-deserialisation",),
     "xxe: lxml parser": ("xml-external-entity",),

@@ -252,6 +252,8 @@ class Calls:
             return frozenset({Use.LOG, Use.HEADER})
         if piece == "<":
             return frozenset({Use.HTML, Use.RESPONSE})
+        if piece == "/" and len(node.args) > 1 and "/" not in (self._names.text(node.args[1]) or "/"):
+            return frozenset({Use.PATH, Use.ARCHIVE})
         return quoted(piece, self._names.text(node.args[1]) if len(node.args) > 1 else None)
 
     def _key(self, node: ast.Call) -> object:

@@ -151,6 +151,14 @@ CLEANERS: Mapping[str, frozenset[str]] = {
     "shlex.quote": frozenset({Use.SHELL}),
     "pipes.quote": frozenset({Use.SHELL}),
     "html.escape": frozenset({*_HTML, Use.XML}),
+    **dict.fromkeys(
+        (
+            f"sqlalchemy.{part}{verb}"
+            for part in ("", "sql.")
+            for verb in ("select", "insert", "update", "delete")
+        ),
+        frozenset({Use.SQL}),
+    ),
     "pygments.highlight": _HTML,
     "cgi.escape": _HTML,
     "markupsafe.escape": _HTML,
@@ -227,6 +235,8 @@ DECODERS = frozenset(
     for name in ("unquote", "unquote_plus", "unquote_to_bytes", "parse_qs", "parse_qsl")
 )
 CLEANING_METHODS: Mapping[str, frozenset[str]] = {
+    # A table of SQLAlchemy makes statements that quote its name.
+    **dict.fromkeys(("select", "insert", "update", "delete"), frozenset({Use.SQL})),
     "hexdigest": ALL_USES,
     "digest": ALL_USES,
     "isoformat": ALL_USES,

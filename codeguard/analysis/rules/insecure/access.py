@@ -110,7 +110,12 @@ def _swallowed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         and _FALLS_BACK.search(" ".join(map(ast.unparse, node.body)))
     ):
         yield NodeMatch(node, "where the certificate is not good, the program goes on without one")
-    elif _goes_on(node) and (broad or _refusal(view, node)) and _checks(view, node):
+    elif (
+        _goes_on(node)
+        and not _refuses_after(function)
+        and (broad or _refusal(view, node))
+        and _checks(view, node)
+    ):
         yield NodeMatch(node, "where the check fails with an error, the program goes on")
 
 
@@ -118,6 +123,13 @@ _FALLS_BACK = lazy(
     r"['\"]http://|verify\s?=\s?False|CERT_NONE|_create_unverified|^return (?:raw|sock|conn)\w*$"
 )
 _OF_LOOKUPS = frozenset({"ImportError", "ModuleNotFoundError", "IndexError", "StopIteration"})
+
+
+def _refuses_after(function: FunctionNode) -> bool:
+    """Return whether a function that gets to its end has said no."""
+    last = function.body[-1]
+    value = last.value if isinstance(last, ast.Return) else None
+    return isinstance(last, ast.Raise) or (isinstance(value, ast.Constant) and value.value is False)
 
 
 def _goes_on(node: ast.ExceptHandler) -> bool:

@@ -33,7 +33,8 @@ def _extracts(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     if _members_checked(view, node):
         return
-    severity = Severity.LOW if _for_old_pythons(view, node) else None
+    own = view.has("importlib.resources", "importlib_resources", "pkgutil.get_data", "pkg_resources")
+    severity = Severity.LOW if own or _for_old_pythons(view, node) else None
     yield NodeMatch(node, "members named .. or / are written outside the folder", severity)
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.sinks import Sink
-from codeguard.analysis.python.dataflow.values import Use
+from codeguard.analysis.python.dataflow.values import Reach, Use
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
@@ -145,6 +145,12 @@ CHECKS = (
             ),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
+        # `unsafe-model-file` says it of every such call.
+        is_usual=lambda view, hit, origin: (
+            origin.reach is not Reach.REMOTE
+            and isinstance(hit.call, ast.Call)
+            and view.names.called(hit.call) in _MODEL
+        ),
     ),
     Check(
         _RULES["unsafe-model-file"],

@@ -39,7 +39,10 @@ def _uncalled(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """`if not user.is_admin:` where every `is_admin` of the file is a method."""
     assert isinstance(node, ast.If | ast.IfExp | ast.While)
     for part in _conditions(node.test):
-        if isinstance(part, ast.Attribute) and _ASKING.match(part.attr) and part.attr in _methods(view):
+        # `self.screen` is an object of another class, whose own may be a property
+        if not (isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name)):
+            continue
+        if _ASKING.match(part.attr) and part.attr in _methods(view):
             yield NodeMatch(part, f"{part.attr} is a method, which is true whatever it would answer: call it")
 
 
