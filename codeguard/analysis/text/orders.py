@@ -156,7 +156,7 @@ _BEGINS = lazy(
     re.IGNORECASE,
 )
 _NO_IMPERATIVE = lazy(r"\w+(?:(?<!s)s|ing|-\w+)\b")  # "extracts", "read-only"
-_THIRD_PERSON = lazy(r"[A-Z][a-z]{2,20}(?<!s)s\b")
+_THIRD_PERSON = lazy(r"(?!always\b)[A-Za-z][a-z]{2,20}(?<!s)s\b")
 
 
 _OF_COMMAND = lazy(r"\w+</(?:pre|code|kbd|samp|tt)>")  # "<pre>server list</pre> will show you the addresses"
