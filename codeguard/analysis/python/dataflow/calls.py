@@ -187,9 +187,6 @@ class Calls:
         # A name like `sanitize` is a claim, not a proof: it lowers the severity and clears nothing.
         if CLEANING_NAME.search(last):
             return joined([receiver, *given]).cleaned({CLAIMED})
-        if ADDRESSING_NAME.search(last) and given:
-            # `url_for_page(page, next=url)`: what comes first decides where an address leads.
-            return joined([receiver, given[0], *(value.cleaned({CLAIMED}) for value in given[1:])])
         if method:
             value = joined([receiver, *given]) if method in BUILDERS else receiver
             if method == "sub" and len(node.args) > 1 and isinstance(node.func, ast.Attribute):
@@ -210,6 +207,9 @@ class Calls:
         # Libraries that compute: their results are numbers and arrays, no longer the text that went in.
         if name and not method and name not in PASSERS and name.partition(".")[0] in _ABSORBERS:
             return joined(given).cleaned(ALL_USES)
+        if ADDRESSING_NAME.search(last) and given:
+            # `url_for_page(page, next=url)`: what comes first decides where an address leads.
+            return joined([given[0], *(value.cleaned({CLAIMED}) for value in given[1:])])
         return joined(given)
 
     @cached_property
