@@ -305,7 +305,7 @@ class {name}:
     ("name", "result", "verdict"),
     [
         ("Stack", "len(self.rows)", Verdict.PASS),
-        ("ArrayStack", "item", Verdict.DIVERGES),
+        ("ArrayStack", "item", Verdict.FAIL),
         ("Repository", "item", Verdict.NO_SIGNAL),
     ],
 )

@@ -88,3 +88,104 @@ def without_tilde(path):
     return path
 '''
     assert check(code.format(test=test), code.format(test='path[:1] == "~"')).verdict is verdict
+
+
+WRONG = (Verdict.FAIL, Verdict.DIVERGES)
+COLLECTED = '''
+from collections.abc import MutableSet
+
+class Numbers(MutableSet):
+    """Numbers in the order in which they came."""
+
+    def __init__(self, {given}=()):
+        self.items = []
+        for item in {given}:
+            self.add(item)
+
+    def __contains__(self, item):
+        return item in self.items
+
+    def __iter__(self):
+        return iter(self.items)
+
+    def __len__(self):
+        return len(self.items)
+
+    def discard(self, item):
+        if item in self.items:
+            log.append(item)
+            self.items.remove(item)
+
+    def add(self, item):
+        if item not in self.items:
+            self.items.append(item)
+
+    def intersection(self, *others):
+        """Return what all have.
+
+        >>> both = Numbers.intersection(Numbers([0, 1, 2, 3]), [1, 2, 3])
+        >>> list(both)
+        [1, 2, 3]
+        >>> list(both.intersection([2, 4], [1, 2]))
+        [2]
+        """
+        common = set.intersection(*map(set, others)) if others else self
+        return type(self)(item for item in self if item {test} common)
+
+log = []
+'''
+TEMPLATE = '''
+class Base:
+    def total(self, numbers):
+        return sum(self.part_of(number) for number in numbers)
+
+class Scaled(Base):
+    def part_of(self, number):
+        return FACTOR * number
+
+    def scaled_total(self, numbers: list[int]):
+        """Return the sum of all numbers, scaled."""
+        return {before}self.total(numbers){behind}
+
+FACTOR = 3
+'''
+
+
+def test_an_object_keeps_what_its_abstract_base_asks_for(check: Check) -> None:
+    """`discard` is neither called nor without surroundings, and without it no object could be made."""
+    trusted = COLLECTED.format(given="given", test="in")
+    same = check(COLLECTED.format(given="wanted", test="in"), trusted)
+    assert same.verdict is Verdict.PASS, same.reason
+    wrong = check(COLLECTED.format(given="wanted", test="not in"), trusted)
+    assert wrong.verdict in WRONG, wrong.reason
+
+
+def test_an_object_keeps_what_its_base_calls(check: Check) -> None:
+    trusted = TEMPLATE.format(before="", behind="")
+    same = check(TEMPLATE.format(before="0 + ", behind=""), trusted)
+    assert same.verdict is Verdict.PASS, same.reason
+    assert check(TEMPLATE.format(before="", behind=" + 1"), trusted).verdict in WRONG
+
+
+REFUSING = '''
+def checked(order, count=1):
+    """Return an order that was checked.
+
+    It is to be one of ours.
+    """
+    if type(order).__name__ != "Order":
+        raise TypeError("expected an order")
+    order.count = count
+    order.checked = True
+    order.parts = [part for part in order.parts if part.count]
+    return order
+'''
+
+
+def test_who_takes_what_was_refused_in_all_calls_is_demoted_and_not_convicted(check: Check) -> None:
+    """What both give for an order of theirs was never seen."""
+    changed = REFUSING.replace('raise TypeError("expected an order")', "return None")
+    report = check(changed, REFUSING)
+    assert report.verdict is Verdict.NO_SIGNAL, report.reason
+    assert report.false_claim
+    assert "refused all that was made for it" in report.reason

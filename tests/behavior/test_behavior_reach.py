@@ -173,3 +173,50 @@ def test_what_is_computed_on_import_counts_for_who_uses_it() -> None:
     assert not ends_processes("def f(x):\n    return isinstance(x, Other)", COMPUTED)
     assert ends_processes("def f(x):\n    return leaving(x)", COMPUTED)
     assert ends_processes("def f(x, end=getattr(Other, 'le' + 'ave')):\n    return end(x)", COMPUTED)
+
+
+DEPRECATED = """
+import inspect
+import warnings
+
+def deprecated(since):
+    {first}def decorate(function):
+        def wrapper(*args):
+            warnings.warn_explicit("old", Warning, "f.py", inspect.currentframe().f_back.f_lineno)
+            return function(*args)
+        return wrapper
+    {last}return decorate
+
+@deprecated("2.10")
+def old_sum(numbers):
+    return sum(numbers)
+
+class Sums:
+    @deprecated("2.10")
+    def old(self, numbers):
+        return sum(numbers)
+
+    old.__doc__ = sum.__doc__
+
+    def total(self, numbers):
+        return sum(numbers)
+"""
+USES_IT = "def total(numbers):\n    return old_sum(numbers)\n"
+USES_IT_NOT = "def total(numbers):\n    return Sums().total(numbers)\n"
+
+
+@pytest.mark.parametrize(
+    ("function", "first", "last", "certain"),
+    [
+        (USES_IT_NOT, "", "", False),
+        (USES_IT, "", "", True),
+        (USES_IT_NOT, "", "decorate(sum)([1])\n    ", True),  # it runs on import
+        (USES_IT_NOT, "@staticmethod\n    ", "", False),
+    ],
+)
+def test_what_a_decorator_makes_is_reached_through_what_it_decorates(
+    function: str, first: str, last: str, certain: bool
+) -> None:
+    reach = reach_of(function, DEPRECATED.format(first=first, last=last))
+    assert any(able.detail == "f_back" for able in reach.certain) is certain
+    assert any(able.detail == "f_back" for able in reach.possible)

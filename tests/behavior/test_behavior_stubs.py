@@ -7,6 +7,8 @@ import ast
 import pytest
 
 from codeguard.behavior.matching.stubs import does_nothing, plain_alone
+from codeguard.behavior.specs.references import references_of
+from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Verdict
 from tests.behavior.conftest import Check
 
@@ -154,3 +156,20 @@ def test_plain_alone(body: str, alone: bool) -> None:
     (function,) = ast.parse("def f(a):\n" + "\n".join(f" {line}" for line in body.splitlines())).body
     assert isinstance(function, ast.FunctionDef)
     assert plain_alone(function) is alone
+
+
+@pytest.mark.parametrize(("path", "demoted"), [("sums.pyi", False), ("sums.py", True)])
+def test_a_stub_file_declares_and_defines_nothing(check: Check, path: str, demoted: bool) -> None:
+    trusted = (
+        'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
+    )
+    report = check("def add(a: int, b: int) -> int: ...\n", trusted, path=path)
+    assert report.verdict is Verdict.NO_SIGNAL
+    assert report.false_claim is demoted
+
+
+def test_what_a_trusted_stub_file_declares_is_no_truth() -> None:
+    declared = chunk_file(
+        "ours/sums.pyi", b"def add(a: int, b: int) -> int: ...\ndef two() -> int:\n    return 2\n"
+    )
+    assert [reference.name for reference in references_of(declared)] == ["two"]

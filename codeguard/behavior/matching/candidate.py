@@ -9,6 +9,7 @@ from functools import cached_property
 
 from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
 from codeguard.behavior.matching.claims import Features, features
+from codeguard.behavior.matching.stubs import is_declaration
 from codeguard.behavior.source.definitions import Definition, Module, find, read_module
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.reach import Reach
@@ -94,6 +95,8 @@ def read_candidate(chunk: Chunk, file: SourceFile, trusted: TrustedModules = NO_
         return f"the function does not parse: no Python, or newer syntax than Python {running} has"
     if definition.nested:
         return "defined inside another function, out of a caller's reach"
+    if is_declaration(definition.node, chunk.path):
+        return "declared in a stub file, without a body"
     if module.size(definition) > MAX_CHARACTERS:
         return TOO_LARGE
     # A long function is cut into many chunks, and all of them stand for it.

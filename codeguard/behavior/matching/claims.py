@@ -139,8 +139,8 @@ def words(name: str) -> tuple[str, ...]:
     """Split a name into lower-case words: `reverse_string`, `reverseString` and `do_reverse_string2` are one."""
     found = tuple(word.lower() for word in WORD.findall(name))
     kept = tuple(word for word in found if word not in FILLER_WORDS) or found
-    # `reverse_string2` is another `reverse_string`, but `log2` is no other `log`.
-    return kept[:-1] if len(kept) > 2 and kept[-1].isdigit() else kept
+    # `reverse_string2` is another `reverse_string`, but `log2` is no other `log`, nor `to_base16` another `to_base`.
+    return kept[:-1] if len(kept) > 2 and kept[-1].isdigit() and len(kept[-1]) == 1 else kept
 
 
 @functools.lru_cache(maxsize=4_096)

@@ -42,6 +42,14 @@ def does_nothing(function: Function) -> bool:
     return True
 
 
+def is_declaration(function: Function, path: str) -> bool:
+    """Return whether a function of a stub file (PEP 484, `.pyi`) is declared there without a body."""
+    return path.endswith(".pyi") and all(
+        isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        for node in function.body
+    )
+
+
 _REACHING = frozenset(
     """
     breakpoint compile delattr eval exec exit getattr globals help input locals open print quit setattr vars

@@ -59,6 +59,7 @@ class _Part:
     code: _Code
     owner: str = ""
     needed: frozenset[str] = frozenset()  # the names by which code that runs on import needs it
+    begun: Facts | None = None  # what it does when it is called on import, where that is less than all
     once: bool = False  # whether it runs on import, and no more when the function is called
 
 
@@ -87,7 +88,7 @@ def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> Reach:
     if any(part.code.uses & {ANY, ANY_ATTRIBUTE} for part in far):
         far = parts
     on_import = [statement.on_import for statement in statements]
-    begun = resolved(_run(on_import, parts))
+    begun = resolved(_run(on_import, parts, sure=True))
     certain = resolved([part.code.facts for part in near if not part.once])
     # What was found in the environment on import need not decide anything that the function does.
     certain |= {able for able in resolved([part.code.facts for part in near]) if able.kind != ENVIRONMENT}
@@ -96,10 +97,13 @@ def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> Reach:
     return Reach(certain, resolved([*_run(on_import, parts), *(part.code.facts for part in far)]))
 
 
-def _run(on_import: Sequence[_Code], parts: Sequence[_Part]) -> list[Facts]:
-    """Return what is run on import, with the functions that are called then."""
+def _run(on_import: Sequence[_Code], parts: Sequence[_Part], sure: bool = False) -> list[Facts]:
+    """Return what is run on import, with the functions that are called then; only what surely is, on demand."""
     called = _closure(on_import, _index(parts, lambda part: part.needed))
-    return [*(code.facts for code in on_import), *(part.code.facts for part in called)]
+    return [
+        *(code.facts for code in on_import),
+        *((sure and part.begun) or part.code.facts for part in called),
+    ]
 
 
 def _index(parts: Sequence[_Part], keys: Callable[[_Part], Iterable[str]]) -> dict[str, list[_Part]]:
@@ -209,7 +213,9 @@ def _split(
 def _binding(statement: ast.stmt, owner: str) -> _Part:
     """Return what a statement binds; what it does is done on import, if it does more than that."""
     bound = frozenset(_bound(statement))
-    names = frozenset(other for name in bound for other in _leading_to(name, owner))
+    # `method.__doc__ = …` binds nothing of the class that it stands in.
+    attributes = frozenset(name for name in bound if name.startswith("."))
+    names = attributes.union(*(_leading_to(name, owner) for name in bound - attributes))
     code = _Code(facts_of(statement), _own_names(_names(statement), owner))
     return (
         _Part(names, code, owner, bound) if _only_names(statement) else _Part(names, code, owner, once=True)
@@ -250,8 +256,26 @@ def _function(function: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> _
         uses.update(*(_names(item, bound) for item in function.body))
         needed = frozenset(() if owner else (f"{function.name}()",))
         names = _leading_to(function.name, owner)
-        _functions[function] = _Part(names, _Code(facts_of(function), frozenset(uses)), owner, needed)
+        code = _Code(facts_of(function), frozenset(uses))
+        _functions[function] = _Part(names, code, owner, needed, begun=_begun(function))
     return _functions[function]
+
+
+def _begun(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Facts | None:
+    """Return what a function does that makes others and gives them away, as decorators do; None of any other."""
+    made = [node for node in function.body if isinstance(node, Function)]
+    others = [node for node in function.body if not isinstance(node, Function)]
+    given = {node.value for node in others if isinstance(node, ast.Return)}
+    used = {
+        node.id
+        for item in others
+        for node in ast.walk(item)
+        if isinstance(node, ast.Name) and node not in given
+    }
+    if not made or any(node.name in used for node in made):
+        return None
+    heads = [ast.Expr(item) for node in made for item in _head(node)]
+    return facts_of(ast.Module([*others, *heads], type_ignores=[]))
 
 
 def _leading_to(name: str, owner: str) -> frozenset[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections.abc
 import copy
 import symtable
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -164,6 +165,7 @@ STEPS_PER_FILE = 300_000
 LEAST_STEPS = 50
 MAX_BORROWED = 40  # files that one import may lead through
 MOST_BORROWED = 400  # names of other files that one function may need
+MOST_BASES = 16  # of a class that are looked at
 MOST_HARMLESS = (
     24  # methods that each method of a class is given for building objects: all of them would be a square
 )
@@ -288,7 +290,9 @@ def surroundings(
     What it imports from `trusted` files is taken from there; `borrowed` says so.
     """
     own: ast.stmt = (
-        definition.node if definition.owner is None else _pruned_class(definition.owner, definition.name)
+        definition.node
+        if definition.owner is None
+        else _pruned_class(definition.owner, definition.name, _asked_by_bases(definition.owner, module))
     )
     own_name = definition.name if definition.owner is None else definition.owner.name
     bare, later = _deferred(own, module, trusted, path)
@@ -667,8 +671,37 @@ _reached: WeakKeyDictionary[Function, frozenset[str]] = WeakKeyDictionary()
 _pruned: WeakKeyDictionary[ast.ClassDef, dict[frozenset[str], ast.ClassDef]] = WeakKeyDictionary()
 
 
-def _pruned_class(owner: ast.ClassDef, method: str) -> ast.ClassDef:
-    """Return the class with the methods that one of them can reach by name, and its other statements.
+def _asked_by_bases(owner: ast.ClassDef, module: Module) -> frozenset[str]:
+    """Return the names by which the bases of a class may call its methods, or ask for them to be there.
+
+    Of bases in the same file and of abstract collections: without a method that is abstract there, no object is made.
+    """
+
+    def look(_: ast.stmt) -> frozenset[str]:
+        found: set[str] = set()
+        pending, seen = [owner], {owner.name}
+        while pending and len(seen) < MOST_BASES:
+            for base in pending.pop().bases:
+                name = name_of(base.value if isinstance(base, ast.Subscript) else base).rpartition(".")[2]
+                if name in seen:
+                    continue
+                seen.add(name)
+                if name in collections.abc.__all__:
+                    found.update(dir(getattr(collections.abc, name)))
+                for place in _binders(module).get(name, ())[-1:]:
+                    statement = module.statements[place]
+                    if isinstance(statement, ast.ClassDef):
+                        pending.append(statement)
+                        methods = [node for node in statement.body if isinstance(node, Function)]
+                        found.update(*map(_names_reached, methods))
+                        found.update(node.name for node in methods if node.decorator_list)
+        return frozenset(found)
+
+    return module.once("asked by bases", owner, look)
+
+
+def _pruned_class(owner: ast.ClassDef, method: str, asked: frozenset[str]) -> ast.ClassDef:
+    """Return the class with the methods that one of them can reach by name, or that are asked for, and all else in it.
 
     The first methods that take nothing from outside of the object stay as well: they can do no harm, and
     examples use them to build the object. Methods that reach the same ones share one tree, so that it is
@@ -678,7 +711,7 @@ def _pruned_class(owner: ast.ClassDef, method: str) -> ast.ClassDef:
     if body is None:
         body = _bodies[owner] = _Body(owner)
     kept: set[str] = set()
-    wanted = [method, *body.special, *body.used, *body.harmless[:MOST_HARMLESS]]
+    wanted = [method, *body.special, *body.used, *body.harmless[:MOST_HARMLESS], *asked]
     while wanted:
         name = wanted.pop()
         if name in body.methods and name not in kept:

@@ -137,10 +137,15 @@ def example_of(
     origin: str,
     setup: str = "",
     values: Values = NO_VALUES,
+    owner: str = "",
 ) -> Example | None:
-    """Return the example that an expression with a call of `callee` makes; None where it has none."""
+    """Return the example that an expression with a call of `callee` makes; None where it has none.
+
+    A method is called on the object that the text makes of its class, the `owner`, where it makes one.
+    """
     call = _unwrapped(node)
-    if isinstance(call, ast.Call) and name_of(call.func).rpartition(".")[2] == callee:
+    on_object = bool(owner) and (mentions(node, owner) or owner in setup)
+    if not on_object and isinstance(call, ast.Call) and name_of(call.func).rpartition(".")[2] == callee:
         found = plain_call(call, parameters, values=values)
         if found is not None:
             return Example(found[0], found[1], expected, origin)
@@ -149,7 +154,8 @@ def example_of(
     text = unparse(node)
     if not text or len(text) + len(setup) > MAX_CALL_TEXT:
         return None
-    return Example(None, {}, expected, origin, expression=text, setup=setup, callee=callee)
+    name = f"{owner}.{callee}" if on_object else callee
+    return Example(None, {}, expected, origin, expression=text, setup=setup, callee=name)
 
 
 def _unwrapped(node: ast.expr) -> ast.expr:

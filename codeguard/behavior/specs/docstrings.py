@@ -33,7 +33,8 @@ def docstring_examples(definition: Definition, path: str) -> tuple[Example, ...]
     text = node.value.value
     if not isinstance(text, str):
         return ()
-    reader = _Reader(definition.name, definition.parameters, path, node.lineno)
+    owner = "" if definition.owner is None else definition.owner.name
+    reader = _Reader(definition.name, definition.parameters, path, node.lineno, owner)
     found: dict[str, Example] = {}
     for example in (*reader.doctests(text), *reader.prose(text)):
         key = repr((example.args, example.kwargs, example.expression, example.setup))
@@ -46,8 +47,11 @@ def docstring_examples(definition: Definition, path: str) -> tuple[Example, ...]
 class _Reader:
     """Reads one function's docstring."""
 
-    def __init__(self, callee: str, parameters: Sequence[Parameter], path: str, line: int) -> None:
+    def __init__(
+        self, callee: str, parameters: Sequence[Parameter], path: str, line: int, owner: str
+    ) -> None:
         self.callee = callee
+        self.owner = owner
         self.parameters = parameters
         self.path = path
         self.line = line
@@ -71,7 +75,9 @@ class _Reader:
             if len(body) == 1 and isinstance(body[0], ast.Expr):
                 node, expected = _comparison(_without_print(body[0].value), _wanted(example))
                 origin = self.origin(example.lineno)
-                made = example_of(node, self.callee, self.parameters, expected, origin, setup, values)
+                made = example_of(
+                    node, self.callee, self.parameters, expected, origin, setup, values, self.owner
+                )
                 if made is not None:
                     yield made
                 if made is not None and made.args is not None:

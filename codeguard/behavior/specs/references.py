@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from codeguard.behavior.matching.claims import Features, features
+from codeguard.behavior.matching.stubs import is_declaration
 from codeguard.behavior.source.definitions import Definition, Module, definitions, parse, read_module, unparse
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.surroundings import (
@@ -98,7 +99,7 @@ def references_of(
         return
     module = trusted.modules.get(file.path) or read_module(file.text)
     for definition in definitions(module.statements):
-        if not definition.nested:
+        if not definition.nested and not is_declaration(definition.node, file.path):
             shown = [_placed(example, definition) for example in tested.get(definition.name, ())]
             own = () if definition.sets else recorded.get((file.path, definition.qualified_name), ())
             written = (*docstring_examples(definition, file.path), *shown, *own)

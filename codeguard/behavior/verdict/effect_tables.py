@@ -96,11 +96,14 @@ MEMBERS: Mapping[str, str] = {
 
 INTERNALS = frozenset(
     """
-    __subclasses__ __globals__ __builtins__ __code__ __closure__ __mro__ __bases__ __base__ __loader__ __spec__
-    __self__ __func__ f_globals f_locals f_back gi_frame cr_frame tb_frame __getattribute__ __reduce_ex__
+    __subclasses__ __globals__ __builtins__ __code__ __closure__ __loader__ __spec__ __self__
+    f_globals f_locals f_back gi_frame cr_frame tb_frame
     """.split()  # noqa: SIM905 - words read better as words
 )
-"""Attributes that lead from any object to everything else."""
+"""Attributes that lead from any object to everything else.
+
+`__mro__` and its like lead to `object`, which has a name as well, and from there by one of these.
+"""
 
 OBSERVED: Mapping[str, str] = _table(
     {

@@ -25,6 +25,7 @@ from codeguard.behavior.verdict.effect_tables import (
 )
 from codeguard.models import UNUSED
 
+_ASKING = frozenset({"hasattr", "isinstance", "dir"})  # with these, code learns of what it does not get
 _HOST_MODULES = frozenset({"os", "sys", "builtins", "posix", "io"})
 
 
@@ -84,7 +85,8 @@ def facts_of(tree: ast.AST) -> Facts:
     loaded: set[str] = set()
     lookups: set[tuple[Chain, str | None]] = set()
     defined: set[str] = set()
-    for node in ast.walk(tree):
+    harmless: set[ast.AST] = set()
+    for node in ast.walk(tree):  # what stands around a node comes before it
         if isinstance(node, ast.Import):
             for alias in node.names:
                 top = alias.name.partition(".")[0]
@@ -98,15 +100,19 @@ def facts_of(tree: ast.AST) -> Facts:
                 modules.update((found, alias.asname or alias.name) for found in _of_module(node.module))
                 certain.update(_of_name(f"{node.module}.{alias.name}"))
         elif isinstance(node, ast.Attribute):
-            if node.attr in INTERNALS:
+            if node.attr in INTERNALS and node not in harmless:
                 certain.add(Capability(ESCAPE, node.attr))
+            elif node.attr.startswith("co_"):  # the names and numbers of a code object
+                harmless.add(node.value)
             chains.update(_chain(node))
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            if node.id in INTERNALS:
+            if node.id in INTERNALS and node not in harmless:
                 certain.add(Capability(ESCAPE, node.id))
             loaded.add(node.id)
         elif isinstance(node, ast.Call):
             lookups.update(_lookup(node))
+            if isinstance(node.func, ast.Name) and node.func.id in _ASKING:
+                harmless.update(node.args[:1])
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in INTERNALS:
             # `getattr` takes it as text, and so does whatever looks up attributes by other means.
             certain.add(Capability(ESCAPE, repr(node.value)))

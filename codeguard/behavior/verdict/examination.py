@@ -403,18 +403,22 @@ class Examination(Reporting):
             return None
         origin = profile.reference.origin
         idle = JobResult(Status.COMPLETED, self.level, self.runner.tier)
+        shown = [item.question.reference for item in answered if item.question.reference is not None]
+        returned = sum(answer.outcome is Outcome.RETURNED for answer in shown)
         wrong = different(answered)
         if not wrong or not (yield from self.holds_natively(wrong)):
             # What both refuse says nothing of what either is for.
-            shown = [item.question.reference for item in answered if item.question.reference is not None]
-            if sum(answer.outcome is Outcome.RETURNED for answer in shown) < LEAST_CALLS:
+            if returned < LEAST_CALLS:
                 return None
             return self.report(Verdict.PASS, f"{len(answered)} calls agree", idle, origin=origin)
         wrong = [item for item in wrong if not item.question.stands_in] or wrong
         if wrong[0].question.stands_in:
             return self._unlike(profile, wrong, idle)
-        report = self.wrong(Verdict.DIVERGES, wrong, len(answered), origin, idle)
         name = profile.reference.name
+        if shown and not returned:  # it was never asked for what it is there for
+            reason = f"takes what {name} refuses, which refused all that was made for it: {wrong[0].text}"
+            return self._another(reason, profile, idle, claimed=True)
+        report = self.wrong(Verdict.DIVERGES, wrong, len(answered), origin, idle)
         return replace(report, reason=f"{name} with something changed in it: {report.reason}")
 
     def _moved(

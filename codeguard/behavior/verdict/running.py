@@ -240,7 +240,10 @@ def call_of(example: Example, runnable: Runnable) -> Call | None:
     target = runnable.target if "()" in runnable.target else SUBJECT
     expression = _renamed(example.expression, _Renamer(example.callee, target))
     setup = _without_own_classes(example.setup, runnable.source)
-    texts = [*_around(example, runnable), setup]
+    around = _around(example, runnable)
+    if target is not SUBJECT and any(_defines(text, target.partition("(")[0]) for text in around):
+        return None  # the call would be one of the trusted class, which hides the candidate's own
+    texts = [*around, setup]
     parts = [
         _renamed(text, _Renamer(example.callee, target)) if example.callee in text else text for text in texts
     ]
@@ -270,6 +273,11 @@ def _around(example: Example, runnable: Runnable) -> list[str]:
 def _class(text: str) -> ast.ClassDef | None:
     """Return the class that the text of one statement defines."""
     return next(iter(_classes(text).values()), None) if "class " in text else None
+
+
+def _defines(text: str, name: str) -> bool:
+    statement = _class(text)
+    return statement is not None and statement.name == name
 
 
 def _made_alike(statement: ast.stmt | None, own: Mapping[str, ast.ClassDef]) -> bool:
@@ -387,6 +395,11 @@ class _Renamer(ast.NodeTransformer):
         if node.attr == self.callee and isinstance(node.value, ast.Name) and isinstance(node.ctx, ast.Load):
             return self.target
         return self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """Leave a class as it is that has a method of this name: its attributes speak of that one."""
+        own = any(isinstance(item, Function) and item.name == self.callee for item in node.body)
+        return node if own else self.generic_visit(node)
 
 
 class _MethodRenamer(ast.NodeTransformer):
