@@ -220,3 +220,22 @@ def test_what_a_decorator_makes_is_reached_through_what_it_decorates(
     reach = reach_of(function, DEPRECATED.format(first=first, last=last))
     assert any(able.detail == "f_back" for able in reach.certain) is certain
     assert any(able.detail == "f_back" for able in reach.possible)
+
+
+@pytest.mark.parametrize(
+    ("values", "certain"),
+    [
+        ("vars(self) == vars(other)", False),
+        ("self.__dict__ == other.__dict__", False),
+        ("vars()['leave']()", True),
+        ("globals()['leave']()", True),
+        ("vars(Other)['leave'](self)", True),
+        ("Other.__dict__['leave'](self)", True),
+    ],
+)
+def test_the_values_of_an_object_are_not_all_that_stands_around(values: str, certain: bool) -> None:
+    around = "import os\n\nclass Other:\n    def leave(self):\n        os._exit(1)\n"
+    mine = f"class Mine:\n    def same(self, other, made=Other):\n        return {values}\n"
+    reach = reach_of(mine, around)
+    assert ends(reach.certain) is certain
+    assert ends(reach.possible)

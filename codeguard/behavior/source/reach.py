@@ -29,6 +29,7 @@ from codeguard.behavior.verdict.effects import Capability, Facts, facts_of, reso
 # Names that are used stand as they are, attributes with a dot in front, plain calls also with `()` behind.
 ANY = "*"  # any name, as one is put together
 ANY_ATTRIBUTE = ".*"
+_HELD = ".__dict__"  # any value that an object holds
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *_COMPREHENSIONS)
 _SEEN = frozenset(OBSERVED.values())
@@ -85,7 +86,7 @@ def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> Reach:
     far = [*first, *_closure([part.code for part in first], _index(parts, _loosely))]
     if any(ANY in part.code.uses for part in near):
         near = parts
-    if any(part.code.uses & {ANY, ANY_ATTRIBUTE} for part in far):
+    if any(part.code.uses & {ANY, ANY_ATTRIBUTE, _HELD} for part in far):
         far = parts
     on_import = [statement.on_import for statement in statements]
     begun = resolved(_run(on_import, parts, sure=True))
@@ -316,6 +317,9 @@ def _names(tree: ast.AST, bound: Set[str] = frozenset()) -> Iterator[str]:
     while pending:
         node, own = pending.pop()
         inner = own
+        if (held := _held_by(node)) is not None and held in own - {"cls"}:
+            yield _HELD
+            continue
         if isinstance(node, ast.Attribute):
             yield (
                 ANY if node.attr in _BY_ANY_NAME - {"compile"} else f".{node.attr}"
@@ -338,6 +342,17 @@ def _names(tree: ast.AST, bound: Set[str] = frozenset()) -> Iterator[str]:
             inner = own | {name.id for name in targets if isinstance(name, ast.Name)}
             pending.append((node.generators[0].iter, own))  # the one part that is evaluated outside
         pending.extend((child, inner) for child in ast.iter_child_nodes(node))
+
+
+def _held_by(node: ast.AST) -> str | None:
+    """Return the name of the object whose own values are asked for all at once; its methods are none of them."""
+    if isinstance(node, ast.Attribute) and node.attr == "__dict__":
+        value: ast.expr = node.value
+    elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "vars" and len(node.args) == 1:
+        value = node.args[0]
+    else:
+        return None
+    return value.id if isinstance(value, ast.Name) else None
 
 
 def _looked_up(call: ast.Call) -> Iterator[str]:
