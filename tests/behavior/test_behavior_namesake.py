@@ -199,3 +199,47 @@ def {name}(numbers):
     ):
         report = check(told, SUMS)
         assert report.verdict in (Verdict.FAIL, Verdict.DIVERGES) or report.refuted, report
+
+
+NUMBERS = '''
+class Numbers{german}:
+    def one(self):
+        return self.words()[1]
+
+    def two(self):
+        return self.words()[2]
+
+    def words(self):
+        return ["null", "eins", "zwei", "drei"]
+
+    def word(self, number: int):
+        """Return a number as a word."""
+        found = self.words()
+        return found[number % len(found)]
+'''
+FRENCH = '''
+class NumbersFrench:
+    def one(self):
+        return self.words()[1]
+
+    def two(self):
+        return self.words()[2]
+
+    def words(self):
+        return ["nul", "un", "deux", "trois"]
+
+    def word(self, number: int):
+        """{told}"""
+        {body}
+'''
+NEWER = "return 'une' if feminine and number == 1 else before + self.words()[number % 4]"
+OLDER = "found = self.words()\n        return found[number % len(found)]"
+
+
+def test_a_method_of_a_trusted_class_is_no_method_of_another_one(check: Check) -> None:
+    """The older French words are nearer to the German ones by their text than to the newer French ones."""
+    newer = FRENCH.format(told="Give the cardinal, feminine where asked.", body=NEWER)
+    newer = newer.replace("number: int", "number: int, feminine=False, before=''")
+    older = FRENCH.format(told="Return a number as a word.", body=OLDER)
+    report = check(older, NUMBERS.format(german="German") + newer)
+    assert report.verdict is Verdict.PASS, report.reason

@@ -92,8 +92,13 @@ class SpecLibrary:
         return self._by_name.get(wanted.name, ())
 
     def references_for(self, wanted: Features) -> list[tuple[Reference, Similarity]]:
-        """Return the references that a function may be meant to be, the best first."""
-        return [(self.references[index], likeness) for index, likeness in self._index.candidates(wanted)]
+        """Return the references that a function may be meant to be, the best first.
+
+        A method that its own class has among the trusted ones is no method of another class.
+        """
+        found = [(self.references[index], likeness) for index, likeness in self._index.candidates(wanted)]
+        own = [pair for pair in found if wanted.owner and _is_own(wanted, pair[0].features)]
+        return own or found
 
     def likeness(self, wanted: Features, reference: Reference) -> Similarity:
         """Return how alike a function and a trusted one are."""
@@ -124,3 +129,7 @@ class SpecLibrary:
     @cached_property
     def _index(self) -> ReferenceIndex:
         return ReferenceIndex([reference.features for reference in self.references])
+
+
+def _is_own(wanted: Features, trusted: Features) -> bool:
+    return (wanted.owner, wanted.name) == (trusted.owner, trusted.name)
