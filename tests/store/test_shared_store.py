@@ -207,6 +207,24 @@ def test_a_folder_that_is_taken_away_is_let_go(folder: Path, tmp_path: Path, sto
     other.close()
 
 
+def test_who_asks_the_holder_of_a_folder_that_was_taken_away_is_let_go_and_gets_no_error(
+    folder: Path, tmp_path: Path
+) -> None:
+    store = SharedStore(folder, idle_s=60)  # so that its process does not look at its folder by itself
+    store.add(rows("a"), EYE[:1])
+    with connect(folder) as connection:
+        send(connection, {"op": "hello"})
+        receive(connection)
+        folder.parent.rename(tmp_path / "moved")
+        send(connection, {"op": "ids", "offset": 0})
+        with pytest.raises(GoneError):
+            receive(connection)
+    moved = SharedStore(tmp_path / "moved" / "chroma", idle_s=0)
+    assert moved.ids() == {"a"}
+    moved.close()
+    store.close()
+
+
 def test_a_holder_of_a_deleted_folder_leaves_the_next_ones_socket_alone(folder: Path) -> None:
     former = SharedStore(folder, idle_s=60)
     former.add(rows("a"), EYE[:1])

@@ -124,7 +124,7 @@ class Server:
 
     def run(self) -> None:
         """Serve until retired, idle, or without a folder."""
-        while not self._closing and _identity(self._folder) == self._identity and not self._idle():
+        while not self._closing and self._in_place() and not self._idle():
             wait = min(LOOK_S, max(0.05, self._used + self._idle_s - time.monotonic()))
             ready, _, _ = select.select([self._listener, self._wake_source], [], [], wait)
             if self._wake_source in ready:
@@ -133,6 +133,9 @@ class Server:
                 connection, _ = self._listener.accept()
                 self._welcome(connection)
         self._end()
+
+    def _in_place(self) -> bool:
+        return _identity(self._folder) == self._identity
 
     def _idle(self) -> bool:
         with self._changed:
@@ -153,6 +156,8 @@ class Server:
         try:
             with contextlib.suppress(GoneError):
                 while (request := receive(connection)).header.get("op") not in ("leave", "retire"):
+                    if not self._in_place():
+                        self.retire()
                     if not self._enter():
                         return
                     wrote = wrote or request.header.get("op") in ("add", "delete")
@@ -223,6 +228,9 @@ class Server:
         try:
             return self._answer(request)
         except StoreError as error:
+            if not self._in_place():  # Chroma opens its files by the path that they no longer have
+                self.retire()
+                raise GoneError("the folder was taken away") from None
             return {"error": error.what, "hint": error.hint}, EMPTY
         except (KeyError, TypeError, ValueError, IndexError) as error:
             return {"error": f"a request that makes no sense ({type(error).__name__})", "hint": None}, EMPTY
