@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 SECRET_NAME = "CODEGUARD_ATTACK_SECRET"
+VICTIM_COMMAND = ("sleep", "7200")  # longer than any run of the suite
 
 
 class Arena:
@@ -69,6 +70,7 @@ class Arena:
             "PORT": str(self.tcp.getsockname()[1]),
             "UDP_PORT": str(self.udp.getsockname()[1]),
             "VICTIM": str(self.victim.pid if self.victim else 0),
+            "VICTIM_COMMAND": " ".join(VICTIM_COMMAND),
             "HOSTNAME": socket.gethostname(),
             "HOST_PID": str(os.getpid()),
             "NODE": str(uuid.getnode()),
@@ -140,7 +142,7 @@ class Arena:
 
 def start_victim(secret: str) -> subprocess.Popen[bytes]:
     """Start a process that only sleeps, with the secret in its environment and a group of its own."""
-    return subprocess.Popen(["sleep", "7200"], env={SECRET_NAME: secret}, start_new_session=True)
+    return subprocess.Popen(VICTIM_COMMAND, env={SECRET_NAME: secret}, start_new_session=True)
 
 
 def fingerprint(pid: int) -> str:

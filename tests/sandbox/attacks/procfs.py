@@ -37,7 +37,7 @@ def attack():
                 pass
     return found
 """,
-        sought="sleep 600",
+        sought="@VICTIM_COMMAND@",
     ),
     _reads(
         "parent-descriptor",
