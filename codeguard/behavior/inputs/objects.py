@@ -126,6 +126,9 @@ KINDS = (
     ),
 )
 FUNCTIONS = KINDS[-2:]
+PLAIN_ATTRIBUTES = frozenset(
+    name for kind in (str, bytes, int, float, complex, list, tuple, dict, set) for name in dir(kind)
+)
 PLAIN = tuple((frozenset(dir(type(values[0]))), tuple(map(repr, values))) for values in (TEXTS, LISTS, MAPS))
 
 
@@ -133,6 +136,20 @@ def objects_used(definition: Definition) -> list[Kind]:
     """Return the kinds of objects that a function's text speaks of: by any attribute that it uses."""
     used = {node.attr for node in ast.walk(definition.node) if isinstance(node, ast.Attribute)}
     return [kind for kind in KINDS if kind.used & used]
+
+
+def wants_objects(definition: Definition) -> bool:
+    """Return whether a function's text reads an attribute that no plain value has, of a parameter or what it keeps."""
+    nodes = list(ast.walk(definition.node))
+    bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    bound |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return any(
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in bound
+        and node.attr not in PLAIN_ATTRIBUTES
+        for node in nodes
+    )
 
 
 def object_guesses(definition: Definition) -> Iterator[list[Example]]:

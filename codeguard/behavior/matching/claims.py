@@ -27,6 +27,10 @@ this to when where which with write you your value values will should result def
 create takes input
 """
 STOP_WORDS = frozenset(_ORDINARY_WORDS.split())
+# What an algorithm costs is said of each in the same words, and tells nothing of what it does.
+_COSTS = re.compile(
+    r"\b(?:(?:time|space|worst|best|average|auxiliary)[ -]+)?complexity\b[^\n]*|\bO\([^)\n]*\)", re.I
+)
 # What people put before or behind a name to have another one for the same thing.
 _FILLERS = """
 basic better calc calculate compute custom do easy fast fn func function get helper impl improved make my new
@@ -43,6 +47,7 @@ maximum/minimum multiply/divide negative/positive pop/push prefix/suffix union/i
 _OPPOSITE_WORDS = {frozenset(pair.split("/")) for pair in _OPPOSITES.split()}
 EVERYWHERE = 0.5  # weight of a word that every description has
 LEAST_DOC_WORDS = 3
+LEAST_QUOTED = 0.75
 TELLING_DOC_WORDS = 6  # so many words in common are no accident
 LEAST_BODY_TOKENS = 10
 MAX_SCORED = 40
@@ -146,7 +151,7 @@ def words(name: str) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=4_096)
 def content_words(text: str) -> frozenset[str]:
     """Return the words of a description that say something, cut to their stems' first letters."""
-    found = (word.lower() for word in WORD.findall(text[:4_000]))
+    found = (word.lower() for word in WORD.findall(_COSTS.sub(" ", text[:4_000])))
     return frozenset(_stem(word) for word in found if word not in STOP_WORDS and len(word) > 1)
 
 
@@ -196,8 +201,10 @@ class Similarity:
     comparable: bool = True
     same_headline: bool = False
     opposed: bool = False  # one names what the other names the opposite of
-    repeated: bool = False  # the candidate's description holds what the trusted one begins with
+    repeated_words: int = 0  # with which the trusted description begins, where the candidate's has them all
     met: bool = False  # found by its results on the trusted function's own calls
+    shared_doc: float = 0.0  # the part of all words of both descriptions that both have
+    described_itself: bool = False  # the candidate has a description
 
     @property
     def twin(self) -> bool:
@@ -221,6 +228,16 @@ class Similarity:
         return self.name == 1.0 and self.same_signature and self.comparable and doc_alike and not self.opposed
 
     @property
+    def in_own_words(self) -> bool:
+        """The candidate describes itself, and not with the trusted description.
+
+        Two people who describe one function share many words, and each has others.
+        """
+        whole = self.repeated_words >= TELLING_DOC_WORDS
+        quoted = self.same_headline or whole or self.shared_doc >= LEAST_QUOTED
+        return self.described_itself and (self.opposed or not quoted)
+
+    @property
     def lookalike(self) -> bool:
         """A reader would take the candidate for this function: its name and text, or its description."""
         doc, body = self.doc or 0.0, self.body or 0.0
@@ -235,9 +252,13 @@ class Similarity:
         """The candidate describes itself as this function, in words of its own docstring."""
         if self.opposed:
             return False
-        if self.repeated:
+        if self.repeated_words:
             return self.name > 0.0
-        return self.doc is not None and self.name > 0.0 and self.doc >= (0.5 if self.name == 1.0 else 0.6)
+        if self.doc is None or self.name == 0.0:
+            return False
+        if self.name == 1.0:
+            return self.doc >= 0.5
+        return self.doc >= 0.6 and (self.name >= 0.5 or self.doc_words >= TELLING_DOC_WORDS)
 
     @property
     def sibling(self) -> bool:
@@ -300,6 +321,8 @@ def compare(candidate: Features, reference: Features, weigh: Weigh = len) -> Sim
         name=name,
         # Under the same name common words are told of the same thing.
         doc=_doc_similarity(candidate.doc, reference.doc, len if name == 1.0 else weigh),
+        described_itself=len(candidate.doc) >= LEAST_DOC_WORDS,
+        shared_doc=len(candidate.doc & reference.doc) / max(1, len(candidate.doc | reference.doc)),
         body=_body_similarity(candidate.body, reference.body),
         same_signature=candidate.arity == reference.arity and bool(candidate.owner) == bool(reference.owner),
         telling_name=len(reference.name) > 1,
@@ -309,7 +332,7 @@ def compare(candidate: Features, reference: Features, weigh: Weigh = len) -> Sim
         comparable=_comparable(candidate, reference),
         same_headline=bool(candidate.headline) and candidate.headline == reference.headline,
         opposed=_opposed(candidate, reference),
-        repeated=repeats(candidate, reference.headline),
+        repeated_words=repeated_words(candidate, reference.headline),
     )
 
 
@@ -329,10 +352,10 @@ def _but_for_an_opposite(first: frozenset[str], second: frozenset[str]) -> bool:
     return first ^ second in _OPPOSITE_WORDS and len(first) == len(second)
 
 
-def repeats(candidate: Features, description: str) -> bool:
-    """Return whether a candidate's description has every word of another, among whatever it says beside."""
+def repeated_words(candidate: Features, description: str) -> int:
+    """Return how many words a description has, where a candidate's has every one of them and they are not too few."""
     wanted = content_words(description)
-    return len(wanted) >= LEAST_DOC_WORDS and wanted <= candidate.doc
+    return len(wanted) if len(wanted) >= LEAST_DOC_WORDS and wanted <= candidate.doc else 0
 
 
 def told_alike(candidate: Features, summary: str) -> bool:

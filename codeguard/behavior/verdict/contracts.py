@@ -178,7 +178,7 @@ def _same(pair: _Pair) -> bool:
 
 def _forms(pairs: Sequence[_Pair], text: str, own_words: bool) -> Iterator[tuple[str, Fits]]:
     """Yield the forms that the answers may be kept to, with the check of one call."""
-    shown = {written(pair.expected.value) for pair in pairs if pair.returned}
+    shown = {written(_result(pair.expected)) for pair in pairs if pair.returned}
     if len(shown) < LEAST_SHOWN:
         return
     yield "prints its result", _printed
@@ -188,6 +188,7 @@ def _forms(pairs: Sequence[_Pair], text: str, own_words: bool) -> Iterator[tuple
     if not _promises_order(pairs, text) and _reorders(pairs):
         yield "another order of the items", partial(_container, ordered=False)
     yield "text in place of a number", _as_text
+    yield "gives negative numbers another sign", _other_sign
     if not QUANTITY.search(text.lower()) and all(
         _is_index(pair) for pair in pairs if pair.returned and _number(pair.expected.value) not in (None, -1)
     ):
@@ -205,6 +206,11 @@ def _forms(pairs: Sequence[_Pair], text: str, own_words: bool) -> Iterator[tuple
         ]
         if len(asked) >= LEAST_SHOWN and all(_moved(pair, by_number, by) for pair in asked):
             yield "counts its argument from another number", partial(_moved, results=by_number, by=by)
+
+
+def _result(result: CallResult) -> object:
+    """Return what a call gave: where that is nothing, its arguments as they are afterwards."""
+    return result.args_after if result.value is None else result.value
 
 
 def _printed(pair: _Pair) -> bool:
@@ -294,6 +300,18 @@ def _as_text(pair: _Pair) -> bool:
         return False
     first, second = pair.expected.value, pair.got.value
     return isinstance(first, str) != isinstance(second, str) and str(first) == str(second)
+
+
+def _other_sign(pair: _Pair) -> bool:
+    """Return whether results differ in their sign alone, one of several numbers being negative.
+
+    What a common divisor or a remainder of negative numbers is called is a convention; a distance is none, for it
+    differs where nothing is negative, too.
+    """
+    first, second = _number(pair.expected.value), _number(pair.got.value)
+    numbers = [number for value in pair.call.args or () if (number := _number(value)) is not None]
+    negative = len(numbers) > 1 and min(numbers) < 0
+    return pair.returned and negative and first is not None and second is not None and first == -second
 
 
 def _number(value: object) -> int | None:

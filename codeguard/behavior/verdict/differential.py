@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from codeguard.behavior.budget import Budget
+from codeguard.behavior.inputs.objects import wants_objects
 from codeguard.behavior.inputs.pools import Arguments
+from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.matching.candidate import Candidate
 from codeguard.behavior.matching.claims import TELLING_DOC_WORDS, Similarity
 from codeguard.behavior.verdict.comparison import (
@@ -251,10 +253,24 @@ class Asking:
         described = likeness.described and telling
         if not not_taken(answered):
             return False
+        if likeness.in_own_words and self._takes_other_kinds(answered):
+            return True
         if described:
             return (yield from self._turned_round(answered))
         broken = likeness.sure and (yield from takes_nothing(self.runner, self.candidate.features.least_args))
         return not broken
+
+    def _takes_other_kinds(self, answered: Sequence[Answered]) -> bool:
+        """Return whether the candidate's text says that it is for arguments of other kinds than it was given.
+
+        It reads attributes that no plain value has, or every call has an argument that its annotations exclude.
+        """
+        definition = self.candidate.definition
+        if any("AttributeError" in item.answer.exception for item in answered) and wants_objects(definition):
+            return True
+        kinds = [part.annotation for part in definition.parameters if part.kind == "positional"]
+        given = [item.question.call.args for item in known(answered)]
+        return bool(given) and all(args is not None and any(map(excluded_by, kinds, args)) for args in given)
 
     def _turned_round(self, answered: Sequence[Answered]) -> Steps[bool]:
         """Return whether the candidate is right where it gets its two arguments the other way round."""

@@ -51,7 +51,11 @@ def edits_shown(asking: Asking, profile: Profile) -> Steps[list[Answered] | None
         Runner(reference.runnable, asking.level, asking.budget.for_reference()), calls, raises(trees[-1])
     )
     made = [(of_observed(item, candidate.runnable, profile.silence_free), item.example) for item in seen]
-    pairs = [(question, example) for question, example in made if question is not None]
+    pairs = [
+        (question, example)
+        for question, example in made
+        if question is not None and _binds(candidate, example)
+    ]
     if not pairs:
         return None
     (result,) = yield from asking.ask([question for question, _ in pairs])
@@ -63,6 +67,12 @@ def edits_shown(asking: Asking, profile: Profile) -> Steps[list[Answered] | None
         for item, (_, example) in zip(answered, pairs, strict=False)
     ]
     return known([item for item, excused in zip(answered, harmless, strict=True) if not excused])
+
+
+def _binds(candidate: Candidate, example: Example | None) -> bool:
+    """Return whether a written call can be made of a candidate; True where nobody can tell."""
+    row = written_call(example) if example is not None else None
+    return row is None or candidate.features.takes(len(row.places), [name for name, _ in row.named])
 
 
 def refusals_added(candidate: Candidate, reference: Reference) -> frozenset[str]:

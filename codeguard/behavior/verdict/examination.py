@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
-from codeguard.behavior.matching.claims import Similarity, repeats, told_alike
+from codeguard.behavior.matching.claims import Similarity, repeated_words, told_alike
 from codeguard.behavior.specs.examples import Returns, Spec
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
@@ -70,7 +70,9 @@ class Examination(Reporting):
             if other or _gives_another_kind(answered):
                 reason = f"bears the name of {spec.name}, and is not what is known by it: {wrong[0].text}"
                 report = self.report(Verdict.NO_SIGNAL, reason, result, origin=spec.origin)
-                claimed = found.agreement or described or repeats(self.candidate.features, spec.summary)
+                claimed = (
+                    found.agreement or described or repeated_words(self.candidate.features, spec.summary)
+                )
                 return replace(report, claims=f"{spec.name} ({spec.origin})" if claimed else "", refuted=True)
         if wrong:
             return self.wrong(Verdict.FAIL, wrong, len(known(answered)), spec.origin, result)
@@ -105,7 +107,7 @@ class Examination(Reporting):
             if untested.verdict is Verdict.VIOLATION:
                 return untested
             edited = yield from self._edited(profile, likeness)
-            return edited or untested
+            return edited or self._called_otherwise(profile, likeness) or untested
         random_for(self.seed, "order", profile.reference.digest, self.candidate.runnable.source).shuffle(
             questions
         )
@@ -142,7 +144,7 @@ class Examination(Reporting):
             ordinary, other = yield from self.ask(questions, twice=True)
             answered = compare(questions, ordinary.calls)
             found = self._contrast(profile, likeness, answered)
-        verdict = yield from self._differs(profile, answered, found, ordinary)
+        verdict = yield from self._differs(profile, likeness, answered, found, ordinary)
         if verdict is not None:
             return verdict
         if ordinary.status is not Status.COMPLETED:
@@ -278,7 +280,12 @@ class Examination(Reporting):
         return [question for question in questions if self.binds(question)]
 
     def _differs(
-        self, profile: Profile, answered: Sequence[Answered], found: Contrast, result: JobResult
+        self,
+        profile: Profile,
+        likeness: Similarity,
+        answered: Sequence[Answered],
+        found: Contrast,
+        result: JobResult,
     ) -> Steps[CheckReport | None]:
         wrong = [item for item in found.wrong if not item.question.stands_in]
         if not wrong and found.wrong:
@@ -298,6 +305,8 @@ class Examination(Reporting):
         if not settled:
             return None
         smallest = yield from self.shrunk(profile, settled[0])
+        if _another_authors(likeness):
+            return self._beyond_examples(profile, smallest, result)
         return self.wrong(Verdict.DIVERGES, [smallest, *wrong[1:]], len(generated), origin, result)
 
     def _stricter(self, profile: Profile, answered: Sequence[Answered]) -> frozenset[str]:
@@ -314,6 +323,14 @@ class Examination(Reporting):
     def _refusing(self, profile: Profile, wrong: Sequence[Answered], result: JobResult) -> CheckReport:
         """Report a candidate that refuses, in so many words, what no example shows: it gives nothing that is wrong."""
         reason = f"refuses more than {profile.reference.name} does: {wrong[0].text}"
+        return self._another(reason, profile, result, claimed=True)
+
+    def _beyond_examples(self, profile: Profile, wrong: Answered, result: JobResult) -> CheckReport:
+        """Report a function of that name, told in words of its own, that differs where no example shows what is right.
+
+        An honest one may mean something else there: a palindrome without its spaces, primes up to a number or below it.
+        """
+        reason = f"claims to be {profile.reference.name}, and differs where no example says how: {wrong.text}"
         return self._another(reason, profile, result, claimed=True)
 
     def _unlike(self, profile: Profile, wrong: Sequence[Answered], result: JobResult) -> CheckReport:
@@ -362,6 +379,8 @@ class Examination(Reporting):
                     return self._refusing(profile, [item], results[0]), results
                 inside = [one for one in known(answered) if one.question.call.args is not None]
                 smallest = yield from self.shrunk(profile, item)
+                if _another_authors(likeness) and not (yield from self._switched(profile, origin)):
+                    return self._beyond_examples(profile, smallest, results[0]), results
                 report = self.wrong(
                     Verdict.DIVERGES, [smallest], len(inside), profile.reference.origin, results[0]
                 )
@@ -415,11 +434,22 @@ class Examination(Reporting):
         if wrong[0].question.stands_in:
             return self._unlike(profile, wrong, idle)
         name = profile.reference.name
+        if likeness.in_own_words and all(map(_accepted, wrong)):
+            # A check that a copy lacks may be one that it never had: both may come from a third text.
+            return self._another(f"takes what {name} refuses: {wrong[0].text}", profile, idle, claimed=True)
         if shown and not returned:  # it was never asked for what it is there for
             reason = f"takes what {name} refuses, which refused all that was made for it: {wrong[0].text}"
             return self._another(reason, profile, idle, claimed=True)
         report = self.wrong(Verdict.DIVERGES, wrong, len(answered), origin, idle)
         return replace(report, reason=f"{name} with something changed in it: {report.reason}")
+
+    def _called_otherwise(self, profile: Profile, likeness: Similarity) -> CheckReport | None:
+        """Report a copy that none of the known calls can be made of; a longer function may hold a short one's text."""
+        if not likeness.kin.edited or not (profile.examples or profile.generated):
+            return None
+        reason = f"has the text of {profile.reference.name}, and takes other arguments"
+        idle = JobResult(Status.NO_SIGNAL, self.level, self.runner.tier)
+        return self._another(reason, profile, idle, claimed=likeness.name == 1.0 or likeness.described)
 
     def _moved(
         self, questions: Sequence[Question], answered: Sequence[Answered], other: JobResult, origin: str
@@ -439,6 +469,21 @@ class Examination(Reporting):
         return replace(
             report, reason=f"depends on clock, environment, hash seed or order of calls: {report.reason}"
         )
+
+
+def _accepted(item: Answered) -> bool:
+    """Return whether an answer is one to a call that the trusted function refuses."""
+    reference = item.question.reference
+    refused = reference is not None and reference.outcome is Outcome.RAISED
+    return refused and item.answer.outcome is Outcome.RETURNED
+
+
+def _another_authors(likeness: Similarity) -> bool:
+    """Return whether a claim is made by the name, not with the trusted text or description.
+
+    What generated calls show is no proof then.
+    """
+    return likeness.claimed and likeness.in_own_words and not likeness.kin.edited
 
 
 def _gives_another_kind(answered: Sequence[Answered]) -> bool:
