@@ -73,6 +73,7 @@ class Features:
     takes_any_keyword: bool
     text: Text = field(repr=False)
     headline: str = ""
+    opening: str = ""
     owner: str = ""
     siblings: frozenset[str] = frozenset()
     bound: bool = False
@@ -113,6 +114,7 @@ def features(definition: Definition) -> Features:
         takes_any_keyword=any(parameter.kind == "kwargs" for parameter in parameters),
         text=text_of(definition.node),
         headline=_headline(definition.docstring),
+        opening=_plain_words(_first_paragraph(definition.docstring)),
         owner=definition.owner.name if definition.owner is not None else "",
         siblings=_public_methods(definition.owner),
         bound=definition.binding == "instance",
@@ -121,9 +123,15 @@ def features(definition: Definition) -> Features:
 
 def _headline(docstring: str) -> str:
     """Return the first sentence or line of a description, without what layout and case make of it."""
-    paragraph = docstring.strip().partition("\n\n")[0][:1_000]
-    sentence = re.split(r"(?<=[.!?])\s|\n", paragraph, maxsplit=1)[0]
-    return " ".join(word.lower() for word in WORD.findall(sentence))
+    return _plain_words(re.split(r"(?<=[.!?])\s|\n", _first_paragraph(docstring), maxsplit=1)[0])
+
+
+def _first_paragraph(docstring: str) -> str:
+    return docstring.strip().partition("\n\n")[0][:1_000]
+
+
+def _plain_words(text: str) -> str:
+    return " ".join(word.lower() for word in WORD.findall(text))
 
 
 def _public_methods(owner: ast.ClassDef | None) -> frozenset[str]:
@@ -330,10 +338,19 @@ def compare(candidate: Features, reference: Features, weigh: Weigh = len) -> Sim
         doc_words=min(len(candidate.doc), len(reference.doc)),
         kin=kinship(candidate.text, reference.text),
         comparable=_comparable(candidate, reference),
-        same_headline=bool(candidate.headline) and candidate.headline == reference.headline,
+        same_headline=_same_headline(candidate, reference),
         opposed=_opposed(candidate, reference),
         repeated_words=repeated_words(candidate, reference.headline),
     )
+
+
+def _same_headline(candidate: Features, reference: Features) -> bool:
+    """Return whether a candidate's description begins as the trusted one does, however either breaks its lines."""
+    told = reference.headline
+    if not told:
+        return False
+    whole = len(told.split()) >= TELLING_DOC_WORDS and f"{candidate.opening} ".startswith(f"{told} ")
+    return whole or candidate.headline == told
 
 
 def _opposed(first: Features, second: Features) -> bool:
