@@ -308,6 +308,8 @@ def _other_sign(pair: _Pair) -> bool:
     What a common divisor or a remainder of negative numbers is called is a convention; a distance is none, for it
     differs where nothing is negative, too.
     """
+    if pair.same:
+        return True
     first, second = _number(pair.expected.value), _number(pair.got.value)
     numbers = [number for value in pair.call.args or () if (number := _number(value)) is not None]
     negative = len(numbers) > 1 and min(numbers) < 0

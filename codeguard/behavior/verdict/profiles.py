@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -18,6 +18,7 @@ from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.objects import object_guesses
 from codeguard.behavior.inputs.options import Option, filled_calls, has_option, plain_base
 from codeguard.behavior.inputs.pools import Arguments
+from codeguard.behavior.inputs.related import related_guesses
 from codeguard.behavior.inputs.variations import value_of
 from codeguard.behavior.inputs.wide import written_call
 from codeguard.behavior.source.constants import constants_of, literals_of
@@ -153,7 +154,18 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
 
 def _discovered(runner: Runner, reference: Reference) -> Steps[list[Observed]]:
     """Find out what a function without examples takes; nothing where it takes none of the guesses."""
-    groups = list(itertools.islice(guesses(reference.definition), MAX_GROUPS))
+    for made in (guesses, related_guesses):
+        found = yield from _first_taken(runner, reference, made(reference.definition))
+        if found:
+            return found
+    return []
+
+
+def _first_taken(
+    runner: Runner, reference: Reference, guessed: Iterator[list[Arguments]]
+) -> Steps[list[Observed]]:
+    """Return the calls of the first group that a function takes throughout, or nearly so."""
+    groups = list(itertools.islice(guessed, MAX_GROUPS))
     rows = [call for group in groups for call in group]
     seen, _ = yield from answers(runner, reference, rows, ())
     by_key = {_key(item.call): item for item in seen}

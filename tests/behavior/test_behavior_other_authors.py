@@ -1,0 +1,217 @@
+"""Honest functions by other authors: told in their own words, they convict nobody by what no example shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeguard.behavior.matching.claims import content_words
+from codeguard.models import Verdict
+from tests.behavior.conftest import Check
+
+PALINDROME = '''
+def is_palindrome(text: str) -> bool:
+    """Return whether a text reads the same backwards as it does forwards."""
+    return text == text[::-1]
+'''
+LETTERS = '''
+def is_palindrome(text: str) -> bool:
+    """{told}"""
+    kept = [char.lower() for char in text if char.isalnum()]
+    return kept == kept[::-1]
+'''
+
+
+def test_own_words_are_demoted_where_the_trusted_words_are_convicted(check: Check) -> None:
+    own = check(
+        LETTERS.format(told="Check a phrase for symmetry of its letters, spaces left out."), PALINDROME
+    )
+    assert own.verdict is Verdict.NO_SIGNAL, own
+    assert own.refuted, own
+    quoted = "Return whether a text reads the same\n    backwards as it does forwards. Of phrases, too."
+    assert check(LETTERS.format(told=quoted), PALINDROME).verdict is Verdict.DIVERGES
+
+
+def test_a_function_for_other_arguments_is_another_one(check: Check) -> None:
+    linked = '''
+    def is_palindrome(head):
+        """Check whether a linked list reads the same backwards as forwards, by two pointers."""
+        values = []
+        while head.next is not None:
+            values.append(head.val)
+            head = head.next
+        return values == values[::-1]
+    '''
+    report = check(linked, PALINDROME)
+    assert report.verdict is Verdict.NO_SIGNAL, report
+    assert not report.refuted, report
+
+
+def test_a_result_in_place_or_returned_is_a_contract(check: Check) -> None:
+    in_place = '''
+    def bubble_sort(row):
+        """Sort a row by swapping neighbors, in place."""
+        for last in range(len(row) - 1, 0, -1):
+            for place in range(last):
+                if row[place] > row[place + 1]:
+                    row[place], row[place + 1] = row[place + 1], row[place]
+    '''
+    returned = '''
+    def bubble_sort(numbers):
+        """Give back the numbers, the smallest first, after repeated exchanges."""
+        return {what}
+    '''
+    honest = check(returned.format(what="sorted(numbers)"), in_place)
+    assert honest.verdict is Verdict.DIFFERS, honest
+    assert "instead of changing" in honest.reason, honest
+    wrong = check(returned.format(what="sorted(numbers)[:-1] + [0]"), in_place)
+    assert wrong.verdict not in (Verdict.DIFFERS, Verdict.PASS), wrong
+
+
+def test_the_sign_of_negative_numbers_is_a_contract(check: Check) -> None:
+    trusted = '''
+    def common_divisor(a: int, b: int) -> int:
+        """Return the greatest number that divides two numbers, never negative.
+
+        >>> common_divisor(-8, 12)
+        4
+        >>> common_divisor(12, 8)
+        4
+        >>> common_divisor(9, -6)
+        3
+        >>> common_divisor(7, 5)
+        1
+        """
+        while b:
+            a, b = b, a % b
+        return abs(a)
+    '''
+    own = '''
+    def common_divisor(first: int, second: int) -> int:
+        """Compute by Euclid's algorithm what divides both."""
+        while second:
+            first, second = second, first % second
+        return {what}
+    '''
+    honest = check(own.format(what="first"), trusted)
+    assert honest.verdict is Verdict.DIFFERS, honest.reason
+    assert check(own.format(what="-first"), trusted).verdict is not Verdict.DIFFERS
+
+
+def test_a_longer_function_may_hold_a_short_ones_text(check: Check) -> None:
+    merge = """
+    def merge_rows(left, right):
+        merged = []
+        i = j = 0
+        while i < len(left) and j < len(right):
+            if left[i] <= right[j]:
+                merged.append(left[i])
+                i += 1
+            else:
+                merged.append(right[j])
+                j += 1
+        merged.extend(left[i:])
+        merged.extend(right[j:])
+        return merged
+    """
+    longer = '''
+    def count_swaps(numbers):
+        """Count how many pairs stand the wrong way round, with the numbers put in order."""
+        def together(left, right):
+            merged = []
+            i = j = count = 0
+            while i < len(left) and j < len(right):
+                if left[i] <= right[j]:
+                    merged.append(left[i])
+                    i += 1
+                else:
+                    merged.append(right[j])
+                    count += len(left) - i
+                    j += 1
+            merged.extend(left[i:])
+            merged.extend(right[j:])
+            return merged, count
+        if len(numbers) < 2:
+            return numbers, 0
+        half = len(numbers) // 2
+        left, first = count_swaps(numbers[:half])
+        right, second = count_swaps(numbers[half:])
+        merged, third = together(left, right)
+        return merged, first + second + third
+    '''
+    report = check(longer, merge)
+    assert report.verdict is Verdict.NO_SIGNAL, report
+    assert not report.refuted, report
+
+
+def test_what_an_algorithm_costs_says_nothing_of_what_it_does() -> None:
+    told = "Merge rows.\n\nTime Complexity: O(n log n)\nSpace complexity: O(n)"
+    assert content_words(told) == content_words("Merge rows.")
+
+
+SEARCH = '''
+def find_sorted(row, wanted):
+    """Look an item up in a row that is in order."""
+    if any(first > second for first, second in zip(row, row[1:])):
+        raise ValueError("not in order")
+    low, high = 0, len(row) - 1
+    while low <= high:
+        middle = (low + high) // 2
+        if row[middle] == wanted:
+            return middle
+        if row[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle - 1
+    return -1
+'''
+PACK = '''
+def best_value(weights, values, capacity):
+    """Give the largest value that can be carried."""
+    if len(weights) != len(values):
+        raise ValueError("lengths differ")
+    best = [0] * (capacity + 1)
+    for weight, value in zip(weights, values):
+        for room in range(capacity, weight - 1, -1):
+            best[room] = max(best[room], best[room - weight] + value)
+    return best[capacity]
+'''
+TURN = '''
+def turned(matrix):
+    """Give a square matrix turned by a quarter."""
+    if any(len(row) != len(matrix) for row in matrix):
+        raise ValueError("not square")
+    return [[row[place] for row in matrix[::-1]] for place in range(len(matrix))]
+'''
+DISTANCES = '''
+def distances(graph, start):
+    """Give how far each node is by its links' lengths."""
+    if start not in graph:
+        raise KeyError(start)
+    found, open_nodes = {}, [(0, start)]
+    while open_nodes:
+        open_nodes.sort(key=lambda pair: pair[0])
+        length, node = open_nodes.pop(0)
+        if node not in found:
+            found[node] = length
+            open_nodes += [(length + more, other) for other, more in graph[node].items()]
+    return found
+'''
+
+
+@pytest.mark.parametrize(
+    ("trusted", "right", "wrong"),
+    [
+        (SEARCH, "low = middle + 1", "low = middle + 2"),
+        (PACK, "weight - 1, -1", "weight, -1"),
+        (TURN, "matrix[::-1]", "matrix"),
+        (DISTANCES, "length + more", "more"),
+    ],
+    ids=["sorted row", "rows of one length", "square matrix", "weighted graph"],
+)
+def test_arguments_that_belong_together_are_made(check: Check, trusted: str, right: str, wrong: str) -> None:
+    assert right in trusted
+    assert check(trusted.replace("raise ", "raise  "), trusted).verdict is Verdict.PASS
+    report = check(trusted.replace(right, wrong), trusted)
+    assert report.verdict is Verdict.DIVERGES, report
+    # Not merely a copy that is held to everything: the calls are the trusted function's own.
+    assert report.calls > 20
