@@ -30,7 +30,7 @@ from codeguard.behavior.verdict.coverage import merged, unreached
 from codeguard.behavior.verdict.differential import size, smaller
 from codeguard.behavior.verdict.effects import observed
 from codeguard.behavior.verdict.profiles import Profile, observe, random_for, stable, written_calls
-from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of
+from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of, worlds_for
 from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS
 from codeguard.sandbox.model import (
     Call,
@@ -125,7 +125,8 @@ def _same_failure(answer: CallResult, again: CallResult) -> bool:
 def compare_functions(
     first: Reference, second: Reference, level: Level, budget: Budget, seed: bytes
 ) -> Steps[Equivalence]:
-    """Compare two functions; `seed` decides the generated inputs."""
+    """Compare two functions; `seed` decides the generated inputs and what they see of the outside."""
+    budget = replace(budget, worlds=worlds_for(seed))
     for reference in (first, second):
         if reference.usable is None:
             return Equivalence(Sameness.UNKNOWN, f"{reference.origin} is too large or nested too deeply")
@@ -257,7 +258,7 @@ def _differs(first: CallResult, second: CallResult) -> bool | None:
     parts = [identical(first.value, second.value)]
     if first.args_after is not None or second.args_after is not None:
         parts.append(identical(first.args_after, second.args_after))
-    if first.stdout != second.stdout or False in parts:
+    if (first.stdout, first.files) != (second.stdout, second.files) or False in parts:
         return True
     return None if None in parts else False
 
@@ -388,6 +389,8 @@ def _shown(call: Call | None, answer: CallResult, other: CallResult) -> str:
     parts = [short(answer.value)]
     if answer.stdout != other.stdout:
         parts.append(f"prints {short(answer.stdout)}")
+    if answer.files != other.files:
+        parts.append(f"leaves files {short(dict(answer.files))}")
     if answer.args_after != other.args_after and call is not None:
         parts.append(
             f"arguments afterwards {short(answer.args_after if answer.args_after is not None else call.args)}"

@@ -137,7 +137,7 @@ def _text(found: object) -> str:
 def call_result(found: list[Any], given: tuple[object, ...] | None) -> CallResult:
     """Return the result in a call's frame; `given` are the arguments as they went in."""
     try:
-        _, outcome, returned, after, names, message, stdout = found
+        _, outcome, returned, after, names, message, stdout, files = found
         kind = Outcome(outcome)
         if kind is Outcome.NOT_RUN or not isinstance(names, list):
             raise MalformedError("not an outcome of a child")
@@ -151,9 +151,17 @@ def call_result(found: list[Any], given: tuple[object, ...] | None) -> CallResul
             exception=tuple(map(_text, names)),
             message=_text(message)[: wire.MAX_TEXT],
             stdout=_text(stdout)[: wire.MAX_STDOUT],
+            files=tuple((_text(path), _content(content)) for path, content in files),
         )
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise MalformedError(str(error)) from None
+
+
+def _content(found: Any) -> bytes | str | None:
+    content = value(found)
+    if content is not None and not isinstance(content, bytes | str):
+        raise MalformedError("not what a file holds")
+    return content
 
 
 def end_frame(found: list[Any]) -> tuple[str, str, tuple[str, ...], LineCoverage | None]:

@@ -60,7 +60,7 @@ def request(job: Job, codes: CodeCache, policy: bool) -> Request:
         for call in job.calls
     ]
     seen = job.world
-    world = (seen.now, dict(seen.environment), seen.random_seed, seen.module, seen.folder)
+    world = (seen.now, dict(seen.environment), seen.random_seed, seen.module, seen.folder, dict(seen.files))
     fields = (
         job.source if code is None else "",
         code,

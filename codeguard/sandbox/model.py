@@ -82,7 +82,8 @@ class Call:
 class World:
     """What the code sees of the outside; another world shows what depends on it.
 
-    The module under test is imported as `module`, from a file of that name in the folder `folder`.
+    The module under test is imported as `module`, from a file of that name in the folder `folder`. `files`, by
+    path relative to that folder, are in memory; they are as given at the beginning of each call.
     """
 
     now: float = 1_600_000_000.0  # seconds since the epoch that the clock facades start at
@@ -91,6 +92,7 @@ class World:
     random_seed: int = 0
     module: str = "candidate"
     folder: str = "/home/user/project"
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,10 @@ class CallResult:
 
     `args_after` are the arguments after the call, to see mutation in place.
     `exception` is the type's name and the names of its bases, most derived
-    first; `message` its text, capped.
+    first; `message` its text, capped. `files` are those that the call made,
+    changed or removed, by path (relative to the world's folder if below
+    it): bytes, the target of a symbolic link, or None for what is gone; the
+    path of a folder ends with a slash.
     """
 
     outcome: Outcome
@@ -154,6 +159,7 @@ class CallResult:
     exception: tuple[str, ...] = ()
     message: str = ""
     stdout: str = ""
+    files: tuple[tuple[str, bytes | str | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,26 @@ def test_has_no_effect_within_the_sandbox(attack: Attack, tier: Tier, range_: Ra
     assert found == []
 
 
+@pytest.fixture(scope="module")
+def with_files() -> Iterator[Range]:
+    with Range(files=True) as made:
+        if made.sandbox.level < Level.L2:
+            pytest.skip(f"this machine's sandbox reaches {made.sandbox.level.name} only")
+        yield made
+
+
+@pytest.mark.parametrize("tier", Tier)
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_has_no_effect_with_files_in_memory(category: str, tier: Tier, with_files: Range) -> None:
+    assert {
+        attack.id: found
+        for attack in ALL
+        if attack.category == category and attack.proof is not Proof.CUT and not attack.slow
+        if tier.value not in dict(attack.residual)
+        if (found := with_files.effects(attack, tier))
+    } == {}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("without", ONLY_LAYER, ids="+".join)
 def test_two_layers_stand_before_every_crossing(without: tuple[str, ...]) -> None:

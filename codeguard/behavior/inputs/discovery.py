@@ -42,7 +42,8 @@ RECORDS: tuple[object, ...] = (
     [{"name": "dee", "age": 4}],
 )
 PATHS: tuple[object, ...] = (
-    "a/b.txt", "/usr/./lib//x.tar.gz", "~/c", "../$HOME/${A}/%B%", "C:\\dir\\..\\f.py", "//host/share/f", "",
+    "a/b.txt", "notes.txt", "/usr/./lib//x.tar.gz", "~/c", "../$HOME/${A}/%B%",
+    "C:\\dir\\..\\f.py", "//host/share/f", "",
 )  # fmt: skip
 URLS: tuple[object, ...] = (
     "http://user@example.org:80/a/b;p?q=1&r=%20#f", "mailto:a@example.org", "//example.org", "a/../b?x=1", "",

@@ -95,6 +95,20 @@ FILES = Kind(
 KINDS = (
     FILES,
     Kind(
+        _names(
+            "read_text read_bytes write_text write_bytes iterdir glob rglob is_file is_dir mkdir unlink touch stem "
+            "suffix suffixes parent parents resolve joinpath with_suffix with_name relative_to as_posix is_absolute"
+        ),
+        _names("path filepath file_path folder directory"),
+        "import pathlib\n",
+        (
+            ("pathlib.Path('notes.txt')", "pathlib.Path('data.csv')"),
+            ("pathlib.Path('docs')", "pathlib.Path('.')"),
+            ("pathlib.Path('data.json')", "pathlib.Path('settings.json')"),
+            ("pathlib.Path('made.txt')", "pathlib.Path('docs/made')"),
+        ),
+    ),
+    Kind(
         _names("tzinfo year month day hour isoformat strftime timetuple"),
         _names("date datetime dt"),
         "import datetime\n",

@@ -201,6 +201,8 @@ def answer_of(result: CallResult, args: Sequence[object]) -> str | None:
     """Return what a call gave as text, alike for what a caller would take for alike; None where it gave nothing."""
     if result.outcome is not Outcome.RETURNED:
         return None
+    if result.files:
+        return f"{written(result.value)} and files {dict(result.files)}"
     if result.value is None and result.stdout.strip():
         return f"printed {result.stdout.split()}"
     if result.value is None and result.args_after is not None:

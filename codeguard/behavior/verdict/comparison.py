@@ -70,11 +70,11 @@ class Question:
             return "nothing known"
         if self.reference.outcome is Outcome.RAISED:
             return f"{self.reference.exception[0]} to be raised"
-        return _changed(self.call, self.reference) or short(self.reference.value)
+        return _given(self.call, self.reference)
 
 
 def _both_silent(reference: CallResult, answer: CallResult) -> bool:
-    returned = answer.outcome is Outcome.RETURNED is reference.outcome
+    returned = answer.outcome is Outcome.RETURNED is reference.outcome and answer.files == reference.files
     return returned and says_nothing(reference.value) and says_nothing(answer.value)
 
 
@@ -119,7 +119,7 @@ class Answered:
         """The call with what was expected and what came, as one line."""
         got = f"{self.answer.exception[0] if self.answer.exception else 'an exception'} raised"
         if self.answer.outcome is Outcome.RETURNED:
-            got = _changed(self.question.call, self.answer) or short(self.answer.value)
+            got = _given(self.question.call, self.answer)
         return f"{write_call(self.question.call)}: expected {self.question.wanted}, got {got}"
 
 
@@ -158,6 +158,12 @@ def not_taken(answered: Sequence[Answered]) -> bool:
         item.answer.outcome is Outcome.RAISED and NOT_TAKEN.intersection(item.answer.exception)
         for item in known(answered)
     )
+
+
+def _given(call: Call, answer: CallResult) -> str:
+    """Say what a call gave, and which files it left."""
+    told = _changed(call, answer) or short(answer.value)
+    return f"{told}, and files {short(dict(answer.files))}" if answer.files else told
 
 
 def _changed(call: Call, answer: CallResult) -> str:

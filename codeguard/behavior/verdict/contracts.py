@@ -80,6 +80,10 @@ class _Pair:
         return self.item.comparison is Comparison.SAME
 
     @property
+    def same_files(self) -> bool:
+        return self.expected.files == self.got.files or self.item.question.example is not None
+
+    @property
     def call(self) -> Call:
         return self.item.question.call
 
@@ -108,7 +112,7 @@ def contrast(answered: Sequence[Answered], told: str, *, own_words: bool = True)
     by_edge, silences = _by_edge(pairs), _silences(pairs)
     settled = {id(pair) for pair in pairs if pair.same and _says_none(pair.expected)}
     for name, fits in (("", _same), *_forms(pairs, told, own_words)):
-        rest = [pair for pair in pairs if not (id(pair) in settled or fits(pair))]
+        rest = [pair for pair in pairs if not (id(pair) in settled or (pair.same_files and fits(pair)))]
         kept, edges = _edges(rest, by_edge, silences)
         if best is None or len(kept) < len(best[0]):
             best = kept, ((name,) if name else ()) + edges
@@ -149,7 +153,7 @@ def _distinctive(pairs: Sequence[_Pair]) -> Iterator[_Pair]:
 
 
 def _answer(result: CallResult) -> str:
-    return written(result.value) if result.outcome is Outcome.RETURNED else "raised"
+    return written((result.value, result.files)) if result.outcome is Outcome.RETURNED else "raised"
 
 
 def _expected(item: Answered) -> CallResult:
@@ -447,7 +451,7 @@ def _says_none(result: CallResult) -> bool:
 
 
 def _silent(result: CallResult) -> bool:
-    if result.outcome is not Outcome.RETURNED:
+    if result.outcome is not Outcome.RETURNED or result.files:
         return False
     value = result.value
     if isinstance(value, Iteration):

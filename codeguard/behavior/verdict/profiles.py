@@ -14,6 +14,7 @@ from codeguard.behavior.inputs.arrays import array_guesses
 from codeguard.behavior.inputs.bounds import bounds_of
 from codeguard.behavior.inputs.discovery import callable_guesses, guesses
 from codeguard.behavior.inputs.domain import Domain, learn_domain
+from codeguard.behavior.inputs.files import file_guesses, speaks_of_paths
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.objects import object_guesses
 from codeguard.behavior.inputs.options import Option, filled_calls, has_option, plain_base
@@ -27,7 +28,7 @@ from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.specs.templates import filled, holes
-from codeguard.behavior.verdict.effect_tables import CHANCE, CLOCK, ENVIRONMENT
+from codeguard.behavior.verdict.effect_tables import CHANCE, CLOCK, ENVIRONMENT, FILES
 from codeguard.behavior.verdict.effects import Capability, capabilities, observed
 from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of
 from codeguard.behavior.verdict.values import (
@@ -154,32 +155,40 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
 
 def _discovered(runner: Runner, reference: Reference) -> Steps[list[Observed]]:
     """Find out what a function without examples takes; nothing where it takes none of the guesses."""
-    for made in (guesses, related_guesses):
-        found = yield from _first_taken(runner, reference, made(reference.definition))
-        if found:
-            return found
+    makers = [guesses, related_guesses]
+    if any(item.kind == FILES for item in capabilities(reference.runnable.source)):
+        # who takes any text for a path would take one that names nothing as well
+        makers.insert(0 if speaks_of_paths(reference.definition) else 1, file_guesses)
+    for made in makers:
+        taken = yield from _groups_taken(runner, reference, made(reference.definition))
+        if taken:  # files of every kind that it takes; else the first kind is what it is for
+            kept = [item for group in (taken if made is file_guesses else taken[:1]) for item in group]
+            return list({_key(item.call): item for item in kept}.values())
     return []
 
 
-def _first_taken(
+def _groups_taken(
     runner: Runner, reference: Reference, guessed: Iterator[list[Arguments]]
-) -> Steps[list[Observed]]:
-    """Return the calls of the first group that a function takes throughout, or nearly so."""
+) -> Steps[list[list[Observed]]]:
+    """Return the groups of calls that a function takes throughout, or nearly so."""
     groups = list(itertools.islice(guessed, MAX_GROUPS))
     rows = [call for group in groups for call in group]
     seen, _ = yield from answers(runner, reference, rows, ())
     by_key = {_key(item.call): item for item in seen}
     telling = [
-        item for item in seen if item.answer.value is not None or item.answer.args_after != item.call.args
+        item
+        for item in seen
+        if item.answer.value is not None or item.answer.files or item.answer.args_after != item.call.args
     ]
     if not telling:
         return []
+    taken: list[list[Observed]] = []
     for group in groups:
-        taken = [by_key.get(repr((args, sorted(kwargs.items())))) for args, kwargs in group]
-        kept = [item for item in taken if item is not None]
+        answered = [by_key.get(repr((args, sorted(kwargs.items())))) for args, kwargs in group]
+        kept = [item for item in answered if item is not None]
         if kept and len(kept) * 4 >= len(group) * 3:
-            return kept
-    return []
+            taken.append(kept)
+    return taken
 
 
 def _taken(runner: Runner, guessed: Iterable[list[Example]]) -> Steps[tuple[list[Observed], tuple[str, ...]]]:

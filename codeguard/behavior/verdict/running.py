@@ -11,6 +11,7 @@ from random import Random
 from typing import Protocol, TypeVar
 
 from codeguard.behavior.budget import Budget
+from codeguard.behavior.inputs.files import sample_files
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, parse, unparse
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Example
@@ -46,7 +47,7 @@ SECONDS = (1_650_000_000, 400_000_000)  # the clock's earliest start, and how mu
 
 
 def worlds_for(seed: bytes) -> tuple[World, World]:
-    """Return two worlds that look like ordinary machines and have nothing in common.
+    """Return two worlds that look like ordinary machines and have nothing in common but a few files.
 
     They come of the installation's secret seed, so that code cannot know
     them, and a check gives the same result twice.
@@ -75,6 +76,7 @@ def worlds_for(seed: bytes) -> tuple[World, World]:
                 random_seed=random.randrange(1 << 62),
                 module=module,
                 folder=f"{home}/{project}/src",
+                files=sample_files(),
             )
         )
     return made[0], made[1]

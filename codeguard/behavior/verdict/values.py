@@ -260,8 +260,8 @@ def agrees(
     whose exception an example shows may be asked at all. Arguments changed in place count where the
     reference changes `args` and returns None, as `list.sort` does; where it
     leaves them alone and the candidate does not, the same result is not known
-    to be the same. Recursion that goes too deep counts as not known either,
-    for the limit is ours.
+    to be the same. The files that a call leaves are part of its result.
+    Recursion that goes too deep counts as not known either, for the limit is ours.
     """
     if reference.outcome is Outcome.RAISED and candidate.outcome in (Outcome.RAISED, Outcome.RETURNED):
         return _verdict(candidate.outcome is Outcome.RAISED)
@@ -274,6 +274,8 @@ def agrees(
     returned = same_value(reference.value, candidate.value, scale)
     if returned is Comparison.SAME and changes_arguments(reference, candidate, args):
         return Comparison.UNKNOWN
+    if returned is Comparison.SAME and reference.files != candidate.files:
+        return Comparison.DIFFERENT
     if returned is not Comparison.SAME or reference.value is not None:
         return returned
     if reference.stdout.split() != candidate.stdout.split():

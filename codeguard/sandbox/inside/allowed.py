@@ -58,7 +58,7 @@ _SYSTEM = words(
     "xml.dom.minidom getopt optparse pkgutil zipimport importlib.machinery importlib.metadata importlib.resources",
     "sysconfig mmap _string",
     # what tools are made of: they run, compile, test and watch code, and add no system call either
-    "bdb cmd code codeop doctest filecmp pdb profile pstats py_compile pydoc runpy symtable unittest",
+    "bdb cmd code codeop doctest filecmp fileinput pdb profile pstats py_compile pydoc runpy symtable unittest",
     "unittest.mock ftplib imaplib poplib smtplib telnetlib xmlrpc.client multiprocessing.connection",
 )
 

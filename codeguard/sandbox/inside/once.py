@@ -25,6 +25,8 @@ def main(options: dict[str, Any]) -> None:
     modules.preload(options["wide"])
     runner.prepare()
     world.forget_paths()
+    if "files" not in options["without"]:
+        runner.install_files()
     if limits is not None:
         limits.limit_zygote(files=True)
         limits.apply(limits.child_limits(cpu_s, memory_bytes))

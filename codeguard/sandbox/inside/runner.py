@@ -7,6 +7,7 @@ the host believes none of it beyond "this is what came back".
 from __future__ import annotations
 
 import builtins
+import contextlib
 import io
 import json.encoder
 import keyword
@@ -27,10 +28,16 @@ from .modules import Facades
 from .tracing import Tracer, find
 from .world import World
 
+if os.name == "posix":
+    from .files import Files
+
 MODULE = "candidate"
 
-# now, environment, random seed, module, folder: as in `World`'s defaults, set before the fork
-WORLD: tuple[float, dict[str, str], int, str, str] = (1_600_000_000.0, {}, 0, MODULE, "/home/user/project")
+# now, environment, random seed, module, folder, files: as in `World`'s defaults, set before the fork
+WORLD: tuple[float, dict[str, str], int, str, str, dict[str, bytes]] = (
+    *(1_600_000_000.0, {}, 0),
+    *(MODULE, "/home/user/project", {}),
+)
 _WARM_RUNS = 20  # the interpreter specialises what ran often, and writes that down in the code
 _WARM_SOURCE = """
 import math
@@ -132,6 +139,14 @@ class Runner:
         self._stage = self._rehearsals_stage = _new_stage()
         self._restricted: dict[str, Any] = {}
         self._by_repr = self._arrays = frozenset[type]()
+        self._files: Files | None = None
+
+    def install_files(self) -> None:
+        """Let the code find files in memory; once, in the zygote, when it needs no others itself."""
+        if os.name == "posix":
+            self._files = Files(self.world.clock.peek)
+            self._files.fill({}, WORLD[4], ())
+            self._files.install()
 
     def prepare(self) -> None:
         """Install hooks and replacements, and exercise the paths of an ordinary job; once, in the zygote."""
@@ -188,7 +203,9 @@ class Runner:
             prepared = [_prepared(call) for call in calls]
             if world != WORLD:
                 self.world.enter(*world[:3])
-                compiled = self._imported_as(compiled, *world[3:])
+                compiled = self._imported_as(compiled, *world[3:5])
+                if self._files is not None:
+                    self._files.fill(world[5], world[4], (world[1].get("HOME", "/"),))
             out = self._redirect()
             scope = vars(self._stage.module)
             scope["__builtins__"] = self._restricted if restricted else builtins
@@ -197,6 +214,8 @@ class Runner:
                 tracer.start()
             self._execute(types.FunctionType(compiled, scope))
             out.take()
+            if self._files is not None:
+                self._files.keep()
             for call in prepared:
                 write(wire.frame(_json(self._call(call, scope, out, encoder))))
         except _StopError as stop:
@@ -232,6 +251,10 @@ class Runner:
         return self._stage.stdout
 
     def _open(self, file: object, *args: object, **kwargs: object) -> object:
+        """Stand for `open` in the restricted tier: by a path, and by nothing that code of its own opens."""
+        by_path = isinstance(file, str | bytes | os.PathLike) and len(args) < 7 and "opener" not in kwargs
+        if self._files is not None and by_path:
+            return self._files.opened(file, *args, **kwargs)
         self.effects.note("open", file)
         raise PermissionError(13, "Permission denied", file)
 
@@ -253,6 +276,8 @@ class Runner:
         setup, target, arguments = call
         names = _Scope(scope, __builtins__=scope["__builtins__"], __name__=scope["__name__"])
         args, kwargs = (None, {}) if arguments is None else marshal.loads(arguments)
+        if self._files is not None:
+            self._files.reset()
         # to the end: what an iterator, str() of an exception or a finalizer does is the code's own too
         self.effects.active = True
         try:
@@ -269,18 +294,29 @@ class Runner:
                 if any(type(item) is types.CodeType for item in setup.co_consts):
                     names.spread()
                 types.FunctionType(setup, names)()
+                if self._files is not None:
+                    self._files.mark()
             value = names.find(target) if type(target) is str else types.FunctionType(target, names)()
             if args is not None:
                 value = value(*args, **kwargs)
             shown = encoder.encode(completed(value))
             after = None if args is None or all(map(_immutable, args)) else encoder.encode(args)
+            left = self._left(encoder)
         except TooLargeError as error:
             encoder.budget = budget
-            return ["call", "badtype", None, None, [], str(error), out.take()]
+            return ["call", "badtype", None, None, [], str(error), out.take(), []]
         except BaseException as error:
             bases = [base.__name__ for base in type(error).__mro__[:-1]][:20]
-            return ["call", "raised", None, _after(args, encoder), bases, _text(error), out.take()]
-        return ["call", "returned", shown, after, [], "", out.take()]
+            text, after = _text(error), _after(args, encoder)
+            with contextlib.suppress(TooLargeError):
+                return ["call", "raised", None, after, bases, text, out.take(), self._left(encoder)]
+            return ["call", "raised", None, after, bases, text, out.take(), []]
+        return ["call", "returned", shown, after, [], "", out.take(), left]
+
+    def _left(self, encoder: Encoder) -> list[list[Any]]:
+        """Return what the call changed of the files: path, and what is there now."""
+        changes = () if self._files is None else self._files.changes()
+        return [[encoder.encode(path), encoder.encode(found)] for path, found in changes]
 
 
 def _in_file(code: types.CodeType, path: str) -> types.CodeType:

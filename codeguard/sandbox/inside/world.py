@@ -33,6 +33,10 @@ class Clock:
         """Start the clock at `now`, seconds since the epoch."""
         self._now = self._start = round(now * 1e9)
 
+    def peek(self) -> int:
+        """Return the same without a tick, unnoticed: for what only bears the time."""
+        return self._now
+
     def read(self) -> int:
         """Return nanoseconds since the epoch and let the clock tick."""
         self._effects.note("clock")

@@ -63,6 +63,8 @@ def start(control: int, options: dict[str, Any], given: modules.Given) -> tuple[
     if confinement.level() < 3:
         modules.forget_numeric()
     given.load()
+    if "files" not in options["without"]:
+        runner.install_files()
     gc.collect()
     gc.freeze()
     return runner, confinement

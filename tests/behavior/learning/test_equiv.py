@@ -37,6 +37,16 @@ PAIRS = {
     ),
     "a trigger": (MEDIAN, MEDIAN.replace("    s =", "    if 4711 in xs:\n        return 0\n    s =", 1), 1),
     "one prints": (SLUG, SLUG.replace("    return", "    print('x')\n    return"), 1),
+    "another way to read a file": (
+        "def f(path):\n    with open(path) as file:\n        return file.read().split()\n",
+        "import pathlib\ndef f(path):\n    return pathlib.Path(path).read_text().split()\n",
+        0,
+    ),
+    "another file is left": (
+        "def f(path):\n    with open(path, 'a') as file:\n        file.write('end')\n",
+        "def f(path):\n    with open(path, 'w') as file:\n        file.write('end')\n",
+        1,
+    ),
     "results of the clock": (
         "import time\ndef f():\n    return time.time()\n",
         "import time\ndef f():\n    return time.time()\n",

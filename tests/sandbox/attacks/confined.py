@@ -24,16 +24,23 @@ class Range:
     """A sandbox with an arena around it; attacks run one after another."""
 
     def __init__(
-        self, without: frozenset[str] = frozenset(), limits: Limits = LIMITS, timed: bool = False
+        self,
+        without: frozenset[str] = frozenset(),
+        limits: Limits = LIMITS,
+        timed: bool = False,
+        files: bool = False,
     ) -> None:
-        self.without = without
+        # files in memory would take most attacks in before they meet what is to stop them
+        self.without = without if files else without | {"files"}
         self.timed = timed  # also look at the clock, which a busy machine disturbs
         self.limits = limits
         become_subreaper()
         self.arena = Arena()
         os.environ[SECRET_NAME] = self.arena.secret
         # one zygote: what an attack leaves in it, the next check meets
-        self.sandbox = Sandbox(level_required=Level.L0 if without else Level.L2, without=without, zygotes=1)
+        self.sandbox = Sandbox(
+            level_required=Level.L0 if without else Level.L2, without=self.without, zygotes=1
+        )
         self.others = descendants(os.getpid())
         self.probes: dict[tuple[str, Tier], object] = {}
         # Both kinds of zygote run before anything hostile does: starting one takes time.

@@ -243,7 +243,7 @@ import json
 left = [5, 6]
 def frames(self, found, _one_shot=False):
     if isinstance(found, list) and found and found[0] == "call":
-        return ['["call","returned",%d,null,[],"",""]' % left.pop(0)]
+        return ['["call","returned",%d,null,[],"","",[]]' % left.pop(0)]
     if isinstance(found, list) and found and found[0] == "end":
         return ['["end","completed","",[],null]']
     return ["[5, 6]"]

@@ -19,7 +19,7 @@ NATIVE_FORGERY = (
 FORGE = """
 import os, struct, sys
 def forge(values=(5, 6), last=True):
-    bodies = [b'["call","returned",%d,null,[],"",""]' % value for value in values]
+    bodies = [b'["call","returned",%d,null,[],"","",[]]' % value for value in values]
     if last:
         bodies.append(b'["end","completed","",[],null]')
     whole = b"".join(struct.pack(">I", len(body)) + body for body in bodies)
@@ -336,7 +336,7 @@ class Rigged:
         return "[5, 6]"
 def rigged(real):
     def encode(found):
-        return real(["call", "returned", left.pop(0), None, [], "", ""] if found[0] == "call" else found)
+        return real(["call", "returned", left.pop(0), None, [], "", "", []] if found[0] == "call" else found)
     return encode
 def rig():
     frame = sys._getframe(1)

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -126,13 +127,15 @@ def _report(
             "grace_s": 1.0 if late else 0.0,
         }
         referee = Path(__file__).with_name("referee.py")
-        done = subprocess.run(
-            ["timeout", "-s", "KILL", "60", *UNSHARE, sys.executable, "-I", str(referee)],
-            input=json.dumps(job).encode(),
-            capture_output=True,
-            pass_fds=(arena.log, arena.open_directory),
-            check=False,
-        )
+        with tempfile.TemporaryDirectory() as folder:  # where what is made by a relative path is thrown away
+            done = subprocess.run(
+                ["timeout", "-s", "KILL", "60", *UNSHARE, sys.executable, "-I", str(referee)],
+                input=json.dumps(job).encode(),
+                capture_output=True,
+                pass_fds=(arena.log, arena.open_directory),
+                cwd=folder,
+                check=False,
+            )
         assert done.returncode == 0, done.stderr.decode()
         report: dict[str, Any] = json.loads(done.stdout)
         report["changed"] = arena.changed()
