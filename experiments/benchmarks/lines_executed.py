@@ -19,19 +19,26 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from random import Random
 
 from codeguard.behavior import Budget, SpecLibrary
-from codeguard.behavior.inputs.discovery import callable_guesses, guesses
+from codeguard.behavior.inputs.discovery import callable_guesses
 from codeguard.behavior.inputs.objects import object_guesses
 from codeguard.behavior.inputs.wide import wide_calls
 from codeguard.behavior.source.constants import constants_of, literals_of
 from codeguard.behavior.source.definitions import Function, definitions, read_module
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.profiles import MAX_GROUPS, Profile, observe, random_for, written_calls
-from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of, drive
+from codeguard.behavior.verdict.profiles import (
+    MAX_GROUPS,
+    Profile,
+    makers,
+    observe,
+    random_for,
+    written_calls,
+)
+from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of, drive, worlds_for
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import SourceFile
 from codeguard.sandbox import Level, Sandbox
@@ -107,7 +114,8 @@ def statements(node: Function) -> frozenset[int]:
 def tried(reference: Reference) -> list[Call]:
     """Return the calls that are tried of a function without examples, those that it does not take included."""
     definition, runnable = reference.definition, reference.runnable
-    rows = [row for group in islice(guesses(definition), MAX_GROUPS) for row in group] or [((), {})]
+    made = chain.from_iterable(islice(groups(definition), MAX_GROUPS) for groups in makers(reference))
+    rows = [row for group in made for row in group] or [((), {})]
     objects = [example for group in object_guesses(definition) for example in group]
     written = [*callable_guesses(definition), *objects]
     plain = [Call(runnable.target, args, dict(kwargs)) for args, kwargs in rows]
@@ -128,8 +136,8 @@ def executed(reference: Reference, level: Level) -> Steps[Row]:
     name = f"{Path(reference.path).with_suffix('')}.{reference.definition.qualified_name}"
     if reference.usable is None:
         return Row(name, len(statements(reference.definition.node)), 0, 0, "too large or too deep")
-    lines, budget = statements(reference.runnable.node), Budget().for_reference()
-    profile = yield from observe(reference, level, Budget(), SEED)
+    lines, budget = statements(reference.runnable.node), Budget(worlds=worlds_for(SEED))
+    profile = yield from observe(reference, level, budget, SEED)
     usual = [call for item in profile.examples if (call := call_of(item, reference.runnable))]
     usual += [item.call for item in profile.generated]
     rest = [*(() if profile.examples else tried(reference)), *wide(reference, profile)]
@@ -139,9 +147,8 @@ def executed(reference: Reference, level: Level) -> Steps[Row]:
     for calls in (usual, rest):
         result = JobResult(Status.COMPLETED, level, Tier.NATIVE)
         if calls:
-            (result,) = yield from Runner(reference.runnable, level, budget).run(
-                Batch(tuple(calls), trace=True)
-            )
+            runner = Runner(reference.runnable, level, budget.for_reference())
+            (result,) = yield from runner.run(Batch(tuple(calls), trace=True))
         found.append(lines & result.coverage.reached if result.coverage is not None else frozenset())
         raised.update(item.exception[0] for item in result.calls if item.outcome is Outcome.RAISED)
         detail = detail or result.detail

@@ -48,7 +48,16 @@ PATHS: tuple[object, ...] = (
 URLS: tuple[object, ...] = (
     "http://user@example.org:80/a/b;p?q=1&r=%20#f", "mailto:a@example.org", "//example.org", "a/../b?x=1", "",
 )  # fmt: skip
-KINDS = (NUMBERS, LISTS, TEXTS, TEXT_LISTS, REALS, MAPS, NESTED, PAIRS, GRIDS, GRAPHS, RECORDS)
+ENCODINGS: tuple[object, ...] = ("utf-8", "latin-1", "ascii", "utf-16")
+ADDRESSES: tuple[object, ...] = (("example.org", 80), ("127.0.0.1", 8080))
+ENVIRONMENTS: tuple[object, ...] = (
+    {"HOME": "/home/ann", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "DEBUG": "1"},
+    {
+        "wsgi.url_scheme": "http", "REQUEST_METHOD": "GET", "SCRIPT_NAME": "/app", "PATH_INFO": "/a/b",
+        "QUERY_STRING": "x=1&y=2", "SERVER_NAME": "example.org", "SERVER_PORT": "8080", "HTTP_HOST": "example.org",
+    },
+)  # fmt: skip
+KINDS = (NUMBERS, LISTS, TEXTS, TEXT_LISTS, REALS, MAPS, NESTED, PAIRS, GRIDS, GRAPHS, RECORDS, BYTES)
 HINTS = {
     "bytes": BYTES,
     "int": NUMBERS,
@@ -61,7 +70,7 @@ HINTS = {
 _TEXT_NAMES = "html line message msg name sentence str string text token word"
 _PATH_NAMES = "dir directory dirname filename filepath folder path pathname"
 _URL_NAMES = "href link uri url"
-_ROW_NAMES = "arr array iterable list lst seq sequence"
+_ROW_NAMES = "arr array iterable iterator list lst seq sequence"
 _GRID_NAMES = "board grid matrix mat"
 _GRAPH_NAMES = "adj adjacency graph"
 _RECORD_NAMES = "people person record"
@@ -78,6 +87,9 @@ NAMES = (
     (frozenset(_RECORD_NAMES.split()), RECORDS),
     (frozenset(_PAIR_NAMES.split()), PAIRS),
     (frozenset(("dict", "dct", "mapping", "d", "table")), MAPS),
+    (frozenset(("charset", "codec", "encoding", "enc")), ENCODINGS),
+    (frozenset(("addr", "address", "server_address")), ADDRESSES),
+    (frozenset(("env", "environ", "environment")), ENVIRONMENTS),
 )
 SEQUENCES = frozenset({"list", "List", "Sequence", "Iterable", "Collection", "MutableSequence", "Iterator"})
 MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping"})

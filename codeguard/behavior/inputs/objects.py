@@ -127,8 +127,56 @@ KINDS = (
         (("ValueError('made', 2)", "KeyError('made')"), ("OSError(2, 'made')",)),
     ),
     Kind(
+        _names("exc_info"),
+        _names("einfo exc_info ei"),
+        "",
+        (("(ValueError, ValueError('made'), None)", "(KeyError, KeyError('made'), None)"),),
+    ),
+    Kind(
+        _names("__spec__ __path__ __loader__ __package__ __file__"),
+        _names("module mod package"),
+        "import json, string\n",
+        (("string", "json"),),
+    ),
+    Kind(
+        _names("lineno col_offset decorator_list _fields _attributes"),
+        _names("node tree"),
+        "import ast\n",
+        (
+            (
+                'ast.parse(\'def made(a, b=2):\\n    """Made."""\\n    return a + b\')',
+                "ast.parse('x = [1, -2]')",
+            ),
+            (
+                'ast.parse(\'def made(a, b=2):\\n    """Made."""\').body[0]',
+                "ast.parse('(1, {2: \"b\"})').body[0].value",
+            ),
+        ),
+    ),
+    Kind(
+        _names("tag attrib itertext getroot findall iter"),
+        _names("elem element tree root"),
+        "import xml.etree.ElementTree\n",
+        (
+            (
+                "xml.etree.ElementTree.fromstring('<a><b x=\"1\">t</b><c/>u</a>')",
+                "xml.etree.ElementTree.fromstring('<p>text</p>')",
+            ),
+        ),
+    ),
+    Kind(
+        _names("network_address broadcast_address prefixlen max_prefixlen version"),
+        _names("network net ip addresses"),
+        "import ipaddress\n",
+        (
+            ("ipaddress.ip_network('10.0.0.0/25')", "ipaddress.ip_network('fd00::/64')"),
+            ("[ipaddress.ip_network('10.0.0.0/25'), ipaddress.ip_network('10.0.0.128/25')]",),
+            ("ipaddress.ip_address('10.0.0.7')", "ipaddress.ip_address('::1')"),
+        ),
+    ),
+    Kind(
         _names("__code__ __defaults__ __wrapped__ __annotations__ __qualname__"),
-        _names("function method"),
+        _names("function func fun fn method callable"),
         "def made_function(first, second: int = 2, *rest, **named):\n    '''Made.'''\n    return first\n",
         (("made_function",), ("len",)),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -23,7 +23,7 @@ from codeguard.behavior.inputs.related import related_guesses
 from codeguard.behavior.inputs.variations import value_of
 from codeguard.behavior.inputs.wide import written_call
 from codeguard.behavior.source.constants import constants_of, literals_of
-from codeguard.behavior.source.definitions import Parameter, parse
+from codeguard.behavior.source.definitions import Definition, Parameter, parse
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.specs.references import Reference
@@ -153,13 +153,21 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     return replace(profile, generated=tuple(seen))
 
 
-def _discovered(runner: Runner, reference: Reference) -> Steps[list[Observed]]:
-    """Find out what a function without examples takes; nothing where it takes none of the guesses."""
-    makers = [guesses, related_guesses]
+Guesses = Callable[[Definition], Iterator[list[Arguments]]]
+
+
+def makers(reference: Reference) -> list[Guesses]:
+    """Return what makes the first inputs of a function without examples, the most telling first."""
+    made: list[Guesses] = [guesses, related_guesses]
     if any(item.kind == FILES for item in capabilities(reference.runnable.source)):
         # who takes any text for a path would take one that names nothing as well
-        makers.insert(0 if speaks_of_paths(reference.definition) else 1, file_guesses)
-    for made in makers:
+        made.insert(0 if speaks_of_paths(reference.definition) else 1, file_guesses)
+    return made
+
+
+def _discovered(runner: Runner, reference: Reference) -> Steps[list[Observed]]:
+    """Find out what a function without examples takes; nothing where it takes none of the guesses."""
+    for made in makers(reference):
         taken = yield from _groups_taken(runner, reference, made(reference.definition))
         if taken:  # files of every kind that it takes; else the first kind is what it is for
             kept = [item for group in (taken if made is file_guesses else taken[:1]) for item in group]
