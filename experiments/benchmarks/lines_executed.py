@@ -26,17 +26,16 @@ from random import Random
 from codeguard.behavior import Budget, SpecLibrary
 from codeguard.behavior.inputs.discovery import callable_guesses
 from codeguard.behavior.inputs.objects import object_guesses
-from codeguard.behavior.inputs.wide import wide_calls
 from codeguard.behavior.source.constants import constants_of, literals_of
 from codeguard.behavior.source.definitions import Function, definitions, read_module
 from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.edited_copies import calls_of_copies
 from codeguard.behavior.verdict.profiles import (
     MAX_GROUPS,
     Profile,
     makers,
     observe,
     random_for,
-    written_calls,
 )
 from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of, drive, worlds_for
 from codeguard.corpus.chunking import chunk_file
@@ -127,7 +126,7 @@ def wide(reference: Reference, profile: Profile) -> list[Call]:
     tree = ast.parse(reference.runnable.source)
     literals = list(literals_of(tree, constants_of(tree)))
     random = random_for(SEED, "edited", reference.digest)
-    made = wide_calls(reference.definition, written_calls(profile), literals, random, Budget().edited)
+    _, made = calls_of_copies(profile, literals, random, Budget().edited)
     return [call for example in made if (call := call_of(example, reference.runnable))]
 
 

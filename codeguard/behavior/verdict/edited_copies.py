@@ -12,7 +12,9 @@ import ast
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from random import Random
 
+from codeguard.behavior.inputs.bare import bare_calls
 from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.inputs.shapes import kinds_of, like_kinds
 from codeguard.behavior.inputs.variations import NO_VALUE, value_of
@@ -45,8 +47,7 @@ def edits_shown(asking: Asking, profile: Profile) -> Steps[list[Answered] | None
     random = random_for(asking.seed, "edited", reference.digest, candidate.runnable.source)
     trees = [tree for item in (candidate, reference) if (tree := parse(item.runnable.source)) is not None]
     literals = [value for tree in trees for value in literals_of(tree, constants_of(tree))]
-    bases = written_calls(profile)
-    calls = wide_calls(reference.definition, bases, literals, random, asking.budget.edited)
+    bases, calls = calls_of_copies(profile, literals, random, asking.budget.edited)
     seen = yield from _given(
         Runner(reference.runnable, asking.level, asking.budget.for_reference()), calls, raises(trees[-1])
     )
@@ -144,6 +145,16 @@ def _given(runner: Runner, made: list[Example], refusals: Counter[str]) -> Steps
         or (answer.outcome is Outcome.RAISED and refusals.keys() & set(answer.exception[:1]))
         if stable(answer, again, call)
     ]
+
+
+def calls_of_copies(
+    profile: Profile, literals: Sequence[object], random: Random, count: int
+) -> tuple[list[Example], list[Example]]:
+    """Return the calls that are known, or that need no argument, and those that a changed copy is held to."""
+    reference = profile.reference
+    bare = bare_calls(reference.definition, reference.runnable.source)
+    bases = written_calls(profile) or bare
+    return bases, [*bare, *wide_calls(reference.definition, bases, literals, random, count)]
 
 
 def raises(tree: ast.AST) -> Counter[str]:

@@ -1,0 +1,63 @@
+"""Calls of functions that need no argument: as they are, or with what they may read from the command line.
+
+One call says little, so these are for changed copies alone: who took over the text is held to all that it does.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.behavior.source.definitions import Definition, parse
+from codeguard.behavior.specs.examples import Example
+
+MOST_OPTIONS = 8
+_OPTION = re.compile(r"--?[A-Za-z][\w-]*")
+_SHORT = re.compile(r"(?:[A-Za-z]:?){1,16}")  # as getopt takes them
+_GIVEN: tuple[list[str], ...] = (
+    [],
+    ["notes.txt"],
+    ["notes.txt", "made.txt"],
+    ["3", "7"],
+    ["module.py"],
+    ["docs"],
+)
+
+
+def bare_calls(definition: Definition, source: str) -> list[Example]:
+    """Return the calls without an argument of a function that stands in this source; none where it needs one."""
+    if any(parameter.required for parameter in definition.parameters):
+        return []
+    call = Example(None, {}, None, "", expression=f"{definition.name}()", callee=definition.name)
+    if "argv" not in source and "argparse" not in source:
+        return [call]
+    lines = [*_GIVEN, *([option, *given] for option in _options(source) for given in ([], ["notes.txt"]))]
+    return [
+        Example(
+            *(None, {}, None, ""),
+            expression=call.expression,
+            setup=f"import sys\nsys.argv[1:] = {line!r}\n",
+            callee=call.callee,
+        )
+        for line in lines
+    ]
+
+
+def _options(source: str) -> list[str]:
+    """Return the options that a text names, those in the letters of getopt as well."""
+    found: dict[str, None] = {}
+    tree = parse(source)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _OPTION.fullmatch(node.value):
+            found[node.value] = None
+        elif isinstance(node, ast.Call):
+            found.update(dict.fromkeys(_letters(node)))
+    return list(found)[:MOST_OPTIONS]
+
+
+def _letters(node: ast.Call) -> Iterator[str]:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    texts = [item.value for item in node.args if isinstance(item, ast.Constant)]
+    if name == "getopt" and texts and isinstance(texts[0], str) and _SHORT.fullmatch(texts[0]):
+        yield from (f"-{letter}" for letter in texts[0].replace(":", ""))
