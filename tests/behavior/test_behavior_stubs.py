@@ -98,12 +98,13 @@ def test_does_nothing(body: str, expected: bool) -> None:
     assert does_nothing(function) is expected
 
 
+# nothing of it can be run: there is no such module in the sandbox
 COUNTED = '''
-import pathlib
+import dbm
 
 def lines_of_file(path, encoding):
     """Return how many lines the file has that stands at a path."""
-    return len(pathlib.Path(path).read_text(encoding).splitlines())
+    return len(dbm.open(path, encoding).keys())
 '''
 
 

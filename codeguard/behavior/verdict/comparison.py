@@ -74,8 +74,10 @@ class Question:
 
 
 def _both_silent(reference: CallResult, answer: CallResult) -> bool:
-    returned = answer.outcome is Outcome.RETURNED is reference.outcome and answer.files == reference.files
-    return returned and says_nothing(reference.value) and says_nothing(answer.value)
+    if not answer.outcome is Outcome.RETURNED is reference.outcome:
+        return False
+    left = [(one.files, one.stdout.split()) for one in (reference, answer)]
+    return left[0] == left[1] and says_nothing(reference.value) and says_nothing(answer.value)
 
 
 @dataclass(frozen=True, slots=True)

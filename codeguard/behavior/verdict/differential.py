@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from codeguard.behavior.budget import Budget
+from codeguard.behavior.inputs.files import sample_files
 from codeguard.behavior.inputs.objects import wants_objects
 from codeguard.behavior.inputs.pools import Arguments
 from codeguard.behavior.inputs.preconditions import excluded_by
@@ -185,6 +186,23 @@ def _rows(count: int) -> Iterator[tuple[str, ...]]:
             yield (*[KINDS[-1][0]] * (count - 1), last[0])
 
 
+def _other_way_round(call: Call) -> Call | None:
+    """Return a call of two arguments with these exchanged."""
+    return replace(call, args=call.args[::-1]) if call.args and len(call.args) == 2 else None
+
+
+def _paths_as_such(call: Call) -> Call | None:
+    """Return a call whose texts that name files are `pathlib.Path` objects; None where there are none."""
+    if not call.args or not any(value in sample_files() for value in call.args if isinstance(value, str)):
+        return None
+    texts = [
+        f"pathlib.Path({value!r})" if isinstance(value, str) and value in sample_files() else repr(value)
+        for value in call.args
+    ]
+    texts += [f"{name}={value!r}" for name, value in call.kwargs.items()]
+    return Call(f"{call.target}({', '.join(texts)})", None, setup="import pathlib")
+
+
 MAX_ROUNDS = 3
 MAX_SETTLED = 24
 SHRINK_WIDTH = 24
@@ -273,17 +291,16 @@ class Asking:
         return bool(given) and all(args is not None and any(map(excluded_by, kinds, args)) for args in given)
 
     def _turned_round(self, answered: Sequence[Answered]) -> Steps[bool]:
-        """Return whether the candidate is right where it gets its two arguments the other way round."""
-        questions = [
-            replace(item.question, call=replace(item.question.call, args=item.question.call.args[::-1]))
-            for item in known(answered)
-            if item.question.call.args is not None and len(item.question.call.args) == 2
-        ]
-        if not questions:
-            return False
-        (result,) = yield from self.ask(questions)
-        compared = known(compare(questions, result.calls))
-        return bool(compared) and not different(compared)
+        """Return whether the candidate is right with its two arguments the other way round, or with paths as such."""
+        for form in (_other_way_round, _paths_as_such):
+            made = [(item.question, form(item.question.call)) for item in known(answered)]
+            questions = [replace(question, call=call) for question, call in made if call is not None]
+            if questions:
+                (result,) = yield from self.ask(questions)
+                compared = known(compare(questions, result.calls))
+                if compared and not different(compared):
+                    return True
+        return False
 
     def holds_natively(self, wrong: Sequence[Answered]) -> Steps[bool]:
         """Return whether wrong answers stay wrong where no policy stands between the code and Python."""
