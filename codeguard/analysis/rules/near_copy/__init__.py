@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
@@ -27,7 +28,8 @@ class NearCopySignal:
     """Compares functions with the trusted ones of the same name or the same code.
 
     Layout, comments, names of variables, annotations, order of parameters
-    and of keywords do not count. A copy of all that counts is nothing.
+    and of keywords do not count, nor does an import that moved between the
+    module and the function. A copy of all that counts is nothing.
     """
 
     name: ClassVar[str] = "near_copy"
@@ -71,7 +73,45 @@ def _matches(reading: Reading, chunk: Chunk, position: int, trusted: TrustedFunc
 def _compared(own: tuple[Statement, ...], chunk: Chunk, twin: Twin) -> Difference | None:
     function = twin.function
     name = function.symbol.rpartition(".")[2]
-    return difference(statements(function.text, function.language, name), function.text, own, chunk.text)
+    theirs = statements(function.text, function.language, name)
+    return difference(
+        _without_moved_imports(theirs, function.text, chunk.imports),
+        function.text,
+        _without_moved_imports(own, chunk.text, function.imports),
+        chunk.text,
+    )
+
+
+def _without_moved_imports(
+    found: tuple[Statement, ...], text: str, elsewhere: tuple[str, ...]
+) -> tuple[Statement, ...]:
+    """Drop the imports inside of a function that bind nothing but what the other one's module imports."""
+    places = [
+        (item, bound)
+        for item in found
+        if item.tokens[0].text in ("import", "from") and (bound := _bindings(text[item.start : item.end]))
+    ]
+    if not places:
+        return found
+    known = frozenset[tuple[str, str]]().union(*map(_bindings, elsewhere))
+    moved = {id(item) for item, bound in places if bound <= known}
+    return tuple(item for item in found if id(item) not in moved)
+
+
+def _bindings(statement: str) -> frozenset[tuple[str, str]]:
+    """Return the names that an import statement binds, each with what it stands for; none where it is no such."""
+    try:
+        body = ast.parse(statement.strip()).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    match body:
+        case [ast.Import(names=names)]:
+            prefix = ""
+        case [ast.ImportFrom(module=module, level=level, names=names)]:
+            prefix = "." * level + (module or "") + ":"
+        case _:
+            return frozenset()
+    return frozenset((alias.asname or alias.name, prefix + alias.name) for alias in names)
 
 
 def _is_copy(twin: Twin, found: Difference, chunk: Chunk) -> bool:
