@@ -33,6 +33,11 @@ def write(root: Path, *files: str, content: bytes = b"x = 1\n") -> None:
         path.write_bytes(content)
 
 
+def repository(root: Path) -> Path:
+    subprocess.run(["git", "init", "-q", root], check=True)
+    return root
+
+
 def test_files_come_sorted_by_name_with_size_and_real_path(tmp_path: Path) -> None:
     write(tmp_path, "b.py", "a/z.py", "a/b/c.py")
     found = discover([tmp_path], root=tmp_path)
@@ -126,7 +131,7 @@ def test_an_argument_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
         ),
         ({".gitignore": "a/**/z.py\n"}, ["a/z.py", "a/b/c/z.py", "z.py"], ["z.py"], ["a/z.py", "a/b/c/z.py"]),
         ({".gitignore": "# c\n\n\\#x\n \n"}, ["#x", "a.py"], ["a.py"], ["#x"]),
-        ({".git/info/exclude": "*.tmp\n"}, ["a.tmp", "a.py"], ["a.py"], [".git/", "a.tmp"]),
+        ({".git/info/exclude": "*.tmp\n"}, ["a.tmp", "a.py"], ["a.py"], ["a.tmp"]),
         ({".gitignore": "*\n"}, ["a.py", "d/b.py"], [], [".gitignore", "a.py", "d/"]),
         ({".gitignore": "é*\n"}, ["été.py", "a.py"], ["a.py"], ["été.py"]),
         ({".gitignore": b"\xff\n*.log\r\n"}, ["a.log", "a.py"], ["a.py"], ["a.log"]),
@@ -135,18 +140,48 @@ def test_an_argument_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
 def test_ignore_rules_count_and_what_they_hide_is_listed(
     tmp_path: Path, rules: dict[str, str | bytes], files: list[str], taken: list[str], ignored: list[str]
 ) -> None:
-    write(tmp_path, *files)
+    write(repository(tmp_path), *files)
     for name, text in rules.items():
         write(tmp_path, name, content=text if isinstance(text, bytes) else text.encode())
     found = discover([tmp_path], root=tmp_path)
     assert sorted(set(names(found)) - set(rules)) == sorted(taken)
-    assert sorted(reasons(found)) == sorted(ignored)
+    assert sorted(set(reasons(found)) - {".git/"}) == sorted(ignored)
+
+
+def test_what_git_tracks_is_never_ignored(tmp_path: Path) -> None:
+    write(
+        repository(tmp_path), "build/forced.py", "build/deep/too.py", "build/made.py", "lone.py", "other.py"
+    )
+    write(tmp_path, ".gitignore", content=b"build/\nlone.py\nother.py\n")
+    forced = ["build/forced.py", "build/deep/too.py", "lone.py"]
+    subprocess.run(["git", "-C", tmp_path, "add", "--force", *forced], check=True)
+    found = discover([tmp_path], root=tmp_path)
+    assert sorted(names(found)) == [".gitignore", *sorted(forced)]
+    assert reasons(found).keys() == {".git/", "build/made.py", "other.py"}
+    inner = discover([tmp_path / "build"], root=tmp_path)  # rules above the argument do not count
+    assert "build/made.py" in names(inner)
+
+
+def test_outside_of_a_repository_no_file_says_what_is_looked_at(tmp_path: Path) -> None:
+    write(tmp_path, "evil.py", "d/evil.py")
+    write(tmp_path, ".gitignore", content=b"*\n")
+    found = discover([tmp_path], root=tmp_path)
+    assert (names(found), reasons(found)) == ([".gitignore", "d/evil.py", "evil.py"], {})
+
+
+def test_where_git_cannot_say_what_it_tracks_that_is_told(tmp_path: Path) -> None:
+    write(tmp_path, ".git/HEAD", "a.log", "a.py")  # nothing that git takes for a repository
+    write(tmp_path, ".gitignore", content=b"*.log\n")
+    found = discover([tmp_path], root=tmp_path)
+    assert names(found) == [".gitignore", "a.py"]
+    said = [item.reason for item in found.skipped if item.path == ".git/"]
+    assert any("may be tracked all the same: fatal: not a git repository" in reason for reason in said)
 
 
 def test_the_reason_names_the_file_that_ignores(tmp_path: Path) -> None:
-    write(tmp_path, "sub/a.log")
+    write(repository(tmp_path), "sub/a.log")
     write(tmp_path, "sub/.gitignore", content=b"*.log\n")
-    assert reasons(discover([tmp_path], root=tmp_path)) == {"sub/a.log": "ignored by sub/.gitignore"}
+    assert reasons(discover([tmp_path], root=tmp_path))["sub/a.log"] == "ignored by sub/.gitignore"
 
 
 def test_rules_above_the_argument_do_not_count(tmp_path: Path) -> None:
@@ -156,7 +191,7 @@ def test_rules_above_the_argument_do_not_count(tmp_path: Path) -> None:
 
 
 def test_an_argument_file_is_taken_whatever_the_rules_say(tmp_path: Path) -> None:
-    write(tmp_path, ".gitignore", content=b"*\n")
+    write(repository(tmp_path), ".gitignore", content=b"*\n")
     write(tmp_path, "a.py")
     found = discover([tmp_path, tmp_path / "a.py"], root=tmp_path)
     assert names(found) == ["a.py"]
@@ -190,7 +225,7 @@ def test_version_control_and_state_are_never_walked(tmp_path: Path) -> None:
     ],
 )
 def test_a_pattern_cannot_make_the_walk_hang(tmp_path: Path, pattern: str) -> None:
-    write(tmp_path, *(f"{'a/' * 60}{'a' * 200}{number}.py" for number in range(5)), "b.log")
+    write(repository(tmp_path), *(f"{'a/' * 60}{'a' * 200}{number}.py" for number in range(5)), "b.log")
     write(tmp_path, ".gitignore", content=f"{pattern}\n*.log\n".encode())
     script = "import sys; from pathlib import Path; from codeguard.corpus.discovery import discover\n"
     script += "found = discover([Path(sys.argv[1])], root=Path(sys.argv[1])); print(len(found.files))"

@@ -17,9 +17,9 @@ from pathlib import Path, PurePosixPath
 from codeguard.audit.inspection import Source
 from codeguard.corpus.decoding import refusal
 from codeguard.corpus.discovery import HEAD_BYTES, name_problem, printable_name
+from codeguard.corpus.git_runner import run_git
 from codeguard.errors import CorpusError
 from codeguard.models import Skipped
-from codeguard.trust.git_runner import run_git
 
 MAX_BYTES = 2_000_000
 FOR_HOOKS = frozenset(

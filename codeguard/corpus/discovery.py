@@ -13,6 +13,7 @@ from pathlib import Path
 from codeguard.corpus.decoding import DecodedText, byte_offsets, read_text, refusal
 from codeguard.corpus.ignore_rules import Exclusion, IgnoreRules
 from codeguard.corpus.secrets import PRIVATE_KEY, key_of_whole, secret_file
+from codeguard.corpus.working_tree import WorkingTree
 from codeguard.errors import CorpusError
 from codeguard.models import Skipped
 
@@ -79,9 +80,12 @@ def discover(
 ) -> Discovery:
     """Find the files under `paths`.
 
-    Folders are walked without following links. The .gitignore files and
-    .git/info/exclude inside a walked folder count; a file given by itself is
-    taken whatever they say. The patterns of `exclude` (same syntax) hold for
+    Folders are walked without following links. In the working tree of a git
+    repository the .gitignore files and .git/info/exclude inside a walked
+    folder count for files that git does not track. Elsewhere, as in an
+    unpacked archive, they do not: nobody but the archive's author would have
+    chosen what is looked at. A file given by itself is taken whatever they
+    say. The patterns of `exclude` (same syntax) hold for
     every file and are matched against its name. With `withhold_secrets`
     files that are secrets by their name, or that begin with a private key,
     are left out. What is left out is listed with its reason, an ignored
@@ -146,6 +150,32 @@ def _name_of(real: Path, base: Path) -> str:
     return real.name or "."
 
 
+class _Tree:
+    """A folder that is walked: its name in the index, and what is ignored in it."""
+
+    def __init__(self, top: Path, prefix: str, git: WorkingTree) -> None:
+        self.top = top
+        self.prefix = prefix
+        self.git = git
+        self.rules = IgnoreRules()
+        self.ignoring = False
+        self._within_ignored: dict[str, str] = {}
+
+    def ignored_by(self, relative: str, is_folder: bool) -> str | None:
+        """Return what ignores a path (relative to the top), None where nothing does or git tracks it."""
+        source = self._within_ignored.get(relative.rpartition("/")[0]) or self.rules.ignored_by(
+            relative, is_folder
+        )
+        if source is None:
+            return None
+        self.ignoring = True
+        if not self.git.tracks(relative):
+            return source
+        if is_folder:  # what is tracked in it is looked at, and nothing else
+            self._within_ignored[relative] = source
+        return None
+
+
 class _Walk:
     """Gathers files and reasons; one for each `discover`."""
 
@@ -175,55 +205,57 @@ class _Walk:
 
     def folder(self, top: Path, prefix: str) -> None:
         """Walk a folder; iteratively, and each real folder once."""
-        rules = IgnoreRules()
-        self._read_rules(rules, top / ".git" / "info" / "exclude", "", prefix)
+        tree = _Tree(top, prefix, WorkingTree(top))
+        if tree.git.is_one:
+            self._read_rules(tree, top / ".git" / "info" / "exclude", "")
         pending = [(top, "")]
         while pending:
             folder, inside = pending.pop()
             if folder in self._folders:
                 continue
             self._folders.add(folder)
-            pending.extend(reversed(list(self._entries(folder, inside, top, prefix, rules))))
+            pending.extend(reversed(list(self._entries(folder, inside, tree))))
+        if tree.ignoring and tree.git.problem:
+            problem = _printable(tree.git.problem)
+            self.skip(_join(prefix, ".git/"), f"what is ignored may be tracked all the same: {problem}")
 
-    def _read_rules(self, rules: IgnoreRules, path: Path, inside: str, prefix: str) -> None:
+    def _read_rules(self, tree: _Tree, path: Path, inside: str) -> None:
         try:
-            data = _read(path, rules.MAX_BYTES + 1)
+            data = _read(path, IgnoreRules.MAX_BYTES + 1)
         except FileNotFoundError:
             return
         except (_UnsuitableError, OSError) as error:
             if not (isinstance(error, OSError) and error.errno in (errno.ENOTDIR, errno.ENAMETOOLONG)):
-                self.skip(_join(prefix, inside, path.name), f"its rules do not count: {_say(error)}")
+                self.skip(_join(tree.prefix, inside, path.name), f"its rules do not count: {_say(error)}")
             return
-        shown = _join(prefix, inside, path.name)
-        for complaint in rules.add(inside, data, shown):
+        shown = _join(tree.prefix, inside, path.name)
+        for complaint in tree.rules.add(inside, data, shown):
             self.skip(shown, complaint)
 
-    def _entries(
-        self, folder: Path, inside: str, top: Path, prefix: str, rules: IgnoreRules
-    ) -> Iterator[tuple[Path, str]]:
+    def _entries(self, folder: Path, inside: str, tree: _Tree) -> Iterator[tuple[Path, str]]:
         """Take the files of a folder and yield the folders in it that are to be walked."""
         try:
             with os.scandir(folder) as found:
                 entries = sorted(found, key=lambda entry: os.fsencode(entry.name))
         except OSError as error:
-            self.skip(_join(prefix, inside) + "/", f"cannot be read: {_say(error)}")
+            self.skip(_join(tree.prefix, inside) + "/", f"cannot be read: {_say(error)}")
             return
-        if any(entry.name == ".gitignore" for entry in entries):
-            self._read_rules(rules, folder / ".gitignore", inside, prefix)
+        if tree.git.is_one and any(entry.name == ".gitignore" for entry in entries):
+            self._read_rules(tree, folder / ".gitignore", inside)
         for entry in entries:
             relative = f"{inside}/{entry.name}" if inside else entry.name
-            name = _join(prefix, relative)
+            name = _join(tree.prefix, relative)
             path = folder / entry.name
             try:
                 _check_name(entry.name)
                 is_folder = entry.is_dir(follow_symlinks=False)
                 if entry.is_symlink():
-                    raise _UnsuitableError(_link_reason(path, top))
+                    raise _UnsuitableError(_link_reason(path, tree.top))
                 if is_folder and entry.name in NEVER_WALKED:
                     raise _UnsuitableError(NEVER_WALKED[entry.name])
                 if is_folder and self._exclusion.covers(name, is_folder):
                     raise _UnsuitableError(EXCLUDED)
-                source = rules.ignored_by(relative, is_folder)
+                source = tree.ignored_by(relative, is_folder)
                 if source is not None:
                     raise _UnsuitableError(f"ignored by {source}")
             except _UnsuitableError as reason:

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from codeguard.corpus.git_runner import run_git
 from codeguard.errors import ManifestError
 from codeguard.trust.escape import shown
-from codeguard.trust.git_runner import run_git
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 _GOOD = re.compile(r'Good "git" signature for (.+) with (\S+) key (SHA256:\S+)')

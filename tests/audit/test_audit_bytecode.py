@@ -102,6 +102,7 @@ def test_unchecked_bytecode_is_a_finding(tmp_path: Path) -> None:
 
 def test_an_excluded_source_speaks_for_nothing(tmp_path: Path) -> None:
     compiled(tmp_path)
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
     (tmp_path / ".gitignore").write_text("m.py\n", encoding="utf-8")
     assert rules(look(tmp_path).findings) == ["discovery.not-audited"]
 

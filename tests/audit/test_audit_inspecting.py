@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -147,6 +148,7 @@ def test_hostile_bytes(data: bytes, expected: list[str]) -> None:
 
 
 def test_what_discovery_leaves_out_is_told_apart(project: Path) -> None:
+    subprocess.run(["git", "init", "-q", project], check=True)
     write(
         project,
         {"ok.py": CLEAN, ".gitignore": "ignored/\n", "ignored/x.py": GOOD, "rot.py": "# coding: rot13\n"},
