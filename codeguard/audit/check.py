@@ -11,7 +11,7 @@ from codeguard.behavior import SpecLibrary
 from codeguard.config import Settings, user_config_dir
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.decoding import refusal
-from codeguard.corpus.discovery import HEAD_BYTES
+from codeguard.corpus.discovery import HEAD_BYTES, discover
 from codeguard.errors import CorpusError, NoIndexError, NothingToDoError
 from codeguard.index.behavior_reports import checkable
 from codeguard.index.chunk_tasks import chunked
@@ -44,9 +44,10 @@ def check_file(
     """Run the behavior checker on the functions of one file; no store and no embedding is touched.
 
     The expectations come from the shipped and the user's specs, from the
-    files in `against` (which count as trusted), or, without `against`, from
-    the trusted code of the index in the settings' state directory, if any. `warn` is told where
-    there is one that is not this installation's: it is not read.
+    files and folders in `against` (which count as trusted), or, without
+    `against`, from the trusted code of the index in the settings' state
+    directory, if any. `warn` is told where there is one that is not this
+    installation's: it is not read.
 
     Raises:
         CorpusError: the file cannot be read.
@@ -87,7 +88,7 @@ def _material(chosen: Settings, against: Sequence[Path], warn: Callable[[str], N
     ignored = "" if against else left_alone(chosen)
     if ignored:
         warn(ignored)
-    trusted = [read_source(other) for other in against]
+    trusted = [source for other in against for source in _trusted(other)]
     seed = chosen.fixed_seed or kept_secret(user_config_dir() / "check.seed")
     if not against and not ignored:
         with contextlib.suppress(NoIndexError), contextlib.closing(Workspace(chosen)) as workspace:
@@ -102,6 +103,17 @@ def _material(chosen: Settings, against: Sequence[Path], warn: Callable[[str], N
         signals=(),
         zygotes=1,
     )
+
+
+def _trusted(path: Path) -> list[SourceFile]:
+    if not path.is_dir():
+        return [read_source(path)]
+    found = discover([path], withhold_secrets=True).files
+    if not found:
+        raise CorpusError(
+            f"cannot read {path}", got="an empty folder", expected="files", hint="check the path"
+        )
+    return list(masked(chunk_file(item.name, _read(item.path)) for item in found))
 
 
 def read_source(path: Path) -> SourceFile:

@@ -26,7 +26,7 @@ from codeguard.cli.output import (
     "--against",
     multiple=True,
     type=click.Path(),
-    help="A trusted file to derive expectations from. Repeatable.",
+    help="A trusted file or folder to derive expectations from. Repeatable.",
 )
 @store_option("Folder of the index whose trusted code counts.")
 @format_option("html")

@@ -106,6 +106,19 @@ def test_check_tells_where_the_expectation_comes_from(project: Path) -> None:
     assert good.returncode == 0, good.stdout
 
 
+def test_check_takes_a_folder_of_trusted_code(project: Path) -> None:
+    (project / "strange.py").write_text("def slope(a, b):\n    return a - 3 * b\n")
+    (project / "ours" / "deep").mkdir()
+    (project / "ours" / "deep" / "k.py").write_text(
+        'def slope(a, b):\n    """\n    >>> slope(8, 3)\n    2\n    """\n    return a - 2 * b\n'
+    )
+    done = run("check", "strange.py", "--against", "ours", cwd=project)
+    assert done.returncode == 1, done.stdout
+    assert "claims to be slope" in done.stdout
+    (project / "empty").mkdir()
+    assert run("check", "strange.py", "--against", "empty", cwd=project).returncode == 2
+
+
 def test_check_as_json(project: Path) -> None:
     answer = json.loads(run("check", "theirs/x.py", "--format", "json", cwd=project).stdout)
     assert answer["schema"] == "codeguard.check/1"
