@@ -9,8 +9,10 @@ from codeguard.audit.check import CheckedFunction
 from codeguard.config import below_level
 from codeguard.escaping import escaped
 from codeguard.models import CONVICTING, Verdict
-from codeguard.ranking.signals.behavior import describe
+from codeguard.ranking.signals.behavior import describe, verdict_word
 
+NOT_REACHED = "not reached: "
+MOST_BRANCHES = 2  # that no call reached and that are shown, of one function
 _UNTESTED = frozenset({Verdict.UNSUPPORTED, Verdict.NO_SIGNAL, Verdict.ERROR})
 
 
@@ -58,14 +60,30 @@ def check_text(checked: Sequence[CheckedFunction], required_level: str) -> str:
     lines = [f"{level}, {sum(map(tested, checked))} of {len(checked)} functions tested"]
     for item in checked:
         report = item.report
-        mark = "CONVICTED" if report.verdict in CONVICTING else "FALSE CLAIM" if report.false_claim else ""
+        word = verdict_word(report)
+        mark = "CONVICTED" if report.verdict in CONVICTING else ""
         place = f"{escaped(item.chunk.path)}:{item.chunk.start_line}"
-        lines.append(f"{report.verdict.value:<11} {place} {escaped(item.chunk.symbol)} {mark}".rstrip())
+        lines.append(f"{word:<11} {place} {escaped(item.chunk.symbol)} {mark}".rstrip())
         facts = [
-            describe(report),
+            describe(report).removeprefix(f"{word}: "),
             f"{report.calls} calls, {report.coverage.value} coverage, tier {report.tier or 'none'}",
+            *_tried(report.effects),
+            *_noted(report.notes),
         ]
-        facts += [f"tried: {effect}" for effect in report.effects]
-        facts += [f"note: {note}" for note in report.notes]
         lines += [f"            {escaped(fact)}" for fact in facts]
     return "\n".join(lines)
+
+
+def _tried(effects: Sequence[str]) -> list[str]:
+    """Return the effects in a line; imports are left out, as nearly every function has some."""
+    told = [effect for effect in effects if not effect.startswith("import:")]
+    return [f"tried: {'; '.join(told)}"] if told else []
+
+
+def _noted(notes: Sequence[str]) -> list[str]:
+    """Return the notes, of the branches that no call reached the first ones and how many there are."""
+    branches = [note for note in notes if note.startswith(NOT_REACHED)]
+    lines = [f"note: {note}" for note in notes if not note.startswith(NOT_REACHED)]
+    if len(branches) > MOST_BRANCHES:
+        branches[MOST_BRANCHES:] = [f"… and {len(branches) - MOST_BRANCHES} more (--format json lists them)"]
+    return lines + branches

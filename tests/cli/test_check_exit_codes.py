@@ -6,6 +6,7 @@ from click.testing import CliRunner
 from codeguard.audit.check import CheckedFunction
 from codeguard.cli import main
 from codeguard.models import CheckReport, Chunk, ChunkKind, Span, Verdict, text_digest
+from codeguard.reports.check import check_text
 
 TEXT = "def f(): return 1\n"
 CHUNK = Chunk("m.py", "f", ChunkKind.FUNCTION, Span(1, 1, 0, len(TEXT)), TEXT, text_digest(TEXT), "python")
@@ -39,4 +40,20 @@ def test_a_claim_that_was_found_false_is_a_finding(monkeypatch: pytest.MonkeyPat
     done = CliRunner().invoke(main, ["check", "m.py"])
     assert done.exit_code == 1, done.output
     assert "1 of 1 functions tested" in done.output
-    assert "FALSE CLAIM" in done.output
+    assert "false claim" in done.output
+
+
+def test_the_text_is_short_where_a_function_has_many_branches() -> None:
+    notes = (*(f"not reached: line {number}" for number in range(5)), "its own imports")
+    effects = ("import:re", "clock", "threads: import threading")
+    report = CheckReport(Verdict.PASS, "3 calls agree", level="L3", calls=3, notes=notes, effects=effects)
+    lines = check_text([CheckedFunction(CHUNK, report)], "L2").splitlines()
+    assert [line.strip() for line in lines[3:]] == [
+        "3 calls, partial coverage, tier none",
+        "tried: clock; threads: import threading",
+        "note: its own imports",
+        "not reached: line 0",
+        "not reached: line 1",
+        "… and 3 more (--format json lists them)",
+    ]
+    assert lines[2].strip() == "3 calls agree; partial coverage, no bonus"

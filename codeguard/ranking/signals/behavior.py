@@ -196,9 +196,14 @@ def _unreached(report: CheckReport) -> str:
     )
 
 
+def verdict_word(report: CheckReport) -> str:
+    """Return the verdict for a person: of a claim that calls refute, that it is false."""
+    return "false claim" if report.false_claim else report.verdict.value
+
+
 def describe(report: CheckReport) -> str:
     """Return one line for a person: verdict, where the expectation is from, what differs."""
-    verdict = "false claim" if report.false_claim else report.verdict.value
+    verdict = verdict_word(report)
     parts = [f"{verdict}: {report.reason}" if report.reason else verdict]
     if report.counterexample:
         parts.append(report.counterexample)
