@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -11,6 +11,7 @@ from codeguard.index.report import IndexReport
 from codeguard.reports.level import level_line
 
 SHOWN = 10
+NAMED = 3  # paths of one reason
 
 
 def index_json(report: IndexReport) -> dict[str, Any]:
@@ -59,13 +60,26 @@ def index_text(report: IndexReport, required_level: str) -> str:
         )
     if report.notes:
         lines.append(f"notes: {len(report.notes)}")
-        lines += _some([escaped(note) for note in report.notes])
+        lines += _by_reason(
+            (reason, path) for path, _, reason in (note.partition(": ") for note in report.notes)
+        )
     if report.skipped:
-        counts = Counter(item.reason for item in report.skipped)
         lines.append(f"skipped: {len(report.skipped)}")
-        lines += [f"  {count} × {escaped(reason)}" for reason, count in counts.most_common()]
-        lines += _some([f"{escaped(item.path)}: {escaped(item.reason)}" for item in report.skipped])
+        lines += _by_reason((item.reason, item.path) for item in report.skipped)
     return "\n".join(lines)
+
+
+def _by_reason(items: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a line for each reason, the commonest first: how often it holds, and the first paths."""
+    paths: dict[str, list[str]] = {}
+    for reason, path in items:
+        paths.setdefault(reason, []).append(path)
+    lines = []
+    for reason, found in sorted(paths.items(), key=lambda item: -len(item[1])):
+        named = ", ".join(escaped(path) for path in found[:NAMED])
+        more = f" … and {len(found) - NAMED} more (--format json lists all)" if len(found) > NAMED else ""
+        lines.append(f"  {len(found)} × {escaped(reason)}: {named}{more}")
+    return lines
 
 
 def _some(lines: list[str]) -> list[str]:
