@@ -15,7 +15,7 @@ from codeguard.index.workspace import Workspace
 from codeguard.ranking.reranking import Ranking
 from codeguard.ranking.search import Searcher
 
-# What indexes and what audits is imported where it is first used: a query needs neither.
+# What indexes and what audits is imported if it is first used: a query needs neither.
 if TYPE_CHECKING:
     from codeguard.audit.findings import AuditReport
     from codeguard.audit.run import AuditOptions
@@ -67,7 +67,7 @@ class CodeGuard:
             untrust: paths that are no longer, for `index`.
             config: a configuration file instead of the user's.
             settings: complete settings instead of a configuration file.
-            create: make the store where there is none; False makes that an error.
+            create: make the store if there is none; False makes that an error.
             renew: set a state directory aside that this installation did not make, and begin a fresh one.
 
         Raises:

@@ -25,7 +25,7 @@ LEVELS = ("L0", "L1", "L2", "L3")
 
 
 def below_level(level: str, required: str) -> str:
-    """Return the line that says that no check runs at this sandbox level, empty where they do."""
+    """Return the line that says that no check runs at this sandbox level, empty if they do."""
     if level not in LEVELS or LEVELS.index(level) >= LEVELS.index(required):
         return ""
     return f"sandbox {level} is BELOW the required {required}: no check was run (see: codeguard doctor)"
@@ -49,7 +49,7 @@ class DefenseConfig:
 
     `mode` "rerank" keeps every candidate, "drop" removes the convicted and
     whatever has a penalty above `drop_threshold`. `order` "score" sorts by
-    standardised distance plus penalty, "penalty" by the penalty alone (the
+    standardized distance plus penalty, "penalty" by the penalty alone (the
     method's own order). `fetch_multiplier` times k candidates are fetched;
     where they hold fewer than k distinct files the set grows up to
     `max_candidates`. `query_budget_s` bounds the behavior checks that a

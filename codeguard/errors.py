@@ -10,7 +10,7 @@ REBUILD = "make it new from the files with: codeguard index --rebuild"  # a hint
 class CodeguardError(Exception):
     """Base of every error that codeguard raises on purpose.
 
-    `str(error)` is one line: what happened, got and expected where they are
+    `str(error)` is one line: what happened, got and expected if they are
     known, and the next step.
     """
 
@@ -43,7 +43,7 @@ class ConfigError(CodeguardError):
 
 
 class CorpusError(CodeguardError):
-    """A path of the corpus cannot be read or is not what it has to be."""
+    """A path of the corpus cannot be read or is not what it must be."""
 
 
 class NothingToDoError(CodeguardError):
@@ -59,7 +59,7 @@ class StoreError(CodeguardError):
 
 
 class NoIndexError(StoreError):
-    """There is no index where one is asked for, or its making failed."""
+    """There is no index if one is asked for, or its making failed."""
 
 
 class EmbeddingError(CodeguardError):

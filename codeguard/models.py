@@ -101,7 +101,7 @@ class Chunk:
     of a file, put together, are the file. `imports` are the import
     statements in scope, as source text.
 
-    `secrets` are the rules by which it holds secrets. Where there are any and
+    `secrets` are the rules by which it holds secrets. If there are any and
     the file went through `codeguard.corpus.secrets.without_secrets`, `text` has
     stars in their place while `sha256` is that of the file's own text, and
     `withheld` says that nothing may retrieve it.
@@ -143,7 +143,7 @@ class Chunk:
 class SourceFile:
     """A file of the corpus with its chunks; `text` is the whole file, decoded.
 
-    `parsed` is False where it was chunked by lines. `syntax_errors` says
+    `parsed` is False if it was chunked by lines. `syntax_errors` says
     that the file as a whole does not parse. `notes` are lines for a person
     (guessed encoding, missing grammar, ...).
     """
@@ -172,7 +172,7 @@ class Evidence:
     """One observation about one chunk.
 
     `signal` names the source, `id` the rule within it. `penalty` is in units
-    of the ranking's standardised distance. `convicts` says that this alone
+    of the ranking's standardized distance. `convicts` says that this alone
     puts the chunk behind every chunk that is not convicted, `demotes` that it
     puts it behind every chunk that is neither demoted nor convicted. `reason`
     is one line for a person. `span` says where, within the file.
@@ -208,7 +208,7 @@ class Evidence:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Evidence:
-        """Rebuild evidence from `to_json`'s value; KeyError or ValueError where it is not one."""
+        """Rebuild evidence from `to_json`'s value; KeyError or ValueError if it is not one."""
         return cls(
             signal=str(value["signal"]),
             id=str(value["id"]),
@@ -283,7 +283,7 @@ class CheckReport:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> CheckReport:
-        """Rebuild a report from `to_json`'s value; KeyError or ValueError where it is not one."""
+        """Rebuild a report from `to_json`'s value; KeyError or ValueError if it is not one."""
         return cls(
             verdict=Verdict(value["verdict"]),
             reason=str(value["reason"]),

@@ -1,6 +1,6 @@
 """Every weight of the ranking, each with its reason, in one table.
 
-A penalty is in units of the ranking's standardised distance: +1 moves a
+A penalty is in units of the ranking's standardized distance: +1 moves a
 chunk one standard deviation of the candidates' distances back.
 """
 
@@ -210,7 +210,7 @@ class Weights:
                 raise ConfigError(f"weight {key!r}", got=repr(value), expected="a number from -100 to 100")
 
     def __getitem__(self, key: str) -> float:
-        """Return the weight of a rule; ConfigError where neither the table nor the rule's signal has one."""
+        """Return the weight of a rule; raise ConfigError if neither the table nor the rule's signal has one."""
         if key not in self.overrides and key not in DEFAULTS and key not in self.own:
             raise ConfigError(f"weight {key!r}", got="none", expected="a rule that a registered signal has")
         return self.of(key, Severity.INFO)

@@ -57,7 +57,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 def say_lines(lines: Sequence[Line], *, paged: bool = False) -> None:
-    """Print lines: coloured, linked and paged on a terminal, plain in a pipe or with NO_COLOR."""
+    """Print lines: colored, linked and paged on a terminal, plain in a pipe or with NO_COLOR."""
     from codeguard.reports.styled import plain  # `--help` does without
 
     if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
@@ -112,7 +112,7 @@ def warn(line: str) -> None:
 
 
 def say_json(value: Any) -> None:
-    """Print a value as JSON, one line of pure ASCII where it is a record of a stream."""
+    """Print a value as JSON, one line of pure ASCII if it is a record of a stream."""
     click.echo(json.dumps(_masked(value), ensure_ascii=True))
 
 
@@ -224,7 +224,7 @@ def _duration(seconds: float) -> str:
 
 
 class Progress:
-    """A bar with the remaining time on stderr, only where it is a terminal."""
+    """A bar with the remaining time on stderr, only if it is a terminal."""
 
     def __init__(self) -> None:
         self._shown = sys.stderr.isatty()

@@ -23,7 +23,7 @@ def serve(context: click.Context, store: str | None, port: int, write: bool) -> 
     """Show the index as a web site on this machine, until interrupted.
 
     Answers with and without the defense side by side, a map of what is trusted, unknown and convicted, findings,
-    and what was accepted. It listens on 127.0.0.1 alone, and answers to whoever has the token in the address that
+    and what was accepted. It listens on 127.0.0.1 alone, and answers to anyone who has the token in the address that
     it prints. Nothing is loaded from elsewhere, and the pages have no script.
     """
     from codeguard.api import CodeGuard

@@ -110,7 +110,7 @@ def compact_command(context: click.Context, store: str | None, embed: bool, form
 @click.pass_context
 @guarded
 def export_command(context: click.Context, store: str | None) -> None:
-    """Write every chunk with its evidence, one JSON object a line."""
+    """Write every chunk with its evidence, one JSON object per line."""
     from codeguard.ranking.export import export
 
     with opened_index(context, store) as workspace:

@@ -114,7 +114,7 @@ def label_flip(batch: Path, base_file: Path, form: str, **options: Any) -> None:
 
     By default the base is cross-validated, the detector that does best on it
     is taken, and what it is expected to find and to reject wrongly is shown;
-    where none can tell the labels apart nothing is judged (exit code 2).
+    if none can tell the labels apart nothing is judged (exit code 2).
     --level auto rejects a batch as a whole where half of it disagrees.
 
     With --llm-url a model names the label of entries that fit two labels about as well.
@@ -314,7 +314,7 @@ def consensus_command(
     form: str,
     **options: Any,
 ) -> None:
-    """Summarise each document alone, keep what agrees, and answer from that, or abstain.
+    """Summarize each document alone, keep what agrees, and answer from that, or abstain.
 
     Exit code 0: everything kept; 1: something rejected, or abstained; 2: error, a failed call of the model too.
     """
@@ -400,7 +400,7 @@ def _documents(path: Path, fields: Fields, *, labels: bool = False) -> tuple[Doc
 
 
 def _reader(options: Mapping[str, Any], embedding: Embedding, answer_words: int | None = None) -> Reader:
-    """Return a reader: the model at the address where one is given, else sentences picked by the embedding."""
+    """Return a reader: the model at the address if one is given, else sentences picked by the embedding."""
     if options["llm_url"] is None:
         return ExtractiveReader(embedding, answer_words=answer_words)
     return LLMReader(_client(options))

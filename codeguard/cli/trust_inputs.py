@@ -36,7 +36,7 @@ class TrustInputs:
     def of(
         cls, context: click.Context, root: Path, manifest: Path | None, options: dict[str, Any]
     ) -> TrustInputs:
-        """Gather them; ConfigError where a file that has to be the user's lies in the tree."""
+        """Gather them; raise ConfigError if a file that must be the user's lies in the tree."""
         import platformdirs
 
         from codeguard.trust import MANIFEST_NAME, policy_of_keys, refuse_inside
@@ -65,7 +65,7 @@ class TrustInputs:
         return KeyRing.load(self.policy, tree=self.root)
 
     def verify(self, *, renewing: bool = False) -> VerifiedManifest:
-        """Verify the manifest, not yet the tree; ManifestError where it is refused."""
+        """Verify the manifest, not yet the tree; raise ManifestError if it is refused."""
         from codeguard.trust import VersionsSeen, open_signed
 
         return open_signed(
@@ -80,7 +80,7 @@ class TrustInputs:
         )
 
     def vouched(self, verified: VerifiedManifest, changed: Mapping[str, str | None]) -> tuple[str, ...]:
-        """Return one line a signed commit that vouches; ManifestError where they do not vouch for all."""
+        """Return one line a signed commit that vouches; raise ManifestError if they do not vouch for all."""
         from codeguard.trust.git import vouch
 
         assert self.allowed_signers is not None
@@ -88,7 +88,7 @@ class TrustInputs:
         return tuple(f"commit {item.commit} signed by {item.signer} with {item.key}" for item in commits)
 
     def last_version(self) -> int:
-        """Return the version last seen of this tree, 0 where none was."""
+        """Return the version last seen of this tree, 0 if none was."""
         from codeguard.trust import VersionsSeen
 
         last = VersionsSeen(self.state).last(self.policy.root)
@@ -202,7 +202,7 @@ def opened(data: bytes) -> tuple[bytes, Envelope | None]:
 
 
 def next_version(output: Path) -> int:
-    """Return one more than the version of the manifest that is to be replaced, 1 where there is none."""
+    """Return one more than the version of the manifest that is to be replaced, 1 if there is none."""
     from codeguard.trust import manifest_from_json, read_limited
 
     if not output.exists():
@@ -224,6 +224,6 @@ def manifest_at(file: Path) -> Path:
 
 
 def existing_folder(root: Path) -> None:
-    """Raise NothingToDoError where there is no such folder."""
+    """Raise NothingToDoError if there is no such folder."""
     if not root.is_dir():
         raise NothingToDoError(f"no such folder: {root}", hint="check the path")

@@ -289,7 +289,7 @@ class GuardedClient:
         return self._guarded(self._client.create_collection(*args, **kwargs))
 
     def get_or_create_collection(self, *args: Any, **kwargs: Any) -> GuardedCollection:
-        """Open a collection, guarded; make it where there is none."""
+        """Open a collection, guarded; make it if there is none."""
         return self._guarded(self._client.get_or_create_collection(*args, **kwargs))
 
     def delete_collection(self, *args: Any, **kwargs: Any) -> Any:

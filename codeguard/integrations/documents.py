@@ -142,7 +142,7 @@ class DocumentJudge:
             document is judged by manifest, distance and static signals alone: nothing is run.
         manifest: a verified manifest, instead of the guard's. A document is trusted where its text, as
             a whole, is one that the manifest lists; no path and no name counts.
-        config: instead of the guard's; the default where there is no guard.
+        config: instead of the guard's; the default if there is no guard.
         mode: "drop" removes the convicted and what is above the threshold, "rerank" removes nothing.
     """
 
@@ -301,7 +301,7 @@ def _worst(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
 
 
 def _name_for(text: str, metadata: Mapping[str, Any]) -> str:
-    """Return a name that gives the text its language: Python where it is, else as the metadata say, else prose."""
+    """Return a name that gives the text its language: Python if it is, else as the metadata say, else prose."""
     if _is_python(text):
         return "document.py"
     said = next((metadata[key] for key in LANGUAGE_KEYS if isinstance(metadata.get(key), str)), "")
@@ -309,7 +309,7 @@ def _name_for(text: str, metadata: Mapping[str, Any]) -> str:
 
 
 def _is_python(text: str) -> bool:
-    """Return whether a text is Python: whoever writes the metadata must not choose what is checked."""
+    """Return whether a text is Python: anyone who writes the metadata must not choose what is checked."""
     if len(text) > LONGEST or not _PYTHON_LINE.search(text):
         return False
     payload = textwrap.dedent(text).encode("utf-8", "replace")

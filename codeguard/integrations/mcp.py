@@ -1,6 +1,6 @@
 """An MCP server over a guarded index: an assistant gets code that holds, and asks about code (extra `mcp`).
 
-Everything that the server returns of other people's texts stands between two markers with a random number of
+Everything that the server returns third-party texts stands between two markers with a random number of
 that answer, so that no text can end its own quotation: whoever wrote it did not know the number.
 """
 
@@ -252,7 +252,7 @@ def _file(name: str, text: str) -> Iterator[Path]:
 
 
 def _commit(root: Path) -> str:
-    """Return the commit that is checked out, empty where there is none or no git."""
+    """Return the commit that is checked out, empty if there is none or no git."""
     try:
         return head_commit(root)
     except ManifestError:
@@ -260,7 +260,7 @@ def _commit(root: Path) -> str:
 
 
 def _digest(path: Path) -> str:
-    """Return the digest of a file as it is now, empty where it cannot be read."""
+    """Return the digest of a file as it is now, empty if it cannot be read."""
     try:
         return "" if path.is_symlink() else hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:

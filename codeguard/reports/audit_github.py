@@ -13,7 +13,7 @@ from codeguard.reports.audit_formats import AuditView
 
 
 def render(view: AuditView) -> str:
-    """Return the annotations, nothing where there is nothing to annotate."""
+    """Return the annotations, nothing if there is nothing to annotate."""
     return github_annotations(view.report)
 
 

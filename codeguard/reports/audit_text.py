@@ -1,4 +1,4 @@
-"""An audit for a person: findings by rule, how to mend them, each with its line and a caret, then the counts."""
+"""An audit for a person: findings by rule, how to fix them, each with its line and a caret, then the counts."""
 
 from __future__ import annotations
 

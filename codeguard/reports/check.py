@@ -17,7 +17,7 @@ _UNTESTED = frozenset({Verdict.UNSUPPORTED, Verdict.NO_SIGNAL, Verdict.ERROR})
 
 
 def checked_below(checked: Sequence[CheckedFunction], required_level: str) -> str:
-    """Return the line that says that the sandbox was too weak for a check, empty where it was not."""
+    """Return the line that says that the sandbox was too weak for a check, empty if it was not."""
     lines = (below_level(item.report.level, required_level) for item in checked)
     return next(filter(None, lines), "")
 

@@ -73,7 +73,7 @@ def ranking_lines(
 
 
 def why(item: Ranked) -> str:
-    """Return in one line what speaks most against a candidate, empty where nothing does."""
+    """Return in one line what speaks most against a candidate, empty if nothing does."""
     against = [part for part in item.evidence if part.convicts or part.demotes or part.penalty > 0]
     decisive = [part for part in against if part.signal != "provenance"] or against
     if not decisive:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from codeguard.escaping import escaped
 
-HIGHLIGHTED = 8_000  # characters of a text that are coloured; the rest is shown plain
+HIGHLIGHTED = 8_000  # characters of a text that are colored; the rest is shown plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ _KEYWORD_SET = frozenset(_KEYWORDS.split())
 
 
 def code(text: str, margin: str = "") -> list[Line]:
-    """Return a text of code as lines, its words coloured line by line, each with the margin in front."""
+    """Return a text of code as lines, its words colored line by line, each with the margin in front."""
     lines, used = [], 0
     for raw in text.split("\n"):
         shown = raw.rstrip("\r").replace("\t", "    ")

@@ -46,7 +46,7 @@ def selection_table(selection: Selection) -> Iterator[str]:
 
 
 def _excerpt(passage: str) -> str:
-    return mask_secrets(passage)[:EXCERPT]  # masked first: half a secret is not recognised as one
+    return mask_secrets(passage)[:EXCERPT]  # masked first: half a secret is not recognized as one
 
 
 def selection_page(

@@ -51,7 +51,7 @@ _decoder = json.JSONDecoder(parse_int=_int, parse_constant=_refuse)
 
 
 def body(frame: bytes) -> list[Any]:
-    """Parse one frame's JSON array; MalformedError where it is none."""
+    """Parse one frame's JSON array; raise MalformedError if it is none."""
     try:
         found = _decoder.decode(frame.decode("ascii"))
     except (ValueError, RecursionError) as error:
@@ -218,7 +218,7 @@ def plain(found: object) -> bool:
 def calls_and_end(
     bodies: Sequence[bytes], given: Sequence[tuple[object, ...] | None]
 ) -> tuple[list[CallResult], Any]:
-    """Return the calls' results in order, and the end frame's content or None where there is none."""
+    """Return the calls' results in order, and the end frame's content or None if there is none."""
     results: list[CallResult] = []
     for index, frame in enumerate(bodies):
         found = body(frame)

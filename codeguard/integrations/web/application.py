@@ -25,7 +25,7 @@ LONGEST_ADDRESS = 16_000  # bytes of path and query
 LONGEST_BODY = 64_000  # bytes
 MOST_FIELDS = 10
 MOST_WAITING = 8  # questions that wait for their turn, the one at work among them
-OUTSIDE = frozenset({401, 405, 414, 421})  # said to whoever has not shown the session yet
+OUTSIDE = frozenset({401, 405, 414, 421})  # said to anyone who has not shown the session yet
 BODY_S = 10.0
 ANSWER_S = 90.0
 HEADERS = {
@@ -191,7 +191,7 @@ class Application:
         return Reply(status, error_page(said, self._site.frame()))
 
     def _refusal(self, refused: RefusedError) -> Reply:
-        """Return a page that says why, with the way back for whoever is let in."""
+        """Return a page that says why, with the way back for anyone who is let in."""
         frame = self._site.frame()
         if refused.status in OUTSIDE:
             return Reply(refused.status, message_page("Not answered", str(refused), frame.made))
@@ -218,7 +218,7 @@ def _fields(data: bytes) -> dict[str, str]:
 
 
 async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
-    """Return the body of a request, refused where it is too long or comes too slowly."""
+    """Return the body of a request, refused if it is too long or comes too slowly."""
     length = headers.get("content-length", "")
     if length.isascii() and length.isdecimal() and (len(length) > 9 or int(length) > LONGEST_BODY):
         raise RefusedError(413, "The form is too long.")

@@ -43,7 +43,7 @@ class ImpatientProtocol(H11Protocol):
 def bound(port: int) -> socket.socket:
     """Return a socket that listens on the loopback address; port 0 means any that is free.
 
-    Raises CodeguardError where the port is taken or not allowed.
+    Raises CodeguardError if the port is taken or not allowed.
     """
     try:
         return socket.create_server((LOOPBACK, port))

@@ -29,7 +29,7 @@ class Site:
 
     Args:
         guard: an open guard; where its index fails it is closed, and opened anew by the next question.
-        form_secret: what the forms carry that change something; empty where nothing may be changed.
+        form_secret: what the forms carry that change something; empty if nothing may be changed.
     """
 
     def __init__(self, guard: CodeGuard, form_secret: str = "") -> None:
@@ -120,7 +120,7 @@ class Site:
         return f"/file?id={file_id(path)}#line-{chunk.start_line}"
 
     def _opened(self) -> tuple[Workspace, Inventory]:
-        """Return the index as it is now, whoever has changed or replaced it meanwhile."""
+        """Return the index as it is now, anyone who has changed or replaced it meanwhile."""
         workspace = self._guard.workspace
         workspace.refresh()
         if self._inventory is None or self._inventory[0] is not workspace:

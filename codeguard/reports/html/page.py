@@ -113,7 +113,7 @@ def place(path: str, start: int, end: int = 0) -> str:
 
 
 def code_block(source: str) -> str:
-    """Return a text of code, its words coloured."""
+    """Return a text of code, its words colored."""
     lines = []
     for line in code(_shortened(source)):
         spans = (
@@ -144,7 +144,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: frozense
 
 
 def side_by_side(left: tuple[str, str], right: tuple[str, str]) -> str:
-    """Return two texts with their titles, lines that differ coloured, words that differ marked.
+    """Return two texts with their titles, lines that differ colored, words that differ marked.
 
     At most `COMPARED_LINES` of each are shown.
     """

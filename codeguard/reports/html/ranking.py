@@ -114,7 +114,7 @@ def tags(item: Ranked) -> str:
 
 
 def article(item: Ranked, trusted: Sequence[Ranked], *, number: int = 0, brief: bool = False) -> str:
-    """Return a candidate with its code, beside its twin among the trusted ones where it is suspicious."""
+    """Return a candidate with its code, beside its twin among the trusted ones if it is suspicious."""
     chunk, kind = item.chunk, kind_of(item)
     standing = f"place {item.rank}" if item.rank else "dropped"
     moved = f"{standing}, {item.baseline_rank} by similarity"
@@ -131,7 +131,7 @@ def article(item: Ranked, trusted: Sequence[Ranked], *, number: int = 0, brief: 
 
 
 def beside_twin(item: Ranked, trusted: Sequence[Ranked]) -> str:
-    """Return the code of a candidate, beside what it imitates where it is suspicious."""
+    """Return the code of a candidate, beside what it imitates if it is suspicious."""
     chunk = item.chunk
     twin = twin_of(item, trusted) if kind_of(item) in ("bad", "warning") else None
     if twin is None:

@@ -21,7 +21,7 @@ _PAGES = {"/": "Map", "/findings": "Findings", "/trust": "Trust"}
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What surrounds a page: the secret of its forms (empty where nothing may be changed), and the last search."""
+    """What surrounds a page: the secret of its forms (empty if nothing may be changed), and the last search."""
 
     made: str
     form_secret: str = ""
@@ -91,7 +91,7 @@ def file_link(path: str, inside: str, line: int = 0) -> str:
 
 
 def accept_form(frame: Frame, path: str, digest: str) -> str:
-    """Return how a person overrules what was found in a text: a form, or the command where nothing may be changed.
+    """Return how a person overrules what was found in a text: a form, or the command if nothing may be changed.
 
     `digest` is of hexadecimal digits alone.
     """
