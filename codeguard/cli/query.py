@@ -69,7 +69,7 @@ def query(
     embedding: str | None,
     format_: str,
 ) -> None:
-    """Ask the index for code that answers TEXT.
+    """Search the index for code that answers TEXT.
 
     With --batch, writes one JSON object per line, for every line that is not empty.
     """
