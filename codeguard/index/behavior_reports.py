@@ -1,9 +1,8 @@
-"""Behavior reports: from the cache where they still hold, from a worker with a sandbox where not.
+"""Behavior reports: from the cache while valid, or else from a worker with a sandbox.
 
-Two keys lead to a cached report. The near one needs nothing but digests, so
-that a query need not derive specs from the whole trusted corpus; it holds for
-one epoch (trusted text, specs, policy, sandbox level, seed). The far one is
-the checker's own and outlives an epoch that changes nothing for a function.
+A cached report has two keys. The first needs only digests, so that a query need not derive specs from the
+whole trusted corpus; it is valid for one epoch (trusted text, specs, policy, sandbox level, seed). The second
+is the checker's own and outlives epochs that change nothing for a function.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Answered = tuple[str | None, CheckReport | None]  # the checker's own key; no re
 
 
 class Elsewhere(Protocol):
-    """Checks functions by workers; `again` runs those as well whose result counts as known."""
+    """Checks functions by workers; `again` also runs those whose result counts as known."""
 
     def __call__(self, subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, Answered]]:
         """Yield each function with its answer."""
@@ -37,10 +36,9 @@ class Elsewhere(Protocol):
 class BehaviorReports:
     """Callable from a chunk and its file to a report, as the behavior signal wants it.
 
-    `checks` is a function so that a worker is asked for only when something
-    must be run. `budget_s` bounds the time that calls may spend running checks, in
-    seconds; what it leaves untested is counted in `out_of_budget`. `level` is
-    the sandbox level of the epoch: `unsupported` from a weaker sandbox is not
+    `checks` is a function so that a worker is requested only when something must be run. `budget_s` bounds
+    the time that calls may spend running checks, in seconds; what it leaves untested is counted in
+    `out_of_budget`. `level` is the sandbox level of the epoch: `unsupported` from a weaker sandbox is not
     remembered.
     """
 
@@ -83,7 +81,7 @@ class BehaviorReports:
         progress: Callable[[int, int], None] = lambda done, total: None,
         elsewhere: Elsewhere | None = None,
     ) -> int:
-        """Run what the cache does not know; return how many were not known. `elsewhere` may do it instead."""
+        """Run checks missing in the cache; return their number. `elsewhere` may run them instead."""
         by_key = {self.near_key(*subject): subject for subject in subjects}
         missing = [subject for key, subject in by_key.items() if self._cached(key) is None]
         if missing:
@@ -109,7 +107,7 @@ class BehaviorReports:
         progress(len(missing), len(missing))
 
     def _take(self, answers: Sequence[tuple[Subject, Answered]]) -> list[Subject]:
-        """Keep reports; return the functions whose result was taken for known and is not."""
+        """Store reports; return the functions whose result was wrongly taken for known."""
         rows: dict[str, dict[str, Any]] = {}
         unknown = []
         for subject, (far, fresh) in answers:
@@ -131,7 +129,7 @@ class BehaviorReports:
         return unknown
 
     def _lasting(self, report: CheckReport) -> bool:
-        """Return whether a report is remembered: an error of ours may pass, and so may a worker that cannot confine."""
+        """Return whether to cache a report: our own errors and too weak sandboxes may be temporary."""
         if report.verdict is Verdict.ERROR:
             return False
         return report.verdict is not Verdict.UNSUPPORTED or report.level >= self._level
@@ -156,7 +154,7 @@ class BehaviorReports:
 def _apart(
     subjects: Sequence[Subject],
 ) -> tuple[list[Subject], list[tuple[Subject, Answered]]]:
-    """Return the functions to ask a worker for, and answers for those of files that it would not read."""
+    """Return the functions for a worker, and answers for those in files that it would not read."""
     from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
 
     functions: dict[int, int] = {}
@@ -184,7 +182,7 @@ def judged(
 
 
 def checkable(chunk: Chunk) -> bool:
-    """Return whether a chunk is something the behavior checker looks at: a function or a method."""
+    """Return whether the behavior checker examines a chunk: a function or a method."""
     return chunk.kind in CHECKED_KINDS
 
 

@@ -1,8 +1,7 @@
 """Chunking as a task for workers: files in, cuts out, as bytes.
 
-Texts and digests are made here, of the bytes that were read here: they make
-the way back short, and a worker that a hostile file subverts can cut a file
-in the wrong places, but not say what is in it.
+Texts and digests are computed here, from the bytes that were read here: answers stay short, and a worker that
+a hostile file takes over can cut a file in the wrong places, but cannot forge its content.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ from codeguard.workers.tasks import CUTTING_S, FAILED, Answer, Bounds, Run, Work
 FILES_A_BATCH = 256
 BATCH_BYTES = 1 << 20  # about a tenth of a second
 BOUNDS = Bounds(CUTTING_S)
-PASSING = "this time"  # of a note that another try may prove wrong
+PASSING = "this time"  # part of a note that another try may invalidate
 
 File = tuple[str, bytes]  # name and content
 
 
 def chunked(executor: Executor, files: Iterable[File]) -> Iterator[SourceFile | Skipped]:
-    """Yield files given by name and content, chunked or refused, in their order, whoever did the work.
+    """Yield files given by name and content, chunked or refused, in order.
 
-    A file that ran into a bound is cut by its lines and says so in its notes.
+    A file that reached a limit is cut by its lines, with a note.
 
     Raises:
-        WorkerError: a worker's answer is none, or not about these files.
+        WorkerError: a worker's answer is malformed, or not about these files.
     """
     sent: deque[File] = deque()
 
@@ -50,7 +49,7 @@ def chunked(executor: Executor, files: Iterable[File]) -> Iterator[SourceFile | 
 
 
 def chunk_one(name: str, data: bytes) -> SourceFile:
-    """Chunk one file by the worker that this process shares.
+    """Chunk one file in this process's shared worker.
 
     Raises:
         CorpusError: the file declares an encoding that is not a plain character set.
@@ -62,7 +61,7 @@ def chunk_one(name: str, data: bytes) -> SourceFile:
 
 
 def chunk_task() -> Run:
-    """Find where files are to be cut; null for one that cannot be read."""
+    """Find the cuts of files; null for one that cannot be read."""
 
     def run(payload: bytes) -> Iterator[bytes]:
         name, _, data = payload.partition(b"\n")

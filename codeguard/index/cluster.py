@@ -1,8 +1,8 @@
 """A dask.distributed cluster as a `concurrent.futures.Executor`.
 
-Everybody who can speak to the scheduler can run code on the workers and on
-anyone who submits to it: dask pickles what it sends. A cluster is trusted like
-this machine; `tls://` addresses and dask's own configuration keep others out.
+Anyone who can reach the scheduler can run code on the workers and in processes that submit to it, because
+dask pickles what it sends. A cluster is trusted like this machine; `tls://` addresses and dask's own
+configuration restrict access.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 SCHEMES = ("tcp://", "tls://", "ws://", "wss://")
-ANSWER_S = 10.0  # for the scheduler to answer, and for a first worker to be there
-PATIENCE_S = 120.0  # without any worker, before the run ends: lost ones may be starting again
+ANSWER_S = 10.0  # for the scheduler to answer, and for a first worker to appear
+PATIENCE_S = 120.0  # time without any worker before the run ends: lost ones may be restarting
 
 
 class Cluster(Pool):
-    """Runs tasks on the workers of a cluster; `open_cluster` makes one.
+    """Runs tasks on the workers of a cluster; created by `open_cluster`.
 
-    A task whose worker is lost is given to another by the scheduler. `only`
-    are the addresses of the workers that may have the tasks, all where empty.
+    The scheduler reassigns the tasks of lost workers. `only` are the addresses of the workers that may run
+    the tasks; empty means all.
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class Cluster(Pool):
         return max(1, sum(threads for _, threads in self._present()))
 
     def at_level(self, required: Level) -> Cluster:
-        """Return the same cluster for tasks that need a sandbox: workers below the level get none.
+        """Return this cluster for tasks that need a sandbox, without workers below the level.
 
-        Where every worker is below it, each may have them, and answers `unsupported`.
+        If every worker is below it, all are used, and answer `unsupported`.
         """
         able = frozenset(worker.address for worker in self.workers if worker.level >= required)
         if not able or len(able) == len(self.workers):
@@ -61,15 +61,15 @@ class Cluster(Pool):
         return Cluster(self._client, self.workers, able)
 
     def level(self, required: Level) -> Level:
-        """Return the level that results of behavior checks have at least: that of the weakest that may run them."""
+        """Return the minimum level of behavior results: that of the weakest worker that may run checks."""
         levels = [worker.level for worker in self.workers]
         able = [level for level in levels if level >= required]
         return min(able) if able else max(levels)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Send items of a task: their payloads, what it shares with others, if anything, and the bounds.
+        """Send items of a task: their payloads, the shared data, if any, and the limits.
 
-        The bounds are kept by a process of the worker's own.
+        A subprocess of the worker enforces the limits.
         """
         payloads, shared, bounds = args
         sent = self._reference(shared) if isinstance(shared, Shared) else None
@@ -88,7 +88,7 @@ class Cluster(Pool):
         while True:
             try:
                 return self._client.scatter({name: shared})[name]
-            except TimeoutError:  # no worker is there, but one may be starting again
+            except TimeoutError:  # there is no worker, but one may be restarting
                 self.check()
 
     def check(self) -> None:
@@ -114,17 +114,17 @@ class Cluster(Pool):
         ]
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Wait for the tasks, or let go of them."""
+        """Wait for the tasks, or cancel them."""
         self._executor.shutdown(wait=wait and not cancel_futures)
 
     def abort(self) -> None:
-        """Let go of every task."""
+        """Cancel every task."""
         self.shutdown(wait=False)
 
 
 @contextlib.contextmanager
 def open_cluster(address: str) -> Iterator[Cluster]:
-    """Connect to a scheduler and ask every worker what it is.
+    """Connect to a scheduler and query every worker.
 
     Raises:
         MissingExtraError: dask.distributed is not installed.
@@ -151,9 +151,9 @@ def open_cluster(address: str) -> Iterator[Cluster]:
 
 
 def census(client: Any) -> tuple[WorkerFacts, ...]:
-    """Return what every worker says of itself, by address.
+    """Return every worker's description of itself, by address.
 
-    Raises ConfigError if there is none, or one would not give the results that this process gives.
+    Raises ConfigError if there is none, or one could give results different from this process.
     """
     try:
         client.wait_for_workers(1, timeout=ANSWER_S)

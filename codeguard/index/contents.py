@@ -1,4 +1,4 @@
-"""What an index holds, what has changed on the disk since, and how files leave it."""
+"""The content of an index, its changes on disk, and the removal of files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from codeguard.models import Chunk
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """A file of the index. `convicted` are the functions that the last run convicted and nobody accepted."""
+    """A file of the index. `convicted` are the functions that the last run convicted, except accepted ones."""
 
     path: str
     size: int
@@ -41,7 +41,7 @@ class Changes:
 
 
 def indexed_files(workspace: Workspace, paths: Sequence[str] = ()) -> list[IndexedFile]:
-    """Return the files of the index, by name; of `paths` (names, or folders of the index) alone where given."""
+    """Return the files of the index, by name; only those in `paths` (names or folders of the index) if given."""
     known = workspace.trusted_paths
     convicted: dict[str, list[str]] = {}
     for item in ((workspace.catalog.analysis(LAST_RUN) or {}).get("report") or {}).get("convicted", ()):
@@ -58,7 +58,7 @@ def chunk_at(workspace: Workspace, path: Path, line: int) -> tuple[str, Chunk]:
     """Return the smallest chunk at a line of an indexed file, with its id.
 
     Raises:
-        NothingToDoError: no such file in the index, or nothing to look for at that line.
+        NothingToDoError: no such file in the index, or no chunk at that line.
     """
     name = name_in_index(path.resolve(), Path(workspace.catalog.meta("root") or "."))
     chunks = workspace.catalog.chunks_of(name) or workspace.catalog.chunks_of(path.as_posix())
@@ -78,7 +78,7 @@ def chunk_at(workspace: Workspace, path: Path, line: int) -> tuple[str, Chunk]:
 
 
 def changes(workspace: Workspace) -> Changes:
-    """Compare the paths that were indexed with what lies there now; file contents decide, not times.
+    """Compare the indexed paths with their current state; file contents decide, not times.
 
     Raises:
         NothingToDoError: nothing has been indexed.
@@ -115,13 +115,13 @@ def changes(workspace: Workspace) -> Changes:
 
 
 def remove(workspace: Workspace, paths: Sequence[Path]) -> list[str]:
-    """Take files, and all below folders, out of the index; return their names.
+    """Remove files, and everything below folders, from the index; return their names.
 
-    The paths need not exist any more. A later `index` of a folder above them brings back what still lies there.
+    The paths need not exist any more. A later `index` of a parent folder adds existing files again.
 
     Raises:
         NothingToDoError: none of them is indexed.
-        ConfigError: one of them is trusted: taking trust away is a step of its own.
+        ConfigError: one of them is trusted: trust must be revoked separately.
     """
     with workspace.writing():
         workspace.refresh()

@@ -1,4 +1,4 @@
-"""Judge what is indexed: static signals and behavior checks, where the catalog does not know their result yet."""
+"""Check indexed files: static signals and behavior checks whose results are not in the catalog yet."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ from codeguard.workers.tasks import Shared
 
 
 class Judge:
-    """Judges the files of an index that are not trusted.
+    """Checks the untrusted files of an index.
 
-    What was found out about a file is kept under the digest of the file and
-    of all that its checks depend on, so that an unchanged file costs one
-    look into the catalog.
+    Results about a file are stored under the digest of the file and of everything its checks depend on, so
+    that an unchanged file costs one catalog lookup.
     """
 
     def __init__(self, workspace: Workspace, progress: Progress, executor: Executor) -> None:
@@ -35,8 +34,8 @@ class Judge:
         self._progress = progress
         self._executor = executor
         self._required = Level[workspace.settings.defense.required_level]
-        self._due = self._read = 0  # files whose signals are wanted, and those of them that were read
-        self.unfinished: list[str] = []  # a line for each file that `run` could not look at fully
+        self._due = self._read = 0  # files whose signals are needed, and those of them that were read
+        self.unfinished: list[str] = []  # a line for each file that `run` could not fully examine
         self._enabled = workspace.settings.defense.enable_behavior
         if self._enabled:
             self._catalog.set_meta("sandbox_level", self._level().name)
@@ -44,7 +43,7 @@ class Judge:
         self._version = f"{workspace.epoch}\0{self._static.version}\0{self._enabled}"
 
     def run(self) -> int:
-        """Let the static signals look and run the behavior checks that the catalog lacks; return how many ran."""
+        """Run the static signals and behavior checks missing in the catalog; return how many checks ran."""
         unknown = {path: key for path, key in self._untrusted() if self._kept(key) is None}
         missing = list(unknown)
         self._due = len(missing)
@@ -75,7 +74,7 @@ class Judge:
         ]
 
     def _observed(self, requests: Iterable[Request]) -> Iterator[Observed]:
-        """Yield what workers observe; a file counts as done once its answer is there."""
+        """Yield the workers' observations; a file counts as done once its answer has arrived."""
         sent = 0
 
         def counted() -> Iterator[Request]:
@@ -92,7 +91,7 @@ class Judge:
             yield seen
 
     def _level(self) -> Level:
-        """Return the level that checks will run at: on a cluster its workers', not this process's."""
+        """Return the level at which checks will run: on a cluster that of its workers."""
         if isinstance(self._executor, Cluster):
             return self._executor.level(self._required)
         return self._workspace.sandbox.level
@@ -119,7 +118,7 @@ class Judge:
         return tuple(found)
 
     def _look(self, path: str, key: str) -> list[dict[str, Any]]:
-        """Gather the verdicts of one file; they are kept where every check was done."""
+        """Collect the verdicts of one file; they are stored if every check was done."""
         reports = self._workspace.reports(budget_s=0.0)
         rows = []
         for file in self._files([path]):
@@ -140,7 +139,7 @@ class Judge:
         return rows
 
     def coverage(self) -> SpecCounts:
-        """Return how much of the trusted code says how it should behave."""
+        """Return how much of the trusted code has expectations."""
         workspace = self._workspace
         key = "coverage:" + parts_digest(POLICY_VERSION, workspace.specs_digest, workspace.trust_digest)
         kept = self._catalog.analysis(key)

@@ -12,21 +12,21 @@ from codeguard.workers.processes import Pool, Processes, default_workers, may_fo
 from codeguard.workers.tasks import Answer, Bounds, Shared, Task, WorkerError
 
 TRIES = 3
-AHEAD = 3  # batches a worker that may be on their way
-LOOK_S = 5.0  # between two looks whether there is anybody who works
+AHEAD = 3  # batches in flight per worker
+LOOK_S = 5.0  # between two checks for live workers
 
 
 @contextlib.contextmanager
 def open_executor(jobs: int = 1, cluster: str | None = None, *, fork: bool = False) -> Iterator[Executor]:
-    """Open what runs tasks: processes of this machine, or a dask.distributed cluster.
+    """Open an executor: processes of this machine, or a dask.distributed cluster.
 
-    Whatever ends the block early ends the processes, too. A single process is the one that this process keeps
-    for what it examines now and then: it is there for the next run, and only an interruption ends it.
+    If the block ends early, the processes are ended as well. A single process is this process's shared
+    worker, which stays for the next run unless interrupted.
 
     Args:
         jobs: how many processes.
         cluster: address of a scheduler (`tcp://host:port`), instead of processes.
-        fork: make the first processes of this one, if it can be forked.
+        fork: fork the first processes from this one, if possible.
 
     Raises:
         MissingExtraError, ConfigError: see `codeguard.index.cluster.open_cluster`.
@@ -40,14 +40,14 @@ def open_executor(jobs: int = 1, cluster: str | None = None, *, fork: bool = Fal
             except (
                 KeyboardInterrupt,
                 SystemExit,
-            ):  # after an error others in this process may go on using it
+            ):  # after an error, other users in this process may continue with it
                 executor.abort()
                 raise
             return
         if cluster is None:
             executor = Processes(jobs, fork=fork)
         else:
-            from codeguard.index.cluster import open_cluster  # brings the sandbox, to ask what workers offer
+            from codeguard.index.cluster import open_cluster  # imports the sandbox, to query workers
 
             executor = stack.enter_context(open_cluster(cluster))
         try:
@@ -59,7 +59,7 @@ def open_executor(jobs: int = 1, cluster: str | None = None, *, fork: bool = Fal
 
 
 def workers_of(executor: Executor) -> int:
-    """Return how many tasks an executor runs at once, 1 if it does not say."""
+    """Return how many tasks an executor runs at once, 1 if unknown."""
     return executor.count if isinstance(executor, Pool) else 1
 
 
@@ -72,12 +72,11 @@ def spread(
 ) -> Iterator[Answer]:
     """Yield the answers of a task to the items of batches, in order; a lost worker's batch goes to another.
 
-    A batch is what one worker is given at once; each of its items is
-    bounded by itself, and whatever ends it ends none of the others. At most
-    a few batches a worker are read ahead, so memory stays bounded.
+    A batch is the unit of work of a worker; each of its items has its own limits, and one item cannot end the
+    others. At most a few batches per worker are read ahead, so memory stays bounded.
 
     Raises:
-        WorkerError: a task cannot be made ready, or its worker was lost at every try.
+        WorkerError: a task cannot be prepared, or its worker was lost at every try.
     """
     window = AHEAD * workers_of(executor)
     flying: deque[tuple[Future[list[Answer]], list[bytes]]] = deque()
@@ -90,7 +89,7 @@ def spread(
 
 
 def batched(items: Iterable[bytes], most: int, most_bytes: int) -> Iterator[list[bytes]]:
-    """Yield items in lists of at most so many, which end when they have so many bytes."""
+    """Yield items in lists limited by count and by bytes."""
     batch: list[bytes] = []
     size = 0
     for item in items:
@@ -119,7 +118,7 @@ def _result(
         except CodeguardError:
             raise
         except Exception as error:
-            # KilledWorker is dask's word for several workers lost at one task.
+            # dask raises KilledWorker if several workers were lost on one task.
             lost = isinstance(error, BrokenExecutor | CancelledError | OSError)
             if not lost and type(error).__name__ != "KilledWorker":
                 raise WorkerError(f"a task failed ({type(error).__name__}: {error})") from error

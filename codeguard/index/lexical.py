@@ -1,8 +1,7 @@
 """Lexical search: BM25 over split identifiers, in FTS5 tables of the catalog's own file and transactions.
 
-The index holds words, no text: a chunk is taken out by giving its words once
-more, which its text yields again. It knows symbols and texts, never paths,
-so that renaming a file changes no score.
+The index holds words, not texts: to remove a chunk, its words are derived from its text again. It contains
+symbols and texts, never paths, so that renaming a file changes no score.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-SYMBOL_WEIGHT = 4.0  # a word of the name against one of the text; tuned with `fusion.MODEL_WEIGHT`
-MAX_WORD = 64  # characters of one word: a blob is no word
+SYMBOL_WEIGHT = 4.0  # a word of the name relative to one of the text; tuned with `fusion.MODEL_WEIGHT`
+MAX_WORD = 64  # characters of one word: longer blobs are not words
 MAX_QUERY_WORDS = 32
-# Rows that the words of one query may match together: a word that most chunks hold says little and costs most.
+# Rows that the words of one query may match together: frequent words say little and cost most.
 MAX_MATCHES = 20_000
 
 SCHEMA = """
@@ -27,7 +26,7 @@ CREATE VIRTUAL TABLE lexical USING fts5(
 );
 """
 
-# What a question is phrased in, and what nearly every function holds.
+# Words that questions are phrased in, and words that nearly every function contains.
 STOP_WORDS = frozenset(
     """
     a an the of to in on at for and or is are be if this that it its with as by from into given how what
@@ -37,12 +36,12 @@ STOP_WORDS = frozenset(
 
 _TOKEN = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_FOREIGN_PART = re.compile(r"[^\W\d_]+|\d+")  # case marks no border in every script
+_FOREIGN_PART = re.compile(r"[^\W\d_]+|\d+")  # not every script has case
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What is indexed of a chunk."""
+    """The indexed parts of a chunk."""
 
     id: str
     symbol: str
@@ -88,7 +87,7 @@ def add(db: sqlite3.Connection, documents: Iterable[Document]) -> None:
 
 
 def remove(db: sqlite3.Connection, documents: Iterable[Document]) -> None:
-    """Take out documents, given as they were indexed. Call in a transaction."""
+    """Remove documents, given as they were indexed. Call in a transaction."""
     for document in documents:
         row = db.execute("SELECT number FROM lexical_ids WHERE id = ?", (document.id,)).fetchone()
         if row is not None:
@@ -102,7 +101,7 @@ def remove(db: sqlite3.Connection, documents: Iterable[Document]) -> None:
 def search(db: sqlite3.Connection, query: str, count: int) -> dict[str, float]:
     """Return the BM25 scores of the `count` best documents, best first; more is better, all are above 0.
 
-    No syntax of the query's reaches FTS5: it is cut into words, and each is quoted.
+    No query syntax reaches FTS5: the query is split into words, and each is quoted.
     """
     chosen = _affordable(db, query_words(query))
     if not chosen:
@@ -117,7 +116,7 @@ def search(db: sqlite3.Connection, query: str, count: int) -> dict[str, float]:
 
 
 def differing(db: sqlite3.Connection, documents: Iterable[Document]) -> set[str]:
-    """Return the ids of documents that are not indexed as they should be, and of those indexed that are none."""
+    """Return the ids of wrongly indexed documents, and of index entries without a document."""
     with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
         for statement in SCHEMA.split(";"):
             fresh.execute(statement)
@@ -128,7 +127,7 @@ def differing(db: sqlite3.Connection, documents: Iterable[Document]) -> set[str]
 
 
 def _postings(db: sqlite3.Connection) -> dict[str, int]:
-    """Return by id a sum over the words of a document and their places."""
+    """Return, by id, a sum over the words of a document and their positions."""
     db.execute(
         "CREATE VIRTUAL TABLE IF NOT EXISTS temp.lexical_words USING fts5vocab(main, lexical, instance)"
     )

@@ -1,7 +1,7 @@
-"""The engine as a task for workers, for audit and ranking alike: files in, what it says of them out.
+"""The engine as a task for workers, for audit and ranking alike: files in, observations out.
 
-A file that runs into a bound, or on which a worker dies, is an observation of
-its own beside what was seen until then, and ends none of the other files.
+A file that reaches a limit, or on which a worker dies, gives a separate observation in addition to those made
+until then, and does not affect other files.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ OBSERVING = Bounds(LOOKING_S)
 
 
 class Request(NamedTuple):
-    """A file to examine, and the names of the detectors to ask, None for all."""
+    """A file to examine, and the names of the detectors to run, None for all."""
 
     file: SourceFile
     only: tuple[str, ...] | None = None
 
 
 class Observed(NamedTuple):
-    """What the engine says of a file: a step for itself and one for each detector that was asked and had its turn."""
+    """The engine's result for a file: its own step and one for each detector that ran."""
 
     file: SourceFile
     steps: tuple[Step, ...]
@@ -55,7 +55,7 @@ Observe = Callable[[Iterable[Request]], Iterator[Observed]]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What files are compared with: the trusted files, None if there is no manifest.
+    """The reference for comparisons: the trusted files, None if there is no manifest.
 
     `audited` are the names of the files whose modules may be imported, None
     if they are not known. `signals` are the names of the detectors.
@@ -80,7 +80,7 @@ class Compared:
 
 
 def versions_of(signals: Iterable[FileSignal], names: Sequence[str]) -> dict[str, str]:
-    """Return the version of each detector that has one of the names."""
+    """Return the version of each detector with one of the names."""
     return {item.name: signal_version(item) for item in signals if item.name in names}
 
 
@@ -117,13 +117,13 @@ def observe_task(shared: Shared) -> Run:
 def observed(
     executor: Executor, shared: Callable[[], Shared], names: Sequence[str], requests: Iterable[Request]
 ) -> Iterator[Observed]:
-    """Yield what the engine says of files, by workers, in order.
+    """Yield the engine's results for files, computed by workers, in order.
 
     Args:
-        executor: who works.
+        executor: runs the work.
         shared: makes the bytes of a `Compared`, or of what holds all that one does, if there is a request.
-        names: of the detectors, in their order, to tell which one a bound ended.
-        requests: are read as far ahead as the workers need.
+        names: the detectors in order, to report which one was ended by a limit.
+        requests: read ahead only as far as the workers need.
     """
     sent: deque[Request] = deque()
 
@@ -155,6 +155,6 @@ def _answered(request: Request, answer: Answer, names: Sequence[str]) -> Observe
         else:
             ended = bound_met(answer.why + at)
         steps.append(Step(left[0], (ended,), answer.lasting))
-        # What had no turn would end the same way: it is not tried again as long as the file stays as it is.
+        # Detectors that did not run would end the same way: do not retry until the file changes.
         steps += [Step(name, (), answer.lasting) for name in left[1:]]
     return Observed(request.file, tuple(steps))

@@ -1,4 +1,4 @@
-"""Make an index new from the files, beside the old one, and put it in its place when it is complete."""
+"""Rebuild an index from the files next to the old one, and replace that when complete."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ SHOWN = 3  # names in a message
 
 @dataclass
 class _Remembered:
-    """What of the old index verifies; `problem` says why nothing does."""
+    """The verified parts of the old index; `problem` says why there are none."""
 
     problem: str = ""
-    foreign: bool = False  # it is of another installation, or of an older version
+    foreign: bool = False  # from another installation or an older version
     root: str | None = None
     embedding: str | None = None
     paths: list[Path] = field(default_factory=list)
@@ -61,13 +61,13 @@ def rebuild(
     quarantine: bool = False,
     progress: Progress = lambda stage, done, total: None,
 ) -> IndexReport:
-    """Make catalog and vectors new from the files under the remembered paths and the given ones.
+    """Rebuild catalog and vectors from the files under the remembered paths and the given ones.
 
-    Acceptances and seed stay; what is trusted stays as far as it verifies. A
-    run that ends early, however it ends, leaves the old index.
+    Acceptances and seed are kept, and trust as far as it verifies. A run that ends early for any reason
+    leaves the old index.
 
     Raises:
-        StoreError: nothing verifies that says which paths were indexed, and none are given.
+        StoreError: no verified record says which paths were indexed, and none are given.
         CorpusError, ConfigError, ManifestError, NothingToDoError, EmbeddingError: as `Indexer.run`.
     """
     state = settings.state
@@ -151,7 +151,7 @@ def _built(
 
 
 def _remembered(state: Path, key: bytes) -> _Remembered:
-    """Return what of the old catalog verifies."""
+    """Return the verified parts of the old catalog."""
     found = _Remembered()
     if not (state / CATALOG).exists():
         return replace(found, problem="it has no catalog")
@@ -182,7 +182,7 @@ def _refuse_unsigned(old: _Remembered, known: Sequence[TrustedPath]) -> None:
 
 
 def _carry(state: Path, folder: Path, key: bytes) -> Iterator[str]:
-    """Copy what stays, and yield a line for what does not verify."""
+    """Copy what is kept, and yield a line for everything that does not verify."""
     with contextlib.suppress(FileNotFoundError):
         shutil.copyfile(state / ACCEPTED_NAME, folder / ACCEPTED_NAME)
     seed = _bytes(state / SEED)

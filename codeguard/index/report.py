@@ -1,4 +1,4 @@
-"""What an indexing run reports, and its form as plain values."""
+"""The report of an indexing run, and its form as plain values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Convicted:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """Lines of a file that hold secrets, by which rules, and whether they are kept out of retrieval."""
+    """The lines of a file that contain secrets, the rules, and whether they are excluded from retrieval."""
 
     path: str
     start_line: int
@@ -37,7 +37,7 @@ class Withheld:
 
 @dataclass(frozen=True, slots=True)
 class SpecCounts:
-    """How much of the trusted code says how it should behave; see `codeguard.behavior.SpecCoverage`."""
+    """How much of the trusted code has expectations; see `codeguard.behavior.SpecCoverage`."""
 
     functions: int
     with_examples: int
@@ -46,7 +46,7 @@ class SpecCounts:
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What an indexing run did. Counts are of the whole index unless they say `added` or `removed`."""
+    """The result of an indexing run. Counts are of the whole index unless named `added` or `removed`."""
 
     files: int
     chunks: int
@@ -55,7 +55,7 @@ class IndexReport:
     unchanged: int
     skipped: tuple[Skipped, ...]
     secrets: tuple[Withheld, ...]
-    by_lines: tuple[str, ...]  # but for prose
+    by_lines: tuple[str, ...]  # except prose
     notes: tuple[str, ...]
     trusted_files: int
     manifest_unsigned: bool
@@ -68,7 +68,7 @@ class IndexReport:
     embedding: str
     seconds: float
     warnings: tuple[str, ...]
-    trusted_before: tuple[str, ...] = ()  # paths that this run met and trusts as an earlier one was told
+    trusted_before: tuple[str, ...] = ()  # paths that this run trusts because of an earlier one
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
@@ -76,7 +76,7 @@ class IndexReport:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> IndexReport:
-        """Rebuild a report from `to_json`'s value; KeyError or TypeError if it is not one."""
+        """Rebuild a report from `to_json`'s value; raise KeyError or TypeError if malformed."""
         fields = dict(value)
         return cls(
             **{

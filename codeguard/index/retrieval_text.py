@@ -1,4 +1,4 @@
-"""What of a chunk is embedded."""
+"""The text of a chunk that is embedded."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _WORD_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\W
 
 
 def retrievable(chunk: Chunk) -> bool:
-    """Return whether a chunk may be an answer: not withheld, no recorded specs, and with a word in it."""
-    from codeguard.behavior.specs.files import RECORDED_NAME  # an unchanged index loads nothing of behavior
+    """Return whether a chunk may be a result: not withheld, not recorded specs, and with at least one word."""
+    from codeguard.behavior.specs.files import RECORDED_NAME  # an unchanged index must not import behavior
 
     if chunk.withheld or chunk.path.rpartition("/")[2] == RECORDED_NAME:
         return False
@@ -21,8 +21,8 @@ def retrievable(chunk: Chunk) -> bool:
 def retrieval_text(chunk: Chunk) -> str:
     """Return the symbol in words, then the text.
 
-    The path stays out: it is the attacker's to choose, and renaming an
-    untrusted file must change no distance and so no penalty.
+    The path is left out because the attacker chooses it: renaming an untrusted file must change no distance
+    and so no penalty.
     """
     words = " ".join(part for part in _WORD_BORDER.split(chunk.symbol) if part)
     return f"{words}\n{chunk.text}" if words else chunk.text

@@ -1,4 +1,4 @@
-"""What part of an index a run decides about: the names that its paths have there."""
+"""The part of an index that a run updates: the names of its paths there."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 
 def below(name: str, scope: str) -> bool:
-    """Return whether a name lies in a scope; the empty scope is the root."""
+    """Return whether a name is in a scope; the empty scope is the root."""
     return scope == "" or name == scope or name.startswith(scope + "/")
 
 
 def scopes_of(paths: Sequence[Path], root: Path) -> list[str]:
-    """Return the names that paths have in the index, of paths within each other the outermost; empty for the root."""
+    """Return the names of paths in the index, without paths inside others; empty for the root."""
     resolved = {path.resolve() for path in paths}
     outermost = [
         path

@@ -1,6 +1,6 @@
-"""The search for secrets as a task for workers, so that it is bounded as whatever reads untrusted text.
+"""The search for secrets as a task for workers, with limits like all processing of untrusted text.
 
-A text that ran into a bound counts as one secret: it is neither served nor shown.
+A text that reached a limit counts as one secret: it is neither returned nor shown.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from codeguard.workers.tasks import Answer, Bounds, Run, WorkerError
 
 TEXTS_A_BATCH, BATCH_BYTES = 256, 1 << 20
 BOUNDS = Bounds(2.0)
-UNSEARCHED = "not-searched"  # the rule of a text in which there may be anything
+UNSEARCHED = "not-searched"  # the rule for a text that could not be searched
 
 
 def secrets_task() -> Run:
-    """Find the secrets in texts, each behind the name of its file."""
+    """Find the secrets in texts, each preceded by the name of its file."""
 
     def run(payload: bytes) -> Iterator[bytes]:
         name, _, data = payload.partition(b"\n")
@@ -39,7 +39,7 @@ def masked(
     """Yield files with their secrets masked, in order; see `codeguard.corpus.secrets.without_secrets`.
 
     Raises:
-        WorkerError: a worker's answer is none.
+        WorkerError: a worker's answer is malformed.
     """
     sent: deque[SourceFile] = deque()
 
@@ -53,7 +53,7 @@ def masked(
 
 
 def secrets_in(text: str) -> list[FoundSecret]:
-    """Return the secrets in one text, found by the worker that this process shares."""
+    """Return the secrets in one text, found by this process's shared worker."""
     (found,) = _searched([("", text)], None)
     return found
 

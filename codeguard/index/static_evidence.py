@@ -1,9 +1,8 @@
-"""Static signals in the ranking: what the engine observes in a file, as evidence about its chunks.
+"""Static signals in the ranking: the engine's observations about a file, as evidence about its chunks.
 
-A file is examined once, by a worker process that is bounded and can be
-ended. What each detector saw is kept in the catalog under the digest of the
-file and the version of that detector: a change of one rule has only its
-detector asked again.
+A file is examined once, by a worker process with limits that can be killed. Each detector's observations are
+stored in the catalog under the digest of the file and the version of that detector, so changing one rule
+reruns only its detector.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ if TYPE_CHECKING:
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 _NAME = re.compile(r"[^\W\d]\w*")
 KEPT_FILES = 2_000  # in memory
-STATIC = "static"  # the signal of what no detector has looked at
+STATIC = "static"  # the signal of files that no detector has examined
 COMPANY = (AUDIT, "company")
-# A weakness, a change to a copy or a boast concerns the code that has it, and no other.
+# A weakness, a change to a copy or a false claim concerns only the code that contains it.
 OF_ITS_OWN_CODE = frozenset({"flooding", "insecure", "near_copy", "safety_claims", "secrets"})
-Rows = tuple[Observation, ...]  # of one file, each rule once a chunk
+Rows = tuple[Observation, ...]  # of one file, each rule once per chunk
 
 
 class GraveFinding(NamedTuple):
@@ -58,11 +57,10 @@ class GraveFinding(NamedTuple):
 class StaticEvidence:
     """Callable from a chunk, its file and its trust to the evidence of the static signals.
 
-    Only signals with a weight other than 0 are asked. `trusted` reads the
-    trusted files for those that need them, `epoch` is the digest of the
-    trusted text. Without a catalog nothing outlives the process. `elsewhere`
-    examines files in a worker process; without it this process does, which
-    is for tests and single texts of one's own.
+    Only signals with a weight other than 0 are run. `trusted` reads the trusted files for those that need
+    them, `epoch` is the digest of the trusted text. Without a catalog nothing outlives the process.
+    `elsewhere` examines files in a worker process; without it this process does, which is meant for tests and
+    trusted texts.
     """
 
     def __init__(
@@ -77,8 +75,8 @@ class StaticEvidence:
         elsewhere: Observe | None = None,
     ) -> None:
         self._elsewhere = elsewhere or self._here
-        self.known_only = False  # say of a file that the catalog does not know that it was not examined yet
-        self.unfinished: list[tuple[str, str]] = []  # files that `prepare` could not examine fully, and why
+        self.known_only = False  # report files missing in the catalog as not examined yet
+        self.unfinished: list[tuple[str, str]] = []  # files that `prepare` could not fully examine, and why
         registered = load_file_signals() if file_signals is None else file_signals
         self.weights = weights.with_own(own_weights(registered))
         self._signals = tuple(
@@ -98,7 +96,7 @@ class StaticEvidence:
         return bool(self._signals)
 
     def __call__(self, chunk: Chunk, file: SourceFile, trust: Trust) -> tuple[Evidence, ...]:
-        """Return what the static signals say of one chunk; of trusted text nothing."""
+        """Return the static evidence about one chunk; none about trusted text."""
         if not self._signals or trust is Trust.TRUSTED:
             return ()
         if self.known_only and not self._known_fully(file):
@@ -283,7 +281,7 @@ class Uses:
             self._defined.setdefault(item.symbol.rpartition(".")[2], []).append(place)
 
     def needed(self, place: int) -> frozenset[int]:
-        """Return the places of the chunks that the one at a place depends on, its own among them; none of no chunk."""
+        """Return the indices of the chunks that a chunk depends on, including its own; none for no chunk."""
         if place < 0:
             return frozenset()
         if self._whole:
@@ -306,16 +304,16 @@ def _weighs(signal: FileSignal, weights: Weights) -> bool:
 
 
 def place_of(chunk: Chunk, file: SourceFile) -> int:
-    """Return the place of a chunk among those of its file, -1 if it is none of them."""
+    """Return the index of a chunk in its file, or -1."""
     return next((place for place, item in enumerate(file.chunks) if item.span == chunk.span), -1)
 
 
 def _once_a_chunk(observations: Iterable[Observation]) -> Rows:
-    """Return each rule once a chunk, at its gravest; what is about the whole file once."""
+    """Return the most severe observation of each rule per chunk, and once for the whole file."""
     kept: dict[tuple[str, str, int], Observation] = {}
     for item in observations:
         if item.signal in (AUDIT, DISCOVERY) and not item.of_the_file:
-            continue  # for the audit alone: it says nothing of what the code does
+            continue  # only for the audit: it says nothing about what the code does
         key = (item.signal, item.rule, -1 if item.of_the_file else item.chunk)
         known = kept.get(key)
         if known is None:
@@ -326,14 +324,14 @@ def _once_a_chunk(observations: Iterable[Observation]) -> Rows:
 
 
 def _plain(item: Observation, count: int) -> Observation:
-    """Return an observation without what only the audit shows."""
+    """Return an observation without the fields that only the audit shows."""
     return Observation(
         item.signal, item.rule, item.severity, item.confidence, item.reason, item.place, item.chunk, count
     )
 
 
 def _distinct(rows: Iterable[Observation]) -> Rows:
-    """Return the observations of all detectors, the bounds that several of them met as one."""
+    """Return the observations of all detectors, merging limits that several of them reached."""
     found: list[Observation] = []
     bounds: list[Observation] = []
     for item in rows:
@@ -347,7 +345,7 @@ def _distinct(rows: Iterable[Observation]) -> Rows:
 
 
 def _why_unfinished(rows: Rows) -> str:
-    """Return why a file was not examined fully, empty if it was."""
+    """Return why a file was not fully examined, or ""."""
     for item in rows:
         bound = (item.signal, item.rule) == NOT_FULLY_READ and item.severity >= Severity.MEDIUM
         if bound or item.rule == DETECTOR_ERROR:

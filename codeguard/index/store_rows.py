@@ -7,7 +7,7 @@ from codeguard.models import Chunk
 
 
 def row_of(id_: str, chunk: Chunk) -> Row:
-    """Return what the vector store holds for a chunk beside its vector."""
+    """Return the data stored with a chunk's vector."""
     metadata = {
         "path": chunk.path,
         "symbol": chunk.symbol,

@@ -1,7 +1,7 @@
-"""Put a state that was built beside an index in its place, so that anyone who crashes leaves the old or the new one.
+"""Replace an index's state by a newly built one, so that a crash leaves either the old or the new one.
 
-rebuild.new      being built: worth nothing until it is renamed
-rebuild.ready    complete: anyone who opens the index next puts it in place
+rebuild.new      being built: worthless until it is renamed
+rebuild.ready    complete: the next process that opens the index puts it in place
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def put_in_place(state: Path) -> None:
 
 
 def finish_swap(state: Path) -> None:
-    """Put a complete new state in place where a crash kept somebody from it.
+    """Put a complete new state in place if a crash prevented that.
 
     Raises StoreError if that is impossible.
     """
     if (state / READY).exists():
-        from codeguard.index.writer_lock import held  # brings logging
+        from codeguard.index.writer_lock import held  # imports logging
 
         with held(state / WRITING, lambda: None):
             _move(state)
@@ -59,7 +59,7 @@ def finish_swap(state: Path) -> None:
 
 def _move(state: Path) -> None:
     ready = state / READY
-    if not ready.exists():  # somebody else was first
+    if not ready.exists():  # another process was first
         return
     try:
         if (ready / VECTORS).exists():
@@ -80,7 +80,7 @@ def _move(state: Path) -> None:
 
 
 def _move_vectors(state: Path) -> None:
-    from codeguard.index.store.chroma import lock_folder  # brings Chroma's side; needed after a rebuild alone
+    from codeguard.index.store.chroma import lock_folder  # imports Chroma code; needed only after a rebuild
 
     folder, old = state / VECTORS, state / f"{VECTORS}.old"
     lock = lock_folder(folder)
@@ -95,7 +95,7 @@ def _move_vectors(state: Path) -> None:
 
 
 def _clear(path: Path) -> None:
-    """Delete whatever lies under a name; a link goes, not what it leads to."""
+    """Delete whatever has this name; a link is deleted, not its target."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

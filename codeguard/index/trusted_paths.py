@@ -1,6 +1,6 @@
-"""What a user trusts, as an index remembers it from one run to the next: paths, and exceptions below them.
+"""What a user trusts, as remembered by an index between runs: paths, and exceptions below them.
 
-Of several remembered paths above a file the nearest one decides.
+If several remembered paths contain a file, the nearest one decides.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from codeguard.index.scopes import below
 
 @dataclass(frozen=True, slots=True)
 class TrustedPath:
-    """A path that the user trusts, or, where `trusted` is False, does not although a path above it is trusted.
+    """A path that the user trusts, or, if `trusted` is False, an exception below a trusted path.
 
-    `path` is absolute and without links, `name` what it is called in the
-    index (empty for the root), `since` the UTC time at which it was first
-    given, ISO 8601. `signed` says that a signed manifest spoke for it.
+    `path` is absolute and without links, `name` its name in the index (empty for the root), `since` the UTC
+    time at which it was first given, ISO 8601. `signed` says that a signed manifest covered it.
     """
 
     path: str
@@ -29,12 +28,12 @@ class TrustedPath:
     signed: bool = False
 
     def above(self, path: Path) -> bool:
-        """Return whether a path without links is this one or lies in it."""
+        """Return whether a path without links is this one or inside it."""
         return path.is_relative_to(self.path)
 
 
 def name_in_index(path: Path, root: Path) -> str:
-    """Return what the index calls a path without links; empty for the root."""
+    """Return the index's name of a path without links; empty for the root."""
     if not path.is_relative_to(root):
         return path.name
     name = path.relative_to(root).as_posix()
@@ -58,10 +57,10 @@ def trusted_by_name(name: str, known: Iterable[TrustedPath]) -> bool:
 def with_changes(
     known: Sequence[TrustedPath], trust: Sequence[Path], untrust: Sequence[Path], root: Path, now: str
 ) -> list[TrustedPath]:
-    """Return what is trusted after `untrust` took paths away and `trust` added some; paths are without links.
+    """Return the trusted paths after removing `untrust` and adding `trust`; paths are without links.
 
-    A path that is given in both is forgotten and trusted anew. What is taken
-    away below a trusted path stays as an exception.
+    A path that is given in both is forgotten and trusted anew. A path removed below a trusted one stays as an
+    exception.
     """
     kept = [
         item
@@ -81,22 +80,22 @@ def with_changes(
 
 
 def _moved(item: TrustedPath, path: Path, name: str) -> TrustedPath:
-    """Return what is remembered under a name, at the place where the user says that it lies now."""
+    """Return the entry of a name, moved to the location that the user gives."""
     inside = item.name[len(name) :].strip("/") if name else item.name
     return replace(item, path=str(path / inside))
 
 
 def marked_signed(known: Iterable[TrustedPath], signed: Iterable[str]) -> list[TrustedPath]:
-    """Return what is trusted, the paths of these names being signed."""
+    """Return the trusted paths, marking those of these names as signed."""
     names = set(signed)
     return [replace(item, signed=item.name in names) for item in known]
 
 
 def to_text(known: Iterable[TrustedPath]) -> str:
-    """Return trusted paths as the text that an index remembers."""
+    """Serialize trusted paths for the index."""
     return json.dumps([asdict(item) for item in known])
 
 
 def from_text(text: str | None) -> list[TrustedPath]:
-    """Rebuild trusted paths from `to_text`'s text, none from None; TypeError or ValueError from any other text."""
+    """Rebuild trusted paths from `to_text`'s text (None: none); raise TypeError or ValueError otherwise."""
     return [TrustedPath(**item) for item in json.loads(text or "[]")]

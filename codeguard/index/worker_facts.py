@@ -1,4 +1,4 @@
-"""What a worker says of itself: if it is, what its results depend on, and how it confines what it runs."""
+"""A worker's description of itself: where it is, what its results depend on, and its sandbox level."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKAGES = ("RestrictedPython", "numpy", "onnxruntime", "openvino", "tokenizers"
 
 @dataclass(frozen=True, slots=True)
 class WorkerFacts:
-    """One worker. `make` is what must be the same on every worker for the same results."""
+    """One worker. `make` must be the same on every worker, because results depend on it."""
 
     address: str
     level: Level
@@ -42,21 +42,21 @@ class WorkerFacts:
 
 
 def facts_task(payload: bytes) -> bytes:
-    """Say what this process is; the payload is not looked at."""
+    """Describe this process; the payload is ignored."""
     del payload
     facts = {"level": own_level().name, "python": platform.python_version(), "make": dict(own_make())}
     return json.dumps(facts).encode("ascii")
 
 
 def facts_of(address: str, answer: bytes) -> WorkerFacts:
-    """Read an answer of `facts_task`; ValueError, KeyError or TypeError if it is none."""
+    """Parse an answer of `facts_task`; raise ValueError, KeyError or TypeError if malformed."""
     value = json.loads(answer)
     make = {str(key): str(given) for key, given in dict(value["make"]).items()}
     return WorkerFacts(address, Level[value["level"]], str(value["python"]), make)
 
 
 def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> tuple[str, str, str] | None:
-    """Return what differs first between two makes: its name, theirs, ours."""
+    """Return the first difference between two makes: its name, their value, our value."""
     for name in sorted(ours.keys() | theirs.keys()):
         got, expected = theirs.get(name, "none"), ours.get(name, "none")
         if got != expected:
@@ -73,8 +73,8 @@ def own_level() -> Level:
 
 @functools.cache
 def own_make() -> Mapping[str, str]:
-    """Return what results depend on: codeguard's own code, the Python, the libraries that read and compute."""
-    from codeguard.corpus.chunking import languages  # `doctor` without a cluster does without the grammars
+    """Return what results depend on: codeguard's code, Python, and the parsing and numerical libraries."""
+    from codeguard.corpus.chunking import languages  # `doctor` without a cluster needs no grammars
 
     names = sorted({*PACKAGES, *(language.wheel for language in languages())})
     return {

@@ -1,4 +1,4 @@
-"""Look after an index: what is in it, whether it is whole, without what was deleted, as plain records."""
+"""Maintenance of an index: information, verification, compaction."""
 
 from codeguard.index.maintenance.compact import CompactReport, compact
 from codeguard.index.maintenance.info import StoreInfo, info

@@ -1,8 +1,8 @@
-"""Give back the room of what was deleted, and let nothing of it stay on the disk.
+"""Free the space of deleted data, and remove all traces of it from the disk.
 
 Chroma keeps deleted vectors and texts in its files, SQLite keeps deleted
-rows in free pages. The store is built anew beside the old one and swapped;
-the catalog is vacuumed; cached analyses that belong to no present chunk go.
+rows in free pages. The store is rebuilt next to the old one and swapped; the catalog is vacuumed; cached
+analyses of removed chunks are deleted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KEYS = 500
 
 @dataclass(frozen=True, slots=True)
 class CompactReport:
-    """What a compaction did; sizes in bytes of the state directory."""
+    """The result of a compaction; sizes of the state directory in bytes."""
 
     chunks: int
     embedded: int
@@ -44,12 +44,12 @@ class CompactReport:
 def compact(
     workspace: Workspace, *, embed: bool = False, progress: Progress = lambda stage, done, total: None
 ) -> CompactReport:
-    """Build the store anew from the catalog, with the vectors it has; embed what is missing, or all.
+    """Rebuild the store from the catalog with its existing vectors; embed missing ones, or all.
 
     A crash at any moment leaves the old store or the new one.
 
     Raises:
-        StoreError: a store of a server, in use, not to be written, or the disk is full.
+        StoreError: the store is on a server, in use or not writable, or the disk is full.
     """
     if workspace.settings.remote:
         raise StoreError(
@@ -90,7 +90,7 @@ def compact(
 
 
 def _drop_analyses(workspace: Workspace) -> int:
-    """Drop what was found out about texts that are no longer there: a reason may quote them."""
+    """Delete results about removed texts, because reasons may quote them."""
     reports = workspace.reports()
     catalog = workspace.catalog
     keys: list[str] = []

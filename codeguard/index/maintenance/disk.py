@@ -1,4 +1,4 @@
-"""How much room a folder takes."""
+"""The disk space of a folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def folder_bytes(folder: Path) -> int:
-    """Return the sum of the sizes of all files under a folder, in bytes; what vanishes meanwhile counts nothing."""
+    """Return the sum of the sizes of all files under a folder, in bytes; files that vanish meanwhile are not counted."""
     total = 0
     for path in folder.rglob("*"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What the vector store has to hold, by the catalog's word."""
+"""The expected content of the vector store, by the catalog."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Batch = dict[str, Chunk]
 
 
 def expected(workspace: Workspace) -> Iterator[Batch]:
-    """Yield the chunks that belong into the vector store by id, file after file, some hundred at a time."""
+    """Yield the chunks expected in the vector store by id, file by file, some hundred at a time."""
     kept_out = workspace.catalog.quarantined()
     batch: Batch = {}
     for path in sorted(workspace.catalog.files()):

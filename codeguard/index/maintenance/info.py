@@ -1,4 +1,4 @@
-"""What an index holds and how much room it takes."""
+"""The content of an index and the space it takes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class StoreInfo:
 
 
 def info(workspace: Workspace) -> StoreInfo:
-    """Count what an index holds; nothing is changed.
+    """Count the content of an index without changing anything.
 
     Raises:
         StoreError: catalog or store cannot be read.

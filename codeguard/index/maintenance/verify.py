@@ -1,4 +1,4 @@
-"""Compare catalog and vector store: what is missing, strange, or was rewritten."""
+"""Compare catalog and vector store: find missing, unknown and rewritten entries."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """One thing that is not as it was written: what kind, which chunk, and where it stands."""
+    """One damaged entry: the kind of damage, the chunk, and its location."""
 
     kind: str
     id: str
@@ -39,13 +39,13 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """What a comparison found.
+    """The result of a comparison.
 
     `carried_out` are writes that a crash had interrupted: they are finished
     first and are no damage. `found` counts damage by kind, `damage` lists
     the first thousand. `foreign` are entries that the catalog does not know:
-    damage in an embedded store, while a server's collection may be others'
-    too. `embedded` chunks were embedded again to compare vectors, of `chunks`.
+    damage in an embedded store, whereas a server's collection may be shared. `embedded` chunks were embedded
+    again to compare vectors, of `chunks`.
     """
 
     chunks: int
@@ -82,11 +82,10 @@ def verify(
     repair: bool = False,
     progress: Progress = lambda stage, done, total: None,
 ) -> VerifyReport:
-    """Compare every id, document and metadata with the catalog, and vectors with texts embedded anew.
+    """Compare all ids, documents and metadata with the catalog, and vectors with re-embedded texts.
 
-    A random sample of the vectors is compared, or every one. `repair` writes
-    what is missing or rewritten again and deletes what is foreign from an
-    embedded store; a damaged catalog it cannot repair.
+    A random sample of the vectors is compared, or every one. `repair` writes missing and rewritten entries
+    again and deletes foreign ones from an embedded store; it cannot repair a damaged catalog.
 
     Raises:
         StoreError, EmbeddingError: catalog or store cannot be read at all.
@@ -95,7 +94,7 @@ def verify(
         carried_out = _finish(workspace)
         findings = _Findings()
         _check_catalog(workspace, findings)
-        if findings.counts:  # what it says of the store proves nothing
+        if findings.counts:  # a damaged catalog proves nothing about the store
             return VerifyReport(0, carried_out, 0, 0, findings.counts, tuple(findings.listed))
         total = len(workspace.catalog.ids())
         chosen = None if all_vectors else _sample(workspace)
@@ -116,7 +115,7 @@ def verify(
 
 def _repair(workspace: Workspace, findings: _Findings) -> None:
     catalog = workspace.catalog
-    # Deleted first: a store writes anew faster than it overwrites, and of a row that is foreign nothing may stay.
+    # Delete first: inserting is faster than overwriting, and nothing of a foreign row may remain.
     workspace.vectors.delete(sorted(findings.to_delete | findings.to_write))
     with catalog.transaction():
         catalog.intend_writes(findings.to_write)
@@ -131,7 +130,7 @@ def _finish(workspace: Workspace) -> int:
 
 
 def _check_catalog(workspace: Workspace, findings: _Findings) -> None:
-    """SQLite's own check, then all that is authenticated, and the words of every text."""
+    """Run SQLite's own check, then verify all authenticated data and the words of every text."""
     catalog = workspace.catalog
     try:
         with contextlib.closing(
@@ -172,7 +171,7 @@ def _checked(findings: _Findings, kind: str, what: str, look: Callable[[], T]) -
 
 
 def _sample(workspace: Workspace) -> set[str]:
-    # Unforeseeable, so that nobody can rewrite only what is not looked at.
+    # Unpredictable, so that nobody can rewrite only entries that are not checked.
     ids = sorted(workspace.catalog.ids())
     return set(SystemRandom().sample(ids, min(SAMPLE, len(ids))))
 
@@ -229,7 +228,7 @@ def _check_foreign(workspace: Workspace, present: set[str], findings: _Findings)
 
 
 def lines(report: VerifyReport) -> Iterator[str]:
-    """Yield the report for a person."""
+    """Yield the report as lines of text."""
     yield f"{report.chunks} chunks compared, {report.embedded} of them embedded again"
     if report.carried_out:
         yield f"{report.carried_out} interrupted writes finished first"

@@ -1,8 +1,7 @@
-"""The vectors, in Chroma: embedded in a folder, behind a process of ours, or on a server.
+"""The vectors, in Chroma: embedded in a folder, behind a server process of ours, or on a server.
 
-The store may be shared with others and may be rewritten by an attacker, so
-nothing that comes from here is believed but an id and a distance; the
-catalog says what the id stands for.
+The store may be shared with others and rewritten by an attacker, so only ids and distances from here are
+used; the catalog says what an id stands for.
 """
 
 from codeguard.index.store.base import COLLECTION, Hit, Row, Vectors

@@ -1,4 +1,4 @@
-"""What a store of vectors can do, anyone who holds Chroma: this process, a process of ours, or a server."""
+"""The interface of vector stores: Chroma in this process, in a server process of ours, or on a server."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from codeguard.errors import StoreError
 
 COLLECTION = "codeguard"
 BATCH = 1000
-IDS_A_PAGE = 50_000  # Chroma walks over all that lies before a page
+IDS_A_PAGE = 50_000  # Chroma scans everything before a page
 
 
 class BusyError(StoreError):
-    """Another process holds the embedded store and serves nobody."""
+    """Another process holds the embedded store without serving it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One answer of the vector search; `document` is what the store claims, not yet believed."""
+    """One result of the vector search; `document` is the store's unverified claim."""
 
     id: str
     distance: float
@@ -41,8 +41,8 @@ class Row:
 class Vectors(Protocol):
     """A collection of unit vectors under cosine distance.
 
-    Every method raises StoreError where the store cannot be reached, read or
-    written. Every request may be sent twice without harm.
+    Every method raises StoreError if the store cannot be reached, read or written. All requests are
+    idempotent.
     """
 
     location: str
@@ -51,7 +51,7 @@ class Vectors(Protocol):
         """Write rows; an id that exists is overwritten. `vectors` has shape (len(rows), dimension)."""
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Remove rows; an id that is not there is no error."""
+        """Remove rows; unknown ids are no error."""
 
     def nearest(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
         """Return the `count` nearest rows of a unit vector of shape (dimension,), nearest first."""
@@ -63,13 +63,13 @@ class Vectors(Protocol):
         """Return the ids of all rows."""
 
     def documents(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return what the store holds as text under these ids; an unknown id is left out."""
+        """Return the stored texts of these ids; unknown ids are left out."""
 
     def embeddings(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """Return the stored vectors of these ids, each of shape (dimension,); an unknown id is left out."""
+        """Return the stored vectors of these ids, each of shape (dimension,); unknown ids are left out."""
 
     def metadatas(self, ids: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Return what the store holds as metadata under these ids; an unknown id is left out."""
+        """Return the stored metadata of these ids; unknown ids are left out."""
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Release the store."""

@@ -23,11 +23,11 @@ from codeguard.index.store.wire import ask_to_retire
 from codeguard.trust.state_files import FileLock, StateFolder, folder_by_path
 
 LOCK_WAIT_S = 10.0
-COMPARED = 1_000  # vectors that are read in each of three places of a store whose writer was killed
+COMPARED = 1_000  # vectors read at each of three places after the writer of a store was killed
 RETRIES = 6
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
-ROOM_BYTES = 256 << 10  # a disk with less is full for Chroma
+ROOM_BYTES = 256 << 10  # with less free space, the disk counts as full
 DAMAGED = f"bring it back, or {REBUILD}"
 
 T = TypeVar("T")
@@ -51,13 +51,13 @@ class VectorStore:
 
     @classmethod
     def open_folder(cls, folder: Path, *, wait_s: float = LOCK_WAIT_S, retire: bool = True) -> VectorStore:
-        """Open or create the store in a folder, for this process alone.
+        """Open or create the store in a folder, exclusively for this process.
 
-        A process of ours that serves the folder is asked to let go of it, unless `retire` is False.
+        A codeguard process that serves the folder is asked to release it, unless `retire` is False.
 
         Raises:
-            StoreError: in use by another process, not writable, not readable by this Chroma, or not
-                opened safely (see `codeguard.trust.state_files`).
+            StoreError: in use by another process, not writable, not readable by this Chroma, or unsafe to
+                open (see `codeguard.trust.state_files`).
         """
         lock = lock_folder(folder, wait_s, retire=retire)
         try:
@@ -189,7 +189,7 @@ class VectorStore:
         return found
 
     def page_of_ids(self, offset: int) -> list[str]:
-        """Return some ids from `offset` on, none behind the last."""
+        """Return some ids from `offset` on, none after the last."""
         answer = self._call(
             lambda: self._collection.get(include=[], limit=IDS_A_PAGE, offset=offset),
             f"the store {self.location} cannot be read",
@@ -224,19 +224,18 @@ class VectorStore:
             yield list(ids[start : start + self._batch])
 
     def rebuild(self, batches: Iterable[tuple[Sequence[Row], NDArray[np.float32]]]) -> None:
-        """Put a new folder with these rows in the place of this embedded store's; the old one is deleted.
+        """Replace this embedded store's folder by a new one with these rows; the old one is deleted.
 
         The batches may be read from this store. The new folder is written by
-        a process that knows nothing but these rows: the index on the disk has
-        room for more, and that room holds what the writer's memory held. What
-        crashes here leaves the old folder or the new one, and the next to
-        open it deletes the rest.
+        a process that knows only these rows: the index file has unused space that holds whatever the writer's
+        memory held. A crash leaves the old folder or the new one, and the next process to open it deletes the
+        rest.
         """
         folder = Path(self.location)
         replacement = Replacement(folder)
         fresh = SharedStore(replacement.path, idle_s=0.0)
         try:
-            fresh.count()  # makes it, also where no row comes
+            fresh.count()  # creates it even without rows
             for rows, vectors in batches:
                 fresh.add(rows, vectors)
         finally:
@@ -283,7 +282,7 @@ class VectorStore:
         """See `Vectors`."""
         self._close_client()
         try:
-            # Deleted or moved meanwhile: nothing of it is ours to look after.
+            # Deleted or moved meanwhile: no longer our responsibility.
             if self._lock is not None and Path(self.location).is_dir():
                 self.settle()
         finally:
@@ -304,7 +303,8 @@ def embedded_client(folder: Path) -> Any:
         try:
             return chromadb.PersistentClient(path=str(folder), settings=client_settings())
         except BaseException:
-            # Chroma keeps what did not start, and gives it to anyone who opens the path next in this process.
+            # Chroma caches a failed system and returns it to the next caller that opens the path in this
+            # process.
             shared = chromadb.api.shared_system_client.SharedSystemClient
             if str(folder) not in getattr(shared, "_identifier_to_refcount", {}):
                 getattr(shared, "_identifier_to_system", {}).pop(str(folder), None)
@@ -312,7 +312,7 @@ def embedded_client(folder: Path) -> Any:
 
 
 def _unsettled(folder: Path) -> str | None:
-    """Return during which boot a store was written and not settled, None if it was settled."""
+    """Return the boot during which a store was written but not synced, None if it was synced."""
     try:
         with StateFolder(folder.parent) as state:
             return state.read(folder.name + UNSETTLED, 100).decode("ascii", "replace")
@@ -321,7 +321,7 @@ def _unsettled(folder: Path) -> str | None:
 
 
 def _boot() -> str:
-    """Return the kernel's name for the time since the machine started, "" if it has none."""
+    """Return the kernel's id of the current boot, or ""."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:
@@ -333,7 +333,7 @@ def lock_folder(folder: Path, wait_s: float = LOCK_WAIT_S, *, retire: bool = Tru
 
     Raises:
         BusyError: held by another process for longer than `wait_s` seconds.
-        StoreError: not to be written.
+        StoreError: the lock is not writable.
     """
     try:
         with StateFolder(folder.parent, create=True) as state:
@@ -355,12 +355,12 @@ def lock_folder(folder: Path, wait_s: float = LOCK_WAIT_S, *, retire: bool = Tru
 
 
 def client_settings() -> Any:
-    """Return settings that no `.env` of the current folder can change."""
+    """Return settings that a `.env` in the current folder cannot change."""
     return import_chromadb().config.Settings(_env_file=None, anonymized_telemetry=False)
 
 
 def _tried(request: Callable[[], T], attempts: int) -> T:
-    """Repeat a request that a server or the way to it failed, with growing pauses."""
+    """Repeat a request after server or network failures, with growing pauses."""
     pause = FIRST_PAUSE_S
     for left in range(attempts - 1, -1, -1):
         try:
@@ -368,14 +368,14 @@ def _tried(request: Callable[[], T], attempts: int) -> T:
         except Exception as error:
             if not left or not _passing(error):
                 raise
-        # Spread, so that several processes do not come back in step.
+        # With jitter, so that several processes do not retry in step.
         time.sleep(pause * random.uniform(0.5, 1.0))
         pause = min(LONGEST_PAUSE_S, pause * 3)
     raise AssertionError("unreachable")
 
 
 def _passing(error: Exception) -> bool:
-    """Return whether an error may pass by itself: no answer, 429, or the server's own failure (5xx)."""
+    """Return whether an error may be temporary: no answer, 429, or a server failure (5xx)."""
     import httpx
 
     chain: BaseException | None = error
@@ -394,9 +394,9 @@ def _passing(error: Exception) -> bool:
 
 @contextlib.contextmanager
 def _told(what: str, hint: str | None = None, folder: Path | None = None) -> Iterator[None]:
-    """Turn whatever Chroma raises into one line of ours.
+    """Turn any exception of Chroma into a one-line StoreError.
 
-    Of a full disk under `folder` it says no more than that something failed.
+    For a full disk under `folder`, Chroma itself reports only that something failed.
     """
     try:
         yield
@@ -409,16 +409,16 @@ def _told(what: str, hint: str | None = None, folder: Path | None = None) -> Ite
 
 
 def _is_full(folder: Path) -> bool:
-    """Return whether a folder's file system has no room for what Chroma writes at once."""
+    """Return whether a folder's file system has too little space for Chroma's next write."""
     try:
         found = os.statvfs(folder)
-    except (OSError, AttributeError):  # gone, or a system without the call
+    except (OSError, AttributeError):  # the folder is gone, or the system lacks the call
         return False
     return found.f_bavail * found.f_frsize < ROOM_BYTES or (found.f_files > 0 and found.f_favail == 0)
 
 
 def _cause(error: Exception) -> str:
-    """Return in one line what went wrong on the way to a server, which Chroma does not pass on, or what it says."""
+    """Return one line about a connection failure, whose cause Chroma hides, or Chroma's own message."""
     said: BaseException = error
     chain: BaseException | None = error
     while chain is not None:

@@ -1,6 +1,6 @@
-"""Put a new folder in the place of a store's folder, so that anyone who crashes leaves the old or the new one.
+"""Replace a store's folder by a new one, so that a crash leaves either the old or the new one.
 
-chroma.new      being built by another process, with a lock and a socket: worth nothing until it is renamed
+chroma.new      being built by another process, with a lock and a socket: worthless until it is renamed
 chroma.ready    complete, to be put in place
 chroma.old      replaced, to be deleted
 """
@@ -13,11 +13,11 @@ from pathlib import Path
 
 from codeguard.errors import StoreError
 
-UNSETTLED = ".unsettled"  # ending of the file that says that a store's files may not be on the disk yet
+UNSETTLED = ".unsettled"  # suffix of the marker that a store's files may not be on disk yet
 
 
 class Replacement:
-    """A folder that is built beside a store's folder and then takes its place. The store's lock is held."""
+    """A folder that is built next to a store's folder and then replaces it. The store's lock is held."""
 
     def __init__(self, folder: Path) -> None:
         recover(folder)
@@ -70,7 +70,7 @@ def _delete(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have every file of a folder on the disk."""
+    """Sync every file of a folder to disk."""
     for place, _, names in os.walk(folder):
         for name in names:
             with open(os.path.join(place, name), "rb") as file:  # noqa: PTH118, PTH123

@@ -1,9 +1,8 @@
-"""The process that holds an embedded store and serves every other process of its user.
+"""The process that opens an embedded store and serves it to all processes of its user.
 
-Chroma's files bear one process. This one is started by anyone who finds nobody
-at the socket, is the only one by the store's lock, writes no log, and ends
-when nobody used it for a while, when it is asked to, or when its folder is
-taken away.
+Only one process may use Chroma's files. This one is started by a client that finds no server at the socket;
+the store's lock guarantees that there is only one. It writes no log, and ends after a while without use, on
+request, or when its folder is removed.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ from codeguard.trust.state_files import StateFolder
 if TYPE_CHECKING:
     from codeguard.index.embedding import Embedding
 
-FIRST_CLIENT_S = 30.0  # whoever started this process has that long to come
-LOOK_S = 5.0  # how often the folder is looked for
+FIRST_CLIENT_S = 30.0  # time for the starting client to connect
+LOOK_S = 5.0  # how often the folder is checked
 CONNECTIONS = 128
 LAST_REQUESTS_S = 60.0
 
@@ -52,7 +51,7 @@ Answer = tuple[dict[str, Any], NDArray[np.float32]]
 
 
 def main(folder: str, idle_s: float) -> None:
-    """Serve a folder; tell the starter on stdout, in one line of JSON, how the start went."""
+    """Serve a folder; report the start on stdout, in one line of JSON."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.umask(0o077)
     os.chdir("/")
@@ -88,10 +87,10 @@ def _report(line: dict[str, Any]) -> None:
 
 def _listen(path: Path) -> socket.socket:
     with StateFolder(path.parent) as folder:
-        folder.delete(path.name)  # of one that was killed: the lock is ours
+        folder.delete(path.name)  # left by a killed server: the lock is ours
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with short_name(path) as name:
-        listener.bind(name)  # readable and writable by this user alone, by the umask
+        listener.bind(name)  # accessible only to this user, by the umask
     listener.listen(CONNECTIONS)
     return listener
 
@@ -173,7 +172,7 @@ class Server:
             self._part(connection)
 
     def _settle(self) -> None:
-        """Have what a client wrote on the disk before it is let go."""
+        """Sync a client's writes to disk before disconnecting it."""
         with contextlib.suppress(StoreError), self._writing:
             if not self._closing:
                 self._store.settle()
@@ -199,7 +198,7 @@ class Server:
             self._changed.notify_all()
 
     def _part(self, connection: socket.socket) -> None:
-        """Let a client go; where that ends this process, it sees its end only after the store is closed."""
+        """Disconnect a client; if that ends this process, the store is closed first."""
         with self._changed:
             last = self._closing or (self._idle_s == 0 and len(self._connections) == 1)
             self._used = time.monotonic()
@@ -213,7 +212,7 @@ class Server:
     def _end(self) -> None:
         self._closing = True
         self._listener.close()
-        # If the folder was deleted and made again, another one serves there by now.
+        # If the folder was deleted and recreated, another process may serve there by now.
         if _identity(socket_path(self._folder)) == self._socket:
             with contextlib.suppress(OSError):
                 socket_path(self._folder).unlink()
@@ -228,7 +227,7 @@ class Server:
         try:
             return self._answer(request)
         except StoreError as error:
-            if not self._in_place():  # Chroma opens its files by the path that they no longer have
+            if not self._in_place():  # Chroma opens its files by a path that is no longer valid
                 self.retire()
                 raise GoneError("the folder was taken away") from None
             return {"error": error.what, "hint": error.hint}, EMPTY
@@ -276,7 +275,7 @@ class Server:
         raise ValueError("op")
 
     def _embedding_of(self, name: str, identity: str) -> Embedding:
-        """Return the embedding of an index: anyone who asks one question need not open the model for it."""
+        """Return the embedding of an index, so that single queries need not load the model themselves."""
         from codeguard.index.embedding.choose import by_workers, open_embedding
 
         with self._opening:

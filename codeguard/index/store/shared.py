@@ -1,4 +1,4 @@
-"""The embedded store as every process but its holder sees it: a connection to the process that serves it."""
+"""The client side of an embedded store: a connection to the process that serves it."""
 
 from __future__ import annotations
 
@@ -41,10 +41,9 @@ _START = (
 class SharedStore:
     """See `codeguard.index.store.base.Vectors`.
 
-    The serving process is started if there is none, also when it ended in
-    the middle of a request: the request is sent again, which every request
-    bears. Opening costs nothing but that start; errors come with the first
-    request.
+    The serving process is started if there is none. If it ends in the middle of a request, it is restarted
+    and the request is sent again, because all requests are idempotent. Opening costs only that start; errors
+    come with the first request.
     """
 
     def __init__(self, folder: Path, *, idle_s: float = IDLE_S, wait_s: float = BUSY_WAIT_S) -> None:
@@ -66,7 +65,7 @@ class SharedStore:
             return None
 
     def _greeted(self) -> socket.socket:
-        """Connect and compare versions; one that serves another version is asked to go."""
+        """Connect and compare versions; a process that serves another version is asked to exit."""
         connection = connect(self._folder)
         try:
             send(connection, {"op": "hello"})
@@ -98,7 +97,7 @@ class SharedStore:
             raise StoreError(f"the store {self.location} cannot be served ({error.strerror})") from error
 
     def _await_start(self, process: subprocess.Popen[bytes]) -> bool:
-        """Return whether the started process serves; False where another process has the store."""
+        """Return whether the started process serves; False if another process has the store."""
         assert process.stdout is not None
         with process.stdout as stream:
             ready, _, _ = select.select([stream], [], [], START_S)
@@ -115,7 +114,7 @@ class SharedStore:
         return "ready" in report
 
     def _connected(self) -> socket.socket:
-        if self._owner != os.getpid():  # after a fork the connection is the parent's
+        if self._owner != os.getpid():  # after a fork, the connection belongs to the parent
             self._connection, self._starting, self._owner = None, None, os.getpid()
         if self._connection is not None:
             return self._connection
@@ -217,9 +216,9 @@ class SharedStore:
         return found
 
     def embed(self, name: str, identity: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return a row for each of a few texts by the embedding that the serving process has open, or opens.
+        """Return a row for each of a few texts, embedded by the serving process.
 
-        Raises StoreError if it cannot, or its embedding of that name is not the one of this identity.
+        Raises StoreError if it cannot, or if its embedding of that name has another identity.
         """
         answer = self._ask({"op": "embed", "name": name, "identity": identity, "texts": list(texts)})
         if not texts or not answer.blob.size or answer.blob.size % len(texts):
@@ -227,7 +226,7 @@ class SharedStore:
         return answer.blob.reshape(len(texts), -1)
 
     def close(self) -> None:
-        """See `Vectors`; the serving process stays for other users and for a while."""
+        """See `Vectors`; the serving process stays for other clients, and for a while."""
         with self._lock:
             connection, self._connection = self._connection, None
             if self._starting is not None and self._owner == os.getpid():

@@ -1,8 +1,9 @@
-"""What users of one embedded store say to the process that serves it, over a Unix socket in the state directory.
+"""The protocol between clients of an embedded store and its server, over a Unix socket in the state
+directory.
 
 A frame is two lengths of four bytes, a JSON object of the first length and
-raw little-endian float32 of the second. Both are bounded, nothing on the
-wire is code, and both ends refuse a peer of another user.
+raw little-endian float32 of the second. Both are bounded, no code is transferred, and both ends refuse a peer
+of another user.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from codeguard.trust.state_files import StateFolder
 
-PROTOCOL = "codeguard.store/1"  # of another number: the serving process is asked to go
+PROTOCOL = "codeguard.store/1"  # with another version, the serving process is asked to exit
 LONGEST_HEADER = 64 << 20
 LONGEST_BLOB = 64 << 20
 ANSWER_S = 300.0  # an upsert of a large batch into a large index, on a busy machine
@@ -32,7 +33,7 @@ _PEER = struct.Struct("3i")
 
 
 class GoneError(Exception):
-    """Nobody serves the store at the other end, or no longer."""
+    """No process serves the store, or it has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def connect(folder: Path) -> socket.socket:
     """Connect to the process that serves a folder.
 
     Raises:
-        GoneError: nobody does, or somebody else than this user.
+        GoneError: none does, or it belongs to another user.
     """
     path = socket_path(folder)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -75,10 +76,11 @@ def connect(folder: Path) -> socket.socket:
 
 @contextlib.contextmanager
 def short_name(path: Path) -> Iterator[str]:
-    """Name a socket by its folder's descriptor: a socket's address holds a hundred bytes only.
+    """Name a socket by its folder's descriptor, because socket addresses are limited to about a hundred
+    bytes.
 
-    Raises UnsafeStateError if the folder is not this user's alone, or something else than a socket
-    of this user has the name.
+    Raises UnsafeStateError if the folder is not private to this user, or the name belongs to anything except
+    a socket of this user.
     """
     with StateFolder(path.parent) as folder:
         with contextlib.suppress(FileNotFoundError):
@@ -87,7 +89,7 @@ def short_name(path: Path) -> Iterator[str]:
 
 
 def same_user(connection: socket.socket) -> bool:
-    """Return whether the process at the other end runs as this process's user, by the kernel's word."""
+    """Return whether, according to the kernel, the peer runs as this process's user."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
     return bool(_PEER.unpack(raw)[1] == os.geteuid())
 
@@ -96,8 +98,8 @@ def send(connection: socket.socket, header: dict[str, Any], blob: NDArray[np.flo
     """Send one frame.
 
     Raises:
-        GoneError: the other end is gone.
-        ValueError: the frame is longer than the bounds.
+        GoneError: the peer is gone.
+        ValueError: the frame is too long.
     """
     described = json.dumps(header).encode("ascii")
     raw = np.ascontiguousarray(blob, dtype="<f4").tobytes()
@@ -113,7 +115,7 @@ def receive(connection: socket.socket) -> Frame:
     """Receive one frame.
 
     Raises:
-        GoneError: the other end is gone, or does not speak this protocol.
+        GoneError: the peer is gone, or does not speak this protocol.
     """
     try:
         described, raw = _LENGTHS.unpack(_exactly(connection, _LENGTHS.size))
@@ -139,7 +141,7 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
 
 
 def ask_to_retire(folder: Path) -> None:
-    """Ask the process that serves a folder, if any, to let go of it; return when it has, or nobody answers."""
+    """Ask the process that serves a folder, if any, to release it; return when it has, or without an answer."""
     with contextlib.suppress(GoneError):
         connection = connect(folder)
         with connection:
