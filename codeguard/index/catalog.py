@@ -2,13 +2,12 @@
 
 The catalog decides, the vector store follows: a batch is first committed
 here together with the intent to change the vectors, and the intent is
-cleared when the vectors are written. Whoever opens the catalog after a crash
-finds the intent and carries it out again.
+cleared when the vectors are written. The next process that opens the catalog after a crash finds the intent
+and carries it out again.
 
-What is believed of the file is authenticated under a key from outside the
-state directory: every setting, every file with its chunks in order, the list
-of what is in quarantine, and how much there is in all. A catalog of another
-installation, or of an older version, is `foreign`: nothing of it verifies.
+All trusted data in the file is authenticated under a key from outside the state directory: every setting,
+every file with its chunks in order, the quarantine list, and the totals. A catalog of another installation,
+or of an older version, is `foreign`: nothing in it verifies.
 """
 
 from __future__ import annotations
@@ -39,10 +38,11 @@ NEEDS_WRITING = (
     "this user cannot write its folder, and reading takes notes there, too: copy the folder to where they can, "
     "name the copy with --store, and list it as shared_state in the configuration"
 )
-BY_INDENTATION = 2  # in the column `parsed`, which is 0 for what is cut by its lines
-PARAMETERS = 500  # of one statement; SQLite's own limit is at least 999
+BY_INDENTATION = 2  # in the column `parsed`, which is 0 for files cut by lines
+PARAMETERS = 500  # per statement; SQLite's own limit is at least 999
 
-# Ids and digests fall on random pages: with SQLite's own 2 MiB a batch writes most of them several times.
+# Ids and digests fall on random pages: with SQLite's default of 2 MiB, a batch writes most of them several
+# times.
 CACHE_KIB = 128 * 1024
 CHECKPOINT_PAGES = 16 * 1024
 _COMPANIONS = ("-wal", "-shm", "-journal")  # files that SQLite opens with it
@@ -88,7 +88,7 @@ _MODULUS = 1 << 256
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What is known of an indexed file: size in bytes, modification time, digest of the bytes."""
+    """The record of an indexed file: size in bytes, modification time, digest of the bytes."""
 
     size: int
     mtime_ns: int
@@ -97,7 +97,7 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class Intents:
-    """What the vector store still must be told."""
+    """The changes that the vector store still needs."""
 
     write: tuple[str, ...]
     delete: tuple[str, ...]
@@ -106,15 +106,16 @@ class Intents:
         return bool(self.write or self.delete)
 
     def first(self, count: int) -> Intents:
-        """Return at most so many of each kind."""
+        """Return at most `count` changes of each kind."""
         return Intents(self.write[:count], self.delete[:count])
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How much a catalog holds; `macs` is the sum of the files' codes, so that no file is taken away or put back.
+    """The totals of a catalog; `macs` is the sum of the files' MACs, so that removed or restored files are
+    noticed.
 
-    `vectors` counts the chunks that belong into the vector store, those in quarantine among them.
+    `vectors` counts the chunks that belong in the vector store, including those in quarantine.
     """
 
     files: int = 0
@@ -123,7 +124,7 @@ class Totals:
     macs: int = 0
 
     def plus(self, other: Totals, sign: int = 1) -> Totals:
-        """Return the totals with another's added, or taken away."""
+        """Return the totals plus or minus others."""
         return Totals(
             self.files + sign * other.files,
             self.chunks + sign * other.chunks,
@@ -135,8 +136,8 @@ class Totals:
 def chunk_ids(chunks: Sequence[Chunk]) -> list[str]:
     """Return an id for each chunk of one file.
 
-    It holds while path, symbol and text hold, whatever moves above it, so
-    that an edit rewrites only what it changed.
+    An id stays the same while path, symbol and text do, even if the chunk moves, so that an edit rewrites
+    only changed chunks.
     """
     seen: dict[tuple[str, str], int] = {}
     ids = []
@@ -151,10 +152,9 @@ def chunk_ids(chunks: Sequence[Chunk]) -> list[str]:
 class Catalog:
     """One SQLite file; use as a context manager or call `close`.
 
-    `key` authenticates what is in it. Of a `foreign` catalog cached analyses
-    are not read, so a shared state directory cannot bring its own verdicts,
-    and the rest is unverified. In a catalog of our own whatever was changed
-    by another hand raises StoreError.
+    `key` authenticates its content. Cached analyses of a `foreign` catalog are not read, so a shared state
+    directory cannot bring its own verdicts, and the rest is unverified. In our own catalog, data changed by
+    somebody else raises StoreError.
     """
 
     def __init__(self, path: Path, key: bytes) -> None:
@@ -167,7 +167,7 @@ class Catalog:
         self._inode = _inode(path)
 
     def replaced(self) -> bool:
-        """Return whether another file has taken the place of the one that is open."""
+        """Return whether the open file has been replaced by another one."""
         return _inode(self.path) != self._inode
 
     def _connect(self) -> sqlite3.Connection:
@@ -176,7 +176,7 @@ class Catalog:
             try:
                 db.execute("PRAGMA foreign_keys = ON")
                 db.execute("PRAGMA secure_delete = ON")
-                db.execute("PRAGMA synchronous = FULL")  # an intent is on the disk before the store is told
+                db.execute("PRAGMA synchronous = FULL")  # an intent is on disk before the store is changed
                 db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
                 db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
                 self._ensure_wal(db)
@@ -188,7 +188,7 @@ class Catalog:
         return db
 
     def _ensure_wal(self, db: sqlite3.Connection) -> None:
-        """Switch the journal, one process at a time: SQLite does not wait for others when it does this."""
+        """Switch the journal mode, one process at a time, because SQLite does not wait for others here."""
         if _journal(db) == "wal":
             return
         with StateFolder(self.path.parent) as folder, folder.lock(f"{self.path.name}.opening"):
@@ -207,7 +207,7 @@ class Catalog:
         if version == SCHEMA_VERSION:
             return
         db.execute("BEGIN IMMEDIATE")
-        version = _version(db)  # another process may have been first
+        version = _version(db)  # another process may have created it first
         if version < 2:
             for statement in (_SCHEMA if version == 0 else "").split(";") + lexical.SCHEMA.split(";"):
                 db.execute(statement)
@@ -227,7 +227,7 @@ class Catalog:
 
     @property
     def _made_here(self) -> str:
-        """The public name of the key that this catalog is authenticated with."""
+        """The public id of the key that authenticates this catalog."""
         return hmac.digest(self._key, b"codeguard catalog", "sha256").hex()
 
     def _maker(self, db: sqlite3.Connection) -> str | None:
@@ -235,7 +235,7 @@ class Catalog:
         return None if row is None else str(row[0])
 
     def damaged(self, what: str) -> StoreError:
-        """Return the error that says what of the catalog is not as codeguard wrote it."""
+        """Return the error about a part of the catalog that codeguard did not write."""
         return StoreError(f"the catalog {self.path} is damaged ({what})", hint=REBUILD)
 
     def _authentic(self, mac: object, *parts: object) -> bool:
@@ -264,7 +264,7 @@ class Catalog:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing: an exception takes every change back."""
+        """Run a transaction; an exception rolls back every change."""
         with self._lock, self._told("cannot be written"):
             self._db.execute("BEGIN IMMEDIATE")
             self._added = Totals()
@@ -278,16 +278,16 @@ class Catalog:
             self._db.execute("COMMIT")
 
     def _rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        # A failure is read from the connection after the fact: another thread's use of it would wipe it out.
+        # A failure is read from the connection afterwards, where another thread's use would overwrite it.
         with self._lock, self._told("cannot be read"):
             return self._db.execute(statement, parameters).fetchall()
 
     def generation(self) -> tuple[int, int]:
-        """Return what changes whenever the catalog does, by this process or another."""
+        """Return a value that changes whenever this process or another changes the catalog."""
         return int(self._rows("PRAGMA data_version")[0][0]), self._db.total_changes
 
     def meta(self, key: str) -> str | None:
-        """Return a remembered setting, None if there is none; of a foreign catalog it is unverified."""
+        """Return a stored setting or None; unverified if the catalog is foreign."""
         rows = self._rows("SELECT value, mac FROM meta WHERE key = ?", (key,))
         if not rows:
             return None
@@ -297,7 +297,7 @@ class Catalog:
         return str(value)
 
     def set_meta(self, key: str, value: str) -> None:
-        """Remember a setting."""
+        """Store a setting."""
         with self._told("cannot be written"):
             self._put_meta(key, value)
 
@@ -306,7 +306,7 @@ class Catalog:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (key, value, mac))
 
     def totals(self) -> Totals:
-        """Return how much the catalog holds, as it was last written."""
+        """Return the totals as last written."""
         try:
             files, chunks, vectors, macs = json.loads(self.meta(_TOTALS) or "[0, 0, 0, 0]")
             return Totals(int(files), int(chunks), int(vectors), int(macs))
@@ -314,7 +314,7 @@ class Catalog:
             raise self.damaged("its totals are unreadable") from None
 
     def check_totals(self) -> None:
-        """Raise StoreError if files or chunks were taken away, added, or put back as they once were."""
+        """Raise StoreError if files or chunks were removed, added, or reverted to an earlier state."""
         if self.foreign:
             return
         with self._snapshot():
@@ -326,7 +326,7 @@ class Catalog:
             raise self.damaged("files or chunks are missing, added, or of an earlier time")
 
     def vector_count(self) -> int:
-        """Return how many chunks belong into the vector store."""
+        """Return how many chunks belong in the vector store."""
         rows = self._rows("SELECT count(*) FROM quarantine WHERE id IN (SELECT id FROM chunks)")
         return self.totals().vectors - int(rows[0][0])
 
@@ -351,7 +351,7 @@ class Catalog:
         return [str(row[0]) for row in self._rows("SELECT path FROM files ORDER BY path")]
 
     def some_ids(self, count: int) -> list[str]:
-        """Return ids of some chunks, others at each call."""
+        """Return the ids of some random chunks."""
         start = secrets.token_hex(16)
         rows = self._rows("SELECT id FROM chunks WHERE id >= ? ORDER BY id LIMIT ?", (start, count))
         rows += self._rows(
@@ -360,11 +360,11 @@ class Catalog:
         return [str(row[0]) for row in rows]
 
     def unparsed(self) -> list[str]:
-        """Return the files that are chunked by lines for want of a grammar."""
+        """Return the files that are chunked by lines because no grammar is installed."""
         return [str(row[0]) for row in self._rows("SELECT path FROM files WHERE NOT parsed ORDER BY path")]
 
     def touch(self, path: str, mtime_ns: int) -> None:
-        """Note that a file was read and found unchanged."""
+        """Record that a file was read and found unchanged."""
         with self.transaction():
             (row,) = self._rows(f"SELECT {_FILE} FROM files WHERE path = ?", (path,))
             self._check_file(row)
@@ -377,10 +377,10 @@ class Catalog:
         self._added = self._added.plus(added, sign)
 
     def put_file(self, file: SourceFile, state: FileState) -> None:
-        """Replace a file's chunks; the intents for the vector store come with it. Call in a transaction.
+        """Replace a file's chunks and add the intents for the vector store. Call in a transaction.
 
-        Of a chunk that holds a secret its masked text is kept and the digest
-        of its own one, under the key: trust goes by that digest.
+        For a chunk with a secret, the masked text and the digest of the original text are stored,
+        authenticated by the key: trust depends on that digest.
         """
         ids = chunk_ids(file.chunks)
         before = self._documents(file.path)
@@ -421,7 +421,7 @@ class Catalog:
                 if chunk.secrets
             ],
         )
-        # What is withheld and was never written is not to be deleted either.
+        # Withheld chunks that were never written need not be deleted either.
         fresh = {
             id_: chunk
             for id_, chunk in zip(ids, file.chunks, strict=True)
@@ -452,7 +452,7 @@ class Catalog:
         return self._mac("secret", "\0".join((id_, sha256, text_digest(text), rules, str(int(withheld)))))
 
     def _with_secrets(self, chunks: dict[str, Chunk]) -> dict[str, Chunk]:
-        """Return chunks with what is known of the secrets they held, if it is of our own hand."""
+        """Return chunks with the stored information about their secrets, if authentic."""
         for start in range(0, len(chunks), PARAMETERS):
             page = list(chunks)[start : start + PARAMETERS]
             marks = ",".join("?" * len(page))
@@ -467,17 +467,17 @@ class Catalog:
                     chunks[id_] = replace(
                         chunks[id_], sha256=sha256, secrets=tuple(rules.split()), withheld=bool(withheld)
                     )
-                else:  # its digest is that of its text, which nobody vouches for
+                else:  # use the digest of the unverified text itself
                     chunks[id_] = replace(chunks[id_], withheld=True)
         return chunks
 
     def holding_secrets(self) -> list[Chunk]:
-        """Return the chunks that held secrets, by path and line."""
+        """Return the chunks that contained secrets, by path and line."""
         ids = [row[0] for row in self._rows("SELECT id FROM secrets")]
         return sorted(self.chunks(ids).values(), key=lambda chunk: (chunk.path, chunk.start_line))
 
     def remove_file(self, path: str) -> None:
-        """Forget a file; the intents for the vector store come with it. Call in a transaction."""
+        """Remove a file and add the intents for the vector store. Call in a transaction."""
         gone = self._documents(path)
         self._intend("delete", gone)
         lexical.remove(self._db, gone.values())
@@ -500,7 +500,7 @@ class Catalog:
             return lexical.search(self._db, query, count)
 
     def lexical_damage(self) -> set[str]:
-        """Return the ids of chunks whose words are not indexed as their text has them."""
+        """Return the ids of chunks whose indexed words do not match their text."""
         with self._lock, self._told("cannot be read"):
             rows = self._db.execute(
                 "SELECT id, symbol, text FROM chunks WHERE id NOT IN (SELECT id FROM secrets WHERE withheld)"
@@ -508,7 +508,7 @@ class Catalog:
             return lexical.differing(self._db, (lexical.Document(*row) for row in rows))
 
     def meta_keys(self) -> list[str]:
-        """Return the names of what is remembered."""
+        """Return the names of the stored settings."""
         return [str(row[0]) for row in self._rows("SELECT key FROM meta ORDER BY key")]
 
     def _intend(self, action: str, ids: Iterable[str]) -> None:
@@ -517,11 +517,11 @@ class Catalog:
         )
 
     def intended(self, action: str = "write") -> int:
-        """Return how many chunks the vector store still must be told of."""
+        """Return how many chunks the vector store still needs."""
         return int(self._rows("SELECT count(*) FROM intents WHERE action = ?", (action,))[0][0])
 
     def awaited(self, ids: Sequence[str]) -> set[str]:
-        """Return which of these chunks the vector store still must be told of."""
+        """Return which of these chunks the vector store still needs."""
         found: set[str] = set()
         for start in range(0, len(ids), PARAMETERS):
             page = ids[start : start + PARAMETERS]
@@ -531,7 +531,7 @@ class Catalog:
         return found
 
     def hasten(self, ids: Iterable[str]) -> None:
-        """Let these chunks be written to the vector store before the others that are to be."""
+        """Write these chunks to the vector store before the other pending ones."""
         wanted = [(id_,) for id_ in ids]
         with self.transaction():
             self._db.executemany(
@@ -541,7 +541,7 @@ class Catalog:
             )
 
     def intents(self, most: int | None = None) -> Intents:
-        """Return what the vector store still must be told, in order; at most so many."""
+        """Return the pending changes of the vector store, in order; at most `count`."""
         limit = -1 if most is None else most
         rows = self._rows("SELECT id, action FROM intents ORDER BY rowid LIMIT ?", (limit,))
         return Intents(
@@ -550,16 +550,16 @@ class Catalog:
         )
 
     def clear_intents(self, ids: Iterable[str]) -> None:
-        """Note that the vector store has been told."""
+        """Record that the vector store has been updated."""
         with self.transaction():
             self._db.executemany("DELETE FROM intents WHERE id = ?", [(id_,) for id_ in ids])
 
     def intend_writes(self, ids: Iterable[str]) -> None:
-        """Ask for these chunks to be written to the vector store again. Call in a transaction."""
+        """Schedule these chunks to be written to the vector store again. Call in a transaction."""
         self._intend("write", ids)
 
     def intend_deletes(self, ids: Iterable[str]) -> None:
-        """Ask for these chunks to be kept out of the vector store. Call in a transaction."""
+        """Schedule these chunks to be removed from the vector store. Call in a transaction."""
         self._intend("delete", ids)
 
     def ids(self) -> set[str]:
@@ -571,7 +571,7 @@ class Catalog:
         return int(self._rows("SELECT count(*) FROM chunks")[0][0])
 
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
-        """Return the chunks of these ids, unverified until they are found in `file`; an unknown id is left out."""
+        """Return the chunks of these ids, unverified until found in `file`; unknown ids are left out."""
         wanted = list(ids)
         found: dict[str, Chunk] = {}
         for start in range(0, len(wanted), PARAMETERS):
@@ -581,9 +581,9 @@ class Catalog:
         return found
 
     def file(self, path: str) -> SourceFile | None:
-        """Return an indexed file with its chunks, put together from them.
+        """Return an indexed file, reassembled from its chunks.
 
-        Raises StoreError if it is not as it was written.
+        Raises StoreError if it was modified.
         """
         with self._snapshot():
             row = self._file_row(path)
@@ -591,7 +591,9 @@ class Catalog:
         if row is None:
             return None
         text = "".join(chunk.text for chunk in chunks.values())
-        from codeguard.corpus.chunking.registry import GAVE_UP  # loads grammars: not for an unchanged index
+        from codeguard.corpus.chunking.registry import (
+            GAVE_UP,
+        )  # imports grammars, which an unchanged index does not need
 
         notes = (GAVE_UP,) if row[5] == BY_INDENTATION else ()
         return SourceFile(path, text, row[3], row[4], tuple(chunks.values()), bool(row[5]), notes=notes)
@@ -599,7 +601,7 @@ class Catalog:
     def chunks_of(self, path: str) -> dict[str, Chunk]:
         """Return the chunks of one file by id, in the file's order.
 
-        Raises StoreError if they are not as they were written.
+        Raises StoreError if they were modified.
         """
         with self._snapshot():
             row = self._file_row(path)
@@ -607,7 +609,7 @@ class Catalog:
 
     @contextlib.contextmanager
     def _snapshot(self) -> Iterator[None]:
-        """Read several rows as of one moment, anyone who writes meanwhile."""
+        """Read several rows from one consistent snapshot."""
         with self._lock:
             if self._db.in_transaction:
                 yield
@@ -640,7 +642,7 @@ class Catalog:
             raise self.damaged(f"a chunk is unreadable: {error}".splitlines()[0][:200]) from None
 
     def analysis(self, key: str) -> dict[str, Any] | None:
-        """Return a cached analysis; None if there is none or its authentication fails."""
+        """Return a cached analysis, or None if there is none or its authentication fails."""
         rows = self._rows("SELECT value, mac FROM analyses WHERE key = ?", (key,))
         if not rows or not self._authentic(rows[0][1], "analysis", key, rows[0][0]):
             return None
@@ -648,7 +650,7 @@ class Catalog:
         return value if isinstance(value, dict) else None
 
     def analysis_keys(self, prefix: str) -> list[str]:
-        """Return the keys of the cached analyses that begin so, authentic or not."""
+        """Return the keys of cached analyses with this prefix, authentic or not."""
         end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
         return [
             str(row[0])
@@ -665,7 +667,7 @@ class Catalog:
             self._db.executemany("INSERT OR REPLACE INTO analyses VALUES (?, ?, ?)", rows)
 
     def keep_analyses(self, keys: Iterable[str]) -> int:
-        """Drop every cached analysis but these and those of the same content; return how many went."""
+        """Delete all cached analyses except these and those of the same content; return the number deleted."""
         with self.transaction():
             self._db.execute("CREATE TEMP TABLE kept (key TEXT PRIMARY KEY)")
             self._db.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((key,) for key in keys))
@@ -688,7 +690,7 @@ class Catalog:
         return {str(row[0]): str(row[1]) for row in rows}
 
     def set_quarantine(self, reasons: Mapping[str, str]) -> None:
-        """Replace the list of what is kept out of the vector store. Call in a transaction."""
+        """Replace the list of ids kept out of the vector store. Call in a transaction."""
         rows = sorted(reasons.items())
         self._db.execute("DELETE FROM quarantine")
         self._db.executemany("INSERT INTO quarantine VALUES (?, ?)", rows)
@@ -738,12 +740,12 @@ COLUMNS = (
 
 @lru_cache(maxsize=256)
 def _imports(value: str) -> tuple[str, ...]:
-    """Every chunk of a file has the same ones."""
+    """Return the imports, which all chunks of a file share."""
     return tuple(str(item) for item in json.loads(value))
 
 
 def kept_imports(chunks: Sequence[Chunk]) -> list[str]:
-    """Return what the column `imports` holds of each chunk of one file."""
+    """Return the column `imports` of each chunk of one file."""
     first = chunks[0].imports if chunks else ()
     return [
         "" if position and chunk.imports == first else json.dumps(chunk.imports)
@@ -752,7 +754,7 @@ def kept_imports(chunks: Sequence[Chunk]) -> list[str]:
 
 
 def content_digest(ids: Iterable[str], chunks: Sequence[Chunk]) -> str:
-    """Return a digest of the chunks of one file in order: ids, places and texts, and the imports of each."""
+    """Return a digest of the chunks of one file in order: ids, locations, texts and imports."""
     first = chunks[0].imports if chunks else ()
     digest = hashlib.sha256(repr(first).encode("utf-8", "surrogatepass"))
     for id_, chunk in zip(ids, chunks, strict=True):
@@ -775,7 +777,7 @@ def content_digest(ids: Iterable[str], chunks: Sequence[Chunk]) -> str:
 
 def chunk_of(row: Sequence[Any]) -> Chunk:
     """Return the chunk of a row of COLUMNS."""
-    # The digest is taken of the text, not from its column: trust follows from what will be shown.
+    # The digest is computed from the text, not read from its column: trust depends on what will be shown.
     return Chunk(
         path=row[1],
         symbol=row[2],

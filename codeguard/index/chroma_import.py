@@ -1,4 +1,4 @@
-"""The one way chromadb is imported: late, and deaf to the folder we stand in."""
+"""The only import of chromadb: on first use, and unaffected by the current directory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from codeguard.workers.garbage_collection import deferred
 def import_chromadb() -> ModuleType:
     """Import chromadb without letting the current directory's `.env` configure it.
 
-    Chroma reads a `.env` while it is imported, which a hostile repository can
-    bring along; the import happens in an empty folder if there is one.
+    Chroma reads a `.env` during import, which a hostile repository can provide, so the import happens in an
+    empty folder if possible.
     """
     if "chromadb" in sys.modules:
         return sys.modules["chromadb"]
-    with deferred():  # its modules are no garbage
+    with deferred():  # importing creates no garbage
         if not Path(".env").exists():
             import chromadb
 

@@ -20,7 +20,7 @@ from codeguard.models import Chunk
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """A file of the index. `convicted` are the functions that the last run convicted, except accepted ones."""
+    """A file of the index. `convicted` are the functions that the last run convicted, unless accepted."""
 
     path: str
     size: int
@@ -41,7 +41,7 @@ class Changes:
 
 
 def indexed_files(workspace: Workspace, paths: Sequence[str] = ()) -> list[IndexedFile]:
-    """Return the files of the index, by name; only those in `paths` (names or folders of the index) if given."""
+    """Return the files of the index, by name; only those in `paths` (names or folders in it) if given."""
     known = workspace.trusted_paths
     convicted: dict[str, list[str]] = {}
     for item in ((workspace.catalog.analysis(LAST_RUN) or {}).get("report") or {}).get("convicted", ()):

@@ -1,9 +1,8 @@
 """Behavior checks of functions as a task for workers.
 
-What every task needs (the trusted files, specs, seed, weights) is shared: a
-worker is sent it once, and derives its expectations from it once. Each
-worker starts a sandbox of its own. What runs into a bound is an answer of
-its own: never a pass, and never clean.
+The material that every task needs (the trusted files, specs, seed, weights) is shared: it is sent to a worker
+once, which derives its expectations from it once. Each worker starts its own sandbox. Reaching a limit is a
+separate result: never a pass, and never clean.
 """
 
 from __future__ import annotations
@@ -34,21 +33,20 @@ from codeguard.workers.tasks import CHECKING_S, MEMORY, Answer, Bounds, Run, Sha
 
 CHECKS_A_TASK = 16
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
-FIRST_CHECKS = (1, 1, 2, 2, 4, 4, 8, 8)  # in the first tasks, so that a user soon sees how long it will take
-KNOWN_PREFIX = 16  # hex digits of a cached check's key that tell a worker that there is one
-CHECKING = Bounds(CHECKING_S, 300.0)  # of one function; what the sandbox runs has bounds of its own
+FIRST_CHECKS = (1, 1, 2, 2, 4, 4, 8, 8)  # in the first tasks, so that the user soon sees an estimate
+KNOWN_PREFIX = 16  # hex digits of a check's key that tell a worker that its result is cached
+CHECKING = Bounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
 CHECKING_TOGETHER = Bounds(CHECKING_S + CHECKS_A_TASK, 120.0 * CHECKS_A_TASK)
 CHECKED_SO_FAR = {CPU: Verdict.TIMEOUT, WALL: Verdict.ERROR, MEMORY: Verdict.MEMORY}
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What the checks depend on beside the files that are checked.
+    """Everything the checks depend on besides the checked files.
 
-    `trusted` is None if there is no manifest. `spec_folders` hold the user's
-    own specs. `given` are the modules that the sandbox is to have. `known` are the keys of the checks whose result
-    is cached. `signals` are the static ones. `zygotes` is how many
-    checks a worker's sandbox may run at once.
+    `trusted` is None if there is no manifest. `spec_folders` hold the user's own specs. `given` are the
+    modules that the sandbox provides. `known` are the keys of the checks whose result is cached. `signals`
+    are the static ones. `zygotes` is the number of checks that a worker's sandbox may run at once.
     """
 
     trusted: Sequence[SourceFile] | None
@@ -79,7 +77,7 @@ def _texts(folder: Path) -> list[tuple[str, str]]:
 
 
 class _Bench:
-    """What a worker has made of the material, each part when it is first needed."""
+    """What a worker has derived from the material, each part on first use."""
 
     def __init__(self, value: Mapping[str, Any]) -> None:
         self._value = value
@@ -113,7 +111,7 @@ _opened: dict[tuple[Level, int, int, Texts], Sandbox] = {}
 
 
 def _sandbox(level: Level, zygotes: int, hash_seed: int, given: Texts) -> Sandbox:
-    """Return the one sandbox of this worker; that of other material before, if it is of another kind, is closed."""
+    """Return this worker's only sandbox; a previous one of another kind is closed."""
     key = (level, zygotes, hash_seed, given)
     if key not in _opened:
         _close()
@@ -139,12 +137,12 @@ def _bench(shared: Shared) -> _Bench:
 
 @functools.lru_cache(maxsize=FILES_KEPT)
 def _file(text: str) -> SourceFile:
-    """Return the file of a text; the functions of a large one come in many tasks."""
+    """Return the file of a text, cached because the functions of a large file come in many tasks."""
     return rebuilt(json.loads(text))
 
 
 def check_task(shared: Shared) -> Run:
-    """Check functions, but for those whose result is known."""
+    """Check functions, except those whose result is known."""
     bench = _bench(shared)
     checker, level = bench.checker, bench.sandbox.level.name
 
@@ -171,7 +169,7 @@ class Checks:
         self._shared = shared
 
     def __call__(self, subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, Answered]]:
-        """Yield each function with what a worker answered, in order; `again` runs what counts as known."""
+        """Yield each function with its answer, in order; `again` also runs known ones."""
         if not subjects:
             return
         parts = list(_parts(subjects))
@@ -180,7 +178,7 @@ class Checks:
         bounds = CHECKING if len(subjects) == 1 else CHECKING_TOGETHER
         answers = spread(self._executor, check_task, batches, self._shared(), bounds)
         for part, answer in zip(parts, answers, strict=True):
-            if answer.ended and len(part) > 1:  # each by itself, so that one ends none of the others
+            if answer.ended and len(part) > 1:  # retry one by one, so that one cannot end the others
                 singles = ([_asked([subject], again, texts)] for subject in part)
                 alone = spread(self._executor, check_task, singles, self._shared(), CHECKING)
                 for subject, single in zip(part, alone, strict=True):
@@ -200,7 +198,7 @@ def _parts(subjects: Sequence[Subject]) -> Iterator[Sequence[Subject]]:
 
 
 def _answered(answer: Answer) -> list[Answered]:
-    """Return what a worker found out; of a function that a bound ended a verdict that is no pass."""
+    """Return a worker's result; for a function ended by a limit a verdict that is no pass."""
     if answer.ended:
         verdict = CHECKED_SO_FAR.get(answer.ended, Verdict.ERROR)
         return [(None, CheckReport(verdict, f"codeguard could not examine it: {answer.why}", level=""))]
@@ -209,7 +207,7 @@ def _answered(answer: Answer) -> list[Answered]:
 
 
 def _asked(subjects: Sequence[Subject], again: bool, texts: dict[int, str]) -> bytes:
-    """Return what a worker is asked; `texts` are of the last files, by their identity."""
+    """Return the payload for a worker; `texts` caches those of the last files, by identity."""
     files: dict[int, int] = {}
     places: dict[tuple[int, Span], int] = {}
     for _, file in subjects:

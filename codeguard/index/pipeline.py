@@ -1,4 +1,4 @@
-"""From paths to an index: discover, chunk, embed, write, judge."""
+"""From paths to an index: discover, chunk, embed, write, check."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ from codeguard.trust import BUNDLE_NAME, MANIFEST_NAME
 from codeguard.workers.processes import default_workers
 
 FILES_A_BATCH = 64
-CHUNKS_A_BATCH = 256  # that are embedded and written together
-REPAIRED_BY_A_QUERY = 512  # chunks; what more an ended index has left is embedded by the next index
+CHUNKS_A_BATCH = 256  # chunks that are embedded and written together
+REPAIRED_BY_A_QUERY = 512  # chunks; more leftovers of an interrupted run are embedded by the next one
 SKIPPED_SHOWN = 3  # names, if nothing was left to index
 CACHED_VECTORS = 100_000
-TO_BE_READ_AGAIN = -1  # instead of a modification time, of a file whose chunks are to be rebuilt
+TO_BE_READ_AGAIN = -1  # replaces the modification time of files to be rechunked
 SECRETS = (
-    "secrets"  # a setting of the catalog: what secrets were looked for with, and whether they were withheld
+    "secrets"  # a setting of the catalog: the version of the secret scan, and whether secrets were withheld
 )
 
 
 @dataclass
 class _Run:
-    """What one run gathers on its way."""
+    """The state of one run."""
 
     added: int = 0
     removed: int = 0
@@ -68,12 +68,12 @@ class _Run:
 
 
 def found_first(paths: Sequence[Path], trust: Sequence[Path], settings: Settings) -> Discovery:
-    """Find the files of the first run of an index, and refuse what it would refuse, before anything is made.
+    """Find the files of an index's first run, and raise its errors, before anything is created.
 
     Raises:
         CorpusError, NothingToDoError, ManifestError, ConfigError, EmbeddingError: as `Indexer.run`.
     """
-    if settings.embedding != "auto":  # what is not there or unknown; `auto` always finds one
+    if settings.embedding != "auto":  # it may be missing or unknown; `auto` always finds one
         open_embedding(settings.embedding)
     root = first_root(settings)
     found = _discovered([*paths, *trust], root, settings, {})
@@ -95,12 +95,12 @@ def _discovered(
 
 
 def first_root(settings: Settings) -> Path:
-    """Return the folder that names are relative to in an index that is made now."""
+    """Return the folder that names are relative to in a new index."""
     return Path(settings.root or ".").resolve()
 
 
 def _skipped(skipped: Sequence[Skipped]) -> str:
-    """Return the first files that were left out, with the reason."""
+    """Return the first skipped files, with the reason."""
     named = [f"{item.path} ({item.reason})" for item in skipped[:SKIPPED_SHOWN]]
     more = [f"{len(skipped) - SKIPPED_SHOWN} more"] if len(skipped) > SKIPPED_SHOWN else []
     return ", ".join([*named, *more])
@@ -118,10 +118,8 @@ def _refuse_empty(files: Sequence[FoundFile], discovery: Discovery) -> None:
 class Indexer:
     """Brings an index up to date with the given paths.
 
-    A run decides anew about what lies under its paths: what changed is
-    replaced, what vanished is removed. What was trusted before stays so,
-    what is new under a trusted path is trusted. Files under other paths stay
-    as they are.
+    A run updates everything under its paths: changed files are replaced, vanished ones removed. Trusted paths
+    stay trusted, including new files under them. Files under other paths are not changed.
     """
 
     def __init__(self, workspace: Workspace, progress: Progress = lambda stage, done, total: None) -> None:
@@ -142,14 +140,15 @@ class Indexer:
         quarantine: bool = False,
         discovery: Discovery | None = None,
     ) -> IndexReport:
-        """Index `paths` and `trust`; files under `trust` are the team's own, those under `untrust` no longer.
+        """Index `paths` and `trust`; files under `trust` are the team's own, those under `untrust` no longer
+        are.
 
-        `discovery` is what `found_first` found, of an index that is made now.
+        `discovery` is the result of `found_first`, for a new index.
 
         Raises:
             CorpusError: a path that does not exist or cannot be read, or is trusted and has vanished.
-            NothingToDoError: not one file under the paths.
-            ConfigError: the run would take trust away, and was not told to.
+            NothingToDoError: there is no file under the paths.
+            ConfigError: the run would revoke trust without being told to.
             StoreError, EmbeddingError, ManifestError: see there.
         """
         with self._workspace.writing(lambda: self._progress("waiting for another index of this store", 0, 1)):
@@ -176,7 +175,7 @@ class Indexer:
         settings = self._workspace.settings
         again = self._to_scan_again(known)
         known = {name: state for name, state in known.items() if name not in again}
-        if discovery is None or not fresh:  # another process may have made the index, with another root
+        if discovery is None or not fresh:  # another process may have created the index, with another root
             discovery = _discovered([*paths, *trust], root, settings, known)
         plan = update.plan(paths, trust, untrust, root)
         own = {tree.folder / name for tree in plan.trees for name in (MANIFEST_NAME, BUNDLE_NAME)}
@@ -219,13 +218,13 @@ class Indexer:
         self._executor = default_workers()
         report = self._report(run, checked, judge, convicted, quarantined, time.monotonic() - start)
         report = replace(report, trusted_before=plan.as_before)
-        # A run with nothing to do would not say so.
+        # An unchanged run would not report it.
         if not passing and not any(line.endswith(REPLACED) for line in report.warnings):
             remember(self._catalog, settings, paths, trust, untrust, quarantine, discovery, report)
         return report
 
     def _found_in_store(self) -> StoreContents | None:
-        """Return what a server's store holds already where the catalog has just been made."""
+        """Return the existing content of a server's store if the catalog has just been created."""
         if not self._workspace.settings.remote or self._catalog.meta("store") is not None:
             return None
         self._progress("reading the store", 0, 1)
@@ -239,7 +238,7 @@ class Indexer:
         return Path(remembered)
 
     def _scanned_otherwise(self) -> bool:
-        """Return whether the index was made before secrets were looked for, or with other rules."""
+        """Return whether the index was built without a secret scan, or with another version."""
         made = self._catalog.meta(SECRETS)
         return made is None or made.partition("; ")[0] != scanner()
 
@@ -247,7 +246,7 @@ class Indexer:
         return f"{scanner()}; {'included' if self._workspace.settings.include_secrets else 'withheld'}"
 
     def _to_scan_again(self, indexed: Iterable[str]) -> set[str]:
-        """Return the files whose secrets may must be withheld, masked or let in otherwise than they are."""
+        """Return the files with secrets that may need different masking or withholding than now."""
         if self._catalog.meta(SECRETS) == self._secrets_made():
             return set()
         if self._scanned_otherwise():
@@ -284,7 +283,7 @@ class Indexer:
         self._write(batch, run)
 
     def _count(self, run: _Run) -> None:
-        """Tell that one more file is read, cut and searched for secrets."""
+        """Report progress: one more file is read, chunked and searched for secrets."""
         run.done += 1
         self._progress("files", run.done, run.due)
 
@@ -295,11 +294,11 @@ class Indexer:
         states: deque[FileState],
         run: _Run,
     ) -> Iterator[tuple[str, bytes]]:
-        """Yield name and content of what must be chunked, and put down its state."""
+        """Yield name and content of files to chunk, and record their state."""
         for found in changed:
             try:
                 data = read_file(found)
-            except CorpusError as error:  # it changed since it was found
+            except CorpusError as error:  # the file changed since it was found
                 run.skipped.append(Skipped(found.name, str(error)))
                 self._count(run)
                 continue
@@ -327,7 +326,7 @@ class Indexer:
                 self._catalog.put_file(file, state)
 
     def repair_if_alone(self) -> None:
-        """Repair after a crash what is little; where another process is indexing, the intents are its own."""
+        """Repair small leftovers of a crash, unless another process is indexing, which owns the intents."""
         if self._catalog.intended() > REPAIRED_BY_A_QUERY or self._catalog.meta("embedding") is None:
             return
         with self._workspace.writing() as alone:
@@ -335,16 +334,16 @@ class Indexer:
                 self.repair()
 
     def repair(self, run: _Run | None = None) -> None:
-        """Tell the vector store what the catalog intends; after a crash this finishes what was begun."""
+        """Write the catalog's intended changes to the vector store; also completes them after a crash."""
         run = run or _Run()
         with StoreWriter(self._workspace) as writer:
             self._tell(writer, run)
 
     def _tell(self, writer: StoreWriter, run: _Run) -> None:
-        """Let the store be told what the catalog intends and nobody tells it yet."""
+        """Send intended changes that are not being written yet to the store."""
         total, kept_out = self._catalog.intended(), self._catalog.quarantined()
         done = 0
-        # As many again may be on their way.
+        # As many again may be being written.
         while intents := writer.untold(self._catalog.intents(2 * CHUNKS_A_BATCH)).first(CHUNKS_A_BATCH):
             self._progress("vectors", done, total)
             writer.begin()
@@ -362,7 +361,7 @@ class Indexer:
             self._progress("vectors", total, total)
 
     def _embed(self, chunks: Sequence[Chunk], run: _Run) -> Vectors:
-        """Return a row for each chunk; a text that occurs twice is embedded once."""
+        """Return a row for each chunk; repeated texts are embedded once."""
         texts = [retrieval_text(chunk) for chunk in chunks]
         missing = [text for text in dict.fromkeys(texts) if text not in run.vectors]
         if len(run.vectors) + len(missing) > CACHED_VECTORS:
@@ -375,7 +374,7 @@ class Indexer:
         return np.stack([run.vectors[text] for text in texts])
 
     def _restore_vectors(self, run: _Run) -> None:
-        """Ask for what the vector store has lost to be written again."""
+        """Schedule entries missing in the vector store to be written again."""
         vectors, due = self._workspace.vectors, self._catalog.vector_count()
         held = vectors.count()
         if held == due or (held > due and self._workspace.settings.remote):
@@ -400,7 +399,7 @@ class Indexer:
                     self._catalog.remove_file(name)
 
     def _quarantine(self, convicted: Sequence[Convicted], run: _Run) -> int:
-        """Keep the convicted out of the vector store, and let back in what no longer is."""
+        """Keep convicted chunks out of the vector store, and restore those no longer convicted."""
         wanted = {
             (item.path, item.symbol, item.sha256): f"{item.verdict}: {item.reason}"
             for item in convicted

@@ -1,8 +1,7 @@
-"""When the local state is lost and the store is not: what the store holds, held against the files.
+"""Compare the store with the files when the local state is lost but the store is not.
 
-Nothing in the store is believed. The catalog is made from the files again and
-every entry of theirs is written anew; what the store held otherwise, or of no
-file at all, is told.
+Nothing in the store is trusted. The catalog is rebuilt from the files and all their entries are rewritten;
+stored entries that differ, or belong to no file, are reported.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from codeguard.index.store.base import Vectors
 from codeguard.models import text_digest
 
 PAGE = 500
-NAMED = 5  # places in a line
+NAMED = 5  # locations per line
 
 
 class StoreContents:
-    """What a store held before it was written anew: the digest of each entry's text, and the path it claims."""
+    """The content of a store before it is rewritten: the digest of each entry's text, and its claimed path."""
 
     def __init__(self, store: Vectors) -> None:
         self._entries: dict[str, tuple[str, str]] = {}
@@ -29,7 +28,7 @@ class StoreContents:
                 self._entries[id_] = (text_digest(documents.get(id_, "")), path)
 
     def lines(self, catalog: Catalog) -> list[str]:
-        """Return what was not as the files say, a line for each kind."""
+        """Return the differences from the files, one line per kind."""
         known = catalog.ids()
         rewritten = []
         for page in _pages([id_ for id_ in self._entries if id_ in known]):

@@ -10,7 +10,7 @@ _WORD_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\W
 
 
 def retrievable(chunk: Chunk) -> bool:
-    """Return whether a chunk may be a result: not withheld, not recorded specs, and with at least one word."""
+    """Return whether a chunk may be a result: not withheld, no recorded specs, and at least one word."""
     from codeguard.behavior.specs.files import RECORDED_NAME  # an unchanged index must not import behavior
 
     if chunk.withheld or chunk.path.rpartition("/")[2] == RECORDED_NAME:

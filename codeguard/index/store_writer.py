@@ -1,4 +1,4 @@
-"""Tell the vector store what the catalog intends, while the next batch is cut and embedded."""
+"""Write the catalog's intended changes to the vector store, while the next batch is chunked and embedded."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from codeguard.index.workspace import Workspace
 
 
 class StoreWriter:
-    """One batch is on its way to the store at a time; its intents are cleared when it has arrived.
+    """Writes one batch to the store at a time; its intents are cleared when it is written.
 
-    Use as a context manager: its end waits for the last batch. What fails on
-    the way is raised by the next call; the intents stay and are carried out
-    by a later repair.
+    Use it as a context manager: its exit waits for the last batch. The next call raises the error of a failed
+    batch, whose intents stay and are carried out by a later repair.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -29,7 +28,7 @@ class StoreWriter:
         _ = self._workspace.vectors
 
     def untold(self, intents: Intents) -> Intents:
-        """Return the intents that are not on their way."""
+        """Return the intents that are not being written."""
         if self._going is None:
             return intents
         write, delete = set(self._going[1].write), set(self._going[1].delete)
@@ -39,7 +38,7 @@ class StoreWriter:
         )
 
     def tell(self, intents: Intents, rows: Sequence[Row], vectors: Vectors | None) -> None:
-        """Send a batch when the one before has arrived; `vectors` has a row for each of `rows`."""
+        """Send a batch once the previous one is written; `vectors` has a row for each of `rows`."""
         self._arrived()
         self._going = self._thread.submit(self._send, rows, vectors, intents.delete), intents
 

@@ -1,4 +1,4 @@
-"""What an indexing run decides about trust: what is remembered, signed trees, the unsigned manifest, the model."""
+"""The trust part of an indexing run: remembered paths, signed trees, the unsigned manifest, the model."""
 
 from __future__ import annotations
 
@@ -33,12 +33,11 @@ SHOWN = 3  # names in a message
 
 @dataclass(frozen=True, slots=True)
 class TrustPlan:
-    """What a run is going to trust.
+    """The trust plan of a run.
 
-    `known` is what the index will remember, `trees` are the signed trees
-    among it that this run meets, `scopes` the names that the run decides
-    about, `untrusted` those that are to be trusted no longer, `as_before`
-    what is trusted in this run although nobody said so again.
+    `known` are the paths that the index will remember, `trees` the signed trees among them that belong to
+    this run, `scopes` the names that the run updates, `untrusted` those that lose trust, `as_before` the
+    paths that this run trusts because of earlier runs.
     """
 
     known: tuple[TrustedPath, ...]
@@ -48,7 +47,7 @@ class TrustPlan:
     as_before: tuple[str, ...]
 
     def trusted(self, files: Sequence[FoundFile]) -> set[str]:
-        """Return the names of the trusted ones among the files of the run."""
+        """Return the names of the trusted files of the run."""
         return {item.name for item in files if trusted_by_path(item.path, self.known)}
 
 
@@ -83,7 +82,7 @@ def refuse_vanished(known: Sequence[TrustedPath]) -> None:
 
 
 class TrustUpdate:
-    """Writes down what is trusted, for the indexer."""
+    """Records what is trusted, for the indexer."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -92,11 +91,11 @@ class TrustUpdate:
     def plan(
         self, paths: Sequence[Path], trust: Sequence[Path], untrust: Sequence[Path], root: Path
     ) -> TrustPlan:
-        """Decide what a run trusts, before anything is written.
+        """Determine what a run trusts, before anything is written.
 
         Raises:
-            CorpusError: a path that is trusted is no longer there.
-            ConfigError: a path is to be trusted no longer that nobody knows.
+            CorpusError: a trusted path no longer exists.
+            ConfigError: a path to untrust is unknown.
             ManifestError: a signed manifest is refused, or gone.
         """
         before = self._workspace.trusted_paths
@@ -139,9 +138,9 @@ class TrustUpdate:
                 )
 
     def refuse_loss(self, plan: TrustPlan, found: set[str], trusted: set[str]) -> None:
-        """Raise ConfigError if files of this run were trusted and nobody took that back.
+        """Raise ConfigError if files of this run would lose trust that was not revoked.
 
-        Raises ManifestError if it cannot be known, and this run trusts nothing in its place.
+        Raises ManifestError if this cannot be determined, and the run trusts nothing in its place.
         """
         try:
             listed = self._listed()
@@ -168,7 +167,7 @@ class TrustUpdate:
         return set() if before is None else set(before.files)
 
     def update(self, plan: TrustPlan, trusted: set[str], decided: set[str], root_name: str) -> None:
-        """Write down what is trusted now and train the character model where the trusted text changed."""
+        """Record what is trusted now, and retrain the character model if the trusted text changed."""
         kept = [
             SignedTree(tree.folder, tree.prefix, parts)
             for tree in self._workspace.signed_trees
@@ -200,7 +199,7 @@ class TrustUpdate:
         decided: set[str],
         root_name: str,
     ) -> None:
-        """Write the unsigned manifest of what no signed one speaks for."""
+        """Write the unsigned manifest of files that no signed one covers."""
         states = self._catalog.files()
         try:
             before = self._workspace.unsigned_manifest
@@ -239,7 +238,7 @@ class TrustUpdate:
         self._workspace.save_manifest(manifest)
 
     def _train(self) -> None:
-        """Train the character model anew where the trusted text is not what it was trained on."""
+        """Retrain the character model if the trusted text has changed."""
         digest = self._workspace.trust_digest
         there = (self._workspace.state / PERPLEXITY).exists() or self._workspace.manifest is None
         intact = self._workspace.perplexity_intact()
@@ -257,7 +256,7 @@ def _name(part: str) -> str:
 
 
 def _decided(tree: SignedTree, trees: Sequence[SignedTree], scopes: Sequence[str]) -> bool:
-    """Return whether this run decides about a tree: finds it again, or walks over it without trusting it."""
+    """Return whether this run updates a tree: finds it again, or walks it without trusting it."""
     return any(tree.folder == new.folder for new in trees) or any(
         below(part, scope) for part in tree.parts for scope in scopes
     )

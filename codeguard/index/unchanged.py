@@ -1,11 +1,9 @@
-"""Tell at the cost of a stat for each file that an index has nothing to do.
+"""Detect, at the cost of one stat per file, that an index run has nothing to do.
 
-The last run leaves its report in the catalog, authenticated, under a digest
-of everything that it depended on beside the files: arguments, settings,
-codeguard's own code, the interpreter, the installed packages, the system as
-the sandbox sees it, and the files of the state directory. Where the digest
-and every file are the same, the report is. Whatever differs, and whatever
-cannot be read, means that the whole run is made.
+The last run stores its report in the catalog, authenticated, under a digest of everything that it depended on
+besides the files: arguments, settings, codeguard's own code, the interpreter, the installed packages, the
+system as the sandbox sees it, and the files of the state directory. If the digest and every file are the
+same, so is the report. If anything differs or cannot be read, a full run is made.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from codeguard.trust.installation import EVIDENCE_KEY, ensure_ours
 
 LAST_RUN = "last run"
 STATE_FILES = ("manifest.unsigned.json", "perplexity.npz", "seed", "accepted.jsonl")
-STORE = ("chroma", "chroma/chroma.sqlite3")  # gone or replaced, they must be written again
+STORE = ("chroma", "chroma/chroma.sqlite3")  # if missing or replaced, they must be written again
 SIGNED_TREES = "signed_trees"
 SIGNED_NAME = "codeguard.manifest.json"
 SYSTEM = (
@@ -50,7 +48,7 @@ def unchanged_report(
     quarantine: bool,
     untrust: Sequence[Path] = (),
 ) -> IndexReport | None:
-    """Return what a run would report if there is nothing to do for it, None if it must be made."""
+    """Return the report of a run with nothing to do, or None if the run must be made."""
     start = time.monotonic()
     path = settings.state / CATALOG
     try:
@@ -61,7 +59,7 @@ def unchanged_report(
             remembered = catalog.analysis(LAST_RUN)
             if remembered is None or catalog.intents():
                 return None
-            # A signature is verified anew each time, also where an earlier run was told of it.
+            # A signature is verified anew each time, even if an earlier run verified it.
             if json.loads(catalog.meta(SIGNED_TREES) or "[]"):
                 return None
             if remembered.get("inputs") != inputs_digest(settings, paths, trust, untrust, quarantine):
@@ -93,7 +91,7 @@ def remember(
     discovery: Discovery,
     report: IndexReport,
 ) -> None:
-    """Keep a run's report for `unchanged_report`."""
+    """Store a run's report for `unchanged_report`."""
     catalog.put_analyses(
         {
             LAST_RUN: {
@@ -106,7 +104,7 @@ def remember(
 
 
 def forget(catalog: Catalog) -> None:
-    """Let no earlier report stand for what a run is about to change."""
+    """Invalidate the stored report before a run makes changes."""
     if catalog.analysis(LAST_RUN):
         catalog.put_analyses({LAST_RUN: {}})
 
@@ -138,7 +136,7 @@ def inputs_digest(
     untrust: Sequence[Path],
     quarantine: bool,
 ) -> str | None:
-    """Return a digest of all that a run depends on but the files; None where signatures must be verified."""
+    """Return a digest of everything a run depends on except the files; None if signatures must be verified."""
     resolved = [path.resolve() for path in trust]
     if any((folder / SIGNED_NAME).exists() for path in resolved for folder in (path, *path.parents)):
         return None
@@ -199,7 +197,7 @@ def _text(path: str) -> str:
 
 
 def _confinement() -> list[str]:
-    """Return what the kernel says of this process' capabilities and filters, which decide the sandbox level."""
+    """Return this process's capabilities and filters by the kernel, which determine the sandbox level."""
     names = ("Cap", "NoNewPrivs", "Seccomp")
     return [line for line in _text("/proc/self/status").splitlines() if line.startswith(names)]
 

@@ -1,4 +1,4 @@
-"""The parts that index and query share, each opened when it is first needed and closed together."""
+"""The parts that index and query share, opened on first use and closed together."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ T = TypeVar("T")
 
 
 class Stage(StrEnum):
-    """What an index that is being made can be asked already, each with all that is before it."""
+    """What can already be used of an index that is being built; each stage includes the previous ones."""
 
-    WORDS = "words"  # files are cut one after another; what is trusted is as it was before
-    VECTORS = "vectors"  # what is trusted is known, vectors follow
+    WORDS = "words"  # files are being chunked; trust is that of the previous index
+    VECTORS = "vectors"  # trust is known, vectors follow
     CHECKS = "checks"  # evidence and behavior checks follow
     COMPLETE = "complete"
 
@@ -70,13 +70,13 @@ SIGNED_TREES = "signed_trees"
 TRUSTED_PATHS = "trusted_paths"
 INDEXED_PATHS = "indexed_paths"
 STAGE = "stage"  # a setting of the catalog: how far the last index has come
-EMBEDDED_ELSEWHERE = 4  # queries, after which a process opens the model itself
-MARK_BYTES = 128  # the first line of a sealed manifest or a model holds the digest of all that follows
+EMBEDDED_ELSEWHERE = 4  # queries after which a process opens the model itself
+MARK_BYTES = 128  # the first line of a sealed manifest or a model holds the digest of the rest
 
 
 @cache
 def passing_key() -> bytes:
-    """Return a key that ends with this process."""
+    """Return a random key for this process only."""
     return secrets.token_bytes(SECRET_BYTES)
 
 
@@ -85,8 +85,8 @@ class Workspace:
 
     Args:
         settings: where everything is.
-        create: make the state directory; without it a missing index is an error.
-        renew: set a state directory aside that is not of this installation, and begin a fresh one.
+        create: create the state directory; if False, a missing index is an error.
+        renew: move the state directory of another installation aside, and create a new one.
     """
 
     def __init__(self, settings: Settings, *, create: bool = False, renew: bool = False) -> None:
@@ -96,9 +96,11 @@ class Workspace:
         self._sandbox: Sandbox | None = None
         self._vectors: Vectors | None = None
         self._trust_state: tuple[object, ...] = ()
-        self._passing_key = False  # it ends with this process
-        self._other_key = False  # than that of the user's configuration, which cannot be used
-        self._unproven = False  # nothing says whose the state is
+        self._passing_key = False  # whether the key is only for this process
+        self._other_key = (
+            False  # whether the key is not that of the user's configuration, which cannot be used
+        )
+        self._unproven = False  # whether the owner of the state is unknown
         self.ran_at = ""  # the lowest sandbox level of the checks that ran for this object
         self._embedded_elsewhere = 0
         self._material: tuple[object, Shared] | None = None
@@ -115,7 +117,7 @@ class Workspace:
             raise
 
     def _check_state(self, create: bool, renew: bool) -> None:
-        """Make the state directory, or refuse one that is not of this installation or not this user's alone."""
+        """Create the state directory, or refuse one of another installation or accessible to others."""
         shared = self.settings.shared_state
         try:
             try:
@@ -141,7 +143,7 @@ class Workspace:
             )
 
     def _open_unproven(self) -> None:
-        """Open a state directory whose mark cannot be verified as the key is not there, and believe nothing of it."""
+        """Open a state directory whose mark cannot be verified without its key, and trust nothing in it."""
         ensure_ours(self.state, self._key, [str(self.state)])
         self._unproven = True
         self.warnings.append(
@@ -150,7 +152,7 @@ class Workspace:
         )
 
     def _check_make(self, create: bool) -> None:
-        """Refuse an index that was made with another chunker, embedding or store, or never was completed."""
+        """Refuse an index that was built with another chunker, embedding or store, or never completed."""
         if not create and self.catalog.meta("embedding") is None and not self.catalog.count():
             raise NoIndexError(
                 f"no index in {self.state}: its making failed", hint=_how_to_make(self.settings)
@@ -182,38 +184,38 @@ class Workspace:
         return self.settings.store if self.settings.remote else "embedded"
 
     def stage(self) -> Stage:
-        """Return how far the last index has come, and may go on to come."""
+        """Return the stage that the last indexing run reached, or has reached so far."""
         kept = self.catalog.meta(STAGE)
         return Stage(kept) if kept in set(Stage) else Stage.COMPLETE
 
     def reached(self, stage: Stage) -> None:
-        """Write down how far the index has come."""
+        """Record the stage that indexing has reached."""
         self.catalog.set_meta(STAGE, stage.value)
 
     def under_way(self) -> bool:
-        """Return whether another process is making the index now: what it has begun is its own to finish."""
+        """Return whether another process is indexing now and will finish what it has begun."""
         if self.stage() is Stage.COMPLETE:
             return False
         with self.writing() as alone:
             return not alone
 
     def remember_chunker(self) -> None:
-        """Write down what files are cut with, and for which store, once."""
+        """Record the chunker and the store, once."""
         if self.catalog.meta("chunker") is None:
             with self.catalog.transaction():
                 self.catalog.set_meta("chunker", CHUNKER_ID)
                 self.catalog.set_meta("store", self._store_identity)
 
     def refuse_embedding(self) -> None:
-        """Raise EmbeddingError, before anything is written, where the embedding asked for cannot be used.
+        """Raise EmbeddingError, before anything is written, if the requested embedding cannot be used.
 
-        What `auto` means for a new index is found out while its words are there already.
+        For a new index, `auto` is resolved later, when its words can already be searched.
         """
         if self.settings.embedding != "auto" or self.catalog.meta("embedding") is not None:
             self.embedding  # noqa: B018, opened here and kept
 
     def remember_embedding(self) -> None:
-        """Write down what makes the vectors, once."""
+        """Record the embedding, once."""
         if self.embedding.note:
             self.warnings.append(self.embedding.note)
         if self.catalog.meta("embedding") is not None:
@@ -223,15 +225,15 @@ class Workspace:
             self.catalog.set_meta("embedding_name", self._embedding_name())
 
     def _embedding_name(self) -> str:
-        """Return the name that opens this embedding again, whatever "auto" will mean by then."""
+        """Return the name that opens this same embedding again, independent of "auto"."""
         if self.settings.embedding != "auto":
             return self.settings.embedding
         return "lexical" if self.embedding.identity.startswith("lexical") else "minilm"
 
     @cached_property
     def embedding(self) -> Embedding:
-        """The embedding of the index; "auto" means the one the index was made with."""
-        from codeguard.index.embedding import open_embedding  # `check` and `audit` must not load it
+        """The embedding of the index; "auto" means the one the index was built with."""
+        from codeguard.index.embedding import open_embedding  # `check` and `audit` must not import it
 
         remembered = self.catalog.meta("embedding")
         name = self.settings.embedding
@@ -250,8 +252,8 @@ class Workspace:
     def query_vectors(self, texts: Sequence[str]) -> Matrix:
         """Return a row for each query.
 
-        The first few of a process are embedded by the one that serves the store: it has the model open, which
-        takes longer than everything else of a single query.
+        The first few queries of a process are embedded by the process that serves the store and has the model
+        loaded: loading it takes longer than the rest of a query.
         """
         from codeguard.index.store import SharedStore
 
@@ -266,7 +268,7 @@ class Workspace:
             and self._embedded_elsewhere < EMBEDDED_ELSEWHERE
         ):
             self._embedded_elsewhere += len(texts)
-            with contextlib.suppress(StoreError):  # then this process opens the model, or says why it cannot
+            with contextlib.suppress(StoreError):  # fall back to opening the model in this process
                 return vectors.embed(name, identity, texts)
         return self.embedding.embed(texts)
 
@@ -278,11 +280,11 @@ class Workspace:
         return self._vectors
 
     def _open_vectors(self) -> Vectors:
-        from codeguard.index.store import SharedStore, VectorStore  # `check` and `audit` must not load it
+        from codeguard.index.store import SharedStore, VectorStore  # `check` and `audit` must not import it
 
         settings = self.settings
         if settings.share and not settings.remote:
-            # Before the embedding is loaded: the serving process starts meanwhile.
+            # Before loading the embedding, so that the serving process starts meanwhile.
             return SharedStore(self.state / VECTORS, idle_s=settings.share_idle_s)
         if settings.remote:
             return VectorStore.open_url(settings.store, settings.headers)
@@ -290,7 +292,7 @@ class Workspace:
 
     @contextlib.contextmanager
     def exclusive_vectors(self) -> Iterator[VectorStore]:
-        """Hold the embedded store in this process alone; whoever else uses it waits."""
+        """Hold the embedded store exclusively in this process; others wait."""
         from codeguard.index.store import VectorStore
 
         if self._vectors is not None:
@@ -306,7 +308,7 @@ class Workspace:
     def manifest(self) -> VerifiedManifest | None:
         """The verified manifest of the trusted paths, None if nothing is trusted.
 
-        Signed manifests are verified here and now, each in its tree.
+        Signed manifests are verified anew, each in its tree.
 
         Raises ManifestError, ConfigError: one is missing or refused, or a signature is required and
         the manifest of some trusted path has none.
@@ -325,9 +327,9 @@ class Workspace:
 
     @property
     def unsigned_manifest(self) -> Manifest | None:
-        """What the state directory lists as trusted on the word of `index --trust` alone.
+        """What is trusted only because of `index --trust`, by the state directory.
 
-        Raises ManifestError if it is damaged, of another hand, gone, or not the last that was written.
+        Raises ManifestError if it is damaged, foreign, missing, or not the one last written.
         """
         if not self._as_written(UNSIGNED_NAME):
             there = (self.state / UNSIGNED_NAME).exists()
@@ -341,16 +343,16 @@ class Workspace:
         return load_unsigned(self.state, seal_key=self._key)
 
     def save_manifest(self, manifest: Manifest) -> None:
-        """Keep the unsigned manifest, sealed, so that a state directory of another hand is not believed."""
+        """Store the unsigned manifest, sealed, so that a foreign state directory is not trusted."""
         data = sealed(manifest, self._key)
         self._replace(UNSIGNED_NAME, lambda draft: write_atomically(draft, data))
 
     def adopt_manifest(self) -> None:
-        """Take the manifest that lies there, whose seal was verified, for the last one written."""
+        """Register the existing manifest, whose seal was verified, as the last one written."""
         self.catalog.set_meta(f"file {UNSIGNED_NAME}", json.dumps([_mark(self.state / UNSIGNED_NAME)]))
 
     def save_perplexity(self, model: PerplexityModel | None) -> None:
-        """Keep the character model of the trusted code, or none."""
+        """Store the character model of the trusted code, or none."""
         self._replace(PERPLEXITY, None if model is None else model.save)
 
     def perplexity_intact(self) -> bool:
@@ -358,9 +360,9 @@ class Workspace:
         return self._as_written(PERPLEXITY)
 
     def _replace(self, name: str, write: Callable[[Path], object] | None) -> None:
-        """Replace a file of the state directory; the catalog knows the old and the new one until it is done.
+        """Replace a file of the state directory; until then, the catalog accepts the old and the new one.
 
-        So a crash leaves a file that is known, and neither an earlier one nor its absence passes for it.
+        A crash thus leaves an accepted file, while an earlier one or a missing one is still refused.
         """
         path, draft = self.state / name, self.state / f".{name}.draft"
         if write is not None:
@@ -389,30 +391,30 @@ class Workspace:
 
     @property
     def signed_trees(self) -> list[SignedTree]:
-        """Where signed manifests lie, as the last `index --trust` found them."""
+        """The locations of signed manifests, as found by the last `index --trust`."""
         return self._decoded(SIGNED_TREES, from_text)
 
     def save_signed_trees(self, trees: Sequence[SignedTree]) -> None:
-        """Remember where signed manifests lie."""
+        """Store the locations of signed manifests."""
         self.catalog.set_meta(SIGNED_TREES, to_text(trees))
 
     @property
     def trusted_paths(self) -> list[TrustedPath]:
-        """What the user trusts, as the runs so far were told; nothing of a foreign catalog."""
+        """The paths that the user trusts, from all runs so far; none if the catalog is foreign."""
         return [] if self.catalog.foreign else self._decoded(TRUSTED_PATHS, trusted_paths.from_text)
 
     def save_trusted_paths(self, known: Sequence[TrustedPath]) -> None:
-        """Remember what the user trusts."""
+        """Store the paths that the user trusts."""
         self.catalog.set_meta(TRUSTED_PATHS, trusted_paths.to_text(known))
 
     @property
     def indexed_paths(self) -> list[Path]:
-        """The paths that the runs so far were given, of paths within each other the outermost."""
+        """The paths given to all runs so far, without paths inside others."""
         kept = None if self.catalog.foreign else self.catalog.meta(INDEXED_PATHS)
         return [Path(item) for item in json.loads(kept or "[]")]
 
     def remember_indexed(self, paths: Sequence[Path]) -> None:
-        """Remember paths that a run was given, without links."""
+        """Store the paths given to a run, without links."""
         known = {*self.indexed_paths, *paths}
         outermost = sorted(
             str(path)
@@ -422,7 +424,7 @@ class Workspace:
         self.catalog.set_meta(INDEXED_PATHS, json.dumps(outermost))
 
     def forget_indexed(self, paths: Sequence[Path]) -> None:
-        """Forget paths without links that no later run shall bring back, and all below them."""
+        """Forget paths without links, and everything below them, so that no later run brings them back."""
         kept = [
             str(path) for path in self.indexed_paths if not any(path.is_relative_to(gone) for gone in paths)
         ]
@@ -460,12 +462,12 @@ class Workspace:
         """The installation's secret seed for generated inputs, 32 bytes."""
         if self.settings.fixed_seed is not None:
             return self.settings.fixed_seed
-        # Whoever plants a state directory knows the file in it, and not what comes of it.
+        # The author of a planted state directory knows the file in it, but not the derived seed.
         return hmac.digest(self._key, b"seed" + kept_secret(self.state / SEED, checked=True), "sha256")
 
     @property
     def sandbox(self) -> Sandbox:
-        """The sandbox, started when it first runs something."""
+        """The sandbox, started on first use."""
         from codeguard.behavior.verdict.running import worlds_for
         from codeguard.sandbox import Level, Sandbox
 
@@ -481,7 +483,7 @@ class Workspace:
 
     @cached_property
     def given(self) -> Texts:
-        """The texts of the modules that the user lets trusted code import in the sandbox."""
+        """The texts of the modules that the user allows trusted code to import in the sandbox."""
         if not self.settings.defense.modules:
             return ()
         from codeguard.sandbox import read_given
@@ -490,13 +492,13 @@ class Workspace:
 
     @property
     def level(self) -> str:
-        """The sandbox level of the verdicts: as kept, unless a check was to run here if that is too low."""
+        """The sandbox level of the verdicts: the stored one, unless that is too low and a check must run here."""
         kept = self.catalog.meta("sandbox_level") or ""
         return self.ran_at if below_level(self.ran_at, self.settings.defense.required_level) else kept
 
     @cached_property
     def _spec_files(self) -> tuple[tuple[SpecFile, ...], tuple[SpecFile, ...]]:
-        """The user's files of specs, and the shipped ones: what the digest is of is what is parsed."""
+        """The user's spec files and the shipped ones, read once for both digest and parsing."""
         return spec_files(map(Path, self.settings.specs)), spec_files([SHIPPED])
 
     @cached_property
@@ -507,7 +509,7 @@ class Workspace:
         return SpecLibrary.of(*self._spec_files)
 
     def trusted_files(self) -> list[SourceFile]:
-        """Return the catalog's files that the manifest covers as they are."""
+        """Return the catalog's files that the manifest covers unchanged."""
         if self.manifest is None:
             return []
         found = []
@@ -515,7 +517,7 @@ class Workspace:
             if not self.manifest.covers(path, state.sha256):
                 continue
             file = self.catalog.file(path)
-            # The catalog's word for the file is not enough: each chunk of it must be the listed text.
+            # The catalog's record of the file is not enough: each of its chunks must be a listed text.
             if file is not None and _digests(file) == self.manifest.files[path].chunks:
                 found.append(file)
         return found
@@ -527,8 +529,8 @@ class Workspace:
         return self.specs.with_trusted(files, [file for file in files if is_test(file.path)])
 
     def material(self, static: StaticEvidence, workers: int = 1) -> Shared:
-        """Return what worker processes need to judge; `workers` share the cores."""
-        from codeguard.index.evidence_tasks import Material  # brings what judges
+        """Return the material that worker processes need for checks; `workers` share the cores."""
+        from codeguard.index.evidence_tasks import Material  # imports the checker
         from codeguard.sandbox import Level
 
         key = (static.version, self.epoch, workers)
@@ -547,7 +549,7 @@ class Workspace:
         return self._material[1]
 
     def checks(self, executor: Executor | None = None) -> Elsewhere:
-        """Return who runs behavior checks: an executor's workers, or the one that this process shares."""
+        """Return the runner of behavior checks: an executor's workers, or this process's shared worker."""
         from codeguard.index.evidence_tasks import Checks
         from codeguard.sandbox import Level
 
@@ -557,13 +559,13 @@ class Workspace:
 
     @property
     def specs_digest(self) -> str:
-        """Digest of the hand-written specs, which are not parsed for it."""
+        """The digest of the hand-written specs, computed without parsing them."""
         own, shipped = self._spec_files
         return digest_of([*own, *shipped])
 
     @property
     def trust_digest(self) -> str:
-        """Digest of which files are trusted, and of their bytes."""
+        """The digest of the trusted files, names and bytes."""
         trusted = hashlib.sha256()
         for path, entry in sorted(self.manifest.files.items() if self.manifest is not None else ()):
             trusted.update(f"{path}\0{entry.sha256}\0".encode("utf-8", "surrogatepass"))
@@ -571,7 +573,7 @@ class Workspace:
 
     @property
     def epoch(self) -> str:
-        """Digest of what the behavior reports depend on beside the candidate and its file."""
+        """The digest of everything behavior reports depend on besides the candidate and its file."""
         level = self.catalog.meta("sandbox_level") or ""
         seed_id = hashlib.sha256(b"seed" + self.seed).hexdigest()
         return parts_digest(
@@ -591,14 +593,14 @@ class Workspace:
 
     @contextlib.contextmanager
     def writing(self, waiting: Callable[[], None] | None = None) -> Iterator[bool]:
-        """Be the only one that changes this index; yield whether that is so (see `writer_lock.held`)."""
-        from codeguard.index.writer_lock import held  # brings logging, which reading does without
+        """Hold the right to change this index; yield whether it was acquired (see `writer_lock.held`)."""
+        from codeguard.index.writer_lock import held  # imports logging, which readers do not need
 
         with held(self.state / WRITING, waiting) as alone:
             yield alone
 
     def refresh(self) -> None:
-        """Read catalog and trust anew where another process has replaced or changed them."""
+        """Reload catalog and trust if another process has replaced or changed them."""
         finish_swap(self.state)
         if self.catalog.replaced():
             self.catalog.close()
@@ -615,7 +617,7 @@ class Workspace:
             self.forget_trust()
 
     def static_evidence(self, config: DefenseConfig) -> StaticEvidence:
-        """Return what the static signals say of indexed files, by the weights of a configuration."""
+        """Return the static evidence about indexed files, by the weights of a configuration."""
         from codeguard.index.observation_tasks import Observed, Request, observed
         from codeguard.index.static_evidence import StaticEvidence
 
@@ -633,12 +635,12 @@ class Workspace:
         return made
 
     def forget_trust(self) -> None:
-        """Read manifest, models and specs anew after the trusted files changed."""
+        """Reload manifest, models and specs after the trusted files changed."""
         for name in ("manifest", "perplexity", "library"):
             self.__dict__.pop(name, None)
 
     def _evidence_key(self) -> bytes:
-        """Return the key that authenticates what is kept; one of this process if none can be."""
+        """Return the key that authenticates stored data, or a temporary one if none can be stored."""
         try:
             key, note = key_and_note()
         except StoreError as error:
@@ -651,7 +653,7 @@ class Workspace:
         return key
 
     def close(self) -> None:
-        """Stop the sandbox and let go of catalog and store."""
+        """Stop the sandbox and release catalog and store."""
         if self._sandbox is not None:
             self._sandbox.close()
         try:

@@ -1,4 +1,4 @@
-"""A file whose lock says who may change an index."""
+"""The lock file of the process that may change an index."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from codeguard.trust.state_files import FileLock, StateFolder
 
 @contextlib.contextmanager
 def held(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[bool]:
-    """Hold the lock of a file; yield whether that is so.
+    """Hold the lock of a file; yield whether it was acquired.
 
-    With `waiting` it always is: where another process holds it, `waiting` is called once and its end
-    is waited for. Without, it is tried once. The system releases the lock of a process that ends,
-    however it ends.
+    With `waiting` it always is: if another process holds it, `waiting` is called once, and the lock is
+    awaited. Without `waiting`, it is tried once. The system releases the lock when the process ends for any
+    reason.
 
     Raises StoreError if the file cannot be locked at all.
     """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def folder_bytes(folder: Path) -> int:
-    """Return the sum of the sizes of all files under a folder, in bytes; files that vanish meanwhile are not counted."""
+    """Return the total size of all files under a folder in bytes, skipping those that vanish meanwhile."""
     total = 0
     for path in folder.rglob("*"):
         with contextlib.suppress(OSError):

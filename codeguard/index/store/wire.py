@@ -1,5 +1,4 @@
-"""The protocol between clients of an embedded store and its server, over a Unix socket in the state
-directory.
+"""The protocol between clients of an embedded store and its server, over a Unix socket in the state folder.
 
 A frame is two lengths of four bytes, a JSON object of the first length and
 raw little-endian float32 of the second. Both are bounded, no code is transferred, and both ends refuse a peer
@@ -76,8 +75,7 @@ def connect(folder: Path) -> socket.socket:
 
 @contextlib.contextmanager
 def short_name(path: Path) -> Iterator[str]:
-    """Name a socket by its folder's descriptor, because socket addresses are limited to about a hundred
-    bytes.
+    """Name a socket by its folder's descriptor, as a socket's address holds only a hundred bytes.
 
     Raises UnsafeStateError if the folder is not private to this user, or the name belongs to anything except
     a socket of this user.
@@ -141,7 +139,7 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
 
 
 def ask_to_retire(folder: Path) -> None:
-    """Ask the process that serves a folder, if any, to release it; return when it has, or without an answer."""
+    """Ask the process that serves a folder, if any, to release it; return when it has or does not answer."""
     with contextlib.suppress(GoneError):
         connection = connect(folder)
         with connection:
