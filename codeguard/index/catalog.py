@@ -112,8 +112,7 @@ class Intents:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The totals of a catalog; `macs` is the sum of the files' MACs, so that removed or restored files are
-    noticed.
+    """The totals of a catalog; `macs` sums the files' MACs, so that removed or restored files are noticed.
 
     `vectors` counts the chunks that belong in the vector store, including those in quarantine.
     """
@@ -593,7 +592,7 @@ class Catalog:
         text = "".join(chunk.text for chunk in chunks.values())
         from codeguard.corpus.chunking.registry import (
             GAVE_UP,
-        )  # imports grammars, which an unchanged index does not need
+        )  # imports grammars: not for an unchanged index
 
         notes = (GAVE_UP,) if row[5] == BY_INDENTATION else ()
         return SourceFile(path, text, row[3], row[4], tuple(chunks.values()), bool(row[5]), notes=notes)
@@ -667,7 +666,7 @@ class Catalog:
             self._db.executemany("INSERT OR REPLACE INTO analyses VALUES (?, ?, ?)", rows)
 
     def keep_analyses(self, keys: Iterable[str]) -> int:
-        """Delete all cached analyses except these and those of the same content; return the number deleted."""
+        """Delete cached analyses except these and those of the same content; return the number deleted."""
         with self.transaction():
             self._db.execute("CREATE TEMP TABLE kept (key TEXT PRIMARY KEY)")
             self._db.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((key,) for key in keys))

@@ -17,7 +17,7 @@ NAMED = 5  # locations per line
 
 
 class StoreContents:
-    """The content of a store before it is rewritten: the digest of each entry's text, and its claimed path."""
+    """The content of a store before it is rewritten: each entry's text digest and claimed path."""
 
     def __init__(self, store: Vectors) -> None:
         self._entries: dict[str, tuple[str, str]] = {}

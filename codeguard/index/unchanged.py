@@ -136,7 +136,7 @@ def inputs_digest(
     untrust: Sequence[Path],
     quarantine: bool,
 ) -> str | None:
-    """Return a digest of everything a run depends on except the files; None if signatures must be verified."""
+    """Return a digest of all inputs of a run except the files; None if signatures must be verified."""
     resolved = [path.resolve() for path in trust]
     if any((folder / SIGNED_NAME).exists() for path in resolved for folder in (path, *path.parents)):
         return None

@@ -97,9 +97,7 @@ class Workspace:
         self._vectors: Vectors | None = None
         self._trust_state: tuple[object, ...] = ()
         self._passing_key = False  # whether the key is only for this process
-        self._other_key = (
-            False  # whether the key is not that of the user's configuration, which cannot be used
-        )
+        self._other_key = False  # whether the key is not that of the user's configuration
         self._unproven = False  # whether the owner of the state is unknown
         self.ran_at = ""  # the lowest sandbox level of the checks that ran for this object
         self._embedded_elsewhere = 0
@@ -492,7 +490,7 @@ class Workspace:
 
     @property
     def level(self) -> str:
-        """The sandbox level of the verdicts: the stored one, unless that is too low and a check must run here."""
+        """The sandbox level of the verdicts: the stored one, unless too low while a check must run here."""
         kept = self.catalog.meta("sandbox_level") or ""
         return self.ran_at if below_level(self.ran_at, self.settings.defense.required_level) else kept
 

@@ -1,6 +1,7 @@
 """Run untrusted code in a confined process and bring plain values back.
 
-A `Job` comes in, a `JobResult` goes out. Imports nothing of codeguard but errors: it knows of no chunk or score.
+A `Job` comes in, a `JobResult` goes out. Imports nothing of codeguard except errors: it knows nothing about
+chunks or scores.
 """
 
 from codeguard.sandbox.advice import advice

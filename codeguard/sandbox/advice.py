@@ -21,7 +21,7 @@ _SYSCTLS = (
 
 
 def advice(level: Level, layers: Sequence[Layer], proc: Path = _PROC) -> tuple[str, ...]:
-    """Return a line for each missing layer that a higher level needs: the level that it is for, and what to do.
+    """Return a line for each missing layer that a higher level needs: that level, and what to do.
 
     `proc` is where the kernel's /proc is.
     """

@@ -1,4 +1,4 @@
-"""One control group a zygote, where this user may make one: a second limit on memory and processes.
+"""One control group per zygote, if this user may create one: a second limit on memory and processes.
 
 Both layouts are known: version 2 (one tree) and version 1 (a tree a
 controller). A group lies beside the process's own, named after this process,
@@ -78,7 +78,7 @@ class ControlGroup:
                 except FileNotFoundError:
                     break
                 except OSError:
-                    time.sleep(_REMOVE_PAUSE_S)  # the kernel is still burying them
+                    time.sleep(_REMOVE_PAUSE_S)  # the kernel is still reaping them
         self._directories.clear()
 
 

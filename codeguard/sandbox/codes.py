@@ -1,4 +1,4 @@
-"""Keeps compiled code, which the host never looks into, under the digest of what it came from."""
+"""A cache of compiled code, opaque to the host, by the digest of its inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TAG_BYTES = 32
 
 
 def code_key(source: str, tier: Tier) -> bytes:
-    """Return the digest of everything that decides what the compiled code is."""
+    """Return the digest of everything that determines the compiled code."""
     made = hashlib.sha256()
     for part in (sys.implementation.cache_tag or "", sys.version, str(POLICY_VERSION), tier.value):
         made.update(part.encode() + b"\0")
@@ -40,7 +40,7 @@ class CodeCache:
         self._size = 0
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the code kept under a key, None if there is none."""
+        """Return the cached code of a key, or None."""
         with self._lock:
             code = self._codes.get(key)
             if code is not None:
@@ -52,7 +52,7 @@ class CodeCache:
         return code
 
     def put(self, key: bytes, code: bytes) -> None:
-        """Keep code under a key; what is there already stays."""
+        """Cache code under a key; an existing entry stays."""
         if self._remember(key, code) and self._directory is not None:
             path = self._path(self._directory, key)
             try:

@@ -1,7 +1,7 @@
-"""Reads what a child wrote: every byte of it may be hostile.
+"""Decode a child's output, every byte of which may be hostile.
 
-Only exact builtin types, `Opaque` and `Iteration` come out; whatever does not
-follow the protocol to the letter is a MalformedError.
+Only exact builtin types, `Opaque` and `Iteration` are returned; any deviation from the protocol raises
+MalformedError.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 from codeguard.sandbox.inside import wire
 from codeguard.sandbox.model import CallResult, Iteration, LineCoverage, Opaque, Outcome
 
-_MAX_INT_DIGITS = 20  # longer ones travel as hexadecimal
+_MAX_INT_DIGITS = 20  # longer ones are encoded as hexadecimal
 _MAX_COLLIDING = 1000
 _MAX_LINES = 100_000
-_MAX_ARGUMENT_PARTS = 1_000_000  # also ends the walk through a value that contains itself
+_MAX_ARGUMENT_PARTS = 1_000_000  # also bounds a value that contains itself
 
 
 class MalformedError(Exception):
@@ -24,7 +24,7 @@ class MalformedError(Exception):
 
 
 def frames(output: bytes) -> list[bytes]:
-    """Cut the output into the bodies of whole frames; an incomplete last one is left out."""
+    """Split the output into the bodies of complete frames; drop an incomplete last one."""
     bodies = []
     at = 0
     while at + wire.LENGTH.size <= len(output):
@@ -51,7 +51,7 @@ _decoder = json.JSONDecoder(parse_int=_int, parse_constant=_refuse)
 
 
 def body(frame: bytes) -> list[Any]:
-    """Parse one frame's JSON array; raise MalformedError if it is none."""
+    """Parse one frame's JSON array; raise MalformedError if it is not one."""
     try:
         found = _decoder.decode(frame.decode("ascii"))
     except (ValueError, RecursionError) as error:
@@ -62,7 +62,7 @@ def body(frame: bytes) -> list[Any]:
 
 
 def value(found: Any, depth: int = 0) -> object:
-    """Return the value that a tagged form stands for."""
+    """Return the value of a tagged form."""
     if found is None or isinstance(found, bool | int | str):
         return found
     if isinstance(found, float):
@@ -88,7 +88,7 @@ def value(found: Any, depth: int = 0) -> object:
 
 
 def _spread(keys: list[object]) -> list[object]:
-    """Return the keys unless most of them collide, which would make hashing them quadratic."""
+    """Return the keys; refuse them if most collide, which would make hashing quadratic."""
     if len(keys) > _MAX_COLLIDING and 4 * len(set(map(hash, keys))) < len(keys):
         raise MalformedError("keys that collide")
     return keys
@@ -194,7 +194,7 @@ def _line(found: Any) -> int:
 
 
 def plain(found: object) -> bool:
-    """Whether a value is of the types that a call's arguments may have, all the way down."""
+    """Return whether a value consists only of types allowed in a call's arguments."""
     stack: list[Any] = [found]
     seen = 0
     while stack:

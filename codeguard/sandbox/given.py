@@ -1,4 +1,4 @@
-"""Modules that the user lets trusted code import: the source texts of installed packages.
+"""Modules that the user allows trusted code to import: the source texts of installed packages.
 
 They are read here, go to each zygote as text and are executed within its confinement, never outside of it.
 """
@@ -18,7 +18,7 @@ MOST_CHARACTERS = 16 * 1024 * 1024
 def read_given(paths: Iterable[str]) -> Texts:
     """Return the texts of packages and modules, each named by its folder or file.
 
-    Paths are absolute, for a relative one would let the folder that one happens to work in choose the code.
+    Paths must be absolute, because with a relative one the working directory would choose the code.
 
     Raises:
         SandboxError: there is no such module, it hides a standard one, or all of them are too large.

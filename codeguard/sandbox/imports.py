@@ -1,4 +1,4 @@
-"""Guesses from a job's text which zygote serves it: the lean one, the one with every module, or that with numpy."""
+"""Guess from a job's text which zygote should serve it: the lean one, the wide one, or that with numpy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Loaded(IntEnum):
 
 
 def needed(job: Job) -> Loaded:
-    """Return what the job may import; too much costs time, too little an ImportError."""
+    """Return the modules the job may import; too many cost time, too few an ImportError."""
     texts = {job.source, *(call.setup for call in job.calls), *(call.target for call in job.calls)}
     text = "\n;\n".join(texts)
     names = {

@@ -17,7 +17,7 @@ _SIGKILL, _SIGSYS = 9, 31  # by number: Windows has neither name
 # of the limit, from which on a killed child counts as out of time: on a busy machine the kernel
 # limits by ticks and reports less
 _CPU_SHARE = 0.5
-_FRAME_EXTRA = 4096  # bytes a call beyond the frame: brackets, names of exceptions, messages
+_FRAME_EXTRA = 4096  # extra bytes per call: brackets, exception names, messages
 _SAID = {
     "completed": Status.COMPLETED,
     "error": Status.ERROR,
@@ -29,7 +29,7 @@ _SAID = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What goes to a zygote: the payload for its child, and how many bytes beyond the frame may come back."""
+    """The request to a zygote: the payload for its child, and how many extra bytes may be returned."""
 
     key: bytes
     payload: bytes
@@ -37,7 +37,7 @@ class Request:
 
 
 def refusal(job: Job) -> str:
-    """Return why a job cannot be sent, empty if it can."""
+    """Return why a job cannot be sent, or ""."""
     if len(job.source) > wire.SOURCE_BYTES:
         return f"source of {len(job.source)} characters, at most {wire.SOURCE_BYTES}"
     if not 0 <= job.world.hash_seed < 1 << 32:
@@ -51,7 +51,7 @@ def refusal(job: Job) -> str:
 
 
 def request(job: Job, codes: CodeCache, policy: bool) -> Request:
-    """Return a job as bytes, with its compiled code if that is known."""
+    """Serialize a job, with its compiled code if known."""
     restricted = job.tier is Tier.RESTRICTED and policy
     key = code_key(job.source, Tier.RESTRICTED if restricted else Tier.NATIVE)
     code = codes.get(key)
@@ -76,20 +76,20 @@ def request(job: Job, codes: CodeCache, policy: bool) -> Request:
 
 
 def _packed(value: Any) -> bytes:
-    """Return plain values as bytes for the way in; two calls' arguments share no objects."""
+    """Serialize plain values for a child; two calls' arguments share no objects."""
     return marshal.dumps(value)
 
 
 def result(
     job: Job, level: Level, sent: Request, answer: Answer, codes: CodeCache, wall_s: float
 ) -> JobResult:
-    """Return what an answer says, as far as the bytes follow the protocol.
+    """Return the result in an answer, as far as the bytes follow the protocol.
 
-    Raises ZygoteDiedError if nobody says how the child ended, or if it was not the job's doing.
+    Raises ZygoteDiedError if it is unknown how the child ended, or if that was not the job's doing.
     """
     bodies = deque(decoding.frames(answer.output))
     if sent.extra_bytes > wire.CODE_BYTES and bodies and bodies[0].startswith(wire.CODE):
-        # the child wrote it before it ran anything of the source
+        # the child wrote it before running any of the source
         codes.put(sent.key, bodies.popleft()[len(wire.CODE) :])
     try:
         if sum(map(len, bodies)) > job.limits.frame_bytes + _FRAME_EXTRA * (len(job.calls) + 1):
@@ -128,7 +128,7 @@ def _out_of_memory(call: CallResult) -> bool:
 
 
 def _ended(answer: Answer, job: Job) -> tuple[Status, str]:
-    """Return how a child ended that did not finish its frames, by what the zygote and the kernel saw."""
+    """Return the status of a child with incomplete frames, by what the zygote and the kernel saw."""
     if answer.end is End.DEADLINE:
         return Status.TIMEOUT, f"longer than {job.limits.wall_s} s"
     if answer.end is End.FLOOD:
@@ -140,7 +140,7 @@ def _ended(answer: Answer, job: Job) -> tuple[Status, str]:
     if number == _SIGSYS:
         return Status.VIOLATION, "killed for a forbidden system call"
     if number == _SIGKILL and not answer.output:
-        # nothing in a child can send this signal, and this one may not even have read its job
+        # no child can send this signal, and this one may not even have read its job
         raise ZygoteDiedError("the child was killed from outside")
     if number == _SIGKILL:
         return Status.NO_SIGNAL, "ended without a whole frame"

@@ -11,12 +11,12 @@ from enum import Enum, auto
 
 from codeguard.sandbox.inside import wire
 
-_CHUNK = 1 << 16  # bytes, what a pipe holds
-_LATE_S = 0.1  # beyond the deadline, for what was written in time and not read yet
+_CHUNK = 1 << 16  # bytes, the capacity of a pipe
+_LATE_S = 0.1  # after the deadline, to read what was written in time
 
 
 class ZygoteDiedError(Exception):
-    """The zygote or a waiting child ended or hung; the message says which."""
+    """The zygote or a waiting child ended or hung; the message gives details."""
 
 
 class End(Enum):
@@ -29,10 +29,10 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back for one job: why it ended, the bytes, and `how` the child ended.
+    """The answer to one job: why it ended, the bytes, and `how` the child ended.
 
-    `how` returns wait status and CPU seconds; it may have to wait for them, and raises
-    ZygoteDiedError where nobody says.
+    `how` returns wait status and CPU seconds; it may have to wait for them, and raises ZygoteDiedError if
+    they are unknown.
     """
 
     end: End
@@ -55,12 +55,12 @@ class Line:
         return self._far_result, self._far_job
 
     def handed_over(self) -> None:
-        """Close the far ends here; the child has them."""
+        """Close the far ends, which the child has now."""
         os.close(self._far_job)
         os.close(self._far_result)
 
     def fileno(self) -> int:
-        """Return the descriptor that the answer comes from."""
+        """Return the descriptor to read the answer from."""
         return self._result
 
     def send(self, payload: bytes, cap: int, until: float) -> None:
@@ -68,7 +68,7 @@ class Line:
         self._left = cap
         data = wire.SIZE.pack(len(payload)) + payload
         try:
-            if len(data) <= _CHUNK:  # an empty pipe takes it without waiting
+            if len(data) <= _CHUNK:  # fits into an empty pipe without waiting
                 os.write(self._job, data)
             else:
                 self._send_slowly(data, until)
@@ -89,7 +89,7 @@ class Line:
             view = view[os.write(self._job, view) :]
 
     def collect(self, until: float) -> End | None:
-        """Read once what is there, or wait for it unless it is late; None where more may follow."""
+        """Read available data once, or wait for it until the deadline; None if more may follow."""
         late = time.monotonic() - until
         if late >= 0 and (late > _LATE_S or not self._readable()):
             return End.DEADLINE
@@ -112,7 +112,7 @@ class Line:
         return b"".join(self._parts)
 
     def close(self) -> None:
-        """Close this end; a child that still waits for a job ends."""
+        """Close this end; a child that is still waiting for a job ends."""
         for descriptor in (self._job, self._result):
             if descriptor >= 0:
                 os.close(descriptor)

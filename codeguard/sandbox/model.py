@@ -1,7 +1,7 @@
-"""What goes into the sandbox and what comes out: jobs, calls, limits, results, layers.
+"""Inputs and outputs of the sandbox: jobs, calls, limits, results, layers.
 
-The values that cross the border are plain data. Nothing here is executed and
-nothing here knows of chunks, specs or scores.
+The values that cross the boundary are plain data. Nothing here is executed, and nothing here knows about
+chunks, specs or scores.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import IntEnum, StrEnum
 
 
 class Level(IntEnum):
-    """How strong the confinement is, as tried out in a real child."""
+    """How strong the confinement is, as tested in a real child."""
 
     L0 = 0  # a separate process, rlimits where the system has them
     L1 = 1  # seccomp and rlimits
@@ -30,15 +30,15 @@ class Tier(StrEnum):
 class Status(StrEnum):
     """How a job ended, as the host saw it."""
 
-    COMPLETED = "completed"  # a whole frame arrived: see the calls
-    ERROR = "error"  # the module's own top level raised
+    COMPLETED = "completed"  # a complete frame arrived: see the calls
+    ERROR = "error"  # the module's top level raised
     TIMEOUT = "timeout"
     MEMORY = "memory"
     VIOLATION = "violation"  # killed for a forbidden system call
     POLICY = "policy"  # the restricted tier refuses the source
-    CRASH = "crash"  # a signal that no limit explains
+    CRASH = "crash"  # ended by a signal not caused by a limit
     MALFORMED = "malformed"  # a frame that breaks the protocol
-    NO_SIGNAL = "no_signal"  # ended without a whole frame
+    NO_SIGNAL = "no_signal"  # ended without a complete frame
     UNSUPPORTED = "unsupported"  # below the required level, or does not parse
 
 
@@ -48,12 +48,12 @@ class Outcome(StrEnum):
     RETURNED = "returned"
     RAISED = "raised"
     BADTYPE = "badtype"  # the value is of a type that the channel does not carry
-    NOT_RUN = "not_run"  # an earlier call used the budget up
+    NOT_RUN = "not_run"  # an earlier call used up the budget
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one child may use; seconds and bytes. The wall clock is enforced from outside."""
+    """The limits of one child in seconds and bytes. Wall time is enforced from outside."""
 
     wall_s: float = 2.0
     cpu_s: float = 1.0
@@ -65,11 +65,10 @@ class Limits:
 class Call:
     """One call inside the child.
 
-    `target` is an expression for the callable; with `args` None it is the
-    whole expression whose value is wanted. `setup` are statements that run
-    first, in a scope of this call's own on top of the module's. `args` and
-    `kwargs` are plain values (None, bool, int, float, complex, str, bytes,
-    list, tuple, dict, set, frozenset).
+    `target` is an expression for the callable; with `args` None it is the complete expression to evaluate.
+    `setup` are statements that run first, in this call's own scope on top of the module's. `args` and
+    `kwargs` are plain values (None, bool, int, float, complex, str, bytes, list, tuple, dict, set,
+    frozenset).
     """
 
     target: str
@@ -80,13 +79,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What the code sees of the outside; another world shows what depends on it.
+    """What the code sees of the outside; a second world reveals what depends on it.
 
     The module under test is imported as `module`, from a file of that name in the folder `folder`. `files`, by
-    path relative to that folder, are in memory; they are as given at the beginning of each call.
+    path relative to that folder, are in memory; each call starts with them as given.
     """
 
-    now: float = 1_600_000_000.0  # seconds since the epoch that the clock facades start at
+    now: float = 1_600_000_000.0  # start of the clock facades, in seconds since the epoch
     environment: Mapping[str, str] = field(default_factory=dict)
     hash_seed: int = 0
     random_seed: int = 0
@@ -97,25 +96,25 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A module's source and the calls to make on it, all in one fresh child."""
+    """A module's source and the calls to make on it, in one fresh child."""
 
     source: str
     calls: tuple[Call, ...]
     tier: Tier = Tier.RESTRICTED
     limits: Limits = Limits()
     world: World = World()
-    trace: str = ""  # name of the function whose lines and branches to report, empty for none
+    trace: str = ""  # name of the function whose coverage to report, or ""
 
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A value that has no plain form: an instance, shown by its type and its public fields."""
+    """A value without a plain form: an instance, described by its type and its public fields."""
 
     type_name: str
     fields: tuple[tuple[str, object], ...] = ()
 
     def __repr__(self) -> str:
-        """Return how a reader would write it; a text that is its own repr stands as it is, if it can be printed."""
+        """Return a readable form; a field that is the value's own repr is used unchanged if printable."""
         if len(self.fields) == 1 and self.fields[0][0] == "repr":
             return _printable(str(self.fields[0][1]))
         parts = [f"{_printable(name)}={value!r}" if name else repr(value) for name, value in self.fields]
@@ -124,26 +123,26 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """What an iterator or generator gave; `exhausted` is False where the cap ended it."""
+    """The items of an iterator or generator; `exhausted` is False if the limit was reached."""
 
     type_name: str
     items: tuple[object, ...]
     exhausted: bool = True
 
     def __repr__(self) -> str:
-        """Return its items as a reader would write them."""
+        """Return its items in readable form."""
         shown = ", ".join(map(repr, self.items))
         return f"{_printable(self.type_name)} of [{shown}{'' if self.exhausted else ', ...'}]"
 
 
 def _printable(text: str) -> str:
-    """Return a text that a hostile child may have chosen, without anything that a terminal would act on."""
+    """Return a text from a possibly hostile child without terminal control characters."""
     return text if text.isprintable() else repr(text)[1:-1]
 
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What one call gave.
+    """The result of one call.
 
     `args_after` are the arguments after the call, to see mutation in place.
     `exception` is the type's name and the names of its bases, most derived
@@ -164,7 +163,7 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True)
 class LineCoverage:
-    """Lines (1-based, of the job's source) reached, and branch arcs; the child's own word."""
+    """Lines (1-based, of the job's source) reached, and branch arcs, as reported by the child."""
 
     executable: frozenset[int] = frozenset()
     reached: frozenset[int] = frozenset()
@@ -173,7 +172,7 @@ class LineCoverage:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """What the host knows of one job. `effects` are what the code tried to do (`open:/etc/passwd`)."""
+    """The host's result of one job. `effects` are what the code tried to do (`open:/etc/passwd`)."""
 
     status: Status
     level: Level
@@ -187,7 +186,7 @@ class JobResult:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer of confinement, as found by really trying what it forbids."""
+    """One layer of confinement, tested by trying what it forbids."""
 
     name: str
     engaged: bool

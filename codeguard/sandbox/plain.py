@@ -1,7 +1,7 @@
-"""The fallback of systems without fork: one separate process a job, level L0.
+"""The fallback for systems without fork: one separate process per job, level L0.
 
-Nothing confines it but its own process, the deadline from outside and the
-resource limits that the system has. Only a caller that asks for L0 gets it.
+It is confined only by being a separate process, by the deadline from outside and by the resource limits of
+the system. It is used only by callers that request L0.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NAMES = (
 
 
 class PlainProcess:
-    """Has the interface of a zygote and starts an interpreter for each job."""
+    """Implements the interface of a zygote by starting an interpreter for each job."""
 
     level = Level.L0
     core: int | None = None
@@ -57,7 +57,7 @@ class PlainProcess:
         """Do nothing: an interpreter starts with each job."""
 
     def fileno(self) -> int:
-        """Return a number of its own; there is nothing to wait on."""
+        """Return a unique number; there is nothing to wait on."""
         return id(self)
 
     def send(self, payload: bytes, limits: Limits, extra_bytes: int) -> None:
@@ -82,7 +82,7 @@ class PlainProcess:
             given.close()
 
     def receive(self, until: float) -> Answer:
-        """Wait for the interpreter's end, or end it."""
+        """Wait for the interpreter to end, or kill it."""
         assert self._process is not None
         assert self._output is not None
         end = End.CLOSED
@@ -101,7 +101,7 @@ class PlainProcess:
         return Answer(end, output, lambda: (status, 0.0))
 
     def collect(self, until: float) -> Answer | None:
-        """Wait for the answer: there is no part of it before its end."""
+        """Wait for the complete answer: there are no partial ones."""
         return self.receive(until)
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class PlainProcess:
 
 
 def _needed() -> dict[str, str]:
-    """Return what an interpreter does not start without."""
+    """Return the environment variables that an interpreter needs to start."""
 
     names = ("SYSTEMROOT",) if sys.platform == "win32" else ()
     return {name: os.environ[name] for name in names if name in os.environ}

@@ -1,4 +1,4 @@
-"""The sandbox as the rest of codeguard sees it."""
+"""The sandbox's interface to the rest of codeguard."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from codeguard.sandbox.plain import PlainProcess
 from codeguard.sandbox.roster import Roster, Worker
 from codeguard.sandbox.zygotes import Kind
 
-_AHEAD = 8  # finished results a worker that may wait for an earlier one
+_AHEAD = 8  # finished results per worker that may wait for an earlier one
 
 
 class _Flight:
-    """A job on its way: if it is and how often it was tried."""
+    """A job in progress: where it runs and how often it was tried."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -40,17 +40,16 @@ class _Flight:
 
 
 class Sandbox:
-    """Runs jobs in confined child processes, one fresh child a job.
+    """Runs jobs in confined child processes, one fresh child per job.
 
     Processes start with the first job. Below `level_required` every job is
     answered `unsupported`. `cache_dir` keeps compiled code from one session
     to the next, authenticated with `cache_key`; without a key it stays in
-    memory. `hash_seed` is that of most jobs, for the first zygote to serve
-    them. `zygotes` is how many of a kind there may be, None for as many as
-    the cores make use of. `without` leaves layers out, to measure and to test them one by
-    one; the level then says so. `given` are modules that the native tier may
-    import beside the standard ones (`read_given`). Safe to use from several threads; each job
-    holds one of the `workers` zygotes while it runs.
+    memory. `hash_seed` is that of most jobs, used for the first zygote. `zygotes` is the maximum number of
+    each kind, None for as many as the cores can use. `without` disables layers, to measure and test them
+    individually; the level then reflects that. `given` are modules that the native tier may import in
+    addition to the standard ones (`read_given`). Safe to use from several threads; each job holds one of the
+    `workers` zygotes while it runs.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class Sandbox:
         self._without = frozenset(without)
         self._roster = Roster(workers, zygotes, self._without, given)
         self._known: tuple[Level, tuple[Layer, ...]] | None = None
-        if cache_key and given:  # what may be imported decides what is compiled
+        if cache_key and given:  # the importable modules affect compilation
             cache_key = hmac.digest(cache_key, repr(given).encode("utf-8", "surrogatepass"), "sha256")
         self._codes = CodeCache(cache_dir, cache_key)
 
@@ -86,20 +85,20 @@ class Sandbox:
         self.close()
 
     def close(self) -> None:
-        """End every zygote; a job under way in another thread ends first."""
+        """End every zygote, after running jobs of other threads have ended."""
         self._roster.close()
 
     @property
     def level(self) -> Level:
-        """The level that a real zygote and child showed when they tried what is forbidden."""
+        """The level measured by a real zygote and child trying forbidden operations."""
         return self._preflight()[0]
 
     def layers(self) -> tuple[Layer, ...]:
-        """Return each layer, engaged or not and why, as found by trying it."""
+        """Return each layer, whether it is engaged and why, by testing it."""
         return self._preflight()[1]
 
     def run(self, job: Job) -> JobResult:
-        """Run one job and say how it ended; never raises for what the job does."""
+        """Run one job and return its result; never raises because of what the job does."""
         flight = _Flight(job)
         while flight.result is None:
             if self._launch(flight, wait=True):
@@ -107,7 +106,7 @@ class Sandbox:
         return flight.result
 
     def run_many(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        """Run jobs, as many at a time as there are workers, and yield their results in the order given."""
+        """Run jobs on all workers, and yield their results in the given order."""
         source = iter(jobs)
         queue: deque[_Flight] = deque()
         flying: dict[int, _Flight] = {}
@@ -199,7 +198,7 @@ class Sandbox:
         return True
 
     def _land(self, flight: _Flight, wait: bool) -> None:
-        """Take a job's answer, or what is there of it; without one, the job is tried once more."""
+        """Receive a job's answer, possibly partial; if there is none, retry the job once."""
         zygote, flight.zygote = flight.zygote, None
         assert zygote is not None
         try:
@@ -211,7 +210,7 @@ class Sandbox:
         except ZygoteDiedError as error:
             self._failed(flight, zygote, error)
             return
-        except BaseException:  # interrupted: what the pipe holds belongs to nobody
+        except BaseException:  # interrupted: discard the content of the pipe
             self._roster.drop(zygote)
             raise
         self._roster.give_back(zygote)
@@ -242,12 +241,12 @@ class Sandbox:
 
 
 def _ready(flying: dict[int, _Flight]) -> list[int]:
-    """Wait for answers and return their descriptors; one that is overdue counts as ready."""
+    """Wait for answers and return their descriptors; overdue ones count as ready."""
     if not flying:
         return []
     first = next(iter(flying))
     if len(flying) == 1 or isinstance(flying[first].zygote, PlainProcess):
-        return [first]  # receiving waits by itself
+        return [first]  # receiving will wait
     poll = select.poll()
     for descriptor in flying:
         poll.register(descriptor, select.POLLIN)

@@ -1,10 +1,9 @@
-"""Which zygotes a sandbox has: who works, who is idle, and when another one is started.
+"""The zygotes of a sandbox: which are busy, which are idle, and when another one is started.
 
-A zygote that has just served needs a moment to bury its child and to make the
-next. So there are more zygotes of a kind than workers, if there are cores
-for them, and they take turns; the others are started in the background once
-there is enough work for them. Where the sandbox means to use every core, each
-zygote keeps to one: what its children need stays in that core's caches.
+A zygote that has just served needs a moment to reap its child and prepare the next. So there are more zygotes
+of a kind than workers, if there are cores for them, and they take turns; the others are started in the
+background once there is enough work. If the sandbox uses every core, each zygote is pinned to one, to keep
+its children's data in that core's caches.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from codeguard.sandbox.zygotes import Kind, Zygote
 
 Worker = Zygote | PlainProcess
 
-_PAYS_FROM = 50  # jobs of a kind, from which on another zygote is worth its start
-_KINDS = 3  # of zygotes that are kept while they are idle
+_PAYS_FROM = 50  # jobs of a kind that make another zygote worth starting
+_KINDS = 3  # kinds of zygotes that are kept while idle
 
 
 class Roster:
     """Lends each worker to one job at a time, at most `workers` at once; safe to use from several threads.
 
-    `zygotes` is how many of a kind there may be at most, None for two a worker
-    and no more than cores; there are always as many as workers at work.
+    `zygotes` is the maximum number of a kind, None for two per worker but no more than cores; there are
+    always as many as busy workers.
     """
 
     def __init__(self, workers: int, zygotes: int | None, without: frozenset[str], given: Texts = ()) -> None:
@@ -38,18 +37,18 @@ class Roster:
         self._without = without
         self._given = given
         self._changed = threading.Condition()
-        self._idle: list[Worker] = []  # the longest unused first
+        self._idle: list[Worker] = []  # least recently used first
         self._lent: list[Worker] = []
         self._starting: list[Zygote] = []
         self._served: Counter[Kind] = Counter()
         self._closed = False
 
     def idle(self) -> tuple[Worker, ...]:
-        """Return who waits for a job, the longest unused first."""
+        """Return the idle workers, least recently used first."""
         return tuple(self._idle)
 
     def take(self, kind: Kind, wait: bool) -> Worker | None:
-        """Lend a worker of a kind, started if there is none; None if all are busy and `wait` is not.
+        """Lend a worker of a kind, starting one if needed; None if all are busy and `wait` is False.
 
         Raises SandboxError if none can be started, or the roster is closed.
         """
@@ -81,7 +80,7 @@ class Roster:
         return worker
 
     def give_back(self, worker: Worker) -> None:
-        """Take a worker back that can serve again."""
+        """Take back a worker that can serve again."""
         with self._changed:
             self._lent.remove(worker)
             if not self._closed:
@@ -91,7 +90,7 @@ class Roster:
         worker.close()
 
     def drop(self, worker: Worker) -> None:
-        """Take a worker back that cannot serve any more, and end it."""
+        """Take back a worker that cannot serve any more, and end it."""
         try:
             worker.close()
         finally:
@@ -100,7 +99,7 @@ class Roster:
                 self._changed.notify()
 
     def close(self) -> None:
-        """End every worker that is idle, and each that is lent once it comes back."""
+        """End every idle worker, and each lent one when it is returned."""
         with self._changed:
             self._closed = True
             ended = [*self._idle, *self._starting]
@@ -110,7 +109,7 @@ class Roster:
             worker.close()
 
     def _choose(self, kind: Kind) -> Worker | None:
-        """Return the longest unused of a kind, of those on the core with the least to do."""
+        """Return the least recently used worker of a kind on the least busy core."""
         fitting = [worker for worker in self._idle if worker.kind == kind]
         if not fitting:
             return None
@@ -121,7 +120,7 @@ class Roster:
         return chosen
 
     def _surplus(self) -> list[Worker]:
-        """Make room for another worker."""
+        """Free a place for another worker."""
         least = len(self._idle) - _KINDS * self._most() + 1
         ended, self._idle = self._idle[: max(0, least)], self._idle[max(0, least) :]
         return ended
@@ -131,21 +130,21 @@ class Roster:
             return PlainProcess(kind, self._without)
         try:
             return Zygote(kind, self._without, self._core(kind), self._given)
-        except OSError as error:  # no more processes or descriptors for this user
+        except OSError as error:  # process or descriptor limit of this user
             raise SandboxError("the sandbox's zygote does not start", got=error.strerror or error) from None
 
     def _reinforce(self, kind: Kind) -> None:
-        """Start another zygote of a kind that there is work for, without waiting for it."""
+        """Start another zygote of a kind in demand, without waiting for it."""
         if self._served[kind] < _PAYS_FROM or len(self._of(kind)) >= self._most():
             return
         self._served[kind] = 0  # one at a time
-        with contextlib.suppress(SandboxError, OSError):  # what there is can do the work
+        with contextlib.suppress(SandboxError, OSError):  # the existing ones can do the work
             worker = self._start(kind)
             if isinstance(worker, Zygote):
                 self._starting.append(worker)
 
     def _welcome(self) -> None:
-        """Count those in that have started meanwhile."""
+        """Add zygotes that have started meanwhile."""
         for worker in [worker for worker in self._starting if worker.ready()]:
             self._starting.remove(worker)
             try:
@@ -163,7 +162,7 @@ class Roster:
         return max(self._workers, wanted)
 
     def _core(self, kind: Kind) -> int | None:
-        """Return the core that the next zygote of a kind keeps to, None if it may use them all."""
+        """Return the core for the next zygote of a kind, or None if it may use all."""
         cores = _cores()
         if len(cores) < 2 or self._workers < len(cores) or not hasattr(os, "sched_setaffinity"):
             return None

@@ -24,22 +24,22 @@ from codeguard.sandbox.inside import wire
 from codeguard.sandbox.lines import Answer, Line, ZygoteDiedError
 from codeguard.sandbox.model import Layer, Level, Limits
 
-# -P, -s, -S: nothing of the user's or the directory's is imported. What is ours is compiled once and kept, as ever.
+# -P, -s, -S: import nothing from the user or the directory. Our own modules are cached as bytecode as usual.
 INTERPRETER = (
     *(sys.executable, "-P", "-s", "-S", *(("-B",) if sys.dont_write_bytecode else ())),
     str(Path(__file__).parent / "inside" / "boot.py"),
 )
-_START_S = 30.0  # to load and confine, on a machine that is busy
-_END_S = 0.3  # for a zygote to end by itself before it is killed
-_HUNG_S = 5.0  # a zygote that does nothing for so long counts as hung
-SPARE = 2  # children that wait: one is made while the other works
-_OWED = 1  # burials that need not have been confirmed when the next is ordered
+_START_S = 30.0  # to load and confine, on a busy machine
+_END_S = 0.3  # for a zygote to exit before it is killed
+_HUNG_S = 5.0  # a zygote without activity for this long counts as hung
+SPARE = 2  # waiting children: one is prepared while the other works
+_OWED = 1  # unconfirmed burials allowed when the next is ordered
 
 _numbers = itertools.count()  # of the control groups
 
 
 class Kind(NamedTuple):
-    """What a zygote is started with: its hash seed, and the modules that it loads."""
+    """The parameters of a zygote: its hash seed, and the modules that it loads."""
 
     hash_seed: int
     loaded: Loaded
@@ -54,10 +54,10 @@ def home_of(package: str) -> str:
 
 
 class Zygote:
-    """One confined interpreter that forks a child a job; used by one thread at a time.
+    """One confined interpreter that forks a child per job; used by one thread at a time.
 
-    It starts while the caller goes on, and serves once `greet` has returned. With a `core` it and
-    its children keep to that one.
+    It starts in the background, and serves once `greet` has returned. With a `core`, it and its children are
+    pinned to that core.
     """
 
     level = Level.L0
@@ -87,7 +87,7 @@ class Zygote:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                # what the libraries need of each other is looked up at once, not in every child
+                # resolve library symbols at once, not in every child
                 env={"PYTHONHASHSEED": str(kind.hash_seed), "LD_BIND_NOW": "1"},
                 cwd="/",
             )
@@ -97,13 +97,13 @@ class Zygote:
             self._group.add(self._process.pid)
         self._control = ours
         self._spare: deque[Line] = deque()
-        self._line: Line | None = None  # of the job under way
-        self._limits = (0.0, 0)  # of the children that wait
+        self._line: Line | None = None  # of the current job
+        self._limits = (0.0, 0)  # of the waiting children
         self._asked = self._told = 0  # burials
         self._last = (0, 0.0)
 
     def ready(self) -> bool:
-        """Whether it has said something since its start, or ended."""
+        """Whether it has reported since its start, or ended."""
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         return bool(poll.poll(0))
@@ -148,7 +148,7 @@ class Zygote:
         self._line.send(payload, limits.frame_bytes + extra_bytes, time.monotonic() + _HUNG_S)
 
     def collect(self, until: float) -> Answer | None:
-        """Read once what the child wrote, waiting for it until then; None where more may follow."""
+        """Read the child's output once, waiting until the given time; None if more may follow."""
         assert self._line is not None
         end = self._line.collect(until)
         if end is None:
@@ -161,7 +161,7 @@ class Zygote:
         return Answer(end, output, lambda: self._reply(number))
 
     def receive(self, until: float) -> Answer:
-        """Wait for the whole answer, at most until then by the monotonic clock."""
+        """Wait for the complete answer, at most until the given monotonic time."""
         poll = select.poll()
         poll.register(self.fileno(), select.POLLIN)
         while True:
@@ -171,7 +171,7 @@ class Zygote:
                 return answer
 
     def _order(self, limits: tuple[float, int], bury: bool) -> None:
-        """Have the oldest child buried, if so, and a new one made that waits for its job."""
+        """Order the oldest child to be reaped, if requested, and a new waiting child."""
         line = Line()
         self._spare.append(line)
         try:
@@ -185,7 +185,7 @@ class Zygote:
         self._asked += bury
 
     def _reply(self, number: int) -> tuple[int, float]:
-        """Return how the child of a burial ended, once the zygote has said so."""
+        """Return how a reaped child ended, once the zygote has reported it."""
         while self._told < number:
             self._last = wire.REPLY.unpack(self._receive(wire.REPLY.size, time.monotonic() + _HUNG_S))
             self._told += 1
@@ -215,8 +215,8 @@ class Zygote:
         return b"".join(parts)
 
     def close(self) -> None:
-        """End the zygote and what lives under it, and bury it."""
-        self._control.close()  # an orderly zygote ends at once, and its children with it
+        """End the zygote and its descendants, and reap it."""
+        self._control.close()  # a working zygote ends at once, with its children
         for line in (*self._spare, *([self._line] if self._line else [])):
             line.close()
         self._spare.clear()

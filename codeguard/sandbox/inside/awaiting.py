@@ -1,4 +1,4 @@
-"""Coroutines are run to their end: on an event loop without sockets, whose clock goes on when all wait."""
+"""Run coroutines to completion on an event loop without sockets, whose clock advances when all wait."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MAX_RESUMED = 10_000
 
 
 def completed(value: Any) -> Any:
-    """Return what a coroutine returns, or an iterator over what an asynchronous generator gives; else the value."""
+    """Return a coroutine's result, an iterator over an asynchronous generator, or the value itself."""
     if type(value) is types.AsyncGeneratorType:
         return _items(value)
     return _result(value) if type(value) is types.CoroutineType else value
@@ -44,13 +44,13 @@ def _result(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 
 def install() -> None:
-    """Have asyncio make loops that need no descriptor, if it is loaded: the kernel refuses those of the system."""
+    """If asyncio is loaded, make it create loops without descriptors, which the kernel would refuse."""
     if "asyncio" not in sys.modules:
         return
     import asyncio
 
     class Loop(asyncio.BaseEventLoop):
-        """Waits by setting its clock forward."""
+        """Waits by advancing its clock."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -71,5 +71,5 @@ def install() -> None:
 
     policy: Any = type(asyncio.get_event_loop_policy())
     policy._loop_factory = Loop
-    # It would look at the environment on behalf of the code.
+    # It would read the environment on behalf of the code.
     vars(asyncio.coroutines)["_is_debug_mode"] = lambda: False

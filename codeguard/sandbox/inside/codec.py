@@ -1,4 +1,4 @@
-"""Turns a value into JSON with type tags, inside the child.
+"""Encode a value as JSON with type tags, inside the child.
 
 None, True, False, floats that are finite, int below 2**53 and plain text
 stand for themselves. Everything else is an array whose first item is a tag:
@@ -56,7 +56,7 @@ _BY_REPR = frozenset(
 
 
 def types_by_repr() -> frozenset[type]:
-    """Return the types themselves: a class of the code under test can borrow their name and module."""
+    """Return the type objects: a class of the code under test can copy their name and module."""
     named = (getattr(sys.modules.get(module), name, None) for module, name in _BY_REPR)
     kinds = {kind for kind in named if isinstance(kind, type)} | {type(...), type(NotImplemented)}
     # the class below the one that has the world's clock
@@ -75,7 +75,7 @@ class TooLargeError(Exception):
 
 
 class Encoder:
-    """Encodes the values of one job; `budget` is how many bytes of JSON are left, roughly."""
+    """Encodes the values of one job; `budget` is roughly the remaining number of bytes of JSON."""
 
     def __init__(self, budget: int, by_repr: frozenset[type], arrays: frozenset[type] = frozenset()) -> None:
         self.budget = budget
@@ -179,7 +179,7 @@ class Encoder:
             return ["o", name, "repr", self._text(repr(value))]
         shown: list[Any] = ["o", name]
         if kind in self._arrays:
-            self._spend(8 * value.size)  # before a list of them is made
+            self._spend(8 * value.size)  # before creating a list of them
             return [*shown, "", self.encode(value.tolist(), depth)]
         if kind in _VIEWS:
             return [*shown, "", self._many(["l"], value, depth)]
@@ -225,7 +225,7 @@ def _name(kind: type) -> str:
 
 
 def _hashable_plain(value: object) -> bool:
-    """Whether the host can hash what it decodes."""
+    """Return whether the host can hash the decoded value."""
     kind = type(value)
     if kind in (int, str, bytes, float, bool, complex) or value is None:
         return True

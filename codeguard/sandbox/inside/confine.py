@@ -1,4 +1,4 @@
-"""Puts the layers on, one after another, and tells which hold."""
+"""Engage the layers, one after another, and report which hold."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if sys.platform == "linux":
 LAYERS = ("namespaces", "capabilities", "no_new_privs", "landlock", "seccomp", "child_filter", "rlimits")
 _PROBE_MEMORY = 256 * 1024 * 1024
 _MAX_DESCRIPTORS = 1 << 16
-_RULES = wire.JOB + 2  # beside the control socket, away from the numbers that a child's descriptors get
+_RULES = wire.JOB + 2  # next to the control socket, away from the numbers of a child's descriptors
 
 
 class LayerError(Exception):
-    """A layer was put on without an error and does not hold."""
+    """A layer was engaged without an error but does not hold."""
 
 
 class Confinement:
@@ -35,7 +35,7 @@ class Confinement:
         self.zygote = 0
 
     def attempt(self, name: str, act: Callable[[], object]) -> None:
-        """Put one layer on, or try it, and note how it went."""
+        """Engage or test one layer, and record the result."""
         if name in self.without:
             self.layers[name] = (False, "left out on request")
             return
@@ -65,7 +65,7 @@ class Confinement:
             self.filter.install()
 
     def level(self) -> int:
-        """Return the level that the engaged layers make, as `Level`'s number."""
+        """Return the level of the engaged layers, as `Level`'s number."""
         if not all(map(self.holds, ("no_new_privs", "seccomp", "child_filter", "rlimits"))):
             return 0
         around = [self.holds(name) for name in ("landlock", "namespaces")]
@@ -79,7 +79,7 @@ class Confinement:
 
 
 def confine(without: frozenset[str], control: int) -> Confinement:
-    """Put every layer on that this system has, then try in a child what they forbid."""
+    """Engage every layer that this system supports, then test them in a child."""
     confinement = Confinement(without)
     machine = syscalls.column(os.uname().machine)
     if sys.platform != "linux" or machine is None:
@@ -118,7 +118,9 @@ def confine(without: frozenset[str], control: int) -> Confinement:
     confinement.zygote = os.getpid()
     confinement.attempt("capabilities", lambda: _drop(machine))
     confinement.attempt("no_new_privs", _no_new_privs)
-    with contextlib.suppress(OSError):  # hides this process's memory from others of its user; no layer
+    with contextlib.suppress(
+        OSError
+    ):  # hides its memory from the user's other processes; no layer
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     confinement.attempt("landlock", lambda: _landlock(confinement))
     confinement.attempt("seccomp", install)
@@ -155,10 +157,10 @@ def _isolate(machine: int, control: int) -> str:
 
 
 def _drop(machine: int) -> str:
-    """Empty the capability sets, and try whether the user is an ordinary one of the machine.
+    """Empty the capability sets, and test whether the user is an ordinary user of the machine.
 
-    Numbers do not tell: 0 is an ordinary user if it is mapped to one. The kernel spares its own
-    root, also without a capability, the limit on processes, and nobody else.
+    The uid does not decide: 0 may be mapped to an ordinary user. The kernel exempts only its own root, even
+    without capabilities, from the limit on processes.
     """
     kernel.drop_capabilities()
     left = kernel.capabilities()

@@ -1,7 +1,6 @@
-"""What the code attempted: an audit hook that notes, dedupes and caps.
+"""What the code attempted: an audit hook that records, deduplicates and limits.
 
-A child's own word: code that takes the trouble can keep things from it, or
-invent them.
+The child reports this itself: hostile code can hide effects or invent them.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ _EVENTS: dict[str, tuple[str, Callable[[tuple[object, ...]], object] | None]] = 
 }
 
 
-# namedtuple, dataclass, enum and their like do these for everybody
+# namedtuple, dataclass, enum and similar do these on behalf of any code
 _OFTEN_INNOCENT = frozenset(
     event
     for event, (kind, _) in _EVENTS.items()
@@ -110,7 +109,7 @@ _OFTEN_INNOCENT = frozenset(
 
 
 class Effects:
-    """The attempts noted so far, in order, each once."""
+    """The attempts recorded so far, in order, each once."""
 
     def __init__(self) -> None:
         self.active = False
@@ -118,7 +117,7 @@ class Effects:
         self.seen: dict[str, None] = {}
 
     def note(self, kind: str, what: object = "") -> None:
-        """Note one attempt, `kind` or `kind:what`."""
+        """Record one attempt, `kind` or `kind:what`."""
         if not self.active or len(self.seen) >= MAX_EFFECTS:
             return
         try:
@@ -138,13 +137,13 @@ class Effects:
             self.note(kind, "" if show is None else show(arguments))
 
     def _direct(self) -> bool:
-        """Whether the code itself does it, and not a standard module on its behalf."""
-        self.active = False  # looking at the frame is an event too
+        """Return whether the code itself does it, rather than a standard module on its behalf."""
+        self.active = False  # inspecting the frame is an event as well
         try:
             return sys._getframe(2).f_code.co_filename == self.filename
         finally:
             self.active = True
 
     def listen(self) -> None:
-        """Install the audit hook for good, once, in the zygote."""
+        """Install the audit hook permanently, once, in the zygote."""
         sys.addaudithook(self._hook)

@@ -1,9 +1,9 @@
-"""What stands for `open` and for the functions of `os` that know of files: they work on a tree in memory.
+"""Replacements for `open` and the file functions of `os`, which work on a tree in memory.
 
-Nothing here is a boundary. Code that goes round it, with `ctypes` or a function of its own, meets the kernel's
-refusal as before; code that does not finds files that behave, and what it does to them is part of its result.
-Descriptors of these files begin at a number that no real one has; any other goes to the real function. Each act
-raises the audit event that the real one raises.
+Nothing here is a boundary. Code that bypasses it, with `ctypes` or a function of its own, is refused by the
+kernel as before; other code finds working files, and what it does to them is part of its result. Descriptors
+of these files begin at a number that no real one has; any other goes to the real function. Each act raises
+the audit event that the real one raises.
 """
 
 # ruff: noqa: D102, PTH118 - each does what the one of its name in `os` does, and paths are what these functions make
@@ -30,7 +30,7 @@ _OWN = __name__.rpartition(".")[0]
 
 
 class _Handle:
-    """An open file: what it is, how it may be used and if it is read."""
+    """An open file: its node, access mode and position."""
 
     __slots__ = ("at", "flags", "node", "path")
 
@@ -146,7 +146,7 @@ class Files:
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._tree = Tree(now)
-        self._wanted: tuple[Mapping[str, bytes], str, tuple[str, ...]] | None = None  # till somebody looks
+        self._wanted: tuple[Mapping[str, bytes], str, tuple[str, ...]] | None = None  # until first use
         self._handles: dict[int, _Handle] = {}
         self._next = _FIRST  # never given twice: a file of an earlier call may still be closed
         self._real: dict[str, Any] = {}
@@ -155,7 +155,7 @@ class Files:
 
     @property
     def tree(self) -> Tree:
-        """The files; most jobs never look."""
+        """The files, created on first use: most jobs never need them."""
         if self._wanted is not None:
             wanted, self._wanted = self._wanted, None
             self._tree.fill(*wanted)
@@ -186,7 +186,7 @@ class Files:
     # -- finding -----------------------------------------------------------------------------
 
     def handle(self, descriptor: int) -> _Handle:
-        """Return the open file of a descriptor; an OSError for any that is not one of these."""
+        """Return the open file of a descriptor; raise OSError for any other."""
         found = self._handles.get(descriptor)
         if found is None:
             raise error(errno.EBADF)
@@ -196,7 +196,7 @@ class Files:
         return isinstance(descriptor, int) and descriptor >= _FIRST
 
     def _node(self, path: Any, follow: bool = True) -> Node:
-        """Return what a path or one of these descriptors stands for."""
+        """Return the node of a path or of one of these descriptors."""
         if isinstance(path, int):
             return self.handle(path).node
         with _named(path):
@@ -547,7 +547,7 @@ class Files:
     # -- the modules -------------------------------------------------------------------------
 
     def install(self) -> None:
-        """Put these in the place of the real functions, wherever a loaded module, class or default holds one."""
+        """Replace the real functions wherever a loaded module, class or default holds one."""
         stands: Stands = {}
 
         def put(real: Any, stand: Any) -> None:

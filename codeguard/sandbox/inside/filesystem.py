@@ -1,8 +1,8 @@
-"""A tree of files in memory: what stands for a disk inside a child.
+"""A tree of files in memory: the replacement for a disk inside a child.
 
 Paths are resolved as POSIX does (symbolic links, "..", a slash at the end), errors are OSErrors with the numbers
-that the kernel would give. Everything belongs to one ordinary user; times come of the world's clock and reading
-changes none of them.
+that the kernel would give. Everything belongs to one ordinary user; times come from the world's clock and
+reading changes none of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Resource limits: what is set once for the zygote and what for each child."""
+"""Resource limits of the zygote and of each child."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Bounds = list[tuple[int, tuple[int, int]]]  # which limit, soft and hard value
 
 
 def _bounds(wanted: dict[str, int]) -> Bounds:
-    """Return limits for soft and hard together, at most what holds already; without those the system lacks."""
+    """Return limits, soft equal to hard and at most the current ones; without those the system lacks."""
     bounds = []
     for name, value in wanted.items():
         which = getattr(resource, name, None)
@@ -52,4 +52,4 @@ def apply(bounds: Bounds) -> None:
         try:
             resource.setrlimit(which, pair)
         except (ValueError, OSError):
-            continue  # macOS refuses some; the preflight says which hold
+            continue  # macOS refuses some; the preflight checks which hold

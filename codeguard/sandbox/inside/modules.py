@@ -63,13 +63,13 @@ def preload_numeric(folder: str) -> None:
 
 
 def forget_numeric() -> None:
-    """Leave numpy out again: a sandbox that lacks a layer does without compiled code of others."""
+    """Remove numpy again: a sandbox that lacks a layer must not offer third-party compiled code."""
     for name in [name for name in sys.modules if name.partition(".")[0] == NUMERIC[0]]:
         del sys.modules[name]
 
 
 class Given:
-    """Finds the modules that the user lets trusted code import, in the texts that the host read.
+    """Finds the modules that the user allows trusted code to import, in the texts that the host read.
 
     Their code is the user's choice, and still runs within the confinement alone.
     """
@@ -79,7 +79,7 @@ class Given:
         given.update(place.partition("/")[0].removesuffix(".py") for place in texts)
 
     def load(self) -> None:
-        """Import them, so that a child need not; what does not import here says so in the child that asks for it."""
+        """Import them, so that a child need not; failures are raised in the child that imports the module."""
         if self._texts:
             sys.meta_path.append(self)
         for name in sorted(given):

@@ -11,7 +11,7 @@ from pathlib import Path
 from . import kernel, syscalls
 
 NOBODY = 65534
-_INSIDE_ID = 1000  # what the mapped user is called inside
+_INSIDE_ID = 1000  # the uid of the mapped user inside
 _FLAGS = (
     kernel.CLONE_NEWUSER
     | kernel.CLONE_NEWNS
@@ -26,10 +26,10 @@ _MOUNT_POINTS = ("/tmp", "/mnt", "/run", "/var", "/proc")
 
 
 def leave_root() -> None:
-    """Become nobody where this process may; root would own files and have limits of its own.
+    """Switch to the user nobody if permitted; root would own files and be exempt from limits.
 
-    Root without capabilities may not, and if nobody is not mapped there is no such user: it stays
-    what it is, and the capabilities layer finds out what that user can do.
+    Root without capabilities may not, and if the user nobody is not mapped there is no such user: then
+    nothing changes, and the capabilities layer tests what the current user can do.
     """
     if os.geteuid() != 0:
         return
@@ -101,7 +101,7 @@ def _wait_outside(child: int, control: int) -> None:
 
 
 def _empty_root(machine: int) -> None:
-    """Put an empty read-only file system in the place of everything."""
+    """Replace the file system by an empty read-only one."""
     kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
     point = next(path for path in _MOUNT_POINTS if Path(path).is_dir())

@@ -1,13 +1,11 @@
-"""What the restricted tier accepts: ordinary Python without the doors of introspection.
+"""The policy of the restricted tier: ordinary Python without introspection.
 
-RestrictedPython is the hygiene layer, never the boundary: what it lets
-through meets the operating system's layers. Its own defaults refuse ordinary
-code (augmented assignment to items, nonlocal, match, names with an
-underscore), so this policy keeps its closed list of syntax and replaces its
-per-access guards by a check of the names in the source. Names that no
-ordinary code needs and that lead to the interpreter's insides are refused
-when compiled; the few whose danger depends on the object (`format`, `obj`,
-`__dict__`) go through a guard when run, and so do getattr and its like.
+RestrictedPython is defense in depth, never the boundary: whatever it lets through faces the operating
+system's layers. Its own defaults refuse ordinary code (augmented assignment to items, nonlocal, match, names
+with an underscore), so this policy keeps its closed list of syntax and replaces its per-access guards by a
+check of the names in the source. Names that no ordinary code needs and that lead to the interpreter's insides
+are refused when compiled; the few whose danger depends on the object (`format`, `obj`, `__dict__`) go through
+a guard when run, and so do getattr and its like.
 """
 
 from __future__ import annotations
@@ -58,7 +56,7 @@ _FIXED = frozenset({"__class__", "__dict__", "__code__"})
 
 
 def attribute_allowed(name: str) -> bool:
-    """Whether the policy lets code fetch an attribute of this name."""
+    """Return whether the policy allows access to an attribute of this name."""
     if name.startswith("__"):
         return not name.endswith("__") or name in _OPEN_DUNDERS
     return name not in _REFUSED_ATTRIBUTES and not name.endswith("__roles__")
@@ -204,7 +202,7 @@ refusals: list[str] = []  # of the running child: what the guards refused
 
 
 def refuse(what: str) -> None:
-    """Note that the policy, and not the code, is why what follows fails."""
+    """Record that the policy, not the code, causes the following failure."""
     refusals.append(what)
 
 

@@ -1,4 +1,4 @@
-"""Really tries the forbidden acts, in a child confined like any other, and says how each ended."""
+"""Try the forbidden operations in a child confined like any other, and report how each ended."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def unexpected(found: dict[str, str]) -> dict[str, str]:
 
 
 def limited(machine: int, raw: Callable[..., int], memory_bytes: int) -> dict[str, str]:
-    """Try what the resource limits alone forbid and return how it ended: descriptors, processes, address space."""
+    """Try what only the resource limits forbid and return how it ended: descriptors, processes, address space."""
     tries: dict[str, tuple[str, tuple[int, ...]]] = {
         "descriptors": ("dup", (wire.RESULT,)),
         "processes": ("clone", (17, 0, 0, 0, 0)),
@@ -104,7 +104,7 @@ def outside(machine: int, raw: Callable[..., int]) -> dict[str, str]:
 
 
 def ask(enter: Callable[[], object], act: Callable[[], dict[str, str]]) -> dict[str, str]:
-    """Fork a child, let it confine itself and act, and return what it says; empty where it died."""
+    """Fork a child, let it confine itself and act, and return its report; empty if it died."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

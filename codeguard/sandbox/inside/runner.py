@@ -1,7 +1,7 @@
 """Runs one job in its child: compile, execute, call, encode, write.
 
-Everything this process says is the word of a process that ran hostile code:
-the host believes none of it beyond "this is what came back".
+This process may have run hostile code, so the host trusts nothing in its output beyond "this is what came
+back".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WORLD: tuple[float, dict[str, str], int, str, str, dict[str, bytes]] = (
     *(1_600_000_000.0, {}, 0),
     *(MODULE, "/home/user/project", {}),
 )
-_WARM_RUNS = 20  # the interpreter specialises what ran often, and writes that down in the code
+_WARM_RUNS = 20  # the interpreter specializes frequently run code, which modifies it
 _WARM_SOURCE = """
 import math
 def f(a, b, c):
@@ -60,7 +60,7 @@ _encoder = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
 
 
 class _Capture(io.StringIO):
-    """Standard output up to a cap; what is beyond it is dropped."""
+    """Standard output up to a limit; the rest is dropped."""
 
     left = wire.MAX_STDOUT
 
@@ -73,7 +73,7 @@ class _Capture(io.StringIO):
         return len(text)
 
     def take(self) -> str:
-        """Return what was written since the last time."""
+        """Return the output since the last call."""
         text = self.getvalue()
         self.seek(0)
         self.truncate()
@@ -96,7 +96,7 @@ class _Scope(dict[str, Any]):
             self.setdefault(name, value)
 
     def find(self, name: str) -> Any:
-        """Return what a bare name stands for, builtins included; NameError as the interpreter's."""
+        """Look up a bare name, including builtins; raise NameError like the interpreter."""
         builtin = self["__builtins__"]
         for names in (self, self._below, builtin if type(builtin) is dict else vars(builtin)):
             if dict.__contains__(names, name):
@@ -114,7 +114,7 @@ class _StopError(Exception):
 
 
 class _Stage(NamedTuple):
-    """What a job plays on: its streams and its module."""
+    """The environment of a job: its streams and its module."""
 
     stdin: io.StringIO
     stdout: _Capture
@@ -127,10 +127,10 @@ def _new_stage() -> _Stage:
 
 
 class Runner:
-    """Holds what a child inherits from the zygote; `run` is the child's whole life.
+    """Holds what a child inherits from the zygote; `run` executes the child's job.
 
-    What a child needs is made before the fork: every object that a child
-    makes or touches for the first time costs it a page.
+    Everything a child needs is created before the fork: every object that a child creates or touches for the
+    first time costs it a page.
     """
 
     def __init__(self) -> None:
@@ -164,8 +164,7 @@ class Runner:
     def rehearse(self) -> None:
         """Run a small job of our own in the child, while it waits for the one it is for.
 
-        The pages that every job writes to are then the child's own already,
-        and fetching them is not what the job has to wait for.
+        The pages that every job writes to are then already copied, so the job need not wait for that.
         """
         streams = sys.stdin, sys.stdout, sys.stderr
         stage, self._stage = self._stage, self._rehearsals_stage
@@ -251,7 +250,7 @@ class Runner:
         return self._stage.stdout
 
     def _open(self, file: object, *args: object, **kwargs: object) -> object:
-        """Stand for `open` in the restricted tier: by a path, and by nothing that code of its own opens."""
+        """Replace `open` in the restricted tier: it takes a path, but no custom opener."""
         by_path = isinstance(file, str | bytes | os.PathLike) and len(args) < 7 and "opener" not in kwargs
         if self._files is not None and by_path:
             return self._files.opened(file, *args, **kwargs)
@@ -278,7 +277,7 @@ class Runner:
         args, kwargs = (None, {}) if arguments is None else marshal.loads(arguments)
         if self._files is not None:
             self._files.reset()
-        # to the end: what an iterator, str() of an exception or a finalizer does is the code's own too
+        # until the end: iterators, str() of exceptions and finalizers run the code's own code too
         self.effects.active = True
         try:
             return self._called(setup, target, args, kwargs, names, out, encoder)
@@ -314,7 +313,7 @@ class Runner:
         return ["call", "returned", shown, after, [], "", out.take(), left]
 
     def _left(self, encoder: Encoder) -> list[list[Any]]:
-        """Return what the call changed of the files: path, and what is there now."""
+        """Return the files that the call changed: path and current content."""
         changes = () if self._files is None else self._files.changes()
         return [[encoder.encode(path), encoder.encode(found)] for path, found in changes]
 
@@ -365,7 +364,7 @@ def _prepared(call: Any) -> tuple[Any, Any, Any]:
 
 
 def _name_or_code(target: str) -> str | types.CodeType:
-    """Return a plain name as it is; anything else compiled."""
+    """Return a plain name unchanged, anything else compiled."""
     if target.isidentifier() and not keyword.iskeyword(target):
         return target
     return compile(target, "<call>", "eval", dont_inherit=True)
@@ -394,7 +393,7 @@ def _json(value: Any) -> bytes:
 
 
 def writer(descriptor: int) -> Callable[[bytes], object]:
-    """Return a function that writes all of its argument to a descriptor."""
+    """Return a function that writes its whole argument to a descriptor."""
 
     def write(data: bytes) -> None:
         view = memoryview(data)

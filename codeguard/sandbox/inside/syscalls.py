@@ -255,14 +255,14 @@ _COMPUTE = words(
     "getrandom set_robust_list rseq getcpu set_tid_address uname",
 )
 
-# What the zygote needs beyond that: to fork, feed, watch, limit and bury its children.
+# Additional calls of the zygote: to fork, supply, watch, limit and reap its children.
 _ZYGOTE = words(
     "read write recvmsg pipe2 dup dup2 dup3 wait4 kill prctl prlimit64 setrlimit getrlimit close_range fork",
     "landlock_restrict_self",
 )
 
-# Tried by ordinary programs: answered with an error, so that the code runs on
-# and its attempt is seen. Whatever stands in no list ends the process.
+# Attempted by ordinary programs: answered with an error, so that the code continues and the attempt is
+# recorded. A call on no list ends the process.
 _REFUSED: dict[int, list[str]] = {
     errno.EACCES: words(
         "open openat openat2 creat stat lstat newfstatat statx access faccessat faccessat2 readlink",

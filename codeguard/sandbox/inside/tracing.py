@@ -16,7 +16,7 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 
 
 def find(code: CodeType, name: str) -> list[CodeType]:
-    """Return the code objects of the function `name` (bare or qualified) and of what it nests."""
+    """Return the code objects of the function `name` (bare or qualified) and of those nested in it."""
     for inner in _nested(code):
         if inner is not code and name in (inner.co_qualname, inner.co_name):
             return list(_nested(inner))
@@ -30,7 +30,7 @@ def executable_lines(code: CodeType) -> set[int]:
 
 
 class Tracer:
-    """Notes lines and arcs of the given code objects; an arc from or to outside has -first line."""
+    """Records lines and arcs of the given code objects; an arc from or to outside has -first line."""
 
     def __init__(self, codes: list[CodeType]) -> None:
         self.codes = codes
@@ -41,14 +41,14 @@ class Tracer:
         self._wanted = set(codes)
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start tracing."""
         if sys.version_info >= (3, 12):
             self._monitor()
         else:
             sys.settrace(self._trace)
 
     def stop(self) -> None:
-        """Stop watching, as far as the code under test left the means in place."""
+        """Stop tracing, unless the code under test has replaced the trace function."""
         if sys.version_info >= (3, 12):
             for code in self.codes:
                 sys.monitoring.set_local_events(sys.monitoring.COVERAGE_ID, code, 0)

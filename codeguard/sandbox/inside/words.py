@@ -1,4 +1,4 @@
-"""Writes long lists of names as running text."""
+"""Long lists of names, written as text."""
 
 from __future__ import annotations
 

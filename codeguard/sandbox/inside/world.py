@@ -1,9 +1,9 @@
-"""The clock, the randomness and the environment that the code sees.
+"""The clock, randomness and environment that the code sees.
 
 Prepared once in the zygote, set for each job in its child. Nothing here is a
 boundary: it makes runs repeatable, and the differences between two worlds
-show what depends on them. Every read of a clock moves it on by a little, and
-sleeping moves it on without waiting, so loops that wait for time end.
+show what depends on them. Every read of a clock advances it a little, and sleeping advances it without
+waiting, so loops that wait for time end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from .effects import Effects
 
 _WORD = (1 << 64) - 1
-_TICK = 10_000  # nanoseconds a look at the clock takes
+_TICK = 10_000  # nanoseconds per read of the clock
 
 
 class Clock:
@@ -34,7 +34,7 @@ class Clock:
         self._now = self._start = round(now * 1e9)
 
     def peek(self) -> int:
-        """Return the same without a tick, unnoticed: for what only bears the time."""
+        """Return the same without a tick or an effect, for code that only needs a timestamp."""
         return self._now
 
     def read(self) -> int:
@@ -48,7 +48,7 @@ class Clock:
         return self.read() - self._start
 
     def sleep(self, seconds: float) -> None:
-        """Move the clock on instead of waiting."""
+        """Advance the clock instead of waiting."""
         self._effects.note("sleep")
         if seconds < 0:
             raise ValueError("sleep length must be non-negative")
@@ -56,7 +56,7 @@ class Clock:
 
 
 class Environment(MutableMapping[str, str]):
-    """Stands for os.environ: what the job gave, and every look is noted."""
+    """Replacement for os.environ: the job's variables; every access is recorded."""
 
     def __init__(self, effects: Effects) -> None:
         self._effects = effects
@@ -130,10 +130,9 @@ def _clocked(clock: Clock) -> dict[str, Callable[..., Any]]:
 
 
 def _clock_datetime(module: Any, clock: Clock) -> None:
-    """Put a datetime class with this clock into the datetime module.
+    """Install a datetime class with this clock in the datetime module.
 
-    Only `now` and `utcnow` look at the system's clock themselves; `today`
-    and `date.today` ask the time module.
+    Only `now` and `utcnow` read the system's clock themselves; `today` and `date.today` use the time module.
     """
     real, utc = module.datetime, module.timezone.utc
 
@@ -177,7 +176,7 @@ class World:
         self._reseed: list[Callable[[int], object]] = []
 
     def install(self) -> None:
-        """Replace the doors to the outside in the standard modules; once, in the zygote."""
+        """Replace access to the outside in the standard modules; once, in the zygote."""
         for name, function in _clocked(self.clock).items():
             if hasattr(time, name):
                 setattr(time, name, function)
@@ -198,7 +197,7 @@ class World:
             network: Any = sys.modules["socket"]
             network.gethostname = lambda: "sandbox"
         if "uuid" in sys.modules:
-            # libuuid reads the clock and the network card itself; without it Python's own way is taken
+            # libuuid reads the clock and the network card itself; without it Python's implementation is used
             uuid: Any = sys.modules["uuid"]
             uuid._generate_time_safe = uuid._UuidCreate = None
             uuid._node = 0x0242AC110002
@@ -229,7 +228,7 @@ class World:
         builtins.__import__ = noting_import
 
     def _bytes(self, size: int) -> bytes:
-        """Stand for the system's random bytes: SplitMix64 from the job's seed."""
+        """Replace the system's random bytes: SplitMix64 from the job's seed."""
         self._effects.note("random")
         made = bytearray()
         while len(made) < size:
@@ -265,7 +264,7 @@ class World:
 
 
 def forget_paths() -> None:
-    """Leave nothing to look files up with: what is not loaded by now cannot be imported."""
+    """Remove the path finders, so that only loaded modules can be imported."""
     sys.path[:] = []
     sys.path_hooks[:] = []
     sys.path_importer_cache.clear()

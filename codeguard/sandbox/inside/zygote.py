@@ -1,9 +1,8 @@
 """The zygote: confines itself, then forks confined children, each for one check.
 
-It runs no code but its own and never sees a job or an answer. For each child
-the host makes two pipes and passes their far ends; what goes in and what
-comes out passes the zygote by. So there is nothing of one check in its memory
-that the next child could inherit.
+It runs only its own code and never sees a job or an answer. For each child the host creates two pipes and
+passes their far ends; input and output bypass the zygote. So its memory contains nothing of one check that
+the next child could inherit.
 
 Children are forked ahead: a child confines itself, waits on its own pipe, and
 is there when its job comes; meanwhile it rehearses with a job of our own. At
@@ -39,7 +38,7 @@ def main(options: dict[str, Any]) -> None:
     try:
         with open(0, "rb", closefd=False) as file:
             given = modules.Given(json.loads(file.read()))
-        os.dup2(1, 0)  # nothing of the host's stays open
+        os.dup2(1, 0)  # keep no descriptor of the host open
         runner, confinement = start(control, options, given)
         hello = confinement.report()
     except Exception as error:
@@ -50,7 +49,7 @@ def main(options: dict[str, Any]) -> None:
 
 
 def start(control: int, options: dict[str, Any], given: modules.Given) -> tuple[Runner, confine.Confinement]:
-    """Load everything, then confine this process for good."""
+    """Load everything, then confine this process permanently."""
     runner = Runner()
     modules.preload(options["wide"])
     if options["numeric"]:
@@ -84,7 +83,7 @@ def _send(control: int, data: bytes) -> None:
 
 
 def serve(line: _socket.socket, runner: Runner, confinement: confine.Confinement) -> None:
-    """Follow orders one after another, for ever."""
+    """Execute orders one after another, for ever."""
     os.closerange(wire.RESULT, wire.JOB + 1)  # the two numbers that the next two descriptors get
     waiting: list[int] = []  # children, the oldest first
     room = _socket.CMSG_SPACE(2 * wire.DESCRIPTOR_BYTES)
@@ -113,7 +112,7 @@ _CONTROL = wire.JOB + 1
 
 
 def _live(runner: Runner, confinement: confine.Confinement, bounds: limits.Bounds) -> None:
-    """Be the child: confine, rehearse, wait for the job, run it, end. Never returns."""
+    """The child: confine, rehearse, wait for the job, run it, end. Never returns."""
     try:
         confinement.enter_child(bounds)
         runner.rehearse()
@@ -136,6 +135,6 @@ def _read(size: int) -> bytearray:
     while len(read) < size:
         part = os.read(wire.JOB, size - len(read))
         if not part:
-            os._exit(0)  # nobody wants this child any more
+            os._exit(0)  # this child is no longer needed
         read += part
     return read
