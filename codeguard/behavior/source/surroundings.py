@@ -28,6 +28,7 @@ from codeguard.behavior.source.definitions import (
 )
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.reach import Reach, reachable
+from codeguard.corpus import syntax
 
 Place = tuple[int, int]  # line (1-based) and column, in bytes
 
@@ -335,7 +336,7 @@ def _target(definition: Definition) -> str:
 def _locate(text: str, definition: Definition) -> Function | None:
     """Return the function in the text of its own statement; the tree is nobody else's."""
     try:
-        tree = ast.parse(text)
+        tree = syntax.parse(text)
     except PARSE_ERRORS:
         return None
     last = tree.body[-1] if tree.body else None
