@@ -68,12 +68,13 @@ class Examination(Reporting):
                 return self.report(Verdict.DIFFERS, reason, result, origin=spec.origin)
             described = alone and told_alike(self.candidate.features, spec.summary)
             other = found.agreement <= LEAST_AGREEMENT and not described
-            if other or _gives_another_kind(answered):
+            another_kind = _gives_another_kind(answered)
+            if other or another_kind:
                 reason = f"bears the name of {spec.name}, and is not what is known by it: {wrong[0].text}"
                 report = self.report(Verdict.NO_SIGNAL, reason, result, origin=spec.origin)
-                claimed = (
-                    found.agreement or described or repeated_words(self.candidate.features, spec.summary)
-                )
+                # Two answers of different kinds agree by chance at most: both are nothing.
+                agrees = found.agreement and not another_kind
+                claimed = agrees or described or repeated_words(self.candidate.features, spec.summary)
                 return replace(report, claims=f"{spec.name} ({spec.origin})" if claimed else "", refuted=True)
         if wrong:
             return self.wrong(Verdict.FAIL, wrong, len(known(answered)), spec.origin, result)
