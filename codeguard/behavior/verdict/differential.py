@@ -15,6 +15,7 @@ from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.matching.candidate import Candidate
 from codeguard.behavior.matching.claims import TELLING_DOC_WORDS, Similarity
 from codeguard.behavior.verdict.comparison import (
+    NOT_TAKEN,
     Answered,
     Question,
     compare,
@@ -318,7 +319,7 @@ class Asking:
                 wrong = different(compared)
                 if compared and not wrong:
                     return True
-                taken = all(item.answer.outcome is Outcome.RETURNED for item in compared)
+                taken = not any(NOT_TAKEN.intersection(item.answer.exception[:1]) for item in compared)
                 if taken and form is not _paths_as_such and 2 * len(wrong) > len(compared):
                     return True
         return False

@@ -46,7 +46,7 @@ LEAST_SHARE = 0.9  # of all: at its edges an honest function may keep another co
 LEAST_TOLD = 3  # answers
 LEAST_AGREED = 10
 LEAST_RARE = 4  # answers that are not the most common one
-LEAST_SIZE = 6  # nodes of a body; less is as near to many another function
+LEAST_SIZE = 12  # nodes of a body; less is one edit away from many another function
 Fingerprint = Mapping[Kinds, Sequence[str | None]]
 
 
