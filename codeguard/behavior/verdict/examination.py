@@ -89,7 +89,7 @@ class Examination(Reporting):
         report = self.report(Verdict.PASS, f"{len(known(answered))} cases agree", result, origin=spec.origin)
         literals = frozenset(repr(value) for case in spec.cases for value in case.args or ())
         agreed = [item.question for item in answered if item.comparison is Comparison.SAME]
-        return (yield from self.exercised(report, [result], agreed, literals))
+        return (yield from self.exercised(report, questions, agreed, literals))
 
     def against_reference(
         self, profile: Profile, likeness: Similarity, best: bool = True
@@ -157,7 +157,7 @@ class Examination(Reporting):
         if changed:
             report = self.wrong(Verdict.DIVERGES, changed, REPEATS, origin, ordinary)
             return replace(report, reason=f"turns wrong when it is called again and again: {report.reason}")
-        triggered, tried = yield from self._triggers(profile, likeness, answered)
+        triggered, tailored = yield from self._triggers(profile, likeness, answered)
         if triggered is not None:
             return triggered
         edited = yield from self._edited(profile, likeness)
@@ -165,7 +165,7 @@ class Examination(Reporting):
             return edited
         if found.conventions:
             return self._conventional(profile, answered, found, ordinary, extra)
-        return (yield from self.passed(profile, answered, [ordinary, other, *tried], extra))
+        return (yield from self.passed(profile, answered, tailored, ordinary, extra))
 
     def _able(self, effects: Sequence[str]) -> list[Capability]:
         """Return what the candidate can do for sure, and what it was seen to do.
@@ -340,8 +340,8 @@ class Examination(Reporting):
 
     def _triggers(
         self, profile: Profile, likeness: Similarity, ordinary: Sequence[Answered]
-    ) -> Steps[tuple[CheckReport | None, list[JobResult]]]:
-        """Try what the candidate's own guards and literals ask for.
+    ) -> Steps[tuple[CheckReport | None, list[Question]]]:
+        """Try what the candidate's own guards and literals ask for; return what was asked as well.
 
         A difference inside the domain convicts like any other, but for a mere
         namesake, which may be another function there. Outside of the domain
@@ -357,7 +357,9 @@ class Examination(Reporting):
             self.candidate, profile.reference, examples, domain, random, self.budget.tailored
         )
         answered, result = yield from self.both(profile, [(item.args, item.kwargs) for item in made])
-        results = [] if result is None else [result]
+        if result is None:
+            return None, []
+        asked = [item.question for item in answered]
         wrong = different(answered)
         by_key = {repr((item.args, dict(item.kwargs))): item for item in made}
         origins = [
@@ -376,26 +378,26 @@ class Examination(Reporting):
                 if not (yield from self.settled(profile, [item])):
                     continue
                 if stricter.intersection(item.answer.exception[:1]):
-                    return self._refusing(profile, [item], results[0]), results
+                    return self._refusing(profile, [item], result), asked
                 inside = [one for one in known(answered) if one.question.call.args is not None]
                 smallest = yield from self.shrunk(profile, item)
                 if _another_authors(likeness) and not (yield from self._switched(profile, origin)):
-                    return self._beyond_examples(profile, smallest, results[0]), results
+                    return self._beyond_examples(profile, smallest, result), asked
                 report = self.wrong(
-                    Verdict.DIVERGES, [smallest], len(inside), profile.reference.origin, results[0]
+                    Verdict.DIVERGES, [smallest], len(inside), profile.reference.origin, result
                 )
-                return report, results
+                return report, asked
             refuses = item.answer.outcome is Outcome.RAISED
             if not origin.magic or refuses or suspicions >= MAX_SUSPICIONS:
                 continue
             suspicions += 1
             if (yield from self._switched(profile, origin)):
                 report = self.wrong(
-                    Verdict.DIVERGES, [item], len(answered), profile.reference.origin, results[0]
+                    Verdict.DIVERGES, [item], len(answered), profile.reference.origin, result
                 )
                 reason = f"wrong exactly where its own constant is met: {report.reason}"
-                return replace(report, reason=reason), results
-        return None, results
+                return replace(report, reason=reason), asked
+        return None, asked
 
     def _switched(self, profile: Profile, made: Tailored) -> Steps[bool]:
         """Return whether the candidate's own constant switches the difference on.
