@@ -124,9 +124,7 @@ class Examination(Reporting):
             violated = self.violated(extra, likeness, ordinary, origin)
             return violated or self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
         mostly = found.agreement >= LEAST_AGREEMENT
-        another = self._otherwise(
-            profile, likeness, found, self._core(profile, likeness, found, answered), ordinary
-        )
+        another = self._otherwise(profile, likeness, found, answered, ordinary)
         if another is not None and not likeness.kin.akin:
             return another
         violated = self.violated(extra, likeness, ordinary, origin, mostly)
@@ -211,7 +209,12 @@ class Examination(Reporting):
         return self._contrast(profile, likeness, examples).agreement
 
     def _otherwise(
-        self, profile: Profile, likeness: Similarity, found: Contrast, core: float, result: JobResult
+        self,
+        profile: Profile,
+        likeness: Similarity,
+        found: Contrast,
+        answered: Sequence[Answered],
+        result: JobResult,
     ) -> CheckReport | None:
         """Report a candidate that may be another function than the reference, for nothing it claims or shows.
 
@@ -230,9 +233,11 @@ class Examination(Reporting):
                 return None
             reason = f"has the text of {name}, and differs: {shown}"
             return self._another(reason, profile, result, claimed=not likeness.opposed)
-        if likeness.described_alike or (likeness.sure and core >= LEAST_CLAIMED_AGREEMENT):
+        if likeness.described_alike:
             return None
         if likeness.sure:
+            if self._core(profile, likeness, found, answered) >= LEAST_CLAIMED_AGREEMENT:
+                return None
             return self._another(f"claims to be {name}, and differs: {shown}", profile, result, claimed=True)
         if likeness.namesake:
             reason = f"bears the name of {name} and differs: {shown}"
@@ -361,6 +366,8 @@ class Examination(Reporting):
             return None, []
         asked = [item.question for item in answered]
         wrong = different(answered)
+        if not wrong:
+            return None, asked
         by_key = {repr((item.args, dict(item.kwargs))): item for item in made}
         origins = [
             by_key[repr((item.question.call.args, dict(item.question.call.kwargs)))] for item in answered
@@ -392,9 +399,7 @@ class Examination(Reporting):
                 continue
             suspicions += 1
             if (yield from self._switched(profile, origin)):
-                report = self.wrong(
-                    Verdict.DIVERGES, [item], len(answered), profile.reference.origin, result
-                )
+                report = self.wrong(Verdict.DIVERGES, [item], len(answered), profile.reference.origin, result)
                 reason = f"wrong exactly where its own constant is met: {report.reason}"
                 return replace(report, reason=reason), asked
         return None, asked
