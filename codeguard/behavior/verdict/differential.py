@@ -241,12 +241,7 @@ class Asking:
         """Put questions to the candidate; with `twice` in the ordinary world and, the other way round, in another."""
         calls = tuple(question.call for question in questions)
         self.calls += len(calls)
-        # Watching lines is slow: where there are two runs, the one that decides goes without.
-        batches = (
-            (Batch(calls), Batch(calls[::-1], other=True, trace=True))
-            if twice
-            else (Batch(calls, trace=True),)
-        )
+        batches = (Batch(calls), Batch(calls[::-1], other=True)) if twice else (Batch(calls),)
         return (yield from self.runner.run(*batches))
 
     def binds(self, question: Question) -> bool:
