@@ -17,6 +17,7 @@ from codeguard.analysis.rules.insecure.handlers import (
     methods_of,
     words,
 )
+from codeguard.analysis.rules.insecure.surroundings import is_server
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
@@ -64,7 +65,7 @@ def _asserted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     of_somebody = spoken - _AMBIGUOUS or (spoken and _SOMEBODY.search(f"{text} {around}"))
     if of_somebody and not in_check:
         yield NodeMatch(node, "python -O leaves asserts out, and with them the check")
-    elif function is not None and not in_check and view.is_route(node) and not _is_presence(node.test):
+    elif function is not None and not in_check and view.is_route(node) and is_server(view) and not _is_presence(node.test):
         yield NodeMatch(
             node,
             "python -O leaves asserts out: the check of an untrusted value goes with them",
@@ -113,8 +114,7 @@ def _swallowed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     elif (
         _goes_on(node)
         and not _refuses_after(function)
-        and (broad or _refusal(view, node))
-        and _checks(view, node)
+        and ((broad or _refusal(view, node)) and _checks(view, node) or _protects(view, node))
     ):
         yield NodeMatch(node, "where the check fails with an error, the program goes on")
 
@@ -182,6 +182,32 @@ def _checks(view: View, node: ast.ExceptHandler) -> bool:
         for item in parent.body
         for part in ast.walk(item)
     )
+
+
+_DROPPING = frozenset(
+    f"os.{name}" for name in ("setuid", "setgid", "setgroups", "initgroups", "setresuid", "setresgid", "chroot", "seteuid")
+)
+_COMPARING = frozenset({"hmac.compare_digest", "secrets.compare_digest"})
+_DENIALS = lazy(r"Permission|Forbidden|Denied|Unauthori[sz]ed|Signature|Authentication|Suspicious")
+
+
+def _protects(view: View, node: ast.ExceptHandler) -> bool:
+    """Return whether rights are dropped or a caller is refused in the block, and whoever reads on is past that."""
+    parent = view.parent(node)
+    parts = [part for item in (parent.body if isinstance(parent, ast.Try) else []) for part in ast.walk(item)]
+    broad = node.type is None or _CATCHES.search(ast.unparse(node.type)) is not None
+    if broad and any(isinstance(part, ast.Call) and view.names.called(part) in _DROPPING for part in parts):
+        return True
+    compares = any(isinstance(part, ast.Call) and view.names.called(part) in _COMPARING for part in parts)
+    refuses = any(
+        isinstance(part, ast.Raise) and part.exc is not None and _DENIALS.search(ast.unparse(part.exc)[:200])
+        for part in parts
+    )
+    named = node.type is not None and _DENIALS.search(ast.unparse(node.type)) is not None
+    return (compares or refuses) and any(isinstance(part, ast.Raise) for part in parts) and (broad or named)
+
+
+_CATCHES = lazy(r"\b(?:Exception|BaseException|OSError|PermissionError|EnvironmentError)\b")
 
 
 def _silent(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -290,7 +316,7 @@ def _key_of(view: View, part: ast.AST) -> str | None:
 
 _RIGHT_KEY = lazy(
     r"^(?:is_?admin|admin|is_staff|is_superuser|role|roles|user_?role|user_?type|privileges?|access_level|permissions?|"
-    r"is_owner|is_moderator)$",
+    r"is_owner|is_moderator|(?:is_)?(?:verified|approved|authenticated|logged_in|paid|trusted|adult|premium|mfa_(?:passed|ok)))$",
     re.IGNORECASE,
 )
 

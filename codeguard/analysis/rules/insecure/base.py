@@ -9,6 +9,7 @@ from functools import cached_property
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.dataflow.engine import Flow
+from codeguard.analysis.python.dataflow.outside import SAID
 from codeguard.analysis.python.dataflow.sinks import Hit, Sink, SinkIndex
 from codeguard.analysis.python.dataflow.tables import ANSWER, SETTING, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Value
@@ -19,7 +20,7 @@ from codeguard.analysis.rules.base import Rule
 from codeguard.models import Confidence, Severity
 
 _SHOWN = 60  # characters of a part
-INPUTS = frozenset({"input", ANSWER})
+INPUTS = frozenset({"input", ANSWER, SAID})
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -42,6 +43,7 @@ class View:
         self._sinks = sinks
         self.settings: dict[ast.AST, tuple[tuple[str, ast.expr], ...]] = {}  # filled by `sessions.settings`
         self._words: dict[tuple[str, ...], bool] = {}
+        self._stand_for: dict[ast.AST, ast.AST] = {}
         self.told: set[tuple[str, str]] = set()  # a rule and the setting that it spoke of
 
     @property
@@ -112,13 +114,18 @@ class View:
         """Return the constant value of an argument, `default` where it is missing or no constant."""
         return self.names.constant(self.argument(call, keyword, position), default)
 
+    def stands_for(self, made: ast.AST, node: ast.AST) -> ast.AST:
+        """Return a node that was made for a part of another, which stands where that does."""
+        self._stand_for[made] = node
+        return made
+
     def parent(self, node: ast.AST) -> ast.AST | None:
         """Return the parent of a node."""
-        return self.reading.parents.get(node)
+        return self.reading.parents.get(self._stand_for.get(node, node))
 
     def function_of(self, node: ast.AST) -> FunctionNode | None:
         """Return the innermost function around a node."""
-        return self.names.function_of(node)
+        return self.names.function_of(self._stand_for.get(node, node))
 
     def is_route(self, node: ast.AST) -> bool:
         """Return whether a node stands in an entry point, as a view of a web framework."""
@@ -198,6 +205,8 @@ def grade(check: Check, origin: Origin) -> tuple[Severity, Confidence] | None:
     if origin.tag in check.also:
         return check.also[origin.tag], Confidence.LOW
     severity = check.grades[Reach.REMOTE - origin.reach] if origin.reach else None
+    if origin.tag == SAID and (severity or Severity.LOW) < Severity.MEDIUM and check.grades[0] is not None:
+        return Severity.MEDIUM, Confidence.LOW
     if severity is None:
         return None
     confidence = {Reach.REMOTE: Confidence.HIGH, Reach.LOCAL: Confidence.MEDIUM}.get(

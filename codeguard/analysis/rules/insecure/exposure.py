@@ -27,7 +27,58 @@ _COMPARED = lazy(r"passw(?:or)?d|secret|token|signature|(?<![a-z])(?:hmac|mac|di
 _LOG_METHODS = names("debug info warning warn error critical exception log")
 
 
+_BY_CHARACTER = lazy(
+    r"passw|pwd|(?<![a-z])pin(?![a-z])|token|secret|(?<![a-z])otp|signature|(?<![a-z])sig(?![a-z])|digest|hmac|(?<![a-z])mac(?![a-z])"
+    r"|api_?key|passcode"
+)
+
+
+def _by_character(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`for a, b in zip(stored, given): if a != b: return False`, of secrets: the time tells how far they agree."""
+    assert isinstance(node, ast.For | ast.comprehension)
+    made = node.iter
+    if not (isinstance(made, ast.Call) and view.names.called(made) == "zip" and len(made.args) == 2):
+        return
+    function = view.function_of(made)
+    around = function.name if function is not None else ""
+    if not mentions(f"{around} {' '.join(last_name(item) for item in made.args)}", _BY_CHARACTER):
+        return
+    if isinstance(node, ast.For):
+        early = any(
+            isinstance(part, ast.If)
+            and isinstance(part.test, ast.Compare)
+            and isinstance(part.test.ops[0], ast.NotEq | ast.Eq)
+            and isinstance(part.body[-1], ast.Return | ast.Break)
+            for part in node.body
+        )
+        if early:
+            yield NodeMatch(node, "the time tells how many characters are right: take hmac.compare_digest")
+    elif isinstance(view.parent(view.parent(node) or node), ast.Call):
+        outer = view.parent(view.parent(node) or node)
+        if isinstance(outer, ast.Call) and view.names.called(outer) == "all":
+            yield NodeMatch(made, "what is shorter is compared alone, and ends early: compare the whole with hmac.compare_digest")
+
+
+_REVERSED = lazy(r"(?:^|[._])(?:b64decode|urlsafe_b64decode|a85decode|decrypt|unhexlify|fromhex|decode_password|rot13)$")
+
+
+def _recoverable(view: View, node: ast.Compare) -> bool:
+    """Return whether a password is compared with what a stored one is decoded or decrypted to."""
+    sides = (node.left, node.comparators[0])
+    if not any(mentions(last_name(side), PASSWORD) for side in sides):
+        return False
+    return any(
+        isinstance(part, ast.Call) and _REVERSED.search(view.names.called(part) or getattr(part.func, "attr", ""))
+        for side in sides
+        for value in (side, *view.names.values_of(side))
+        for part in ast.walk(value)
+    )
+
+
 def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if isinstance(node, ast.For | ast.comprehension):
+        yield from _by_character(view, node, name)
+        return
     assert isinstance(node, ast.Compare)
     if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
         return
@@ -228,6 +279,10 @@ def _secret_in(node: ast.expr) -> str:
         return next((word for part in node.elts if (word := _secret_in(part))), "")
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         return next((word for part in node.args if (word := _secret_in(part))), "")
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("dict", "str", "repr") and len(node.args) == 1:
+        held = node.args[0]
+        if isinstance(held, ast.Attribute) and held.attr in ("headers", "cookies", "environ"):
+            return f"all {held.attr}, credentials with them,"
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         word = last_name(node)
         if word == "environ" and not isinstance(node, ast.Subscript):
@@ -244,7 +299,7 @@ def _stored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         word = _secret_in(argument)
         if (
             word
-            and re.search(r"passw|pwd|card|ssn|cvv", word.lower())
+            and re.search(r"passw|pwd|card|ssn|cvv|token|secret|api_?key", word.lower())
             and not re.search(r"hash|crypt|enc", word.lower())
         ):
             owner = view.names.resolve(node.func.value) if isinstance(node.func, ast.Attribute) else ""
@@ -316,6 +371,12 @@ def _raw(view: View, node: ast.Call, given: list[tuple[str, ast.expr]]) -> Itera
             return
 
 
+def _decoded(view: View, node: ast.AST) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Compare)
+    if len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq | ast.NotEq) and _recoverable(view, node):
+        yield NodeMatch(node, "whoever reads the stored password has it: keep a slow hash of it alone")
+
+
 def _inner(node: ast.expr) -> ast.expr:
     return node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
 
@@ -356,7 +417,7 @@ _COLUMNS = frozenset({"password", "passwd", "pwd", "user_password"})
 CHECKS = (
     Check(
         _RULES["timing-comparison"],
-        nodes=(ast.Compare,),
+        nodes=(ast.Compare, ast.For, ast.comprehension),
         look=_compared,
     ),
     Check(
@@ -377,9 +438,13 @@ CHECKS = (
             "yaml.dump yaml.safe_dump"
         ),
         methods=names("execute insert insert_one add create"),
-        nodes=(ast.Assign, ast.AnnAssign),
+        nodes=(ast.Assign, ast.AnnAssign, ast.Compare),
         look=lambda view, node, name: (
-            _kept(view, node, name) if isinstance(node, ast.Call) else _personal(view, node, name)
+            _kept(view, node, name)
+            if isinstance(node, ast.Call)
+            else _decoded(view, node)
+            if isinstance(node, ast.Compare)
+            else _personal(view, node, name)
         ),
     ),
     Check(_RULES["personal-data-sent"]),

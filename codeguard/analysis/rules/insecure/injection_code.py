@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.sinks import Hit, Sink
-from codeguard.analysis.python.dataflow.tables import FILE_READS, STORED
+from codeguard.analysis.python.dataflow.tables import ANSWER, FILE_READS, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
+from codeguard.analysis.python.literal_text import HOLE
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of
@@ -143,6 +144,11 @@ def _row(names: Names, call: ast.Call, name: str) -> bool:
     ) or (isinstance(holder, ast.Call) and names.called(holder) in ("globals", "vars", "locals"))
 
 
+def _begins_fixed(view: View, hit: Hit, origin: Origin) -> bool:
+    """`getattr(self, "do_" + command)`: the names that can be reached are those that the class has made for that."""
+    return hit.sink.key == "reflection" and len(view.writer.text(hit.argument).partition(HOLE)[0]) > 2
+
+
 CHECKS = (
     Check(
         _RULES["code-injection"],
@@ -255,6 +261,8 @@ CHECKS = (
             ),
         ),
         grades=(Severity.HIGH, Severity.LOW, None),
+        tags=frozenset({"input", ANSWER}),
+        is_usual=_begins_fixed,
     ),
     Check(
         _RULES["mass-assignment"],

@@ -45,8 +45,31 @@ def _dropped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     if not isinstance(view.parent(node), ast.Expr):
         return
+    if name in _COMMANDS:
+        if view.argument(node, "check") is None and _VERIFIES.search(_command_words(view, node)):
+            yield NodeMatch(node, "the command's answer is not looked at: check=True raises where it says no")
+        return
     if name in _ANSWERS or (isinstance(node.func, ast.Attribute) and not _may_raise(view, name)):
         yield NodeMatch(node, "the answer of the check is not looked at")
+
+
+_COMMANDS = names("subprocess.run subprocess.call os.system")
+_VERIFIES = lazy(
+    r"(?:^| )(?:--verify|-verify|verify|--check|--check-sig|verify-blob|--assess)(?: |$)|(?:sha\d+sum|md5sum|shasum) .*-c\b|gpgv\b"
+    r"|signify .*-V\b|minisign .*-V"
+)
+
+
+def _command_words(view: View, node: ast.Call) -> str:
+    """Return the written words of a command, those of a list that is spread into it among them."""
+    given = node.args[0] if node.args else None
+    found: list[str] = []
+    for item in given.elts if isinstance(given, ast.List | ast.Tuple) else [given] if given is not None else []:
+        values = [item.value, *view.names.values_of(item.value)] if isinstance(item, ast.Starred) else [item]
+        for value in values:
+            parts = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
+            found += [view.names.text(part) or "" for part in parts]
+    return " ".join(found)[:500]
 
 
 # What only counts where it is raised or returned.
@@ -237,7 +260,7 @@ def _unanchored(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
 CHECKS = (
     Check(
         _RULES["check-dropped"],
-        calls=_ANSWERS,
+        calls=_ANSWERS | _COMMANDS,
         methods=names("check_password verify_password compare_digest has_perm is_authorized"),
         nodes=(ast.Expr,),
         look=lambda view, node, name: (

@@ -174,6 +174,26 @@ def _for_anyone(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             yield NodeMatch(item, "anyone can change or delete with this view")
 
 
+_CHANGING = lazy(r"^django\.views\.generic\.(?:edit\.)?(?:Delete|Update)View$")
+_ASKS = lazy(r"Mixin|Permission|Login|Auth|Protected|Owner|Staff|Admin|Secure|Test", re.IGNORECASE)
+_WHO = lazy(r"request\.user|permission|test_func|get_queryset|dispatch|login|owner|user_passes")
+
+
+def _view_for_anyone(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`class PageDelete(DeleteView)` that asks nobody who they are."""
+    assert isinstance(node, ast.ClassDef)
+    if not view.has("deleteview", "updateview") or node.decorator_list:
+        return
+    bases = view.names.bases(node)
+    if not any(_CHANGING.match(base) for base in bases):
+        return
+    asks = any(_ASKS.search(base.rpartition(".")[2]) for base in bases)
+    if not asks and not any(_WHO.search(ast.unparse(item)) for item in node.body):
+        wrapped = view.has(f"login_required({node.name.lower()}", f"permission_required({node.name.lower()}")
+        if not wrapped:
+            yield NodeMatch(node.bases[0], "whoever knows the address changes or deletes with this view")
+
+
 def _allows(view: View, node: ast.expr) -> bool:
     if not isinstance(node, ast.List | ast.Tuple):
         return False
@@ -223,7 +243,10 @@ CHECKS = (
     Check(
         _RULES["open-to-anyone"],
         nodes=(ast.ClassDef, ast.Dict),
-        look=_for_anyone,
+        look=lambda view, node, name: [
+            *_for_anyone(view, node, name),
+            *(_view_for_anyone(view, node, name) if isinstance(node, ast.ClassDef) else ()),
+        ],
     ),
     Check(
         _RULES["whole-object-shown"],

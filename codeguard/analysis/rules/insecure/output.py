@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.scope import sets_header
-from codeguard.analysis.python.dataflow.sinks import Arrival, Hit, Sink
+from codeguard.analysis.python.dataflow.outside import SAID
+from codeguard.analysis.python.dataflow.sinks import Arrival, Hit, Sink, Wording
 from codeguard.analysis.python.dataflow.tables import ANSWER, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Use, Value
 from codeguard.analysis.python.names import Names
@@ -258,6 +259,19 @@ def _only_kept(view: View, target: ast.Subscript) -> bool:
     return True
 
 
+_LINE = r"(?:Set-Cookie|Location|Subject|To|Cc|Bcc|From|Reply-To|Content-Disposition|Link|Refresh|X-[\w-]{1,40}): ?"
+_HEADER_LINES = Wording(
+    begins=lazy(rf"(?:HTTP/1\.\d|{_LINE})"),
+    holds=lazy(rf"(?s)(?=[^\0]{{0,2000}}\0)(?=.{{0,2000}}\r?\n)(?:HTTP/1\.\d .{{0,200}})?(?:.{{0,600}}\n)?{_LINE}"),
+)
+_FREE = lazy(r"subject|title|name|sender|recipient|reply|^to$|e?mail|address|cookie|lang|location|file")
+
+
+def _of_mail(view: View, hit: Hit, origin: Origin) -> bool:
+    """Return whether a parameter is put into the lines of a message's header that people fill: `Subject: …`."""
+    return hit.sink.key == "header-text" and (origin.tag == SAID or _FREE.search(origin.what.lower()) is not None)
+
+
 def _header_stores(view: View) -> Iterator[NodeMatch]:
     for arrival in view.flow.stores:
         target = arrival.target
@@ -391,9 +405,12 @@ CHECKS = (
                 least=Reach.REMOTE,
             ),
             Sink("mail", Use.HEADER, methods=names("sendmail"), arguments=(2, "msg"), needs_built=True),
+            Sink("wsgi", Use.HEADER, names=names("start_response start"), arguments=(1,), needs_built=True),
+            Sink("header-text", Use.HEADER, arguments=(), wording=_HEADER_LINES),
         ),
         look_at_file=_header_stores,
-        grades=(Severity.MEDIUM, None, None),
+        grades=(Severity.MEDIUM, None, Severity.MEDIUM),
+        is_usual=lambda view, hit, origin: origin.reach is Reach.CALLER and not _of_mail(view, hit, origin),
     ),
     Check(
         _RULES["log-injection"],

@@ -177,7 +177,7 @@ def _grouped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 _OF_LINKS = lazy(r"reset|forgot|recover|confirm|invit|verif|activat|magic|token", re.IGNORECASE)
 _HOSTS = lazy(
-    r"\brequest\.(?:host|host_url|url_root|base_url|get_host\(\)|url\.(?:netloc|hostname)|META(?:\[|\.get\()['\"]HTTP_HOST)"
+    r"\brequest\.(?:host|host_url|url_root|base_url|get_host\(\)|url\.(?:netloc|hostname)|META(?:\[|\.get\()['\"]HTTP_(?:X_FORWARDED_)?HOST)"
     r"|\brequest\.headers(?:\[|\.get\()['\"](?:Host|X-Forwarded-Host)",
     re.IGNORECASE,
 )
@@ -190,6 +190,11 @@ def _by_host(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if function is None or isinstance(view.parent(node), ast.BinOp) or not view.has("request"):
         return
     written = ast.unparse(node)[:500]
+    if isinstance(node, ast.JoinedStr):  # `host = request.META["HTTP_HOST"]` on a line of its own
+        held = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
+        written += " ".join(
+            ast.unparse(value)[:200] for part in held if isinstance(part, ast.Name) for value in view.names.values_of(part)
+        )
     sends = re.search(r"\b(?:send\w*|mail\w*|deliver|notify|enqueue|delay)\b", words(function.body))
     if sends and _HOSTS.search(written) and _OF_LINKS.search(f"{function.name} {written}"):
         yield NodeMatch(node, "the host of the link is what the request says it is")
