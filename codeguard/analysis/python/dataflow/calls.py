@@ -305,6 +305,8 @@ class Calls:
     ) -> None:
         if not (receiver.origins or any(value.origins for value in (*arguments, *keywords.values()))):
             return
+        if not resolved and isinstance(node.func, ast.Name):
+            resolved = (node.func.id,)  # a function that the caller gives, as WSGI gives `start_response`
         for sink in self._sinks.of(self._names, node, resolved):
             for argument in sink.nodes(node):
                 value = self._of.value(argument, state)

@@ -44,7 +44,11 @@ def entry_reach(function: FunctionNode, names: Names) -> Reach:
                 return Reach.REMOTE
             if ROUTE.search(name) and ROUTE_OWNERS.search(written_name(called).rpartition(".")[0]):
                 return Reach.REMOTE
-            if _EVENTS.search(name) or _EVENTS.search(written_name(called)) or _ERRORS.search(written_name(called)):
+            if (
+                _EVENTS.search(name)
+                or _EVENTS.search(written_name(called))
+                or _ERRORS.search(written_name(called))
+            ):
                 return Reach.REMOTE
             if name.endswith(
                 ("api_view", "require_http_methods", "require_POST", "require_GET", "csrf_exempt")
@@ -58,7 +62,9 @@ def _by_place(function: FunctionNode, names: Names) -> Reach:
     owner = names.class_of(function)
     if owner is not None and names.scopes.scope_of(function).node is owner:
         bases = names.bases(owner)
-        if _by_shape(listed[1:], function) or (function.name in _RECEIVING and owner.bases and len(listed) > 1):
+        if _by_shape(listed[1:], function) or (
+            function.name in _RECEIVING and owner.bases and len(listed) > 1
+        ):
             return Reach.REMOTE
         called = function.name in VERBS or function.name.startswith("do_")
         if called and any(VIEW_CLASSES.search(base) for base in bases):
@@ -76,8 +82,10 @@ def _by_place(function: FunctionNode, names: Names) -> Reach:
     if _by_shape(listed, function):
         return Reach.REMOTE
     # AWS Lambda and WSGI know their entry points by the parameters alone.
-    if listed[:2] == ["event", "context"] or (listed[:1] == ["event"] and "handler" in function.name) or (
-        listed[:1] in (["environ"], ["env"]) and listed[1:2] in (["start_response"], ["start"])
+    if (
+        listed[:2] == ["event", "context"]
+        or (listed[:1] == ["event"] and "handler" in function.name)
+        or (listed[:1] in (["environ"], ["env"]) and listed[1:2] in (["start_response"], ["start"]))
     ):
         return Reach.REMOTE
     if listed[:1] == ["request"] and any(name.startswith("django.") for name in imported(names)):

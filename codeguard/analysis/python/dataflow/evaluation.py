@@ -196,7 +196,9 @@ class Evaluation:
         """Return whether an attribute is one of `self` in a view, as `self.kwargs`, the parts of the address."""
         owner = self.names.class_of(node)
         own = isinstance(node.value, ast.Name) and node.value.id == "self"
-        return own and owner is not None and any(VIEW_CLASSES.search(base) for base in self.names.bases(owner))
+        return (
+            own and owner is not None and any(VIEW_CLASSES.search(base) for base in self.names.bases(owner))
+        )
 
     def _declared(self, owner: str, attribute: str) -> Value:
         """Return what a field of a class holds, such as a data class's: whoever makes an object chooses it.
@@ -226,7 +228,9 @@ class Evaluation:
             target = item.targets[0] if isinstance(item, ast.Assign) else getattr(item, "target", None)
             if isinstance(target, ast.Name) and target.id == attribute and isinstance(made, ast.Call):
                 kind = self.names.called(made).rpartition(".")[2]
-                given = {self.names.resolve(part).rpartition(".")[2].removesuffix("()") for part in made.args[:2]}
+                given = {
+                    self.names.resolve(part).rpartition(".")[2].removesuffix("()") for part in made.args[:2]
+                }
                 if kind in TEXT_FIELDS or (kind in COLUMNS and given & TEXT_COLUMNS):
                     return item  # type: ignore[no-any-return]
         return None

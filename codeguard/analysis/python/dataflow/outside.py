@@ -29,7 +29,7 @@ _NAMES = lazy(
 _SAYS = lazy(
     r"user[- ](?:supplied|provided|submitted|controlled|entered|given|chosen)|untrusted|user input|end[- ]users?\b|\bvisitors?\b"
     r"|(?:supplied|provided|submitted|uploaded|entered|sent|chosen|asked for|requested|typed|posted|written) (?:in )?by "
-    r"(?:an? |the |any |other |our )?(?:\w+ )?(?:users?|clients?|visitors?|customers?|browser|guests?|members?|callers? of the api|tenants?)\b"
+    r"(?:an? |the |any |other |our )?(?:\w+ )?(?:users?|clients?|visitors?|customers?|browser|guests?|members?|callers? of the api|tenants?|\w+ page|form|attackers?)\b"
     r"|\b(?:from|in|of) (?:the |an? |their )?(?:\w+ )?(?:http request|web request|query string|url parameter|search box|contact form"
     r"|web ?form|browser|chat|web ?hook|upload form|customer portal|api request|request body|post body|search form)\b"
     r"|\buploads?\b (?:from|of|by) |\buploaded (?:by|file|archive|image|document|avatar|picture|zip|csv|data)"
@@ -46,7 +46,7 @@ _SERVES = lazy(
 # What the program itself is made of, whatever a docstring says beside it.
 _OWN = lazy(
     r"^(?:self|cls|db|conn(?:ection)?|cur(?:sor)?|session|engine|client|config|cfg|settings|logger|log|app|ctx|context|repo|pool|"
-    r"store|storage|backend|cache|lock|loop|executor|model|schema|key|secret|kwargs|args|"
+    r"\w+_(?:dir|folder|root|directory)|regex|pattern|store|storage|backend|cache|lock|loop|executor|model|schema|key|secret|kwargs|args|"
     r"(?:base|root|upload|media|data|static|work|output|out|target|dest|template|doc|document|public|storage|site|home|cache)s?_?"
     r"(?:dir|folder|path|root|directory)?|root|timeout|limit|max_\w+|encoding|mode|default|callback|func|handler)$",
     re.IGNORECASE,

@@ -164,6 +164,8 @@ def functions_that_matter(
         kind = type(node)
         if kind is ast.Call:
             resolved = names.names_of(node.func)  # type: ignore[attr-defined]
+            if not resolved and type(node.func) is ast.Name:  # type: ignore[attr-defined]
+                resolved = (node.func.id,)  # type: ignore[attr-defined]
             least = sinks.least(node, resolved)  # type: ignore[arg-type]
             if least is not None:
                 holding.append((least, node))

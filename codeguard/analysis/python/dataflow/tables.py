@@ -81,7 +81,8 @@ ANSWERING = (
 REMOTE_METHODS = frozenset(
     {"recv", "recvfrom", "recv_json", "recv_string", "receive_text", "receive_json", "receive_bytes",
      "recv_pyobj", "get_argument", "get_body_argument", "get_query_argument", "getresponse", "recvmsg", "recv_multipart",
-     "receive_message", "receive_messages", "basic_get", "readuntil"}
+     "receive_message", "receive_messages", "basic_get", "readuntil", "get_object", "download_as_bytes", "download_as_string",
+     "download_as_text", "download_blob"}
 )  # fmt: skip
 MAIL_METHODS = frozenset({"get_filename"})  # what the sender of a mail chose, in files that read mail
 MAIL = ("email.", "imaplib.", "mailbox.")
@@ -200,6 +201,9 @@ CLEANERS: Mapping[str, frozenset[str]] = {
     "django.utils.html.format_html": _HTML,
     "django.utils.html.format_html_join": _HTML,
     "django.utils.html.strip_tags": _HTML,
+    "django.utils.html.linebreaks": _HTML,
+    "django.utils.html.urlize": _HTML,
+    "django.template.defaultfilters.linebreaksbr": _HTML,
     "jinja2.escape": _HTML,
     "bleach.clean": _HTML,
     "nh3.clean": _HTML,

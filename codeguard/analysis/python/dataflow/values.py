@@ -86,7 +86,6 @@ class Origin:
             return self
         return replace(self, what=f"{self.what}[{key!r}]")
 
-
     def attribute(self, name: str) -> Origin:
         """Return the origin of one attribute of a parameter, as `user.name`."""
         return self if len(self.what) > 48 else replace(self, what=f"{self.what}.{name}")
@@ -114,7 +113,6 @@ class Value(NamedTuple):  # compared and made more often than anything else of t
         if not self.origins or not isinstance(key, str | int):
             return self
         return Value(frozenset(origin.part(key) for origin in self.origins), self.clean, self.built)
-
 
     def attribute(self, holder: str, name: str) -> Value:
         """Return the value of an attribute of a name: a check of one attribute of a parameter says nothing of the others."""

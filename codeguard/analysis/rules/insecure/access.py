@@ -65,7 +65,13 @@ def _asserted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     of_somebody = spoken - _AMBIGUOUS or (spoken and _SOMEBODY.search(f"{text} {around}"))
     if of_somebody and not in_check:
         yield NodeMatch(node, "python -O leaves asserts out, and with them the check")
-    elif function is not None and not in_check and view.is_route(node) and is_server(view) and not _is_presence(node.test):
+    elif (
+        function is not None
+        and not in_check
+        and view.is_route(node)
+        and is_server(view)
+        and not _is_presence(node.test)
+    ):
         yield NodeMatch(
             node,
             "python -O leaves asserts out: the check of an untrusted value goes with them",
@@ -185,7 +191,8 @@ def _checks(view: View, node: ast.ExceptHandler) -> bool:
 
 
 _DROPPING = frozenset(
-    f"os.{name}" for name in ("setuid", "setgid", "setgroups", "initgroups", "setresuid", "setresgid", "chroot", "seteuid")
+    f"os.{name}"
+    for name in ("setuid", "setgid", "setgroups", "initgroups", "setresuid", "setresgid", "chroot", "seteuid")
 )
 _COMPARING = frozenset({"hmac.compare_digest", "secrets.compare_digest"})
 _DENIALS = lazy(r"Permission|Forbidden|Denied|Unauthori[sz]ed|Signature|Authentication|Suspicious")

@@ -152,7 +152,8 @@ class Check:
     whatever object), with the name, and for nodes of the types `nodes`.
     `look_at_file` is called once a file. `sinks` are watched by the data flow, and
     what arrives there is reported with the severity of its reach (`grades`;
-    None: not at all), and as low where `is_usual` knows the idiom. Origins count
+    None: not at all), and as low where `is_usual` knows the idiom. Of a plain parameter
+    nothing is said unless it `counts`. Origins count
     whose tag is one of `tags`; those of `also` with a severity of their own.
     """
 
@@ -167,6 +168,7 @@ class Check:
     tags: frozenset[str] = INPUTS
     also: Mapping[str, Severity] = field(default_factory=dict)
     is_usual: Callable[[View, Hit, Origin], bool] | None = None
+    counts: Callable[[View, Hit, Origin], bool] | None = None
 
 
 def arrived(check: Check, view: View, hit: Hit) -> Iterator[NodeMatch]:
@@ -176,6 +178,9 @@ def arrived(check: Check, view: View, hit: Hit) -> Iterator[NodeMatch]:
     if origin is None:
         return
     graded = grade(check, origin)
+    plain = origin.reach is Reach.CALLER and origin.tag != SAID
+    if plain and check.counts is not None and not check.counts(view, hit, origin):
+        return
     if graded is not None and check.is_usual is not None and check.is_usual(view, hit, origin):
         graded = Severity.LOW, Confidence.LOW
     if graded is not None and hit.sink.wording is not None and origin.reach is Reach.CALLER:

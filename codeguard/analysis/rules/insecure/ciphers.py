@@ -70,7 +70,10 @@ def _fixed_nonce(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if isinstance(value, str | bytes) and value:
         yield NodeMatch(node, "the nonce or IV is a constant, the same for every message")
     elif _numbered(view, given):
-        yield NodeMatch(node, "the nonce is a number that comes again: with another key, after a restart, for a changed record")
+        yield NodeMatch(
+            node,
+            "the nonce is a number that comes again: with another key, after a restart, for a changed record",
+        )
     elif _derived(view, given):
         yield NodeMatch(node, "the IV is taken from the key, the same for every message")
     elif _zeros(view, given):

@@ -56,10 +56,15 @@ def _by_character(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     elif isinstance(view.parent(view.parent(node) or node), ast.Call):
         outer = view.parent(view.parent(node) or node)
         if isinstance(outer, ast.Call) and view.names.called(outer) == "all":
-            yield NodeMatch(made, "what is shorter is compared alone, and ends early: compare the whole with hmac.compare_digest")
+            yield NodeMatch(
+                made,
+                "what is shorter is compared alone, and ends early: compare the whole with hmac.compare_digest",
+            )
 
 
-_REVERSED = lazy(r"(?:^|[._])(?:b64decode|urlsafe_b64decode|a85decode|decrypt|unhexlify|fromhex|decode_password|rot13)$")
+_REVERSED = lazy(
+    r"(?:^|[._])(?:b64decode|urlsafe_b64decode|a85decode|decrypt|unhexlify|fromhex|decode_password|rot13)$"
+)
 
 
 def _recoverable(view: View, node: ast.Compare) -> bool:
@@ -68,7 +73,8 @@ def _recoverable(view: View, node: ast.Compare) -> bool:
     if not any(mentions(last_name(side), PASSWORD) for side in sides):
         return False
     return any(
-        isinstance(part, ast.Call) and _REVERSED.search(view.names.called(part) or getattr(part.func, "attr", ""))
+        isinstance(part, ast.Call)
+        and _REVERSED.search(view.names.called(part) or getattr(part.func, "attr", ""))
         for side in sides
         for value in (side, *view.names.values_of(side))
         for part in ast.walk(value)
@@ -279,7 +285,11 @@ def _secret_in(node: ast.expr) -> str:
         return next((word for part in node.elts if (word := _secret_in(part))), "")
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         return next((word for part in node.args if (word := _secret_in(part))), "")
-    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("dict", "str", "repr") and len(node.args) == 1:
+    if (
+        isinstance(node, ast.Call)
+        and getattr(node.func, "id", "") in ("dict", "str", "repr")
+        and len(node.args) == 1
+    ):
         held = node.args[0]
         if isinstance(held, ast.Attribute) and held.attr in ("headers", "cookies", "environ"):
             return f"all {held.attr}, credentials with them,"
@@ -303,7 +313,13 @@ def _stored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             and not re.search(r"hash|crypt|enc", word.lower())
         ):
             owner = view.names.resolve(node.func.value) if isinstance(node.func, ast.Attribute) else ""
-            if owner.startswith(("open", "pathlib.Path")) or name.endswith("set_cookie"):
+            a_token = re.search(r"passw|pwd|card|ssn|cvv", word.lower()) is None
+            whole = isinstance(node.func, ast.Attribute) and node.func.attr == "write_text"
+            if (
+                whole
+                or owner.startswith(("open", "pathlib.Path"))
+                or (name.endswith("set_cookie") and not a_token)
+            ):
                 yield NodeMatch(node, f"{word} is stored in clear text")
                 return
 
@@ -314,7 +330,14 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if name.startswith("base64."):
         statement = view.statement(node)
         targets = statement.targets if isinstance(statement, ast.Assign) else []
-        kept = any(mentions(last_name(target), PASSWORD) for target in targets)
+        function = view.function_of(node)
+        around = f"{function.name if function is not None else ''} {' '.join(last_name(target) for target in targets)}"
+        keeps = view.has("json.dump", "insert", "update ", "save", "write") and not _LOGS_IN_BY.search(
+            around.lower()
+        )
+        kept = any(mentions(last_name(target), PASSWORD) for target in targets) or (
+            keeps and isinstance(_stored_at(view, node), ast.Dict | ast.keyword)
+        )
         if kept and node.args and mentions(last_name(_inner(node.args[0])), PASSWORD):
             yield NodeMatch(node, "base64 hides nothing: whoever reads it has the password")
         return
@@ -346,6 +369,14 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             and "where passw" not in query
         ):
             yield from _raw(view, node, [("", item) for item in given])
+        # A password that is looked for in a query is kept as it was typed.
+        if query.lstrip().startswith("select") and _SEARCHED.search(query) and not _HASHED.search(query):
+            yield from _raw(view, node, [("", item) for item in given])
+    elif method in ("find_one", "find", "filter_by"):
+        entries = _entries(view, node.args[0] if node.args else None)
+        yield from _raw(view, node, [item for item in entries if item[0] in _COLUMNS])
+        listed = [(item.arg or "", item.value) for item in node.keywords]
+        yield from _raw(view, node, [item for item in listed if item[0] in _COLUMNS])
     elif method in ("insert", "insert_one"):
         yield from _raw(view, node, _entries(view, node.args[0] if node.args else None))
     elif method == "add" or name.endswith(".objects.create"):
@@ -356,6 +387,21 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 listed = [(item.arg or "", item.value) for item in value.keywords]
                 yield from _raw(view, node, [item for item in listed if item[0] in _COLUMNS])
                 return
+
+
+_LOGS_IN_BY = lazy(r"basic|auth|header|sasl|smtp|login|plain|credential")
+
+
+def _stored_at(view: View, node: ast.AST) -> ast.AST | None:
+    """Return what holds a text, behind the methods that are called on it."""
+    at = view.parent(node)
+    while isinstance(at, ast.Attribute | ast.Call):
+        at = view.parent(at)
+    return at
+
+
+_SEARCHED = lazy(r"where\b.{0,200}\b(?:password|passwd|pwd)\s?=\s?(?:\?|%s|:\w+|\$\d)")
+_HASHED = lazy(r"crypt|hash|sha\d|md5")
 
 
 def _raw(view: View, node: ast.Call, given: list[tuple[str, ast.expr]]) -> Iterator[NodeMatch]:
@@ -437,7 +483,7 @@ CHECKS = (
             "jwt.encode jose.jwt.encode authlib.jose.jwt.encode base64.b64encode base64.urlsafe_b64encode json.dump "
             "yaml.dump yaml.safe_dump"
         ),
-        methods=names("execute insert insert_one add create"),
+        methods=names("execute insert insert_one add create find_one find filter_by"),
         nodes=(ast.Assign, ast.AnnAssign, ast.Compare),
         look=lambda view, node, name: (
             _kept(view, node, name)

@@ -149,6 +149,54 @@ def _begins_fixed(view: View, hit: Hit, origin: Origin) -> bool:
     return hit.sink.key == "reflection" and len(view.writer.text(hit.argument).partition(HOLE)[0]) > 2
 
 
+def _along_path(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`for name in path.split("."): target = getattr(target, name)`, and then `setattr`: `__class__` is a name as well."""
+    assert isinstance(node, ast.Call)
+    function = view.function_of(node)
+    if function is None or len(node.args) < 2 or not isinstance(node.args[0], ast.Name):
+        return
+    held = node.args[0].id
+    guarded = any(
+        isinstance(part, ast.Constant)
+        and isinstance(part.value, str)
+        and part.value.startswith("_")
+        or isinstance(part, ast.Compare)
+        and isinstance(part.ops[0], ast.In | ast.NotIn)
+        for part in ast.walk(function)
+    )
+    given = parameters_of(function)
+    for loop in ast.walk(function):
+        if not isinstance(loop, ast.For) or guarded:
+            continue
+        of_parameter = {
+            item.id
+            for value in (loop.iter, *view.names.values_of(loop.iter), *_unpacked(function, loop.iter))
+            for item in ast.walk(value)
+            if isinstance(item, ast.Name)
+        } & given
+        walks = any(
+            isinstance(part, ast.Assign)
+            and isinstance(part.targets[0], ast.Name)
+            and part.targets[0].id == held
+            and isinstance(part.value, ast.Call)
+            and view.names.called(part.value) == "getattr"
+            for part in ast.walk(loop)
+        )
+        if walks and of_parameter and function.name[:1] != "_":
+            yield NodeMatch(
+                node, "whoever names the path reaches the attributes of classes and modules as well"
+            )
+            return
+
+
+def _unpacked(function: ast.AST, node: ast.expr) -> Iterator[ast.expr]:
+    """Yield what a name is a part of that was taken apart: `*path, last = dotted.split(".")`."""
+    for part in ast.walk(function) if isinstance(node, ast.Name) else ():
+        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Tuple):
+            if any(isinstance(item, ast.Name) and item.id == node.id for item in ast.walk(part.targets[0])):  # type: ignore[attr-defined]
+                yield part.value
+
+
 CHECKS = (
     Check(
         _RULES["code-injection"],
@@ -263,6 +311,11 @@ CHECKS = (
         grades=(Severity.HIGH, Severity.LOW, None),
         tags=frozenset({"input", ANSWER}),
         is_usual=_begins_fixed,
+    ),
+    Check(
+        _RULES["attribute-path"],
+        calls=names("setattr"),
+        look=_along_path,
     ),
     Check(
         _RULES["mass-assignment"],

@@ -160,7 +160,9 @@ def _package_source(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]
         )
 
 
-_MARKS = lazy(r"^_?(?:crc(?:32|16)?|check_?sum|mac|hmac|tag|sig|signature|digest|want(?:ed)?_(?:crc|mac|digest)|auth_tag)$")
+_MARKS = lazy(
+    r"^_?(?:crc(?:32|16)?|check_?sum|mac|hmac|tag|sig|signature|digest|want(?:ed)?_(?:crc|mac|digest)|auth_tag)$"
+)
 
 
 def _never_compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -170,16 +172,28 @@ def _never_compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]
     read: set[str] = set()
     for part in ast.walk(node):
         if isinstance(part, ast.Assign):
-            target, parts = part.targets[0], (part.value.elts if isinstance(part.value, ast.Tuple) else [part.value])
+            target, parts = (
+                part.targets[0],
+                (part.value.elts if isinstance(part.value, ast.Tuple) else [part.value]),
+            )
             if isinstance(target, ast.Tuple) and all(_is_taken_apart(view, item) for item in parts):
-                taken.update({item.id: part for item in target.elts if isinstance(item, ast.Name) and _MARKS.match(item.id)})
+                taken.update(
+                    {
+                        item.id: part
+                        for item in target.elts
+                        if isinstance(item, ast.Name) and _MARKS.match(item.id)
+                    }
+                )
         elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             read.add(part.id)
         elif isinstance(part, ast.Call) and view.names.called(part) in ("locals", "vars"):
             return
     for held, statement in taken.items():
         if held not in read and not held.startswith("_"):
-            yield NodeMatch(statement, f"{held} is taken apart and compared with nothing: what was changed on the way passes")
+            yield NodeMatch(
+                statement,
+                f"{held} is taken apart and compared with nothing: what was changed on the way passes",
+            )
 
 
 def _is_taken_apart(view: View, node: ast.expr) -> bool:

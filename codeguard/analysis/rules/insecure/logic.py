@@ -64,7 +64,9 @@ def _command_words(view: View, node: ast.Call) -> str:
     """Return the written words of a command, those of a list that is spread into it among them."""
     given = node.args[0] if node.args else None
     found: list[str] = []
-    for item in given.elts if isinstance(given, ast.List | ast.Tuple) else [given] if given is not None else []:
+    for item in (
+        given.elts if isinstance(given, ast.List | ast.Tuple) else [given] if given is not None else []
+    ):
         values = [item.value, *view.names.values_of(item.value)] if isinstance(item, ast.Starred) else [item]
         for value in values:
             parts = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
@@ -247,6 +249,16 @@ def _unanchored(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
             if isinstance(value, ast.Call) and view.names.called(value) == "re.compile" and value.args:
                 pattern = view.names.text(value.args[0])
     if (
+        pattern is not None
+        and subject
+        and _OPEN_DOT.search(pattern)
+        and _NAMED_HOST.match(last_name(_inside(subject[0])).lower())
+    ):
+        yield NodeMatch(
+            node, "a dot in the pattern stands for any character, so that other hosts match: write \\."
+        )
+        return
+    if (
         pattern is None
         or not subject
         or not _PATTERN.match(pattern)
@@ -257,7 +269,70 @@ def _unanchored(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, "the pattern ends within the host: https://shop.test.evil.test matches, too")
 
 
+_OPEN_DOT = lazy(
+    r"(?<![\\\]*+])[\w)]\.(?![*+?{])(?:example\b|[\w-]{2,40})(?:\\)?\.?(?:com|org|net|io|dev|internal|local|cloud|de|edu|gov)\b(?![\w\\])"
+)
+_NAMED_HOST = lazy(r"^(?:h|host(?:_?name)?|netloc|domain|origin|server_name|referr?er)$")
+_PRIVATE = lazy(
+    r"^(?:10\.|192\.168\.?|127\.(?:0\.0\.1)?|172\.16\.?|169\.254\.?.{0,8}|localhost|::1|0\.0\.0\.0)$"
+)
+
+
+def _inside(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
+        node = node.func.value
+    return node
+
+
+def _by_spelling(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`address.startswith(("10.", "192.168."))`, `host in ("localhost", "127.0.0.1")`: private addresses have more spellings."""
+    assert isinstance(node, ast.Call | ast.Compare)
+    if isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.In | ast.NotIn):
+        return
+    given = (
+        node.args[0]
+        if isinstance(node, ast.Call) and node.args
+        else node.comparators[0]
+        if isinstance(node, ast.Compare)
+        else None
+    )
+    listed = view.names.constant(given) if given is not None else None
+    if not isinstance(listed, tuple):
+        return
+    found = [item for item in listed if isinstance(item, str) and _PRIVATE.match(item)]
+    if len(found) < 2 or len(found) < len(listed) / 2:
+        return
+    function = view.function_of(node)
+    statement = view.statement(node)
+    says = isinstance(statement, ast.Return) and function is not None and _BLOCKS.search(function.name)
+    refuses = (
+        isinstance(statement, ast.If)
+        and not (isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.NotIn))
+        and not isinstance(view.parent(node), ast.UnaryOp)
+        and _turns_away(statement.body[-1])
+    )
+    if says or refuses:
+        yield NodeMatch(
+            node,
+            "the same addresses have other spellings (2130706433, ::ffff:10.0.0.1): take the ipaddress module",
+        )
+
+
+_BLOCKS = lazy(r"private|internal|block|forbid|unsafe|safe|allowed|public|local")
+
+
+def _turns_away(last: ast.stmt) -> bool:
+    value = last.value if isinstance(last, ast.Return) else None
+    return isinstance(last, ast.Raise) or (isinstance(value, ast.Constant) and value.value in (None, False))
+
+
 CHECKS = (
+    Check(
+        _RULES["address-by-spelling"],
+        nodes=(ast.Compare,),
+        methods=names("startswith"),
+        look=_by_spelling,
+    ),
     Check(
         _RULES["check-dropped"],
         calls=_ANSWERS | _COMMANDS,

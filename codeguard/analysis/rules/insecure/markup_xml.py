@@ -45,7 +45,10 @@ _DOCUMENT = Wording(
 
 _ELEMENT = Wording(
     begins=lazy(r"\s{0,200}<(?:!DOCTYPE|[A-Za-z])", re.IGNORECASE),
-    holds=lazy(r"\s{0,200}<(?:!DOCTYPE|[A-Za-z_][\w:.-]{0,60})(?:\s[^<>]{0,300})?/?>(?=.*\0)(?=.*</)", re.IGNORECASE | re.DOTALL),
+    holds=lazy(
+        r"\s{0,200}<(?:!DOCTYPE|[A-Za-z_][\w:.-]{0,60})(?:\s[^<>]{0,300})?/?>(?=.*\0)(?=.*</)",
+        re.IGNORECASE | re.DOTALL,
+    ),
 )
 _WRITTEN = lazy(
     r"comment|note|body|message|author|bio|caption|subject|review|nick|display|user|customer|title|feedback|description|reason"
@@ -53,11 +56,11 @@ _WRITTEN = lazy(
 )
 
 
-def _machine_text(view: View, hit: Hit, origin: Origin) -> bool:
-    """Return whether what is put into markup is not said to be a text that people write, or is a number, or markup itself."""
-    if origin.reach is Reach.REMOTE or view.has("_repr_html_", "docutils", "sphinx"):
-        return True  # what comes from a request is told where it is answered
-    return origin.tag != SAID and _WRITTEN.search(origin.what.lower()) is None
+def _people_write(view: View, hit: Hit, origin: Origin) -> bool:
+    """Return whether what is put into markup is called like a text that people write."""
+    return not view.has("_repr_html_", "docutils", "sphinx") and any(
+        _WRITTEN.search(what.lower()) for what in view.flow.words(hit.value)
+    )
 
 
 def _parser(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -166,7 +169,9 @@ CHECKS = (
         sinks=(Sink("markup-text", Use.HTML, arguments=(), wording=_ELEMENT),),
         grades=(Severity.MEDIUM, None, Severity.MEDIUM),
         tags=frozenset({"input", SAID}),
-        is_usual=_machine_text,
+        # That is told where it is answered.
+        is_usual=lambda view, hit, origin: origin.reach is Reach.REMOTE and view.is_route(hit.call),
+        counts=_people_write,
     ),
     Check(
         _RULES["xml-injection"],

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from codeguard.analysis.python.dataflow.outside import from_outside
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names, parameters_of
+from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
@@ -76,7 +78,11 @@ def _below_zero(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             continue
         size = test.comparators[0]
         held = test.left.id
-        if held not in given or not isinstance(test.ops[0], ast.GtE | ast.Gt) or not isinstance(size, ast.Call):
+        if (
+            held not in given
+            or not isinstance(test.ops[0], ast.GtE | ast.Gt)
+            or not isinstance(size, ast.Call)
+        ):
             continue
         if view.names.called(size) != "len" or not size.args or _looks_below(node, held):
             continue
@@ -87,7 +93,12 @@ def _below_zero(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 and part.slice.id == held
                 and ast.dump(part.value) == ast.dump(size.args[0])
             ):
-                yield NodeMatch(test, f"{held} may be below zero, which counts from the end")
+                asked = held in from_outside(node) or view.is_route(statement)
+                yield NodeMatch(
+                    test,
+                    f"{held} may be below zero, which counts from the end",
+                    None if asked else Severity.LOW,
+                )
                 return
 
 
@@ -99,7 +110,12 @@ def _looks_below(function: FunctionNode, held: str) -> bool:
             named = any(isinstance(side, ast.Name) and side.id == held for side in sides)
             if named and any(isinstance(side, ast.Constant) and side.value in (0, 1, -1) for side in sides):
                 return True
-        if isinstance(part, ast.Call) and getattr(part.func, "id", "") in ("abs", "max", "range", "enumerate"):
+        if isinstance(part, ast.Call) and getattr(part.func, "id", "") in (
+            "abs",
+            "max",
+            "range",
+            "enumerate",
+        ):
             return True
         if isinstance(part, ast.AugAssign | ast.For):
             return True  # a number of one's own, which goes up or down

@@ -90,12 +90,11 @@ _HOST_OF = frozenset({"hostname", "netloc", "host"})
 def _follows(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """A host that was compared with a list, and redirects from there that are followed to any other."""
     assert isinstance(node, ast.Call)
-    follows = view.constant(node, "follow_redirects", default=None)
-    if name.startswith("httpx"):
-        if follows is not True:
-            return
-    elif view.argument(node, "allow_redirects") is not None or not name.startswith("requests."):
-        return
+    if (
+        view.constant(node, "follow_redirects") is not True
+        and view.constant(node, "allow_redirects") is not True
+    ):
+        return  # requests follows them unless it is told not to, which is looked over in most code
     function = view.function_of(node)
     for part in ast.walk(function) if function is not None else ():
         if (
@@ -105,12 +104,16 @@ def _follows(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             and isinstance(part.left, ast.Attribute | ast.Name)
             and (getattr(part.left, "attr", "") in _HOST_OF or _of_host(view, part.left))
         ):
-            yield NodeMatch(node, "the host was checked, and may answer with a redirect to any other, which is followed")
+            yield NodeMatch(
+                node, "the host was checked, and may answer with a redirect to any other, which is followed"
+            )
             return
 
 
 def _of_host(view: View, node: ast.expr) -> bool:
-    return any(isinstance(value, ast.Attribute) and value.attr in _HOST_OF for value in view.names.values_of(node))
+    return any(
+        isinstance(value, ast.Attribute) and value.attr in _HOST_OF for value in view.names.values_of(node)
+    )
 
 
 CHECKS = (
@@ -129,7 +132,7 @@ CHECKS = (
             Sink(
                 "url",
                 Use.URL,
-                names=_REQUESTS | _OPENERS,
+                names=frozenset(name for name in _REQUESTS if not name.endswith(".request")) | _OPENERS,
                 arguments=(0, "url", "host"),
                 accepts=_goes_elsewhere,
             ),
@@ -137,7 +140,7 @@ CHECKS = (
                 "url-second",
                 Use.URL,
                 names=frozenset(name for name in _REQUESTS if name.endswith(".request")),
-                arguments=(1,),
+                arguments=(1, "url"),
                 accepts=_goes_elsewhere,
             ),
         ),

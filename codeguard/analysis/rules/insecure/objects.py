@@ -44,6 +44,7 @@ def _unowned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """A handler that looks an object up by what the request says, and never asks whose it is."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     if not is_handler(view, node):
+        yield from _actor_ignored(view, node)
         return
     given = parameters(node)
     looked_up = next(_lookups(view, node, given), None)
@@ -56,6 +57,35 @@ def _unowned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if logged_in or (by_parameter and _PRIVATE.search(model) and not _OWNER.search(node.name)):
         whose = "whoever has logged in" if logged_in else "anyone"
         yield NodeMatch(call, f"{whose} gets any {model or 'object'} by its number: nothing asks whose it is")
+
+
+_ACTOR = lazy(
+    r"^(?:current_)?(?:user|actor|principal|requester|caller|account)(?:_id)?$|^(?:acting|requesting|logged_in)_user(?:_id)?$"
+)
+_ALTERS = lazy(
+    r"^(?:delete|remove|update|edit|cancel|archive|publish|approve|rename|transfer|share|move|set)_?"
+)
+
+
+def _actor_ignored(view: View, node: FunctionNode) -> Iterator[NodeMatch]:
+    """`def delete_note(self, current_user, note_id)` that never looks at who the user is."""
+    listed = [argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)]
+    actors = [name for name in listed if _ACTOR.match(name)]
+    keys = [name for name in listed if name.endswith("_id") and name not in actors]
+    if not actors or not keys or not _ALTERS.match(node.name) or node.decorator_list:
+        return
+    read = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    changes = [
+        part
+        for part in ast.walk(node)
+        if isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and re.match("delete|remove|save|update|commit|execute|cancel|put", part.func.attr)
+    ]
+    if changes and not any(actor in read for actor in actors) and keys[0] in read:
+        yield NodeMatch(
+            changes[-1], f"{actors[0]} is given and never asked: whoever calls changes what belongs to others"
+        )
 
 
 def _rest(node: FunctionNode, call: ast.Call, given: set[str]) -> str:

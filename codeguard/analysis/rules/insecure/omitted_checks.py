@@ -18,7 +18,7 @@ _RULES = rules_of(__file__)
 _AUTHENTICATED = names("MODE_GCM MODE_EAX MODE_CCM MODE_OCB MODE_SIV")
 _DECODERS = names(
     "urllib.parse.unquote urllib.parse.unquote_plus os.path.expandvars html.unescape unicodedata.normalize "
-    "os.path.expanduser codecs.decode base64.b64decode"
+    "codecs.decode"
 )
 _CLAIMED = lazy(
     r"x-forwarded-for|x-real-ip|x-client-ip|forwarded|referer|x-original-\w+|true-client-ip", 2
@@ -68,7 +68,10 @@ def _decoded_late(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 and isinstance(part.ops[0], ast.In)
                 and _REFUSED.match(view.names.text(part.left) or "")
             ):
-                yield NodeMatch(node, f"{held} is decoded or normalised after it was checked, which another spelling passes")
+                yield NodeMatch(
+                    node,
+                    f"{held} is decoded or normalised after it was checked, which another spelling passes",
+                )
                 return
 
 
@@ -193,7 +196,7 @@ def _clocked(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         isinstance(part, ast.Call) and view.names.called(part).startswith(("secrets.", "os.urandom", "hmac."))
         for part in ast.walk(node)
     )
-    parts = list(ast.walk(node)) + [
+    parts = [part for given in node.args for part in ast.walk(given)] + [
         part
         for given in node.args
         for name_of in ast.walk(given)
@@ -202,10 +205,12 @@ def _clocked(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         for part in ast.walk(value)
     ]
     drawn = drawn or any(
-        isinstance(part, ast.Name | ast.Attribute) and _HIDDEN.search(last_name(part).lower()) for part in parts
+        isinstance(part, ast.Name | ast.Attribute) and _HIDDEN.search(last_name(part).lower())
+        for part in parts
     )
     known = any(
-        isinstance(part, ast.Name | ast.Attribute) and _IDENTITY.match(last_name(part).lower()) for part in parts
+        isinstance(part, ast.Name | ast.Attribute) and _IDENTITY.match(last_name(part).lower())
+        for part in parts
     )
     if not (guessed or known) or drawn:
         return
@@ -279,7 +284,9 @@ def _named_by_header(view: View, node: ast.AST) -> Iterator[NodeMatch]:
 
 def _by_helper(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
     """`ip_address(client_ip(environ)) in INTERNAL`, where the helper takes a header before the connection's address."""
-    if not isinstance(node.ops[0], ast.In | ast.NotIn | ast.Eq | ast.NotEq) or not view.has("forwarded", "real-ip", "real_ip"):
+    if not isinstance(node.ops[0], ast.In | ast.NotIn | ast.Eq | ast.NotEq) or not view.has(
+        "forwarded", "real-ip", "real_ip"
+    ):
         return
     if not isinstance(node.left, ast.Call | ast.Name) or _is_presence(node):
         return

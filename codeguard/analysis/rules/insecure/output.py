@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.scope import sets_header
-from codeguard.analysis.python.dataflow.outside import SAID
 from codeguard.analysis.python.dataflow.sinks import Arrival, Hit, Sink, Wording
 from codeguard.analysis.python.dataflow.tables import ANSWER, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Use, Value
@@ -262,14 +261,17 @@ def _only_kept(view: View, target: ast.Subscript) -> bool:
 _LINE = r"(?:Set-Cookie|Location|Subject|To|Cc|Bcc|From|Reply-To|Content-Disposition|Link|Refresh|X-[\w-]{1,40}): ?"
 _HEADER_LINES = Wording(
     begins=lazy(rf"(?:HTTP/1\.\d|{_LINE})"),
-    holds=lazy(rf"(?s)(?=[^\0]{{0,2000}}\0)(?=.{{0,2000}}\r?\n)(?:HTTP/1\.\d .{{0,200}})?(?:.{{0,600}}\n)?{_LINE}"),
+    holds=lazy(
+        rf"(?s)(?=[^\0]{{0,2000}}\0)(?=.{{0,2000}}\r?\n)(?:HTTP/1\.\d .{{0,200}})?(?:.{{0,600}}\n)?{_LINE}"
+    ),
 )
 _FREE = lazy(r"subject|title|name|sender|recipient|reply|^to$|e?mail|address|cookie|lang|location|file")
 
 
 def _of_mail(view: View, hit: Hit, origin: Origin) -> bool:
     """Return whether a parameter is put into the lines of a message's header that people fill: `Subject: …`."""
-    return hit.sink.key == "header-text" and (origin.tag == SAID or _FREE.search(origin.what.lower()) is not None)
+    named = any(_FREE.search(what.lower()) for what in view.flow.words(hit.value))
+    return hit.sink.key in ("header-text", "mail") and named
 
 
 def _header_stores(view: View) -> Iterator[NodeMatch]:
@@ -410,7 +412,7 @@ CHECKS = (
         ),
         look_at_file=_header_stores,
         grades=(Severity.MEDIUM, None, Severity.MEDIUM),
-        is_usual=lambda view, hit, origin: origin.reach is Reach.CALLER and not _of_mail(view, hit, origin),
+        counts=_of_mail,
     ),
     Check(
         _RULES["log-injection"],

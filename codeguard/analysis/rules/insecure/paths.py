@@ -209,7 +209,8 @@ def _by_prefix(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     if isinstance(prefix, ast.Name | ast.Attribute | ast.Call) and view.names.text(prefix) is None:
         yield NodeMatch(
-            node, f"folders beside it whose names begin like {ast.unparse(prefix)[:40]} pass: compare with os.path.commonpath"
+            node,
+            f"folders beside it whose names begin like {ast.unparse(prefix)[:40]} pass: compare with os.path.commonpath",
         )
 
 
@@ -247,13 +248,24 @@ def _refuses(view: View, node: ast.Call) -> bool:
         return function is not None and _JUDGES.search(function.name) is not None
     if not isinstance(statement, ast.If):
         return False
-    branch = statement.body if isinstance(view.parent(node), ast.UnaryOp) else statement.orelse or statement.body
+    branch = (
+        statement.body if isinstance(view.parent(node), ast.UnaryOp) else statement.orelse or statement.body
+    )
     last = branch[-1]
-    called = view.names.called(last.value) if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) else ""
+    called = (
+        view.names.called(last.value)
+        if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
+        else ""
+    )
     answer = last.value if isinstance(last, ast.Return) else None
     refused = isinstance(answer, ast.Constant) and answer.value in (None, False)
     told = isinstance(answer, ast.Tuple | ast.Call) and _STATUS.search(ast.unparse(answer)) is not None
-    return isinstance(last, ast.Raise) or refused or told or called.rpartition(".")[2] in ("abort", "send_error", "exit")
+    return (
+        isinstance(last, ast.Raise)
+        or refused
+        or told
+        or called.rpartition(".")[2] in ("abort", "send_error", "exit")
+    )
 
 
 _JUDGES = lazy(r"safe|allow|within|inside|valid|check|permit|contain|below|under")
@@ -266,7 +278,10 @@ def _follows_link(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     given = node.args[0] if node.args else None
     for value in (given, *view.names.values_of(given)) if given is not None else ():
-        if not isinstance(value, ast.Call) or view.names.called(value) not in ("os.path.realpath", "os.readlink"):
+        if not isinstance(value, ast.Call) or view.names.called(value) not in (
+            "os.path.realpath",
+            "os.readlink",
+        ):
             continue
         held = ast.unparse(value.args[0])[:100] if value.args else ""
         if _ENTRY.search(held):
@@ -285,6 +300,49 @@ def _whole_path(view: View, hit: Hit, origin: Origin) -> bool:
     return any(
         isinstance(item, ast.Name) and item.id == origin.parameter for item in map(_path_inside, listed)
     )
+
+
+_PIECE = lazy(
+    r"(?:^|_)(?:file|doc|document|report|image|avatar|page|slug|attachment|template|user|customer|tenant|project|key|upload|photo"
+    r"|theme|lang|language|locale|log|invoice|export|backup|sel|selector|member|plugin|module)_?(?:name|id|path|key)?$"
+    r"|^(?:f|s)?name$|_name$"
+)
+
+
+def _below_folder(view: View, hit: Hit, origin: Origin) -> bool:
+    """Return whether a name that a caller gives is put behind a folder that the code fixes."""
+    if not _PIECE.search(origin.what.lower()):
+        return False
+    return any(_fixed_folder(view, first) for first in _first_parts(view, hit.argument))
+
+
+def _first_parts(view: View, node: ast.expr) -> Iterator[ast.expr]:
+    """Yield the first part of each path that a value is joined of."""
+    for value in (node, *view.names.values_of(node)):
+        inner = _path_inside(value)
+        for item in (inner, *view.names.values_of(inner)):
+            if isinstance(item, ast.Call) and len(item.args) > 1:
+                if view.names.called(item) in ("os.path.join", "pathlib.Path"):
+                    yield item.args[0]
+            elif isinstance(item, ast.BinOp) and isinstance(item.op, ast.Div | ast.Add):
+                left = item.left
+                while isinstance(left, ast.BinOp):
+                    left = left.left
+                yield left
+            elif isinstance(item, ast.JoinedStr) and len(item.values) > 1:
+                yield item.values[0]
+
+
+def _fixed_folder(view: View, node: ast.expr) -> bool:
+    """`"/srv/files/"`, `UPLOADS`, but not the folder that the module itself is in."""
+    if isinstance(node, ast.FormattedValue):
+        node = node.value
+    text = view.names.text(node)
+    if text is not None:
+        return "/" in text or isinstance(node, ast.Name)
+    if not (isinstance(node, ast.Name) and node.id.isupper()):
+        return False
+    return not any("__file__" in ast.unparse(value) for value in view.names.values_of(node))
 
 
 def _path_inside(node: ast.expr) -> ast.expr:
@@ -337,10 +395,11 @@ CHECKS = (
                 accepts=_path_itself,
             ),
         ),
-        grades=(Severity.HIGH, None, None),
+        grades=(Severity.HIGH, None, Severity.MEDIUM),
         tags=frozenset({"input", SAID}),
         also={ANSWER: Severity.MEDIUM},
         is_usual=_whole_path,
+        counts=_below_folder,
     ),
     Check(
         _RULES["file-upload"],

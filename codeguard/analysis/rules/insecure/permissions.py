@@ -46,13 +46,23 @@ def _wide(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 def _makes_key(function: FunctionNode | None) -> bool:
     """Return whether a function writes out a private key."""
     return function is not None and any(
-        isinstance(part, ast.Attribute) and part.attr in ("private_bytes", "export_key", "NoEncryption", "save_pkcs1")
+        isinstance(part, ast.Attribute)
+        and part.attr in ("private_bytes", "export_key", "NoEncryption", "save_pkcs1")
         for part in ast.walk(function)
     )
 
 
 _LAST_OF_ROOT = 1023
-_DROPS = ("setuid", "setresuid", "seteuid", "drop_priv", "droppriv", "cap_net_bind", "setuser", "capabilities")
+_DROPS = (
+    "setuid",
+    "setresuid",
+    "seteuid",
+    "drop_priv",
+    "droppriv",
+    "cap_net_bind",
+    "setuser",
+    "capabilities",
+)
 
 
 def _stays_root(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -63,7 +73,9 @@ def _stays_root(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if isinstance(value, ast.Tuple) and len(value.elts) == 2:
             port = view.names.constant(value.elts[1])
             if isinstance(port, int) and 0 < port <= _LAST_OF_ROOT and not view.has(*_DROPS):
-                yield NodeMatch(node, f"only root may open port {port}, and nothing gives its rights up afterwards")
+                yield NodeMatch(
+                    node, f"only root may open port {port}, and nothing gives its rights up afterwards"
+                )
 
 
 def _changed(node: ast.Call, *, by_method: bool) -> ast.expr | None:
@@ -216,7 +228,7 @@ CHECKS = (
         calls=names("os.setuid os.seteuid os.setreuid"),
         look=_order,
     ),
-    Check(_RULES["root-kept"], methods=names("bind"), look=_stays_root),
+    Check(_RULES["root-kept"], calls=names("socket.socket.bind"), look=_stays_root),
     Check(
         _RULES["system-file-changed"],
         calls=names(

