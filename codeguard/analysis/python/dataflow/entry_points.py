@@ -220,7 +220,7 @@ def enter(function: FunctionNode, reach: Reach, names: Names, state: State) -> N
             continue
         if is_injected(function, argument, names) or (argument.arg == "request" and reach is Reach.REMOTE):
             continue
-        clean = _clean(function, argument, reach, names)
+        clean = _clean(function, argument, Reach.REMOTE if argument.arg in said else reach, names)
         if clean == ALL_USES:
             continue
         line = getattr(argument, "lineno", 0)

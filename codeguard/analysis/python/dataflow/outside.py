@@ -48,7 +48,7 @@ _OWN = lazy(
     r"^(?:self|cls|db|conn(?:ection)?|cur(?:sor)?|session|engine|client|config|cfg|settings|logger|log|app|ctx|context|repo|pool|"
     r"\w+_(?:dir|folder|root|directory)|regex|pattern|store|storage|backend|cache|lock|loop|executor|model|schema|key|secret|kwargs|args|"
     r"(?:base|root|upload|media|data|static|work|output|out|target|dest|template|doc|document|public|storage|site|home|cache)s?_?"
-    r"(?:dir|folder|path|root|directory)?|root|timeout|limit|max_\w+|encoding|mode|default|callback|func|handler)$",
+    r"(?:dir|folder|path|root|directory)|base|root|output|target|dest|timeout|limit|max_\w+|encoding|mode|default|callback|func|handler)$",
     re.IGNORECASE,
 )
 

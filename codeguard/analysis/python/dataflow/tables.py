@@ -54,10 +54,23 @@ MODEL_CALLS = lazy(
 MODEL_METHODS = frozenset(
     f"{prefix}{verb}"
     for prefix in ("", "a")
-    for verb in (
-        "create completion chat generate generate_content generate_content_async invoke_model complete run invoke "
-        "predict ask call prompt query"
-    ).split()
+    for verb in [
+        "create",
+        "completion",
+        "chat",
+        "generate",
+        "generate_content",
+        "generate_content_async",
+        "invoke_model",
+        "complete",
+        "run",
+        "invoke",
+        "predict",
+        "ask",
+        "call",
+        "prompt",
+        "query",
+    ]
 )
 # Loops over what others send: `async for message in websocket`, `for message in consumer`, `pubsub.listen()`.
 STREAMS = lazy(

@@ -120,7 +120,7 @@ def _swallowed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     elif (
         _goes_on(node)
         and not _refuses_after(function)
-        and ((broad or _refusal(view, node)) and _checks(view, node) or _protects(view, node))
+        and (((broad or _refusal(view, node)) and _checks(view, node)) or _protects(view, node))
     ):
         yield NodeMatch(node, "where the check fails with an error, the program goes on")
 
@@ -217,6 +217,37 @@ def _protects(view: View, node: ast.ExceptHandler) -> bool:
 _CATCHES = lazy(r"\b(?:Exception|BaseException|OSError|PermissionError|EnvironmentError)\b")
 
 
+_CHECKS = lazy(
+    r"^_?(?:verify|check|validate|is_valid|is_authori[sz]ed|authenticate|is_allowed|require)(?:_|$)"
+)
+_OWN_SECRET = lazy(r"secret|(?<![a-z])key|signing|hmac|public_?key|token|allow_?list|allowed|password")
+
+
+def _unset(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`if not SECRET: return True` in a check: where nothing is configured, everything passes."""
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    if not _CHECKS.match(node.name):
+        return
+    given = parameters_of(node)
+    for part in ast.walk(node):
+        test = part.test if isinstance(part, ast.If) else None
+        if not isinstance(test, ast.UnaryOp) or not isinstance(test.op, ast.Not):
+            if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is)):
+                continue
+        asked = test.operand if isinstance(test, ast.UnaryOp) else test.left
+        assert isinstance(part, ast.If)
+        answer = part.body[-1]
+        yes = (
+            isinstance(answer, ast.Return)
+            and isinstance(answer.value, ast.Constant)
+            and answer.value.value is True
+        )
+        own = isinstance(asked, ast.Attribute) or (isinstance(asked, ast.Name) and asked.id not in given)
+        if yes and own and _OWN_SECRET.search(last_name(asked).lower()):
+            yield NodeMatch(part, f"where {last_name(asked)} is not set, everything passes")
+            return
+
+
 def _silent(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.ExceptHandler)
     broad = node.type is None or view.names.resolve(node.type) in ("Exception", "BaseException")
@@ -275,7 +306,44 @@ def _surroundings(view: View) -> list[ast.AST]:
     return found
 
 
+_USER_COOKIE = lazy(
+    r"^(?:user(?:_?(?:id|name))?|uid|account(?:_id)?|login|e?mail|customer_id|member_id|auth_user)$",
+    re.IGNORECASE,
+)
+_SEALED = (
+    "sign",
+    "verif",
+    "hmac",
+    "loads",
+    "decode",
+    "decrypt",
+    "serializer",
+    "jwt",
+    "seal",
+    "session_store",
+    "digest",
+)
+
+
+def _by_cookie(view: View, node: ast.AST) -> Iterator[NodeMatch]:
+    """`User.get(request.cookies["user_id"])`: who somebody is, as a cookie says that nobody has signed."""
+    key = _key_of(view, node)
+    if key is None or not _USER_COOKIE.match(key) or view.has(*_SEALED):
+        return
+    assert isinstance(node, ast.Subscript | ast.Call)
+    holder = node.value if isinstance(node, ast.Subscript) else getattr(node.func, "value", None)
+    if (
+        isinstance(holder, ast.Attribute)
+        and holder.attr.lower() == "cookies"
+        and isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+    ):
+        yield NodeMatch(node, f"the cookie {key} is what the client says: anybody can send it")
+
+
 def _by_client(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if isinstance(node, ast.Subscript | ast.Call):
+        yield from _by_cookie(view, node)
+        return
     if isinstance(node, ast.Compare):
         yield from _by_address(view, node)
         return
@@ -376,8 +444,10 @@ CHECKS = (
     ),
     Check(
         _RULES["check-fails-open"],
-        nodes=(ast.ExceptHandler,),
-        look=_swallowed,
+        nodes=(ast.ExceptHandler, ast.FunctionDef, ast.AsyncFunctionDef),
+        look=lambda view, node, name: (
+            _swallowed(view, node, name) if isinstance(node, ast.ExceptHandler) else _unset(view, node, name)
+        ),
     ),
     Check(
         _RULES["errors-dropped"],
@@ -391,7 +461,8 @@ CHECKS = (
     ),
     Check(
         _RULES["client-decides-rights"],
-        nodes=(ast.Compare, ast.If, ast.IfExp, ast.Assign),
+        nodes=(ast.Compare, ast.If, ast.IfExp, ast.Assign, ast.Subscript),
+        methods=frozenset({"get"}),
         look=_by_client,
     ),
 )

@@ -67,6 +67,28 @@ _REVERSED = lazy(
 )
 
 
+_FEWEST = 16  # hexadecimal digits
+
+
+def _shortened(view: View, node: ast.Compare) -> bool:
+    """`signature == hmac.new(…).hexdigest()[:8]`: few enough to be tried out."""
+    for side in (node.left, node.comparators[0]):
+        for value in (side, *view.names.values_of(side)):
+            last = view.names.constant(value.slice.upper) if _is_start(value) else None  # type: ignore[attr-defined]
+            if isinstance(last, int) and 0 < last < _FEWEST:
+                made = value.value  # type: ignore[attr-defined]
+                if isinstance(made, ast.Call) and getattr(made.func, "attr", "") == "hexdigest":
+                    return (
+                        "hmac" in ast.unparse(made)
+                        or _VERIFYING.search(getattr(view.function_of(node), "name", "").lower()) is not None
+                    )
+    return False
+
+
+def _is_start(node: ast.expr) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and node.slice.lower is None
+
+
 def _recoverable(view: View, node: ast.Compare) -> bool:
     """Return whether a password is compared with what a stored one is decoded or decrypted to."""
     sides = (node.left, node.comparators[0])
@@ -87,6 +109,9 @@ def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     assert isinstance(node, ast.Compare)
     if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        return
+    if _shortened(view, node):
+        yield NodeMatch(node, "so few digits of a digest are tried out: compare the whole")
         return
     sides = (node.left, node.comparators[0])
     if any(_is_plain(view, side) for side in sides):

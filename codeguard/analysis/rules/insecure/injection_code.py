@@ -149,6 +149,33 @@ def _begins_fixed(view: View, hit: Hit, origin: Origin) -> bool:
     return hit.sink.key == "reflection" and len(view.writer.text(hit.argument).partition(HOLE)[0]) > 2
 
 
+_SENT_FIELDS = lazy(
+    r"^(?:data|payload|fields|values|changes|updates|form|body|json|params|patch|attrs|attributes|input)$"
+)
+_UPDATES = lazy(r"update|edit|apply|patch|save|change|modify|set_profile")
+
+
+def _sets_fields(view: View, hit: Hit, origin: Origin) -> bool:
+    """`for key, value in data.items(): setattr(user, key, value)` in a function that updates a row of somebody."""
+    function = view.function_of(hit.call)
+    called = hit.call.args[0] if isinstance(hit.call, ast.Call) and hit.call.args else None
+    if (
+        hit.sink.key != "setattr"
+        or not isinstance(called, ast.Name)
+        or called.id in ("self", "cls")
+        or function is None
+    ):
+        return False
+    return (
+        _SENT_FIELDS.match(origin.parameter) is not None
+        and _UPDATES.search(function.name.lower()) is not None
+        and any(
+            isinstance(part, ast.Attribute) and part.attr in ("save", "commit", "flush", "put", "refresh")
+            for part in ast.walk(function)
+        )
+    )
+
+
 def _along_path(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """`for name in path.split("."): target = getattr(target, name)`, and then `setattr`: `__class__` is a name as well."""
     assert isinstance(node, ast.Call)
@@ -157,11 +184,8 @@ def _along_path(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     held = node.args[0].id
     guarded = any(
-        isinstance(part, ast.Constant)
-        and isinstance(part.value, str)
-        and part.value.startswith("_")
-        or isinstance(part, ast.Compare)
-        and isinstance(part.ops[0], ast.In | ast.NotIn)
+        (isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value.startswith("_"))
+        or (isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In | ast.NotIn))
         for part in ast.walk(function)
     )
     given = parameters_of(function)
@@ -324,7 +348,8 @@ CHECKS = (
             Sink("attributes", Use.KEYS, methods=names("update insert_one"), arguments=(0,), accepts=_row),
             Sink("model", Use.KEYS, arguments=("**",), accepts=_model, any_call=True),
         ),
-        grades=(Severity.HIGH, None, None),
+        grades=(Severity.HIGH, None, Severity.MEDIUM),
         tags=frozenset({"input"}),
+        counts=_sets_fields,
     ),
 )

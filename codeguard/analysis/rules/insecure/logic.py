@@ -86,7 +86,7 @@ def _made(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """`redirect("/login")` and `PermissionDenied()` as statements, which neither return nor raise."""
     assert isinstance(node, ast.Expr)
     called = view.names.called(node.value) if isinstance(node.value, ast.Call) else ""
-    if _MADE.search(called):
+    if _MADE.search(called) and not called.rpartition(".")[2].startswith("assert"):
         last = called.rpartition(".")[2]
         yield NodeMatch(node, f"{last} is made and dropped: the function goes on as if nothing were wrong")
 
@@ -183,7 +183,7 @@ def _by_part(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     assert isinstance(node.func, ast.Attribute)
     method, holder = node.func.attr, node.func.value
-    if method in ("match", "search"):
+    if method in ("match", "search", "fullmatch"):
         yield from _unanchored(view, node, name)
         return
     text = view.names.text(node.args[0]) if len(node.args) == 1 else None
@@ -240,7 +240,7 @@ def _decides(view: View, node: ast.Compare | ast.Call) -> bool:
 
 def _unanchored(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
     """`re.match("https://shop.test", origin)`: a pattern that does not look at the end of the host."""
-    if name in ("re.match", "re.search"):
+    if name in ("re.match", "re.search", "re.fullmatch"):
         pattern, subject = view.names.text(node.args[0]) if node.args else None, node.args[1:2]
     else:
         assert isinstance(node.func, ast.Attribute)
@@ -265,7 +265,7 @@ def _unanchored(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
         or not _ADDRESS.search(last_name(subject[0]))
     ):
         return
-    if "." in pattern:
+    if "." in pattern and not name.endswith("fullmatch"):
         yield NodeMatch(node, "the pattern ends within the host: https://shop.test.evil.test matches, too")
 
 
@@ -282,6 +282,48 @@ def _inside(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
         node = node.func.value
     return node
+
+
+_VALIDATES = lazy(
+    r"^_?(?:is|validate|valid|check|allowed?|accept|ensure|verify)(?:_|$)|_(?:valid|ok|allowed)$"
+)
+_CLASS = lazy(r"^(?:\^|\\A)?(?:\(?\[[^\]]{1,60}\]|\\[dw])[+*]?(?:[^|]{0,60})(?:\+|\*|\}|\]|\))$")
+
+
+def _open_ended(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`return bool(re.match("[a-z]+", name))`: whatever follows the first good characters passes."""
+    assert isinstance(node, ast.Call)
+    pattern = view.names.text(node.args[0]) if node.args else None
+    method = name.rpartition(".")[2]
+    if name not in ("re.match", "re.search"):
+        holder = node.func.value if isinstance(node.func, ast.Attribute) else None
+        made = (
+            [value for value in view.names.values_of(holder) if isinstance(value, ast.Call)]
+            if holder is not None
+            else []
+        )
+        made = [value for value in made if view.names.called(value) == "re.compile" and value.args]
+        pattern = view.names.text(made[0].args[0]) if len(made) == 1 else None
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    function, statement = view.function_of(node), view.statement(node)
+    if (
+        pattern is None
+        or function is None
+        or not _VALIDATES.search(function.name)
+        or not _CLASS.match(pattern)
+    ):
+        return
+    if (
+        method == "match"
+        and not pattern.endswith(("$", "\\Z"))
+        and isinstance(statement, ast.Return | ast.If)
+    ):
+        uses = any(
+            isinstance(part, ast.Attribute) and part.attr in ("group", "groups", "end", "span")
+            for part in ast.walk(function)
+        )
+        if not uses:
+            yield NodeMatch(node, "what follows the first good characters is not looked at: take fullmatch")
 
 
 def _by_spelling(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -327,6 +369,7 @@ def _turns_away(last: ast.stmt) -> bool:
 
 
 CHECKS = (
+    Check(_RULES["pattern-open-ended"], calls=names("re.match"), methods=names("match"), look=_open_ended),
     Check(
         _RULES["address-by-spelling"],
         nodes=(ast.Compare,),
@@ -355,7 +398,7 @@ CHECKS = (
     Check(
         _RULES["host-by-part"],
         nodes=(ast.Compare,),
-        methods=names("endswith startswith match search"),
+        methods=names("endswith startswith match search fullmatch"),
         look=_by_part,
     ),
     Check(_RULES["past-the-end"], nodes=(ast.For,), look=_past_the_end),

@@ -166,6 +166,15 @@ def _whole(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     ):
         value = value.args[0]  # jsonify(…)
     shown = isinstance(value, ast.Attribute) and value.attr == "__dict__"
+    if (
+        isinstance(value, ast.Call)
+        and len(value.args) == 1
+        and view.names.called(value).endswith(("model_to_dict", "asdict"))
+    ):
+        shown = (
+            re.search("user|account|customer|patient|member|employee", ast.unparse(value.args[0]).lower())
+            is not None
+        )
     shown = shown or (isinstance(value, ast.Call) and view.names.called(value) == "vars")
     if shown and view.is_route(node):
         yield NodeMatch(

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from codeguard.analysis.python.dataflow.outside import SAID
 from codeguard.analysis.python.dataflow.scope import sets_header
 from codeguard.analysis.python.dataflow.sinks import Arrival, Hit, Sink, Wording
 from codeguard.analysis.python.dataflow.tables import ANSWER, STORED
@@ -418,17 +419,19 @@ CHECKS = (
         _RULES["log-injection"],
         sinks=(Sink("log", Use.LOG, methods=_LOGGING, arguments=("*",), accepts=_is_logger),),
         grades=(Severity.MEDIUM, None, None),
-        tags=frozenset({"input"}),
+        tags=frozenset({"input", SAID}),
         also={ANSWER: Severity.LOW},
         is_usual=lambda view, hit, origin: (
-            not is_server(view) or _shown_as_written(view, hit, origin) or _is_debugging(hit)
+            (not is_server(view) and origin.tag != SAID)
+            or _shown_as_written(view, hit, origin)
+            or _is_debugging(hit)
         ),
     ),
     Check(
         _RULES["csv-injection"],
         sinks=(Sink("csv", Use.CSV, methods=names("writerow writerows"), arguments=(0,)),),
         grades=(Severity.MEDIUM, None, None),
-        tags=frozenset({"input"}),
+        tags=frozenset({"input", SAID}),
         also={ANSWER: Severity.LOW},
     ),
     Check(

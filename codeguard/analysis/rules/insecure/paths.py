@@ -181,6 +181,11 @@ def _check_then_use(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]
                 c in str(view.constant(call, "mode", 1, "r")) for c in "wa+"
             )
             strong = access or (changes and used in ("os.chmod", "os.chown", "open"))
+            link = any(
+                isinstance(part, ast.Attribute) and part.attr in ("islink", "is_symlink")
+                for part in ast.walk(node.test)
+            )
+            access = access or (link and used in ("os.chmod", "os.chown", "open"))
             yield NodeMatch(call, "the file can be swapped after it was looked at", Severity.MEDIUM if access else
                         Severity.LOW, Confidence.MEDIUM if strong else Confidence.LOW)  # fmt: skip
             return

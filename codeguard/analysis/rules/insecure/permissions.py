@@ -52,6 +52,27 @@ def _makes_key(function: FunctionNode | None) -> bool:
     )
 
 
+def _key_for_all(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`open(path, "wb").write(key.private_bytes(…))`: with the usual umask everybody may read it."""
+    assert isinstance(node, ast.Call)
+    function = view.function_of(node)
+    if (
+        not _makes_key(function)
+        or view.has("chmod", "umask", "opener", "os.open", "public_bytes(")
+        or function is None
+    ):
+        return
+    written = str(view.constant(node, "mode", 1, "r"))[:1] in ("w", "x") if name == "open" else True
+    plain = any(
+        getattr(part, "attr", getattr(part, "id", "")) in ("NoEncryption", "export_key")
+        for part in ast.walk(function)
+    )
+    if written and plain:
+        yield NodeMatch(
+            node, "whoever may look into the folder reads the private key: open it with mode 0600"
+        )
+
+
 _LAST_OF_ROOT = 1023
 _DROPS = (
     "setuid",
@@ -227,6 +248,11 @@ CHECKS = (
         _RULES["privileges-not-dropped"],
         calls=names("os.setuid os.seteuid os.setreuid"),
         look=_order,
+    ),
+    Check(
+        _RULES["key-for-all"],
+        calls=names("open pathlib.Path.write_bytes pathlib.Path.write_text"),
+        look=_key_for_all,
     ),
     Check(_RULES["root-kept"], calls=names("socket.socket.bind"), look=_stays_root),
     Check(

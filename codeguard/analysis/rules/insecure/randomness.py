@@ -77,7 +77,7 @@ def _few_drawn(view: View, node: ast.Call) -> Iterator[NodeMatch]:
     if (
         isinstance(length, int)
         and isinstance(alphabet, str | tuple)
-        and 1 < len(alphabet)
+        and len(alphabet) > 1
         and 0 < length < 40
     ):
         bits = length * math.log2(len(set(alphabet)))
