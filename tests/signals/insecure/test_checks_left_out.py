@@ -11,36 +11,46 @@ CASES = [
     (
         "check-fails-open",
         "rights that could not be dropped",
-        "import os, logging\ndef f(u):\n    try:\n        os.setgid(u)\n        os.setuid(u)\n    except OSError:\n"
+        "import os, logging\ndef f(u):\n    try:\n        os.setgid(u)\n        os.setuid(u)\n"
+        "    except OSError:\n"
         "        logging.error('no')\n    return u\n",
-        "import os, logging\ndef f(u):\n    try:\n        os.setgid(u)\n        os.setuid(u)\n    except OSError:\n"
+        "import os, logging\ndef f(u):\n    try:\n        os.setgid(u)\n        os.setuid(u)\n"
+        "    except OSError:\n"
         "        raise SystemExit(1)\n    return u\n",
     ),
     (
         "check-fails-open",
         "a signature that was not good",
-        "import hmac, logging\ndef f(raw, want, got):\n    try:\n        if not hmac.compare_digest(want, got):\n"
-        "            raise PermissionError\n    except Exception:\n        logging.exception('no')\n    act(raw)\n",
-        "import hmac, logging\ndef f(raw, want, got):\n    try:\n        if not hmac.compare_digest(want, got):\n"
+        "import hmac, logging\ndef f(raw, want, got):\n    try:\n"
+        "        if not hmac.compare_digest(want, got):\n"
+        "            raise PermissionError\n    except Exception:\n        logging.exception('no')\n"
+        "    act(raw)\n",
+        "import hmac, logging\ndef f(raw, want, got):\n    try:\n"
+        "        if not hmac.compare_digest(want, got):\n"
         "            raise PermissionError\n    except Exception:\n        return None\n    act(raw)\n",
     ),
     (
         "check-fails-open",
         "no secret is set",
-        "from a import SECRET\ndef verify_hook(data, mark):\n    if not SECRET:\n        return True\n    return same(data, mark)\n",
-        "from a import SECRET\ndef verify_hook(data, mark):\n    if not SECRET:\n        return False\n    return same(data, mark)\n",
+        "from a import SECRET\ndef verify_hook(data, mark):\n    if not SECRET:\n        return True\n"
+        "    return same(data, mark)\n",
+        "from a import SECRET\ndef verify_hook(data, mark):\n    if not SECRET:\n        return False\n"
+        "    return same(data, mark)\n",
     ),
     (
         "check-dropped",
         "a command that verifies",
         "import subprocess\ndef f(path):\n    subprocess.run(['sha256sum', '-c', path])\n    use(path)\n",
-        "import subprocess\ndef f(path):\n    subprocess.run(['sha256sum', '-c', path], check=True)\n    use(path)\n",
+        "import subprocess\ndef f(path):\n    subprocess.run(['sha256sum', '-c', path], check=True)\n"
+        "    use(path)\n",
     ),
     (
         "decoded-after-check",
         "normalised afterwards",
-        "import unicodedata\ndef f(name):\n    if '/' in name:\n        raise ValueError\n    return unicodedata.normalize('NFKC', name)\n",
-        "import unicodedata\ndef f(name):\n    name = unicodedata.normalize('NFKC', name)\n    if '/' in name:\n"
+        "import unicodedata\ndef f(name):\n    if '/' in name:\n        raise ValueError\n"
+        "    return unicodedata.normalize('NFKC', name)\n",
+        "import unicodedata\ndef f(name):\n    name = unicodedata.normalize('NFKC', name)\n"
+        "    if '/' in name:\n"
         "        raise ValueError\n    return name\n",
     ),
     (
@@ -85,7 +95,8 @@ CASES = [
         "        lot = Lot.objects.filter(pk=pk).first()\n        if lot.stock < 1:\n            return\n"
         "        lot.stock -= 1\n        lot.save()\n",
         "from django.db import transaction\ndef f(pk):\n    with transaction.atomic():\n"
-        "        lot = Lot.objects.select_for_update().filter(pk=pk).first()\n        if lot.stock < 1:\n            return\n"
+        "        lot = Lot.objects.select_for_update().filter(pk=pk).first()\n        if lot.stock < 1:\n"
+        "            return\n"
         "        lot.stock -= 1\n        lot.save()\n",
     ),
     (
@@ -93,15 +104,18 @@ CASES = [
         "others run at every await",
         "async def reserve(db, room, night):\n    held = await db.fetch_booked(room)\n    if night in held:\n"
         "        return False\n    await db.insert_booking(room, night)\n    return True\n",
-        "async def reserve(db, lock, room, night):\n    async with lock:\n        held = await db.fetch_booked(room)\n"
-        "        if night in held:\n            return False\n        await db.insert_booking(room, night)\n    return True\n",
+        "async def reserve(db, lock, room, night):\n    async with lock:\n"
+        "        held = await db.fetch_booked(room)\n"
+        "        if night in held:\n            return False\n        await db.insert_booking(room, night)\n"
+        "    return True\n",
     ),
     (
         "claimed-address",
         "a helper that reads the header",
         "def address(meta):\n    return meta.get('HTTP_X_REAL_IP') or meta['REMOTE_ADDR']\ndef trusted(meta):\n"
         "    return address(meta) in OFFICE\n",
-        "def address(meta):\n    return meta['REMOTE_ADDR']\ndef trusted(meta):\n    return address(meta) in OFFICE\n",
+        "def address(meta):\n    return meta['REMOTE_ADDR']\ndef trusted(meta):\n"
+        "    return address(meta) in OFFICE\n",
     ),
     (
         "client-decides-rights",
@@ -112,15 +126,18 @@ CASES = [
     (
         "open-to-anyone",
         "a view of a class",
-        "from django.views.generic import UpdateView\nclass Edit(UpdateView):\n    model = Page\n    fields = ['title']\n",
-        "from django.contrib.auth.mixins import LoginRequiredMixin\nfrom django.views.generic import UpdateView\n"
+        "from django.views.generic import UpdateView\nclass Edit(UpdateView):\n    model = Page\n"
+        "    fields = ['title']\n",
+        "from django.contrib.auth.mixins import LoginRequiredMixin\n"
+        "from django.views.generic import UpdateView\n"
         "class Edit(LoginRequiredMixin, UpdateView):\n    model = Page\n    fields = ['title']\n",
     ),
     (
         "object-without-owner",
         "the user is given and never asked",
         "class Notes:\n    def remove_note(self, user, note_id):\n        self.rows.delete(note_id)\n",
-        "class Notes:\n    def remove_note(self, user, note_id):\n        self.rows.delete(note_id, owner=user)\n",
+        "class Notes:\n    def remove_note(self, user, note_id):\n"
+        "        self.rows.delete(note_id, owner=user)\n",
     ),
     (
         "password-without-proof",
@@ -128,35 +145,42 @@ CASES = [
         "class Accounts:\n    def change_password(self, user_id, new):\n        user = self.get(user_id)\n"
         "        user.password_hash = slow(new)\n        self.save(user)\n",
         "class Accounts:\n    def change_password(self, user_id, old, new):\n        user = self.get(user_id)\n"
-        "        if not self.check_password(user, old):\n            raise PermissionError\n        user.password_hash = slow(new)\n        self.save(user)\n",
+        "        if not self.check_password(user, old):\n            raise PermissionError\n"
+        "        user.password_hash = slow(new)\n        self.save(user)\n",
     ),
     (
         "session-fixation",
         "the cookie's number is kept",
-        "class S:\n    def login(self, request, user):\n        sid = request.cookies.get('sid')\n        if not sid:\n"
+        "class S:\n    def login(self, request, user):\n        sid = request.cookies.get('sid')\n"
+        "        if not sid:\n"
         "            sid = self.draw()\n        self.put(sid, user)\n        return sid\n",
-        "class S:\n    def login(self, request, user):\n        sid = self.draw()\n        self.put(sid, user)\n        return sid\n",
+        "class S:\n    def login(self, request, user):\n        sid = self.draw()\n"
+        "        self.put(sid, user)\n        return sid\n",
     ),
     (
         "negative-amount",
         "a field of a model",
         "from pydantic import BaseModel\nclass Line(BaseModel):\n    quantity: int\ndef f(line, item):\n"
         "    return item.price * line.quantity\n",
-        "from pydantic import BaseModel, Field\nclass Line(BaseModel):\n    quantity: int = Field(ge=1)\ndef f(line, item):\n"
+        "from pydantic import BaseModel, Field\nclass Line(BaseModel):\n    quantity: int = Field(ge=1)\n"
+        "def f(line, item):\n"
         "    return item.price * line.quantity\n",
     ),
     (
         "price-by-client",
         "an attribute is set",
-        FLASK
-        + "@app.post('/c')\ndef f():\n    cart = of(current_user)\n    cart.discount = request.json['discount_rate']\n    cart.save()\n    return ''\n",
-        FLASK
-        + "@app.post('/c')\ndef f():\n    cart = of(current_user)\n    cart.discount = RATES[request.json['code']]\n    cart.save()\n    return ''\n",
+        FLASK + "@app.post('/c')\ndef f():\n    cart = of(current_user)\n"
+        "    cart.discount = request.json['discount_rate']\n    cart.save()\n"
+        "    return ''\n",
+        FLASK + "@app.post('/c')\ndef f():\n    cart = of(current_user)\n"
+        "    cart.discount = RATES[request.json['code']]\n    cart.save()\n"
+        "    return ''\n",
     ),
     (
         "timing-comparison",
         "character by character",
-        "def same_token(a, b):\n    for x, y in zip(a, b):\n        if x != y:\n            return False\n    return True\n",
+        "def same_token(a, b):\n    for x, y in zip(a, b):\n        if x != y:\n            return False\n"
+        "    return True\n",
         "import hmac\ndef same_token(a, b):\n    return hmac.compare_digest(a, b)\n",
     ),
     (
@@ -176,13 +200,16 @@ CASES = [
         "a name that all share",
         FLASK + "@app.get('/h')\ndef f():\n    cache.set('home', {'n': current_user.name})\n    return ''\n",
         FLASK
-        + "@app.get('/h')\ndef f():\n    cache.set(f'home:{current_user.id}', {'n': current_user.name})\n    return ''\n",
+        + "@app.get('/h')\ndef f():\n    cache.set(f'home:{current_user.id}', {'n': current_user.name})\n"
+        "    return ''\n",
     ),
     (
         "header-injection",
         "lines of a mail",
-        "def send(server, to, subject, text):\n    server.sendmail('a@b.test', [to], f'Subject: {subject}\\r\\n\\r\\n{text}')\n",
-        "from email.message import EmailMessage\ndef send(server, to, subject, text):\n    note = EmailMessage()\n"
+        "def send(server, to, subject, text):\n"
+        "    server.sendmail('a@b.test', [to], f'Subject: {subject}\\r\\n\\r\\n{text}')\n",
+        "from email.message import EmailMessage\ndef send(server, to, subject, text):\n"
+        "    note = EmailMessage()\n"
         "    note['Subject'] = subject\n    note.set_content(text)\n    server.send_message(note)\n",
     ),
     (
@@ -212,8 +239,10 @@ CASES = [
     (
         "error-lost",
         "what failed is answered like what worked",
-        "import os\ndef revoke(path):\n    try:\n        os.unlink(path)\n    except OSError:\n        pass\n    return True\n",
-        "import os\ndef revoke(path):\n    try:\n        os.unlink(path)\n    except OSError:\n        return False\n    return True\n",
+        "import os\ndef revoke(path):\n    try:\n        os.unlink(path)\n    except OSError:\n"
+        "        pass\n    return True\n",
+        "import os\ndef revoke(path):\n    try:\n        os.unlink(path)\n    except OSError:\n"
+        "        return False\n    return True\n",
     ),
     (
         "host-by-part",

@@ -49,25 +49,35 @@ PAIRS = {
         "import json\ndef f(channel, method, settings, text):\n    open('/srv/' + json.loads(text)['n'])\n",
     ),
     "the environment of a request": (
-        "def app(env, start):\n    start('302 Found', [('Location', '/p/' + env['QUERY_STRING'])])\n    return []\n",
-        "def app(env, start):\n    start('302 Found', [('Location', '/p/' + env['SERVER_NAME'])])\n    return []\n",
+        "def app(env, start):\n    start('302 Found', [('Location', '/p/' + env['QUERY_STRING'])])\n"
+        "    return []\n",
+        "def app(env, start):\n    start('302 Found', [('Location', '/p/' + env['SERVER_NAME'])])\n"
+        "    return []\n",
     ),
     "a column of text": (
-        "from django.db import models\nfrom django.utils.safestring import mark_safe\nclass Note(models.Model):\n"
+        "from django.db import models\nfrom django.utils.safestring import mark_safe\n"
+        "class Note(models.Model):\n"
         "    text = models.TextField()\n    def show(self):\n        return mark_safe(f'<p>{self.text}</p>')\n",
-        "from django.db import models\nfrom django.utils.safestring import mark_safe\nclass Note(models.Model):\n"
-        "    text = models.IntegerField()\n    def show(self):\n        return mark_safe(f'<p>{self.text}</p>')\n",
+        "from django.db import models\nfrom django.utils.safestring import mark_safe\n"
+        "class Note(models.Model):\n"
+        "    text = models.IntegerField()\n    def show(self):\n"
+        "        return mark_safe(f'<p>{self.text}</p>')\n",
     ),
     "one part is checked, another is used": (
-        "def f(sock):\n    verb, name = sock.recv(99).decode().split(' ')\n    if verb == 'GET':\n        open('/srv/' + name)\n",
-        "def f(sock):\n    verb, name = sock.recv(99).decode().split(' ')\n    if name == 'index':\n        open('/srv/' + name)\n",
+        "def f(sock):\n    verb, name = sock.recv(99).decode().split(' ')\n    if verb == 'GET':\n"
+        "        open('/srv/' + name)\n",
+        "def f(sock):\n    verb, name = sock.recv(99).decode().split(' ')\n    if name == 'index':\n"
+        "        open('/srv/' + name)\n",
     ),
     "one attribute is checked, another is used": (
-        "def save_upload(file):\n    if file.kind in ('png', 'gif'):\n        open('/srv/' + file.name, 'wb')\n",
-        "def save_upload(file):\n    if file.name in ('a.png', 'b.gif'):\n        open('/srv/' + file.name, 'wb')\n",
+        "def save_upload(file):\n    if file.kind in ('png', 'gif'):\n"
+        "        open('/srv/' + file.name, 'wb')\n",
+        "def save_upload(file):\n    if file.name in ('a.png', 'b.gif'):\n"
+        "        open('/srv/' + file.name, 'wb')\n",
     ),
     "a name below a fixed folder": (
-        "import os\nNOTES = '/srv/notes'\ndef read(note_name):\n    return open(os.path.join(NOTES, note_name)).read()\n",
+        "import os\nNOTES = '/srv/notes'\ndef read(note_name):\n"
+        "    return open(os.path.join(NOTES, note_name)).read()\n",
         "import os\ndef read(folder, note_name):\n    return open(os.path.join(folder, note_name)).read()\n",
     ),
     "the common path of two parameters": (
@@ -76,11 +86,14 @@ PAIRS = {
         "import os, zipfile\ndef f(path, to):\n    root = os.path.realpath(to)\n"
         "    for item in zipfile.ZipFile(path).infolist():\n"
         "        name = os.path.realpath(os.path.join(root, item.filename))\n"
-        "        if os.path.commonpath([root, name]) != root:\n            raise ValueError\n        open(name, 'wb')\n",
+        "        if os.path.commonpath([root, name]) != root:\n            raise ValueError\n"
+        "        open(name, 'wb')\n",
     ),
     "assignments side by side": (
-        "import ssl\ndef f():\n    c = ssl.create_default_context()\n    c.check_hostname, c.verify_mode = False, ssl.CERT_NONE\n",
-        "import ssl\ndef f():\n    c = ssl.create_default_context()\n    c.check_hostname, c.verify_mode = True, ssl.CERT_REQUIRED\n",
+        "import ssl\ndef f():\n    c = ssl.create_default_context()\n"
+        "    c.check_hostname, c.verify_mode = False, ssl.CERT_NONE\n",
+        "import ssl\ndef f():\n    c = ssl.create_default_context()\n"
+        "    c.check_hostname, c.verify_mode = True, ssl.CERT_REQUIRED\n",
     ),
 }
 

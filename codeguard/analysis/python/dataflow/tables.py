@@ -44,10 +44,13 @@ REMOTE_CALLS = frozenset(
 ANSWER = "answer"  # tag of what a server says that the program itself asked
 # Calls of language models by the end of their dotted name, as the clients of several vendors and frameworks have them.
 MODEL_CALLS = lazy(
-    r"(?:^|\.)(?:(?:chat\.)?completions|(?:Chat)?Completion|(?:beta\.)?messages|responses|generations)\.a?create(?:$|\()"
-    r"|(?:^|\.)(?:litellm\.a?completion|ollama\.(?:Client\.)?(?:chat|generate)|generate_content(?:_async)?|invoke_model"
+    r"(?:^|\.)(?:(?:chat\.)?completions|(?:Chat)?Completion|(?:beta\.)?messages|responses"
+    r"|generations)\.a?create(?:$|\()"
+    r"|(?:^|\.)(?:litellm\.a?completion|ollama\.(?:Client\.)?(?:chat|generate)|generate_content(?:_async)?"
+    r"|invoke_model"
     r"|chat\.complete|replicate\.run)$"
-    r"|(?:^|\.)(?:\w*llm|\w*chain|chat_?model|language_model|gpt\w*|claude\w*|gemini\w*)\.(?:a?(?:invoke|predict|generate|complete"
+    r"|(?:^|\.)(?:\w*llm|\w*chain|chat_?model|language_model|gpt\w*|claude\w*|gemini\w*)\.(?:a?(?:invoke"
+    r"|predict|generate|complete"
     r"|run|chat|ask|call|prompt|query)|completion)$",
     re.IGNORECASE,
 )
@@ -74,13 +77,15 @@ MODEL_METHODS = frozenset(
 )
 # Loops over what others send: `async for message in websocket`, `for message in consumer`, `pubsub.listen()`.
 STREAMS = lazy(
-    r"^(?:\w*web_?socket|ws|\w*_ws|\w*consumer|\w*subscription|\w*subscriber|pub_?sub|\w*_queue_iter)$|\.(?:iter_text|iter_json|iter_bytes)$"
+    r"^(?:\w*web_?socket|ws|\w*_ws|\w*consumer|\w*subscription|\w*subscriber|pub_?sub)$"
+    r"|\.(?:iter_text|iter_json|iter_bytes)$"
     r"|(?:pub_?sub|consumer|subscriber)\.(?:listen|consume|messages|poll)$",
     re.IGNORECASE,
 )
 STREAM_LIBRARIES = (
     "websockets.", "aiohttp.", "kafka.", "aiokafka.", "confluent_kafka.", "redis.", "aio_pika.", "pika.", "starlette.",
-    "fastapi.", "quart.", "sanic.", "nats.", "paho.", "stomp.", "azure.servicebus.", "google.cloud.pubsub", "trio_websocket.",
+    "fastapi.", "quart.", "sanic.", "nats.", "paho.", "stomp.", "azure.servicebus.", "google.cloud.pubsub",
+    "trio_websocket.",
 )  # fmt: skip
 ANSWERING = (
     "requests.",
@@ -93,9 +98,9 @@ ANSWERING = (
 )
 REMOTE_METHODS = frozenset(
     {"recv", "recvfrom", "recv_json", "recv_string", "receive_text", "receive_json", "receive_bytes",
-     "recv_pyobj", "get_argument", "get_body_argument", "get_query_argument", "getresponse", "recvmsg", "recv_multipart",
-     "receive_message", "receive_messages", "basic_get", "readuntil", "get_object", "download_as_bytes", "download_as_string",
-     "download_as_text", "download_blob"}
+     "recv_pyobj", "get_argument", "get_body_argument", "get_query_argument", "getresponse", "recvmsg",
+     "recv_multipart", "receive_message", "receive_messages", "basic_get", "readuntil", "get_object",
+     "download_as_bytes", "download_as_string", "download_as_text", "download_blob"}
 )  # fmt: skip
 MAIL_METHODS = frozenset({"get_filename"})  # what the sender of a mail chose, in files that read mail
 MAIL = ("email.", "imaplib.", "mailbox.")
@@ -149,7 +154,8 @@ ROUTE_OWNERS = lazy(
     re.IGNORECASE,
 )
 VIEW_CLASSES = lazy(
-    r"(?:^|\.)(?:\w*APIView|MethodView|Resource|(?:Template|List|Detail|Form|Create|Update|Delete|Redirect|Archive|Date)?View|"
+    r"(?:^|\.)(?:\w*APIView|MethodView|Resource|(?:Template|List|Detail|Form|Create|Update|Delete|Redirect"
+    r"|Archive|Date)?View|"
     r"HTTPEndpoint|\w*RequestHandler|WebSocketHandler|\w*ViewSet)$"
 )
 VERBS = frozenset({"get", "post", "put", "patch", "delete", "head", "options", "dispatch"})

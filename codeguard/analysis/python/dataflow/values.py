@@ -115,7 +115,7 @@ class Value(NamedTuple):  # compared and made more often than anything else of t
         return Value(frozenset(origin.part(key) for origin in self.origins), self.clean, self.built)
 
     def attribute(self, holder: str, name: str) -> Value:
-        """Return the value of an attribute of a name: a check of one attribute of a parameter says nothing of the others."""
+        """Return the value of an attribute of a name; a check of one attribute says nothing of the others."""
         if not any(origin.parameter == holder == origin.what for origin in self.origins):
             return self
         return Value(

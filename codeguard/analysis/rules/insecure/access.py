@@ -231,10 +231,12 @@ def _unset(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     given = parameters_of(node)
     for part in ast.walk(node):
         test = part.test if isinstance(part, ast.If) else None
-        if not isinstance(test, ast.UnaryOp) or not isinstance(test.op, ast.Not):
-            if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is)):
-                continue
-        asked = test.operand if isinstance(test, ast.UnaryOp) else test.left
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            asked = test.operand
+        elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is):
+            asked = test.left
+        else:
+            continue
         assert isinstance(part, ast.If)
         answer = part.body[-1]
         yes = (

@@ -177,7 +177,7 @@ def _sets_fields(view: View, hit: Hit, origin: Origin) -> bool:
 
 
 def _along_path(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`for name in path.split("."): target = getattr(target, name)`, and then `setattr`: `__class__` is a name as well."""
+    """`for name in path.split("."): target = getattr(target, name)`, and then `setattr`: `__class__` is one, too."""
     assert isinstance(node, ast.Call)
     function = view.function_of(node)
     if function is None or len(node.args) < 2 or not isinstance(node.args[0], ast.Name):
@@ -215,10 +215,14 @@ def _along_path(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 def _unpacked(function: ast.AST, node: ast.expr) -> Iterator[ast.expr]:
     """Yield what a name is a part of that was taken apart: `*path, last = dotted.split(".")`."""
-    for part in ast.walk(function) if isinstance(node, ast.Name) else ():
-        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Tuple):
-            if any(isinstance(item, ast.Name) and item.id == node.id for item in ast.walk(part.targets[0])):  # type: ignore[attr-defined]
-                yield part.value
+    held = node.id if isinstance(node, ast.Name) else ""
+    for part in ast.walk(function):
+        target = part.targets[0] if isinstance(part, ast.Assign) else None
+        taken = target.elts if isinstance(target, ast.Tuple) else []
+        inside = [item.value if isinstance(item, ast.Starred) else item for item in taken]
+        if any(isinstance(item, ast.Name) and item.id == held for item in inside):
+            assert isinstance(part, ast.Assign)
+            yield part.value
 
 
 CHECKS = (

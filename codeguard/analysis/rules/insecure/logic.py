@@ -29,7 +29,8 @@ _ADDRESS = lazy(
     r"url|uri|link|origin|host|netloc|referr?er|target|next|redirect|callback|address|domain", re.IGNORECASE
 )
 _DOMAIN = lazy(
-    r"^(?:[a-z0-9-]{1,63}\.){1,4}(?:com|org|net|io|dev|test|example|internal|local|co|app|cloud|edu|gov|[a-z]{2})$"
+    r"^(?:[a-z0-9-]{1,63}\.){1,4}(?:com|org|net|io|dev|test|example|internal|local|co|app|cloud|edu|gov"
+    r"|[a-z]{2})$"
 )
 _SITE = lazy(r"^https?://(?:[\w-]{1,63}\.){1,5}[\w-]{2,63}$")
 _PATTERN = lazy(r"^(?:\^|\\A)?(?:\(\?:)?https?\??:(?://|\\/\\/)[\w\\.()|+*\[\]-]{3,80}$")
@@ -55,7 +56,8 @@ def _dropped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 _COMMANDS = names("subprocess.run subprocess.call os.system")
 _VERIFIES = lazy(
-    r"(?:^| )(?:--verify|-verify|verify|--check|--check-sig|verify-blob|--assess)(?: |$)|(?:sha\d+sum|md5sum|shasum) .*-c\b|gpgv\b"
+    r"(?:^| )(?:--verify|-verify|verify|--check|--check-sig|verify-blob|--assess)(?: |$)|(?:sha\d+sum|md5sum"
+    r"|shasum) .*-c\b|gpgv\b"
     r"|signify .*-V\b|minisign .*-V"
 )
 
@@ -77,7 +79,8 @@ def _command_words(view: View, node: ast.Call) -> str:
 # What only counts where it is raised or returned.
 _MADE = lazy(
     r"^(?:flask|django|fastapi|starlette|quart|werkzeug|rest_framework|litestar|sanic)\..*?(?:redirect|Http404|"
-    r"[A-Z]\w*(?:Redirect|Forbidden|Denied|Exception|NotAllowed|BadRequest|Error|NotFound|Unauthorized|Response|"
+    r"[A-Z]\w*(?:Redirect|Forbidden|Denied|Exception|NotAllowed|BadRequest|Error|NotFound|Unauthorized"
+    r"|Response|"
     r"NotAuthenticated|AuthenticationFailed))$|^(?:PermissionError|HTTPException)$"
 )
 
@@ -270,7 +273,8 @@ def _unanchored(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
 
 
 _OPEN_DOT = lazy(
-    r"(?<![\\\]*+])[\w)]\.(?![*+?{])(?:example\b|[\w-]{2,40})(?:\\)?\.?(?:com|org|net|io|dev|internal|local|cloud|de|edu|gov)\b(?![\w\\])"
+    r"(?<![\\\]*+])[\w)]\.(?![*+?{])(?:example\b|[\w-]{2,40})(?:\\)?\.?(?:com|org|net|io|dev|internal|local"
+    r"|cloud|de|edu|gov)\b(?![\w\\])"
 )
 _NAMED_HOST = lazy(r"^(?:h|host(?:_?name)?|netloc|domain|origin|server_name|referr?er)$")
 _PRIVATE = lazy(
@@ -327,7 +331,7 @@ def _open_ended(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _by_spelling(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`address.startswith(("10.", "192.168."))`, `host in ("localhost", "127.0.0.1")`: private addresses have more spellings."""
+    """`address.startswith(("10.", "192.168."))`, `host in ("localhost", "127.0.0.1")`: there are more spellings."""
     assert isinstance(node, ast.Call | ast.Compare)
     if isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.In | ast.NotIn):
         return

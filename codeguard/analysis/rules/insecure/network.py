@@ -121,8 +121,8 @@ CHECKS = (
         _RULES["redirect-followed"],
         calls=frozenset(f"requests.{verb}" for verb in ("get", "post", "head", "request"))
         | names(
-            "httpx.AsyncClient httpx.Client httpx.get httpx.post httpx.stream requests.Session.get requests.Session.post "
-            "httpx.AsyncClient.get httpx.Client.get httpx.Client.stream httpx.AsyncClient.stream"
+            "httpx.AsyncClient httpx.Client httpx.get httpx.post httpx.stream requests.Session.get "
+            "requests.Session.post httpx.AsyncClient.get httpx.Client.get httpx.Client.stream httpx.AsyncClient.stream"
         ),
         look=_follows,
     ),

@@ -215,7 +215,7 @@ def _by_prefix(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if isinstance(prefix, ast.Name | ast.Attribute | ast.Call) and view.names.text(prefix) is None:
         yield NodeMatch(
             node,
-            f"folders beside it whose names begin like {ast.unparse(prefix)[:40]} pass: compare with os.path.commonpath",
+            f"folders beside it whose names begin like {ast.unparse(prefix)[:40]} pass: take os.path.commonpath",
         )
 
 
@@ -246,7 +246,7 @@ def _ends_folder(view: View, node: ast.expr) -> bool:
 
 
 def _refuses(view: View, node: ast.Call) -> bool:
-    """Return whether a test is there to turn a path away, or is the answer of a function that says which are allowed."""
+    """Return whether a test turns a path away, or is the answer of a function that says which are allowed."""
     statement = view.statement(node)
     if isinstance(statement, ast.Return):
         function = view.function_of(node)
@@ -279,7 +279,7 @@ _REMOVING = names("os.remove os.unlink shutil.rmtree os.chown os.chmod os.rmdir"
 
 
 def _follows_link(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`os.remove(os.path.realpath(entry.path))`: what a link in the folder points to, anywhere on the disk, is removed."""
+    """`os.remove(os.path.realpath(entry.path))`: what a link in the folder points to is removed, wherever it is."""
     assert isinstance(node, ast.Call)
     given = node.args[0] if node.args else None
     for value in (given, *view.names.values_of(given)) if given is not None else ():
