@@ -1,4 +1,4 @@
-"""The facade: open a guard, index paths, ask it."""
+"""The facade: open a guard, index paths, run queries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codeguard.index.workspace import Workspace
 from codeguard.ranking.reranking import Ranking
 from codeguard.ranking.search import Searcher
 
-# What indexes and what audits is imported where it is first used: a query needs neither.
+# Indexing and auditing code is imported on first use, because a query needs neither.
 if TYPE_CHECKING:
     from codeguard.audit.findings import AuditReport
     from codeguard.audit.run import AuditOptions
@@ -24,7 +24,7 @@ LONGEST_QUERY = 10_000
 
 
 class CodeGuard:
-    """A guarded index of code. Use as a context manager or call `close`.
+    """A guarded index of code. Use it as a context manager, or call `close`.
 
     Several processes may hold the same index open, one of them indexing.
     """
@@ -59,16 +59,16 @@ class CodeGuard:
     ) -> CodeGuard:
         """Open the guard of a store: a folder, or the URL of a Chroma server.
 
-        With `create` the store is opened when it is first used.
+        With `create`, the store is opened on first use.
 
         Args:
             store: ".codeguard" by default.
             trust: paths that are the team's own, for `index`; the index remembers them.
-            untrust: paths that are no longer, for `index`.
+            untrust: paths that are no longer trusted, for `index`.
             config: a configuration file instead of the user's.
             settings: complete settings instead of a configuration file.
-            create: make the store where there is none; False makes that an error.
-            renew: set a state directory aside that this installation did not make, and begin a fresh one.
+            create: create the store if there is none; if False, a missing store is an error.
+            renew: move a state directory that this installation did not create aside, and start a new one.
 
         Raises:
             ConfigError, StoreError: see there.
@@ -97,7 +97,7 @@ class CodeGuard:
 
     @property
     def workspace(self) -> Workspace:
-        """The parts beneath; no stable interface."""
+        """The underlying parts; not a stable interface."""
         return self._parts()[0]
 
     def index(
@@ -110,9 +110,8 @@ class CodeGuard:
     ) -> IndexReport:
         """Bring the index up to date with these paths and the trusted ones; see `Indexer.run`.
 
-        With `rebuild` it is made new from the files, those of earlier runs
-        among them, and so is an index of another user or an older version;
-        see `codeguard.index.rebuild.rebuild`.
+        With `rebuild` it is rebuilt from the files, including those of earlier runs, and so is an index of
+        another user or an older version; see `codeguard.index.rebuild.rebuild`.
         """
         from codeguard.index.pipeline import Indexer, found_first
 
@@ -154,12 +153,12 @@ class CodeGuard:
         """Return the ranking for a query.
 
         Args:
-            text: what is looked for, natural language or code.
-            k: how many results, one a file; 1 or more.
-            mode: "rerank" or "drop", the configuration's by default.
-            order: "score" or "penalty", the configuration's by default.
+            text: the query, in natural language or code.
+            k: the number of results, one per file; 1 or more.
+            mode: "rerank" or "drop"; the configuration's by default.
+            order: "score" or "penalty"; the configuration's by default.
             defense: False ranks by retrieval alone, for comparison.
-            config: another defense configuration for this query alone.
+            config: another defense configuration, for this query only.
 
         Raises:
             ConfigError: an argument out of its range.
@@ -196,11 +195,11 @@ class CodeGuard:
         order: str | None = None,
         defense: bool = True,
     ) -> Ranking:
-        """Return the ranking of what resembles the code at a line of an indexed file, without that code itself.
+        """Return the ranking of code similar to that at a line of an indexed file, excluding itself.
 
         Args:
-            path: of the file on the disk; what is asked with is its text in the index.
-            line: counted from 1; of several chunks there the smallest is meant.
+            path: the file on disk; the query is its text in the index.
+            line: counted from 1; the smallest chunk at this line is used.
             k, mode, order, defense: as in `query`.
 
         Raises:
@@ -228,7 +227,7 @@ class CodeGuard:
         workspace, searcher = self._parts()
         workspace.refresh()
         under_way = workspace.under_way()
-        if not under_way and workspace.catalog.intents(1):  # of an index that was ended in the middle
+        if not under_way and workspace.catalog.intents(1):  # of an indexing run that was interrupted
             from codeguard.index.pipeline import Indexer
 
             Indexer(workspace).repair_if_alone()
@@ -239,7 +238,7 @@ class CodeGuard:
             raise NoIndexError(f"no index in {self._settings.state}", hint="call index first")
 
     def close(self) -> None:
-        """Stop the sandbox and let go of the store."""
+        """Stop the sandbox and release the store."""
         if self._opened is not None:
             (workspace, searcher), self._opened = self._opened, None
             searcher.close()

@@ -1,4 +1,4 @@
-"""What a user may choose, from a TOML file in their own configuration directory or given by hand.
+"""The user's settings, from a TOML file in their configuration directory or set explicitly.
 
 Nothing here is ever read from a corpus: an audited tree does not configure
 the tool that audits it.
@@ -20,19 +20,19 @@ from codeguard.weights import Weights
 
 MODES = ("rerank", "drop")
 ORDERS = ("score", "penalty")
-CATALOG = "catalog.sqlite3"  # in the state directory; named here so that asking for it loads nothing
+CATALOG = "catalog.sqlite3"  # in the state directory; defined here so that looking it up imports nothing
 LEVELS = ("L0", "L1", "L2", "L3")
 
 
 def below_level(level: str, required: str) -> str:
-    """Return the line that says that no check runs at this sandbox level, empty where they do."""
+    """Return the line that says that no check runs at this sandbox level, or "" if checks run."""
     if level not in LEVELS or LEVELS.index(level) >= LEVELS.index(required):
         return ""
     return f"sandbox {level} is BELOW the required {required}: no check was run (see: codeguard doctor)"
 
 
 def user_config_dir() -> Path:
-    """Return the folder of the user's configuration, keys included; outside every corpus."""
+    """Return the folder of the user's configuration and keys, which is outside every corpus."""
     try:
         return Path(platformdirs.user_config_dir("codeguard"))
     except RuntimeError:  # a user without a name or a home, as containers have them
@@ -45,18 +45,18 @@ def user_config_dir() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class DefenseConfig:
-    """How candidates are judged and ordered.
+    """How candidates are evaluated and ordered.
 
     `mode` "rerank" keeps every candidate, "drop" removes the convicted and
-    whatever has a penalty above `drop_threshold`. `order` "score" sorts by
-    standardised distance plus penalty, "penalty" by the penalty alone (the
+    those with a penalty above `drop_threshold`. `order` "score" sorts by
+    standardized distance plus penalty, "penalty" by the penalty alone (the
     method's own order). `fetch_multiplier` times k candidates are fetched;
-    where they hold fewer than k distinct files the set grows up to
+    if they cover fewer than k distinct files, the set grows up to
     `max_candidates`. `query_budget_s` bounds the behavior checks that a
     query still has to run, in seconds. `trust_paths` and `untrust` are the
     defaults of `index --trust` and `--untrust`. `required_level` is the sandbox level
-    below which nothing is run. `modules` are the absolute paths of installed packages in pure Python that
-    trusted code needs: the sandbox has them, and runs them confined like all else.
+    below which nothing is run. `modules` are the absolute paths of installed pure Python packages that
+    trusted code needs: the sandbox loads them, confined like everything else.
     """
 
     enable_provenance: bool = True
@@ -88,7 +88,7 @@ class DefenseConfig:
             raise ConfigError("query_budget_s", got=self.query_budget_s, expected="0 or more seconds")
 
     def enabled(self, signal: str) -> bool:
-        """Return whether a signal is switched on, by its name."""
+        """Return whether the signal of this name is enabled."""
         if signal in self.disabled_signals:
             return False
         switches = {
@@ -102,7 +102,7 @@ class DefenseConfig:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything a command needs beside its arguments.
+    """Everything a command needs besides its arguments.
 
     `store` is a folder or the URL of a Chroma server; `state_dir` holds the
     catalog, cached evidence, manifest and seed (the store's folder unless the
@@ -110,14 +110,12 @@ class Settings:
     `cluster` is the address of a dask scheduler that does the heavy work
     instead of `jobs` processes here. `shared_state` are state directories
     that other installations write as well, on purpose.
-    `share` lets a process of ours hold an embedded store and serve every
-    process of this user, until it was idle for `share_idle_s` seconds;
-    without it the store belongs to one process at a time.
-    `lexical_weight` is the share of the words in retrieval, 0 to 1: 0 leaves it to the vectors alone, None is
-    what was measured to suit the embedding (see `codeguard.ranking.scoring`).
-    `exclude` are patterns of .gitignore for the names of files that are left out. `include_secrets` indexes
-    what holds secrets as well, which are masked all the same.
-    `source` is the configuration file that this was read from, if not the user's own.
+    `share` lets a server process hold an embedded store and serve every process of this user, until it was
+    idle for `share_idle_s` seconds; without it the store belongs to one process at a time. `lexical_weight`
+    is the share of lexical scores in retrieval, 0 to 1: 0 uses only the vectors, None selects the measured
+    best for the embedding (see `codeguard.ranking.scoring`). `exclude` are .gitignore patterns for the names
+    of files to leave out. `include_secrets` indexes what holds secrets as well, which are masked all the
+    same. `source` is the configuration file that this was read from, if not the user's own.
     """
 
     store: str = ".codeguard"
@@ -160,7 +158,7 @@ class Settings:
 
     @property
     def config_file(self) -> Path:
-        """Place of the configuration file, whether there is one or not; key files are relative to it."""
+        """The path of the configuration file, existing or not; key files are relative to it."""
         return Path(self.source) if self.source is not None else user_config_dir() / "config.toml"
 
     @property
@@ -176,7 +174,7 @@ class Settings:
 
 
 def check_jobs(jobs: int | None) -> None:
-    """Raise ConfigError for a number of worker processes below 1; None is one a core."""
+    """Raise ConfigError for fewer than 1 worker process; None means one per core."""
     if jobs is not None and jobs < 1:
         raise ConfigError("jobs", got=jobs, expected="1 or more")
 
@@ -202,7 +200,7 @@ def load_settings(path: Path | None = None) -> Settings:
             got=f"{chosen} ({error.strerror})",
             hint="check its permissions",
         ) from None
-    import tomllib  # few have the file
+    import tomllib  # most users have no such file
 
     try:
         table = tomllib.loads(raw.decode("utf-8"))

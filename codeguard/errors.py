@@ -8,10 +8,9 @@ REBUILD = "make it new from the files with: codeguard index --rebuild"  # a hint
 
 
 class CodeguardError(Exception):
-    """Base of every error that codeguard raises on purpose.
+    """Base class of every error that codeguard raises deliberately.
 
-    `str(error)` is one line: what happened, got and expected where they are
-    known, and the next step.
+    `str(error)` is one line: what happened, the got and expected values if known, and the next step.
     """
 
     def __init__(
@@ -39,15 +38,15 @@ class CodeguardError(Exception):
 
 
 class ConfigError(CodeguardError):
-    """A configuration file or argument does not say something usable."""
+    """A configuration file or argument is invalid."""
 
 
 class CorpusError(CodeguardError):
-    """A path of the corpus cannot be read or is not what it has to be."""
+    """A path of the corpus cannot be read or is not of the expected kind."""
 
 
 class NothingToDoError(CodeguardError):
-    """Paths were given, but no file of theirs can be worked on (exit code 3)."""
+    """Paths were given, but they contain no usable file (exit code 3)."""
 
 
 class ManifestError(CodeguardError):
@@ -55,19 +54,19 @@ class ManifestError(CodeguardError):
 
 
 class StoreError(CodeguardError):
-    """The vector store or the catalog is missing, damaged, locked or of another make."""
+    """The vector store or the catalog is missing, damaged, locked or incompatible."""
 
 
 class NoIndexError(StoreError):
-    """There is no index where one is asked for, or its making failed."""
+    """A needed index does not exist, or building it failed."""
 
 
 class EmbeddingError(CodeguardError):
-    """An embedding is unknown, not installed, or not the one the index was made with."""
+    """An embedding is unknown, not installed, or not the one the index was built with."""
 
 
 class SandboxError(CodeguardError):
-    """The sandbox cannot start, or failed in a way that is ours and not the candidate's."""
+    """The sandbox cannot start, or failed by its own fault rather than the candidate's."""
 
 
 class SpecError(CodeguardError):
@@ -83,4 +82,4 @@ class MissingExtraError(CodeguardError, ImportError):
 
 
 class SandboxWarning(UserWarning):
-    """The sandbox is too weak for checks here; issued where an answer has no place to say so."""
+    """The sandbox is too weak for checks; issued by interfaces whose answers cannot say so."""

@@ -9,15 +9,15 @@ _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 class FinishedPage(str):
-    """A page that its maker has escaped and masked; any other text is escaped once more where it is shown."""
+    """A page that is already escaped and masked; any other text is escaped when it is shown."""
 
     __slots__ = ()
 
 
 def escaped(text: str, keep: str = "") -> str:
-    r"""Return the text with every character that could act written as \x1b or \u202e.
+    r"""Return the text with every character that could affect a terminal written as \x1b or \u202e.
 
-    `keep` are characters to leave alone, such as the newlines and tabs of a
+    `keep` are characters to leave unchanged, such as the newlines and tabs of a
     block of code.
     """
     if text.isascii() and text.isprintable():

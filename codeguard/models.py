@@ -21,7 +21,7 @@ class ChunkKind(StrEnum):
 
 
 class Trust(StrEnum):
-    """What a verified manifest says of a chunk (see `codeguard.trust`)."""
+    """What a verified manifest says about a chunk (see `codeguard.trust`)."""
 
     TRUSTED = "trusted"
     COPY = "copy"
@@ -30,7 +30,7 @@ class Trust(StrEnum):
 
 
 class Severity(IntEnum):
-    """How much harm follows where a piece of evidence is right."""
+    """How much harm follows if a piece of evidence is right."""
 
     INFO = 0
     LOW = 1
@@ -48,7 +48,7 @@ class Confidence(IntEnum):
 
 
 class Verdict(StrEnum):
-    """What the behavior checker says of a function."""
+    """The behavior checker's verdict on a function."""
 
     PASS = "pass"
     DIFFERS = "differs"
@@ -79,7 +79,7 @@ def text_digest(text: str) -> str:
 
 
 def parts_digest(*parts: str) -> str:
-    """Return the sha256 of several texts, as 64 hexadecimal digits; no other texts have the same."""
+    """Return the sha256 of several texts, as 64 hexadecimal digits; moving text between them changes it."""
     return text_digest(json.dumps(parts))
 
 
@@ -101,10 +101,9 @@ class Chunk:
     of a file, put together, are the file. `imports` are the import
     statements in scope, as source text.
 
-    `secrets` are the rules by which it holds secrets. Where there are any and
-    the file went through `codeguard.corpus.secrets.without_secrets`, `text` has
-    stars in their place while `sha256` is that of the file's own text, and
-    `withheld` says that nothing may retrieve it.
+    `secrets` are the rules that found secrets in it. If there are any and the file went through
+    `codeguard.corpus.secrets.without_secrets`, `text` has stars in their place while `sha256` is that of the
+    original text, and `withheld` says that the chunk must never be retrieved.
     """
 
     path: str
@@ -120,12 +119,12 @@ class Chunk:
 
     @property
     def masked(self) -> bool:
-        """Whether `text` is not the text that `sha256` is of."""
+        """Whether `text` differs from the text that `sha256` was computed from."""
         return bool(self.secrets)
 
     @property
     def text_sha256(self) -> str:
-        """The sha256 of `text` as it is here."""
+        """The sha256 of the current `text`."""
         return text_digest(self.text) if self.secrets else self.sha256
 
     @property
@@ -143,9 +142,8 @@ class Chunk:
 class SourceFile:
     """A file of the corpus with its chunks; `text` is the whole file, decoded.
 
-    `parsed` is False where it was chunked by lines. `syntax_errors` says
-    that the file as a whole does not parse. `notes` are lines for a person
-    (guessed encoding, missing grammar, ...).
+    `parsed` is False if it was chunked by lines. `syntax_errors` says that the file as a whole does not
+    parse. `notes` are messages for the user (guessed encoding, missing grammar, ...).
     """
 
     path: str
@@ -172,10 +170,9 @@ class Evidence:
     """One observation about one chunk.
 
     `signal` names the source, `id` the rule within it. `penalty` is in units
-    of the ranking's standardised distance. `convicts` says that this alone
-    puts the chunk behind every chunk that is not convicted, `demotes` that it
-    puts it behind every chunk that is neither demoted nor convicted. `reason`
-    is one line for a person. `span` says where, within the file.
+    of the ranking's standardized distance. `convicts` says that this evidence on its own ranks the chunk
+    behind every chunk that is not convicted, `demotes` that it ranks it behind every chunk that is neither
+    demoted nor convicted. `reason` is one line for the user. `span` is its place in the file.
     """
 
     signal: str
@@ -190,7 +187,7 @@ class Evidence:
     measurements: Mapping[str, float | int | str | bool] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the evidence as plain values, the way `query --format json` shows it."""
+        """Return the evidence as plain values, as `query --format json` shows it."""
         return {
             "signal": self.signal,
             "id": self.id,
@@ -208,7 +205,7 @@ class Evidence:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Evidence:
-        """Rebuild evidence from `to_json`'s value; KeyError or ValueError where it is not one."""
+        """Rebuild evidence from `to_json`'s value; raise KeyError or ValueError if it is malformed."""
         return cls(
             signal=str(value["signal"]),
             id=str(value["id"]),
@@ -223,24 +220,22 @@ class Evidence:
         )
 
 
-UNUSED = ", not used"  # ends an effect that is only an import whose name nothing reads
+UNUSED = ", not used"  # suffix of an effect that is only an unused import
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What the behavior checker found out about one function.
+    """What the behavior checker found about one function.
 
     `origin` says where the expectation comes from (`file:line` or the name of
     a spec). `counterexample` is the smallest differing call found, as source
     text with expected and got. `share` is the share of the generated inputs
     on which the candidate differs, 0 to 1. `notes` are observations without
-    penalty. `effects` are reported by the confined child itself and may be forged:
-    they may lower a rank, never raise it. `coverage` is full where the text shows that nothing is hidden
-    in it; the child's own report of its coverage can only make it partial. `claims`
-    names the trusted function that a reader would take a function for while
-    it was not shown to behave like it: it may be another function or out of a
-    check's reach, so it convicts nobody. `refuted` says that a call showed that
-    it is not that function.
+    penalty. `effects` are reported by the confined child itself and may be forged: they may lower a rank,
+    never raise it. `coverage` is full if the text shows that nothing is hidden in it; the child's own report
+    of its coverage can only make it partial. `claims` names the trusted function that a reader would take
+    this function for although no check showed that it behaves like it: it may be a different function, or not
+    checkable, so this convicts nothing. `refuted` says that a call showed that it is not that function.
     """
 
     verdict: Verdict
@@ -256,11 +251,11 @@ class CheckReport:
     notes: tuple[str, ...] = ()
     claims: str = ""
     refuted: bool = False
-    not_yet: bool = False  # nobody has looked so far; never kept
+    not_yet: bool = False  # not checked so far; never cached
 
     @property
     def false_claim(self) -> bool:
-        """Whether calls showed that it is not the trusted function that a reader would take it for."""
+        """Whether calls showed that it is not the trusted function it appears to be."""
         return self.refuted and bool(self.claims)
 
     def to_json(self) -> dict[str, Any]:
@@ -283,7 +278,7 @@ class CheckReport:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> CheckReport:
-        """Rebuild a report from `to_json`'s value; KeyError or ValueError where it is not one."""
+        """Rebuild a report from `to_json`'s value; raise KeyError or ValueError if it is malformed."""
         return cls(
             verdict=Verdict(value["verdict"]),
             reason=str(value["reason"]),
@@ -304,5 +299,5 @@ class CheckReport:
 # Verdicts that convict.
 CONVICTING = frozenset({Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
 DETECTOR_ERROR = "detector_error"  # id of the evidence that a signal failed
-NOT_FULLY_READ = "not-fully-read"  # id of the evidence that a signal met a bound
-NOT_YET = "not-yet"  # id of the evidence that a signal has not looked so far
+NOT_FULLY_READ = "not-fully-read"  # id of the evidence that a signal reached a limit
+NOT_YET = "not-yet"  # id of the evidence that a signal has not run so far

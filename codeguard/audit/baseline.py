@@ -34,7 +34,7 @@ class Entry:
 
     @property
     def key(self) -> Key:
-        """What a finding is recognised by: not its line, so that it may move."""
+        """What a finding is recognized by: not its line, so that it may move."""
         return (self.rule, self.path, self.digest)
 
 
@@ -89,7 +89,7 @@ def key_of(item: Finding) -> Key:
 
 
 def baseline_from_text(data: bytes, where: str) -> Baseline:
-    """Read a baseline file; ConfigError where it is none."""
+    """Read a baseline file; raise ConfigError if it is none."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
@@ -135,7 +135,7 @@ class BaselineFile:
     def problem(
         self, paths: Sequence[Path], base: TrustedBase, staged: bool, inspected: Iterable[Inspected]
     ) -> Finding | None:
-        """Return the finding that the baseline does not count, None where it does.
+        """Return the finding that the baseline does not count, None if it does.
 
         Whoever writes the audited code must not write what overrules its
         audit. A file outside of the audited paths is the user's word; one
@@ -152,7 +152,7 @@ class BaselineFile:
 
 
 def read_baseline(place: Path, *, missing_is_empty: bool = False) -> BaselineFile:
-    """Read a baseline file; ConfigError where there is none (unless allowed) or it is not one."""
+    """Read a baseline file; raise ConfigError if there is none (unless allowed) or it is not one."""
     if not place.exists():
         if missing_is_empty:
             return BaselineFile(place, Baseline(), "")

@@ -62,7 +62,7 @@ def made_of_sources(sources: Sequence[Source], skipped: Sequence[Skipped], execu
 
 
 def comparing_task() -> Run:
-    """Compare bytecode with what its source compiles to at an optimisation level."""
+    """Compare bytecode with what its source compiles to at an optimization level."""
 
     def run(payload: bytes) -> Iterator[bytes]:
         source, compiled, level = json.loads(payload)

@@ -46,7 +46,7 @@ def check_file(
     The expectations come from the shipped and the user's specs, from the
     files and folders in `against` (which count as trusted), or, without
     `against`, from the trusted code of the index in the settings' state
-    directory, if any. `warn` is told where there is one that is not this
+    directory, if any. `warn` is told if there is one that is not this
     installation's: it is not read.
 
     Raises:

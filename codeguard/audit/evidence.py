@@ -75,7 +75,7 @@ def _agent_file(item: Inspected, base: TrustedBase) -> list[Finding]:
 def _modified(file: SourceFile, base: TrustedBase) -> list[Finding]:
     """Return a finding for each chunk of a listed file that is not the listed text.
 
-    Where the manifest is unsigned it is a snapshot of ours, and an edit since
+    If the manifest is unsigned it is a snapshot of ours, and an edit since
     then the ordinary case.
     """
     assert base.manifest is not None

@@ -50,7 +50,7 @@ class AuditWorkspace(Workspace):
 
 
 def index_of(settings: Settings) -> Workspace | None:
-    """Return the workspace of the settings' index, None where there is none."""
+    """Return the workspace of the settings' index, None if there is none."""
     try:
         return Workspace(settings)
     except NoIndexError:
@@ -70,7 +70,7 @@ def base_of(workspace: Workspace) -> TrustedBase:
 
 @contextlib.contextmanager
 def opened_workspace(settings: Settings, base: TrustedBase) -> Iterator[Workspace]:
-    """Open a room for evidence that belongs to no index; a passing one where none can be kept."""
+    """Open a room for evidence that belongs to no index; a passing one if none can be kept."""
     folder = Path(platformdirs.user_state_dir("codeguard")) / "audit"
     with contextlib.ExitStack() as stack:
         try:
@@ -86,7 +86,7 @@ def opened_workspace(settings: Settings, base: TrustedBase) -> Iterator[Workspac
 
 
 def ensure_level(workspace: Workspace) -> str:
-    """Return the sandbox level that the kept evidence is of; it is found out where it is not known or too low.
+    """Return the sandbox level that the kept evidence is of; it is found out if it is not known or too low.
 
     A level that was once too low may have been raised since, so it is asked for again.
     """

@@ -18,7 +18,7 @@ class Ignore:
     """A comment that asks for something to be ignored.
 
     `lines` are the lines it speaks for: its own, and the next one where it
-    stands alone. `problem` says why it cannot count, empty where it may.
+    stands alone. `problem` says why it cannot count, empty if it may.
     """
 
     lines: tuple[int, ...]
@@ -39,7 +39,7 @@ class Ignore:
 
 
 def uncounted(ignore: Ignore, covered: bool) -> str:
-    """Return why an ignore does not count, empty where it does."""
+    """Return why an ignore does not count, empty if it does."""
     if not covered:
         return "asks to be ignored, in a file that no verified manifest covers"
     return f"asks to be ignored, but {ignore.problem}" if ignore.problem else ""

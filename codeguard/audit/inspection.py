@@ -36,7 +36,7 @@ FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to audit: its name in the corpus, and its bytes or where they are."""
+    """A file to audit: its name in the corpus, and its bytes or if they are."""
 
     name: str
     found: FoundFile | None = None
@@ -48,7 +48,7 @@ class Source:
         return self.found.size if self.found is not None else len(self.data)
 
     def read(self) -> bytes:
-        """Return the bytes; CorpusError where they cannot be read any more."""
+        """Return the bytes; raise CorpusError if they cannot be read any more."""
         return self.data if self.found is None else read_file(self.found)
 
 
@@ -57,7 +57,7 @@ class Inspected:
     """What the static signals say of one file; `file` is None where it could not be read or is not kept.
 
     `ignores` are the comments that ask for something to be ignored, each with
-    the finding that it is where it does not count.
+    the finding that it is if it does not count.
     """
 
     name: str

@@ -84,7 +84,7 @@ def url_of(id_: str) -> str:
 
 
 def find_rule(id_: str) -> NamedRule:
-    """Return one rule by its full id; ConfigError where there is none."""
+    """Return one rule by its full id; raise ConfigError if there is none."""
     rules = all_rules()
     for item in rules:
         if item.id == id_:
@@ -139,5 +139,5 @@ def _matches(rule: str, pattern: str) -> bool:
 
 
 def _longest(rule: str, patterns: Sequence[str]) -> int:
-    """Return the length of the longest pattern that matches, -1 where none does."""
+    """Return the length of the longest pattern that matches, -1 if none does."""
     return max((len(pattern) for pattern in patterns if _matches(rule, pattern)), default=-1)

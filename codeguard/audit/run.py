@@ -93,7 +93,7 @@ def audit(
 
 @dataclass(frozen=True, slots=True)
 class AgentFile:
-    """A file that assistants obey: `trust` is trusted, changed, new, or unknown where there is no manifest."""
+    """A file that assistants obey: `trust` is trusted, changed, new, or unknown if there is no manifest."""
 
     path: str
     kind: str

@@ -50,7 +50,7 @@ _MEDIA = frozenset(
     """.split()  # noqa: SIM905 - words read better as words
 )
 _RUN_OR_OPENED = (PROGRAM, BYTECODE, ARCHIVE, OFFICE, OBJECTS)
-# Of a file that is too large to be read, what it is for is told by its name, as it is to whoever loads or opens it.
+# Of a file that is too large to be read, what it is for is told by its name, as it is to anyone who loads or opens it.
 _BY_NAME = {
     suffix: kind
     for kind, suffixes in {

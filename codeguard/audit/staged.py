@@ -48,7 +48,7 @@ class _Entry:
 
 
 def staged_files(folder: Path, paths: Sequence[Path] = ()) -> Staged:
-    """Return what is staged and differs from the last commit; only under `paths` where some are given.
+    """Return what is staged and differs from the last commit; only under `paths` if some are given.
 
     Raises:
         CorpusError: `folder` is in no git working tree, or git refuses.

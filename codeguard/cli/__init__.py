@@ -1,6 +1,6 @@
 """The command line: the only package that prints or exits.
 
-Everything heavy is imported by the command that needs it.
+Heavy modules are imported by the commands that need them.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from codeguard import __version__
 from codeguard.cli.output import fail_for_import, warn
 from codeguard.escaping import escaped
 
-# Name of a command -> one line for `--help`, so that asking for help loads no command. Each is an attribute of the
-# module of its name, or of the one that is named below.
+# Command name -> one line for `--help`, so that help imports no command. Each command is an attribute of the
+# module of the same name, or of the module named below.
 COMMANDS: dict[str, str] = {
     "index": "Bring an index up to date with paths of code.",
     "query": "Ask the index, defended.",
@@ -48,16 +48,16 @@ COMMANDS: dict[str, str] = {
     "mcp": "Serve the index to an assistant (Model Context Protocol).",
     "completion": "Print the completion script of a shell.",
 }
-# Matrices are small here: numpy's library takes up to four times as long with two threads, which wait for each other.
+# Matrices are small here: numpy takes up to four times as long with two threads, which wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# What is left at the end goes with the process, which would look through all of it for garbage first.
+# The process frees everything at its end anyway; without this it would run a full garbage collection first.
 atexit.register(gc.freeze)
 MODULES = {"ls": "status", "diff": "status", "rm": "status", "watch": "status", "explain": "rules"}
 
 
 @contextmanager
 def _in_one_line() -> Iterator[None]:
-    """Say a mistake on the command line in one line like every other error, with where to look it up."""
+    """Report a usage error in one line like every other error, with a pointer to the help."""
     try:
         yield
     except NoArgsIsHelpError:
@@ -69,7 +69,7 @@ def _in_one_line() -> Iterator[None]:
 
 
 def _next_step(error: click.UsageError) -> str:
-    """Return what may have been meant, and the command that explains."""
+    """Return suggestions for a mistyped option, and the command that shows help."""
     path = error.ctx.command_path if error.ctx else "codeguard"
     kind = getattr(getattr(error, "param", None), "type", None)
     near: list[str] = []
@@ -82,7 +82,7 @@ def _next_step(error: click.UsageError) -> str:
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are run."""
+    """A group that imports its commands when they are run."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -92,7 +92,7 @@ class LazyGroup(click.Group):
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Read the command's own words and run it."""
+        """Parse the command's own arguments and run it."""
         with _in_one_line():
             return super().invoke(ctx)
 
@@ -115,7 +115,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Name commands that are spelled like the one that does not exist."""
+        """Suggest commands with a name similar to the unknown one."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             near = difflib.get_close_matches(args[0], COMMANDS, n=3)
             meant = f" (did you mean {' or '.join(near)}?)" if near else ""

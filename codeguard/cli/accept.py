@@ -19,10 +19,10 @@ from codeguard.cli.output import guarded, read_settings, say, say_json
 def accept(
     context: click.Context, digest: str, reason: str, by: str | None, store: str | None, format_: str
 ) -> None:
-    """Overrule what is said of a chunk's text, by its DIGEST (sha256, as audit and query show it).
+    """Overrule the findings about a chunk's text, given its DIGEST (sha256, as audit and query show it).
 
-    It is kept in the state directory with name and date, and shown ever after. A changed text has
-    another digest and is judged anew.
+    The decision is stored in the state directory with name and date, and always shown from then on. A changed
+    text has another digest and is evaluated anew.
     """
     from dataclasses import asdict
 

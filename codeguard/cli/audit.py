@@ -37,10 +37,10 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class _Command(click.Command):
-    """A command whose options cannot come from the names of the files that a hook hands to it."""
+    """A command that does not mistake file names passed by a hook for options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse an option that is also the name of a file: `--no-behavior` may lie in the tree."""
+        """Refuse an option that is also the name of a file, such as `--no-behavior`."""
         words = args[: args.index("--")] if "--" in args else args
         for word in words:
             if word.startswith("-") and os.path.lexists(word):
@@ -134,13 +134,12 @@ def audit(
     jobs: int | None,
     format_: str,
 ) -> None:
-    """Look for what is wrong in PATHS (files or folders), as they would enter the corpus.
+    """Audit PATHS (files or folders) as they would enter the corpus.
 
-    Needs no index. Exit code 1 where an open finding is at least as severe as --fail-on, 3 where
-    there is no such file, or every file is trusted and no signature says so. What is not shown fails
-    the audit all the same.
+    Needs no index. Exit code 1 if an open finding is at least as severe as --fail-on; 3 if there is no such
+    file, or if every file is trusted but not by a signature. Findings that are not shown count as well.
     """
-    gc.disable()  # for the imports; `run_audit` collects by itself
+    gc.disable()  # for the imports; `run_audit` does its own collecting
     if not paths and not staged:
         raise ConfigError(
             "audit what?", got="no path", expected="PATH… or --staged", hint="codeguard audit --help"

@@ -37,10 +37,9 @@ def check(
 ) -> None:
     """Run the behavior checker on the functions of a file, in the sandbox.
 
-    Exit code 1 where a function is convicted, or is not the trusted function
-    that it claims to be; 2 where one could not be tested as the sandbox is too
-    weak or codeguard failed; 3 where none could be tested, as nothing says
-    what they should do or they cannot be run.
+    Exit code 1: a function is convicted, or is not the trusted function that it claims to be; 2: one could
+    not be tested because the sandbox is too weak or codeguard failed; 3: none could be tested, because
+    nothing says what they should do or they cannot be run.
     """
     from codeguard.audit.check import check_file
     from codeguard.models import CONVICTING, Verdict

@@ -11,7 +11,7 @@ import click
 from codeguard.cli.options import FORMAT
 from codeguard.cli.output import guarded, read_settings, say, say_block, say_json
 
-# What every key means, in one line: `config init` writes them down, the reference shows them.
+# The meaning of every key in one line, for `config init` and the reference.
 KEYS: Mapping[str, str] = {
     "store": "folder of the index, or http(s)://host:port of a Chroma server",
     "state_dir": "catalog, evidence, manifest and seed; the store's folder unless the store is a server",
@@ -50,7 +50,7 @@ KEYS: Mapping[str, str] = {
 
 @click.group()
 def config() -> None:
-    """Show the configuration in force, or begin one.
+    """Show the effective configuration, or create one.
 
     It is read from config.toml in your configuration directory or from --config FILE, never from the code that is
     indexed or audited.
@@ -102,7 +102,7 @@ def init(force: bool, output: Path | None) -> None:
 
 
 def own_file() -> Path:
-    """Return the place of the user's own configuration file."""
+    """Return the path of the user's own configuration file."""
     from codeguard.config import user_config_dir
 
     return user_config_dir() / "config.toml"
@@ -139,7 +139,7 @@ def template() -> str:
 
 
 def as_toml(value: Any) -> str:
-    """Return a value as TOML; what has no default is an empty text."""
+    """Return a value as TOML; a setting without a default becomes an empty string."""
     import json
 
     if value is None:

@@ -33,7 +33,7 @@ PACKAGES = (
 @click.pass_context
 @guarded
 def doctor(context: click.Context, store: str | None, cluster: str | None, format_: str) -> None:
-    """Show what works here: each sandbox layer engaged or not and why, embedding, store, cluster, versions."""
+    """Show what works on this machine: sandbox layers, embedding, store, cluster, versions."""
     from codeguard.sandbox import Level, Sandbox, advice
 
     settings = read_settings(context, store=store, cluster=cluster)

@@ -15,7 +15,7 @@ from codeguard.errors import ConfigError
 if TYPE_CHECKING:
     from codeguard.behavior.equivalence import Equivalence
 
-SHOWN = 5  # places that no call reached, of each function
+SHOWN = 5  # unreached places per function
 
 
 @click.command()
@@ -36,7 +36,7 @@ def equiv(context: click.Context, first: str, second: str, learned: tuple[Path, 
     \b
     codeguard equiv old.py::parse new.py::parse
 
-    Exit code 0: the same on everything tried, 1: they differ, 3: it cannot be said.
+    Exit code 0: the same on everything tried, 1: they differ, 3: unknown.
     """
     from codeguard.audit.equivalence import compare_files
     from codeguard.behavior.equivalence import Sameness

@@ -49,9 +49,9 @@ def index(
 ) -> None:
     """Bring an index up to date with PATHS (files or folders).
 
-    What is under --trust is the team's own code: it is indexed as well, and what it says its
-    functions do is what the others are checked against. It stays trusted in later runs until
-    --untrust. With --rebuild and no PATH, what earlier runs indexed is indexed anew.
+    Code under --trust is the team's own: it is indexed as well, and its functions, examples and tests are the
+    reference for checking other code. It stays trusted in later runs until --untrust. With --rebuild and no
+    PATH, everything that earlier runs indexed is indexed again.
     """
     if not paths and not rebuild:
         raise ConfigError(

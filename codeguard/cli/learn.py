@@ -55,7 +55,7 @@ def learn(
     codeguard learn --trust src -- pytest
     codeguard learn --trust src -- python -m unittest
 
-    What is kept goes to codeguard.learned.toml in each trusted folder: commit it, and index, check and
+    The calls are written to codeguard.learned.toml in each trusted folder: commit it, and index, check and
     audit read it like doctests. The exit code is the command's own.
     """
     from codeguard.behavior.learning.learn import Learner, grouped, read_tree
@@ -69,7 +69,7 @@ def learn(
     if not any(file.language == "python" for tree in trees for file in tree.files):
         raise NothingToDoError("no Python file under the trusted paths", hint="say where they are: --trust")
     for tree in trees:
-        tree.recorded()  # what cannot be added to is said before the tests take their time
+        tree.recorded()  # report files that cannot be extended before running the tests
     required = Level[settings.defense.required_level]
     workers, given = settings.jobs or os.cpu_count() or 1, read_given(settings.defense.modules)
     with contextlib.closing(Sandbox(required, workers=workers, given=given)) as sandbox:

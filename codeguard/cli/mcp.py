@@ -29,7 +29,7 @@ from codeguard.cli.output import guarded, read_settings, warn
 @click.pass_context
 @guarded
 def mcp(context: click.Context, store: str | None, mode: str, roots: tuple[Path, ...]) -> None:
-    """Serve the index to an assistant by the Model Context Protocol, on stdin and stdout."""
+    """Serve the index to an assistant over the Model Context Protocol, on stdin and stdout."""
     from codeguard.api import CodeGuard
     from codeguard.config import below_level
     from codeguard.integrations.mcp import make_server

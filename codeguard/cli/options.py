@@ -1,4 +1,4 @@
-"""Options that several commands take, and the index that they name."""
+"""Options shared by several commands, and the index that they name."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def format_option(*more: str) -> Callable[[F], F]:
-    """Return the option for the form of the output: text, json, and what else a command knows."""
+    """Return the option for the output format: text, json, and any others the command supports."""
     choice = click.Choice(["text", "json", *more])
     return click.option("--format", "format_", type=choice, default="text", show_default=True)
 
 
 def store_option(what: str = "Folder, or http(s)://host:port of a Chroma server.") -> Callable[[F], F]:
-    """Return the option for the place of the index; `what` is its help."""
+    """Return the option for the location of the index; `what` is its help text."""
     return click.option("--store", help=f"{what}  [default: .codeguard]")
 
 
@@ -33,7 +33,7 @@ FORMAT = format_option()
 
 @contextmanager
 def opened_index(context: click.Context, store: str | None) -> Iterator[Workspace]:
-    """Open the index of the settings, and pass on its warnings where nothing went wrong."""
+    """Open the index of the settings, and show its warnings if nothing went wrong."""
     from codeguard.index.workspace import Workspace
 
     workspace = Workspace(read_settings(context, store=store))

@@ -1,4 +1,4 @@
-"""How the command line speaks: results on stdout, the rest on stderr, nothing that acts on a terminal."""
+"""Output of the command line: results on stdout, the rest on stderr, no terminal control characters."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ R = TypeVar("R")
 
 
 def say(line: str = "") -> None:
-    """Print one line; whatever could act on a terminal is escaped."""
+    """Print one line, with terminal control characters escaped."""
     click.echo(escaped(_masked(line)))
 
 
 def say_block(text: str) -> None:
-    """Print text of several lines, our own layout with untrusted words already escaped."""
+    """Print a block of text in which untrusted parts are already escaped."""
     click.echo(escaped(_masked(text), keep="\n"))
 
 
-# How what a part means looks on a terminal.
+# The terminal style for each meaning of a part.
 LOOKS: dict[str, dict[str, Any]] = {
     "good": {"fg": "green"},
     "bad": {"fg": "red", "bold": True},
@@ -57,8 +57,8 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 def say_lines(lines: Sequence[Line], *, paged: bool = False) -> None:
-    """Print lines: coloured, linked and paged on a terminal, plain in a pipe or with NO_COLOR."""
-    from codeguard.reports.styled import plain  # `--help` does without
+    """Print lines: colored, linked and paged on a terminal, plain in a pipe or with NO_COLOR."""
+    from codeguard.reports.styled import plain  # not needed for `--help`
 
     if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         say_block(plain(lines))
@@ -73,7 +73,7 @@ def say_lines(lines: Sequence[Line], *, paged: bool = False) -> None:
 
 
 def _for_terminal(line: Line) -> str:
-    """Return a line with the sequences of its styles; its parts were escaped when they were made."""
+    """Return a line with the escape sequences of its styles; its parts are already escaped."""
     whole = "".join(part.text for part in line)
     if (masked := _masked(whole)) != whole:
         return str(masked)
@@ -91,7 +91,7 @@ def _part_for_terminal(part: Styled) -> str:
 
 
 def say_report(report: dict[str, Any] | str) -> None:
-    """Print a report: a value of JSON, a page that is finished, or text of several lines."""
+    """Print a report: a JSON value, a finished page, or text."""
     if isinstance(report, dict):
         say_json(report)
     elif isinstance(report, FinishedPage):
@@ -101,7 +101,7 @@ def say_report(report: dict[str, Any] | str) -> None:
 
 
 def origin() -> dict[str, str]:
-    """Return what was typed and when, to the minute in the zone of this machine, for a page to name."""
+    """Return the command line and the local time, to the minute, to be shown on a page."""
     made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
     return {"command": shlex.join(["codeguard", *sys.argv[1:]]), "made": made}
 
@@ -112,13 +112,13 @@ def warn(line: str) -> None:
 
 
 def say_json(value: Any) -> None:
-    """Print a value as JSON, one line of pure ASCII where it is a record of a stream."""
+    """Print a value as JSON; a record of a stream is one line of pure ASCII."""
     click.echo(json.dumps(_masked(value), ensure_ascii=True))
 
 
 def _masked(value: Any) -> Any:
-    """Return a value of JSON with the secrets in its texts masked: the last one to look, whatever was shown before."""
-    from codeguard.corpus.secrets import mask_secrets  # `--help` does without
+    """Return a JSON value with the secrets in its texts masked, as a last line of defense."""
+    from codeguard.corpus.secrets import mask_secrets  # not needed for `--help`
 
     if isinstance(value, str):
         return mask_secrets(value)
@@ -128,18 +128,18 @@ def _masked(value: Any) -> Any:
 
 
 def fail(error: CodeguardError) -> NoReturn:
-    """End with one line on stderr and the exit code that fits."""
+    """Exit with one line on stderr and the matching exit code."""
     warn(str(error))
     sys.exit(EXIT_NOTHING if isinstance(error, NothingToDoError) else EXIT_ERROR)
 
 
 def fail_for_import(command: str, error: ImportError) -> NoReturn:
-    """End with one line that names the extra a command lacks; raise what is no matter of extras."""
+    """Exit with one line that names the missing extra; re-raise any other import error."""
     if isinstance(error, MissingExtraError):
         fail(error)
     if missing_extra(error) is None:
         raise error
-    # These bring the index with them, and more that would be missed next.
+    # These extras include `index` and other packages that would be missing next.
     extra = next((own for own in ("text", "mcp") if command.split()[0] == own), missing_extra(error) or "")
     fail(MissingExtraError(f"`codeguard {command}` needs {error.name}, which is not installed", extra))
 
@@ -154,7 +154,7 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
         except CodeguardError as error:
             fail(error)
         except BrokenPipeError:
-            # The reader has gone; what is left in the buffer must not raise again at exit.
+            # The reader has closed the pipe; flushing the buffer at exit must not raise again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(EXIT_ERROR)
         except ImportError as error:
@@ -181,7 +181,7 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def _fail_inside(error: Exception) -> NoReturn:
-    """End with one line for an error of ours; with CODEGUARD_DEBUG, raise it."""
+    """Exit with one line for an internal error; with CODEGUARD_DEBUG, raise it."""
     if os.environ.get("CODEGUARD_DEBUG"):
         raise error
     cause = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -194,8 +194,8 @@ def _command_path() -> str:
 
 
 def read_settings(context: click.Context, **changes: Any) -> Settings:
-    """Return the settings of `--config`, changed by the options that were given."""
-    from codeguard.config import load_settings  # `--help` does without
+    """Return the settings of `--config`, with the given options applied."""
+    from codeguard.config import load_settings  # not needed for `--help`
 
     path = context.find_root().params.get("config")
     return load_settings(Path(path) if path else None).replace(**changes)
@@ -205,12 +205,12 @@ BAR = 24  # characters
 
 
 def progress_line(stage: str, done: int, total: int, seconds: float) -> str:
-    """Return how far a stage is after so many seconds: a bar, the count, and about how long the rest will take."""
+    """Return the progress of a stage as a line: a bar, the count, and the estimated remaining time."""
     filled = BAR * done // total if total else BAR
     line = f"{stage:<8} {'#' * filled}{'.' * (BAR - filled)} {done}/{total}"
     if done >= total:
         return f"{line}  {_duration(seconds)}"
-    # The first few are no measure: workers start with them.
+    # The first few items do not give an estimate, because workers are still starting.
     return (
         line
         if done < 3 or seconds < 1
@@ -224,7 +224,7 @@ def _duration(seconds: float) -> str:
 
 
 class Progress:
-    """A bar with the remaining time on stderr, only where it is a terminal."""
+    """A bar with the remaining time on stderr, only if it is a terminal."""
 
     def __init__(self) -> None:
         self._shown = sys.stderr.isatty()
@@ -233,7 +233,7 @@ class Progress:
         self._ended = False
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Show how far a stage is."""
+        """Show the progress of a stage."""
         now = time.monotonic()
         if stage != self._stage:
             self._stage, self._start, self._last, self._ended = stage, now, 0.0, False
@@ -241,6 +241,6 @@ class Progress:
         if not self._shown or self._ended or (now - self._last < 0.1 and not over):
             return
         self._last, self._ended = now, over
-        # A line that is longer than the terminal is wide could not be written over.
+        # A line wider than the terminal could not be overwritten.
         shown = progress_line(stage, done, total, now - self._start)[: shutil.get_terminal_size().columns - 1]
         click.echo(f"\r\x1b[K{shown}" + ("\n" if over else ""), err=True, nl=False)

@@ -69,9 +69,9 @@ def query(
     embedding: str | None,
     format_: str,
 ) -> None:
-    """Ask the index for code that answers TEXT.
+    """Search the index for code that answers TEXT.
 
-    With --batch, writes one JSON object a line, for every line that is not empty.
+    With --batch, writes one JSON object per line, for every line that is not empty.
     """
     from codeguard.api import CodeGuard
     from codeguard.reports.ranking import ranking_lines

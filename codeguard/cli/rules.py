@@ -1,4 +1,4 @@
-"""`codeguard rules` and `explain`: what an audit may find."""
+"""`codeguard rules` and `explain`: the rules of the audit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codeguard.cli.output import guarded, say, say_block, say_json, say_report
 @format_option("markdown")
 @guarded
 def rules(format_: str) -> None:
-    """List every rule that an audit may name."""
+    """List every rule of the audit."""
     from codeguard.audit.rules import all_rules
 
     found = all_rules()
@@ -32,7 +32,7 @@ def rules(format_: str) -> None:
     if format_ == "markdown":
         from codeguard.reports.rules_page import rules_page
 
-        say_report(rules_page(found))  # our own words: an example of a secret stays what it is
+        say_report(rules_page(found))  # trusted text: example secrets must not be masked
         return
     width = max(len(item.id) for item in found)
     for item in found:

@@ -20,11 +20,11 @@ from codeguard.cli.output import guarded, read_settings, say, warn
 @click.pass_context
 @guarded
 def serve(context: click.Context, store: str | None, port: int, write: bool) -> None:
-    """Show the index as a web site on this machine, until interrupted.
+    """Serve the index as a web site on this machine, until interrupted.
 
     Answers with and without the defense side by side, a map of what is trusted, unknown and convicted, findings,
-    and what was accepted. It listens on 127.0.0.1 alone, and answers to whoever has the token in the address that
-    it prints. Nothing is loaded from elsewhere, and the pages have no script.
+    and what was accepted. It listens only on 127.0.0.1, and serves anyone who has the token in the printed
+    address. Nothing is loaded from elsewhere, and the pages have no scripts.
     """
     from codeguard.api import CodeGuard
     from codeguard.config import below_level

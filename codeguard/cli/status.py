@@ -21,7 +21,7 @@ SHOWN = 10
 @click.pass_context
 @guarded
 def status(context: click.Context, store: str | None, format_: str) -> None:
-    """Show in a few lines what is indexed, trusted, convicted and changed since, and what to do next."""
+    """Summarize what is indexed, trusted, convicted and changed since, and what to do next."""
     from codeguard.index.contents import changes, indexed_files
     from codeguard.reports.level import level_line
 
@@ -83,7 +83,7 @@ def ls(
     store: str | None,
     format_: str,
 ) -> None:
-    """List the indexed files, those in PATHS (as the index names them) alone where given."""
+    """List the indexed files, or only those in PATHS (as the index names them)."""
     from codeguard.index.contents import indexed_files
     from codeguard.reports.styled import Styled, line
 
@@ -116,9 +116,9 @@ def ls(
 @click.pass_context
 @guarded
 def diff(context: click.Context, store: str | None, format_: str) -> None:
-    """Show what has changed on the disk since the last index: new (+), changed (~) and vanished (-) files.
+    """Show what has changed on disk since the last index: new (+), changed (~) and deleted (-) files.
 
-    The contents decide, not the times. Nothing is changed in the index.
+    Files are compared by content, not by time. The index is not changed.
     """
     from codeguard.index.contents import changes
     from codeguard.reports.styled import Styled, line
@@ -140,9 +140,9 @@ def diff(context: click.Context, store: str | None, format_: str) -> None:
 @click.pass_context
 @guarded
 def rm(context: click.Context, paths: tuple[Path, ...], store: str | None) -> None:
-    """Take files, and all below folders, out of the index. The files themselves stay.
+    """Remove files, and everything below folders, from the index. The files themselves stay.
 
-    A later `index` of a folder above them brings back what still lies there: keep it out with --exclude.
+    A later `index` of a parent folder adds them again if they still exist: exclude them with --exclude.
     """
     from codeguard.index.contents import remove
 
@@ -166,8 +166,8 @@ def rm(context: click.Context, paths: tuple[Path, ...], store: str | None) -> No
 def watch(context: click.Context, store: str | None, every: float, times: int | None) -> None:
     """Keep the index up to date while files change, until interrupted.
 
-    What was indexed before is looked at again and again; a look costs a stat for each file. Trust stays as it is:
-    a changed trusted file is trusted as before, like by `index`.
+    Previously indexed paths are polled, at the cost of one stat per file. Trust does not change: a changed
+    trusted file stays trusted, as with `index`.
     """
     from codeguard.api import CodeGuard
     from codeguard.index.contents import changes
@@ -193,7 +193,7 @@ def watch(context: click.Context, store: str | None, every: float, times: int | 
                     for item in report.convicted:
                         if item.path in {*since.added, *since.changed} and not item.accepted:
                             say(f"  convicted: {item.path}:{item.line} {item.symbol}: {item.reason}")
-            except CodeguardError as error:  # a file half written, a folder that is being moved
+            except CodeguardError as error:  # for example a half-written file, or a folder being moved
                 warn(str(error))
             looks += 1
             if times is not None and looks >= times:

@@ -15,7 +15,7 @@ SHOWN = 20
 
 @click.group()
 def store() -> None:
-    """Look after an index: show, verify, compact, export it."""
+    """Maintain an index: show, verify, compact, export it."""
 
 
 @store.command("info")
@@ -24,7 +24,7 @@ def store() -> None:
 @click.pass_context
 @guarded
 def info_command(context: click.Context, store: str | None, format_: str) -> None:
-    """Show what the index holds and how much room it takes."""
+    """Show what the index holds and how much space it takes."""
     from codeguard.index.maintenance import info
     from codeguard.reports.level import level_line
 
@@ -55,7 +55,7 @@ def info_command(context: click.Context, store: str | None, format_: str) -> Non
 @click.pass_context
 @guarded
 def verify_command(context: click.Context, store: str | None, all_: bool, repair: bool, format_: str) -> None:
-    """Compare catalog and vectors; exit code 1 where something is missing, strange or rewritten."""
+    """Compare catalog and vectors; exit code 1 if something is missing, unknown or rewritten."""
     from codeguard.errors import REBUILD
     from codeguard.index.maintenance import verify
     from codeguard.index.maintenance.verify import lines
@@ -91,7 +91,7 @@ def verify_command(context: click.Context, store: str | None, all_: bool, repair
 @click.pass_context
 @guarded
 def compact_command(context: click.Context, store: str | None, embed: bool, format_: str) -> None:
-    """Build the store anew and swap it, so that what was deleted is gone from the disk."""
+    """Rebuild the store and swap it in, so that deleted data is gone from the disk."""
     from codeguard.index.maintenance import compact
 
     with opened_index(context, store) as workspace:
@@ -110,7 +110,7 @@ def compact_command(context: click.Context, store: str | None, embed: bool, form
 @click.pass_context
 @guarded
 def export_command(context: click.Context, store: str | None) -> None:
-    """Write every chunk with its evidence, one JSON object a line."""
+    """Write every chunk with its evidence, one JSON object per line."""
     from codeguard.ranking.export import export
 
     with opened_index(context, store) as workspace:

@@ -97,8 +97,8 @@ def text() -> None:
     """Defend text corpora: label flips, poisoned passages, consensus of summaries.
 
     Documents are read from CSV, TSV, JSON (an array of objects) or
-    JSON-lines files; --text-field and its like say what their fields are
-    called. No file can say that a document is trusted.
+    JSON-lines files; --text-field and similar options name their fields. No file can declare a document
+    trusted.
     """
 
 
@@ -110,14 +110,13 @@ def text() -> None:
 @llm_options
 @output_options
 def label_flip(batch: Path, base_file: Path, form: str, **options: Any) -> None:
-    """Judge whether the labels of BATCH are what its texts say, against a base that is right.
+    """Check the labels of BATCH against its texts, using a base with correct labels.
 
-    By default the base is cross-validated, the detector that does best on it
-    is taken, and what it is expected to find and to reject wrongly is shown;
-    where none can tell the labels apart nothing is judged (exit code 2).
-    --level auto rejects a batch as a whole where half of it disagrees.
+    By default the base is cross-validated, the detector that performs best on it is chosen, and its expected
+    detection and false rejection rates are shown; if no detector can distinguish the labels, nothing is
+    checked (exit code 2). --level auto rejects a whole batch if half of it disagrees.
 
-    With --llm-url a model names the label of entries that fit two labels about as well.
+    With --llm-url a model decides the label of entries that fit two labels about equally well.
 
     Exit code 0: everything kept; 1: something rejected; 2: error, a failed call of the model too.
     """
@@ -146,11 +145,11 @@ def label_flip(batch: Path, base_file: Path, form: str, **options: Any) -> None:
 def ingest_command(
     file: Path, collection: str, store: str, base_file: Path | None, form: str, **options: Any
 ) -> None:
-    """Add the documents of FILE whose labels are what their texts say to a collection: all of them, or none.
+    """Add the documents of FILE whose labels match their texts to a collection: all of them, or none.
 
-    They are judged against --base, or against what the collection holds.
+    They are checked against --base, or against the content of the collection.
     Documents without an id are named by the digest of their text, so that
-    the same file can be ingested again: what is there already is skipped.
+    the same file can be ingested again: existing documents are skipped.
 
     Exit code 0: everything added; 1: something rejected; 2: error, nothing was added.
     """
@@ -230,7 +229,7 @@ def filter_command(
     form: str,
     **options: Any,
 ) -> None:
-    """Drop retrieved DOCUMENTS that are made to answer one question: FilterRAG, with --model ML-FilterRAG.
+    """Drop retrieved DOCUMENTS crafted to answer one question: FilterRAG, or ML-FilterRAG with --model.
 
     `--train EXAMPLES --model FILE` trains a filter and saves it to FILE.
     `--calibrate PASSAGES --model FILE` without DOCUMENTS fits a saved filter
@@ -246,7 +245,7 @@ def filter_command(
     try:
         opened, fields = open_embedding(options["embedding"]), _fields(options)
         reader = _reader(options, opened, SHORT_ANSWER)
-        # A trained filter counts the same words only: that is what its signals were chosen with.
+        # A trained filter must count words the same way as when its signals were chosen.
         literal = matching == "literal" or train_file is not None or model_file is not None
         matcher = WordMatcher(None if literal else opened)
         if train_file is not None:
@@ -314,7 +313,7 @@ def consensus_command(
     form: str,
     **options: Any,
 ) -> None:
-    """Summarise each document alone, keep what agrees, and answer from that, or abstain.
+    """Summarize each document separately, keep those that agree, and answer from them, or abstain.
 
     Exit code 0: everything kept; 1: something rejected, or abstained; 2: error, a failed call of the model too.
     """
@@ -381,7 +380,7 @@ def _fields(options: Mapping[str, Any]) -> Fields:
 
 
 def _documents(path: Path, fields: Fields, *, labels: bool = False) -> tuple[Document, ...]:
-    """Return the documents of a file; say what of them is not read, and which name stands for several."""
+    """Return the documents of a file; report what is not read and which names are ambiguous."""
     documents = read_documents(path, labels=labels, fields=fields)
     cut = [document.id for document in documents if len(document.text) > MAX_CHARACTERS]
     if cut:
@@ -400,7 +399,7 @@ def _documents(path: Path, fields: Fields, *, labels: bool = False) -> tuple[Doc
 
 
 def _reader(options: Mapping[str, Any], embedding: Embedding, answer_words: int | None = None) -> Reader:
-    """Return a reader: the model at the address where one is given, else sentences picked by the embedding."""
+    """Return a reader: the model at the given address, or else sentences selected by the embedding."""
     if options["llm_url"] is None:
         return ExtractiveReader(embedding, answer_words=answer_words)
     return LLMReader(_client(options))
@@ -425,7 +424,7 @@ def _client(options: Mapping[str, Any]) -> LLMClient:
 def _show(
     selection: Selection, form: str, schema: str, extra: Mapping[str, Any] | None = None, said: str = ""
 ) -> None:
-    """Print a selection and leave with the exit code it deserves."""
+    """Print a selection and exit with the matching code."""
     if form == "json":
         report = {"schema": schema, **(extra or {}), **selection.to_json()}
         say_json(report)

@@ -51,9 +51,9 @@ _SIGNING_KEY = click.option(
 
 
 def _policy_options(*names: str) -> Callable[[F], F]:
-    """Add the options that say whose signatures count; nothing of this is ever read from the tree.
+    """Add the options that say whose signatures count; none of this is ever read from the tree.
 
-    `names` are those of the option for public keys.
+    `names` are the names of the option for public keys.
     """
     path = click.Path(dir_okay=False, path_type=Path)
     options = [
@@ -196,9 +196,9 @@ def sign(file: Path, key: Path | None, keyless: bool, format_: str) -> None:
 def verify(
     context: click.Context, /, root: Path, manifest_path: Path | None, format_: str, **options: Any
 ) -> None:
-    """Hold ROOT against its signed manifest, byte by byte.
+    """Compare ROOT with its signed manifest, byte by byte.
 
-    Exit code 1 where anything is refused; every difference is listed with what was got and expected.
+    Exit code 1 if anything is refused; every difference is listed with got and expected values.
     """
     existing_folder(root)
     trusted = TrustInputs.of(context, root, manifest_path, options)
@@ -248,10 +248,10 @@ def verify(
 @click.pass_context
 @guarded
 def show(context: click.Context, file: Path | None, files: bool, store: str | None, format_: str) -> None:
-    """Print a manifest for people, unverified; without FILE, what an index trusts.
+    """Print a manifest in readable form, unverified; without FILE, what an index trusts.
 
     An index remembers the paths of `index --trust`: each with the number of its trusted files,
-    signed or not, and since when. Exit code 2 where a manifest behind them does not verify.
+    signed or not, and since when. Exit code 2 if one of their manifests does not verify.
     """
     if file is None:
         if files:
@@ -302,9 +302,9 @@ def update(
     format_: str,
     **options: Any,
 ) -> None:
-    """Verify the manifest in force, show what was edited since, and sign its successor.
+    """Verify the current manifest, show what was edited since, and sign its successor.
 
-    With --allowed-signers every edit has to stand in signed git commits.
+    With --allowed-signers every edit must be part of signed git commits.
     """
     from codeguard.trust import edits, load_signer, manifest_to_json, sign_payload, write_atomically
 
@@ -322,7 +322,7 @@ def update(
         source_url=old.manifest.source_url,
         signers=old.manifest.signers,
     )
-    # What is shown, vouched for and signed is one and the same reading of the files.
+    # The files are read once, so that what is signed is exactly what was shown and vouched for.
     changed = edits(old.manifest, manifest)
     for path, digest in changed.items():
         warn(f"{'removed' if digest is None else 'changed' if path in old.files else 'added'}: {path}")

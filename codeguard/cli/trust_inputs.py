@@ -1,4 +1,4 @@
-"""What the commands of `codeguard trust` work on: policy, keys, files of the tree, the manifest in force."""
+"""The inputs of the `codeguard trust` commands: policy, keys, files of the tree, the current manifest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrustInputs:
-    """What a verification needs, gathered from the command line and the user's configuration."""
+    """The inputs of a verification, from the command line and the user's configuration."""
 
     root: Path
     manifest_path: Path
@@ -36,7 +36,7 @@ class TrustInputs:
     def of(
         cls, context: click.Context, root: Path, manifest: Path | None, options: dict[str, Any]
     ) -> TrustInputs:
-        """Gather them; ConfigError where a file that has to be the user's lies in the tree."""
+        """Collect the inputs; raise ConfigError if a file that must be the user's is inside the tree."""
         import platformdirs
 
         from codeguard.trust import MANIFEST_NAME, policy_of_keys, refuse_inside
@@ -65,7 +65,7 @@ class TrustInputs:
         return KeyRing.load(self.policy, tree=self.root)
 
     def verify(self, *, renewing: bool = False) -> VerifiedManifest:
-        """Verify the manifest, not yet the tree; ManifestError where it is refused."""
+        """Verify the manifest, not yet the tree; raise ManifestError if it is refused."""
         from codeguard.trust import VersionsSeen, open_signed
 
         return open_signed(
@@ -80,7 +80,7 @@ class TrustInputs:
         )
 
     def vouched(self, verified: VerifiedManifest, changed: Mapping[str, str | None]) -> tuple[str, ...]:
-        """Return one line a signed commit that vouches; ManifestError where they do not vouch for all."""
+        """Return one line per signed commit that vouches; raise ManifestError if they leave gaps."""
         from codeguard.trust.git import vouch
 
         assert self.allowed_signers is not None
@@ -88,7 +88,7 @@ class TrustInputs:
         return tuple(f"commit {item.commit} signed by {item.signer} with {item.key}" for item in commits)
 
     def last_version(self) -> int:
-        """Return the version last seen of this tree, 0 where none was."""
+        """Return the version last seen of this tree, 0 if none was."""
         from codeguard.trust import VersionsSeen
 
         last = VersionsSeen(self.state).last(self.policy.root)
@@ -129,7 +129,7 @@ def default_label(context: click.Context, root: Path) -> str:
 
 
 def build_from(root: Path, *, scope: tuple[str, ...], **fields: Any) -> Manifest:
-    """Return the manifest of what discovery finds in the scope; what cannot be listed is told."""
+    """Return the manifest of the files found in the scope; report those that cannot be listed."""
     from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
     from codeguard.corpus.discovery import read_file
     from codeguard.trust import build_manifest, unlistable
@@ -165,7 +165,7 @@ def _discovered(root: Path, scope: Sequence[str]) -> list[FoundFile]:
 
 
 def tree_differences(verified: VerifiedManifest, root: Path) -> tuple[Difference, ...]:
-    """Return what is different under `root` from what the manifest says."""
+    """Return the differences between `root` and the manifest."""
     from codeguard.trust import check_tree
 
     present = [item.name for item in _discovered(root, verified.manifest.scope)]
@@ -173,7 +173,7 @@ def tree_differences(verified: VerifiedManifest, root: Path) -> tuple[Difference
 
 
 def changed_files(root: Path, differences: Sequence[Difference]) -> dict[str, str | None]:
-    """Return the files that differ with their sha256 now; raise where a commit cannot vouch for the kind."""
+    """Return the changed files with their current sha256; raise if a commit cannot vouch for a change."""
     from codeguard.trust import Change, read_inside
 
     changed: dict[str, str | None] = {}
@@ -186,7 +186,7 @@ def changed_files(root: Path, differences: Sequence[Difference]) -> dict[str, st
 
 
 def opened(data: bytes) -> tuple[bytes, Envelope | None]:
-    """Return the payload of an envelope with the envelope, or a bare statement and None."""
+    """Return an envelope's payload and the envelope, or a bare statement and None."""
     from codeguard.trust import manifest_from_json, read_envelope
 
     try:
@@ -202,7 +202,7 @@ def opened(data: bytes) -> tuple[bytes, Envelope | None]:
 
 
 def next_version(output: Path) -> int:
-    """Return one more than the version of the manifest that is to be replaced, 1 where there is none."""
+    """Return the version that follows that of the replaced manifest, 1 if there is none."""
     from codeguard.trust import manifest_from_json, read_limited
 
     if not output.exists():
@@ -212,7 +212,7 @@ def next_version(output: Path) -> int:
 
 
 def manifest_at(file: Path) -> Path:
-    """Return the manifest that a file or the folder of a tree means."""
+    """Return the path of the manifest, given the file or the folder of a tree."""
     from codeguard.trust import MANIFEST_NAME
 
     place = file / MANIFEST_NAME if file.is_dir() else file
@@ -224,6 +224,6 @@ def manifest_at(file: Path) -> Path:
 
 
 def existing_folder(root: Path) -> None:
-    """Raise NothingToDoError where there is no such folder."""
+    """Raise NothingToDoError if there is no such folder."""
     if not root.is_dir():
         raise NothingToDoError(f"no such folder: {root}", hint="check the path")

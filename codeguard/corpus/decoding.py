@@ -142,12 +142,12 @@ _SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
 
 
 def kind_of_bytes(head: bytes) -> str:
-    """Return what the first bytes of a binary file say that it is, empty where they say nothing that is known."""
+    """Return what the first bytes of a binary file say that it is, empty if they say nothing that is known."""
     return next((kind for kind, signature in _SIGNATURES if signature.match(head)), "")
 
 
 def refusal(head: bytes, name: str) -> str:
-    """Return why a file that begins with `head` cannot be read as text, empty where it can."""
+    """Return why a file that begins with `head` cannot be read as text, empty if it can."""
     marked = next((encoding for mark, encoding in _MARKS[1:] if head.startswith(mark)), None)
     if marked is not None:
         try:

@@ -162,7 +162,7 @@ class _Tree:
         self._within_ignored: dict[str, str] = {}
 
     def ignored_by(self, relative: str, is_folder: bool) -> str | None:
-        """Return what ignores a path (relative to the top), None where nothing does or git tracks it."""
+        """Return what ignores a path (relative to the top), None if nothing does or git tracks it."""
         source = self._within_ignored.get(relative.rpartition("/")[0]) or self.rules.ignored_by(
             relative, is_folder
         )
@@ -358,7 +358,7 @@ def _link_reason(path: Path, top: Path) -> str:
 
 
 def name_problem(name: str) -> str:
-    """Return why a file of this name is not taken, empty where it is."""
+    """Return why a file of this name is not taken, empty if it is."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:

@@ -126,7 +126,7 @@ def _indented(text: str, start: int, end: int) -> Iterator[Embedded]:
 
 
 def _piece(text: str, start: int, end: int, info: str) -> Embedded | None:
-    """Return a stretch of lines as code, None where it is in no language that is looked at."""
+    """Return a stretch of lines as code, None if it is in no language that is looked at."""
     lines: list[tuple[str, int]] = []
     at = start
     for line in _LINE.findall(text, start, end):
@@ -157,7 +157,7 @@ def _of_lines(lines: list[tuple[str, int]], language: str) -> Embedded:
 
 
 def _prompted(lines: list[tuple[str, int]], prompt: re.Pattern[str]) -> list[tuple[str, int]]:
-    """Return what stands behind prompts, where there are any: the other lines are what was printed."""
+    """Return what stands behind prompts, if there are any: the other lines are what was printed."""
     found = [(line, place, match.end()) for line, place in lines if (match := prompt.match(line)) is not None]
     if not found:
         return lines
@@ -174,7 +174,7 @@ def _dedented(lines: list[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 def _guessed(lines: Sequence[str]) -> str:
-    """Return the language that lines without a name are likely in, empty where they are likely in none."""
+    """Return the language that lines without a name are likely in, empty if they are likely in none."""
     whole = "".join(lines)
     if any(_PYTHON_PROMPT.match(line) for line in lines):
         return "python"

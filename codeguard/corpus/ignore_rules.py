@@ -64,7 +64,7 @@ class IgnoreRules:
         return complaints
 
     def ignored_by(self, relative: str, is_folder: bool) -> str | None:
-        """Return what ignores a path (relative to the top), None where nothing does."""
+        """Return what ignores a path (relative to the top), None if nothing does."""
         for folder in _above(relative):
             for spec, shown in reversed(self._specs.get(folder, ())):
                 inside = relative[len(folder) + 1 :] if folder else relative
@@ -88,7 +88,7 @@ class Exclusion:
 
 
 def pattern_problem(line: str) -> str:
-    """Return why a pattern of the user's does not count, empty where it does."""
+    """Return why a pattern of the user's does not count, empty if it does."""
     if not line.strip() or line.startswith("#"):
         return "no pattern"
     if len(_STARS.findall(_HARMLESS.sub("", line.rstrip()))) > MAX_STARS or len(line) > MAX_PATTERN_CHARS:

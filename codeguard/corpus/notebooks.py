@@ -108,7 +108,7 @@ class NotebookCode:
 
 
 def notebook_code(raw: str) -> NotebookCode | None:
-    """Return the code cells of a notebook, None where the text is no JSON, or the notebook's language not Python."""
+    """Return the code cells of a notebook, None if the text is no JSON, or the notebook's language not Python."""
     try:
         found = list(_cells(raw))
     except _MalformedError:
@@ -218,7 +218,7 @@ def _without_magic(code: str, budget: int) -> tuple[str, int]:
 
 
 def _wrong_line(code: str) -> int:
-    """Return the line that a text fails to parse in, 0 where it parses or fails otherwise."""
+    """Return the line that a text fails to parse in, 0 if it parses or fails otherwise."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

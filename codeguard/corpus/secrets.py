@@ -82,7 +82,7 @@ _PLACES = re.compile(
 
 
 def secret_file(name: str) -> str:
-    """Return the rule by which a file of this name (posix, with its folders) is a secret, empty where none does."""
+    """Return the rule by which a file of this name (posix, with its folders) is a secret, empty if none does."""
     base = name.rpartition("/")[2].lower()
     for rule, pattern in _NAMES:
         if pattern.fullmatch(base):
@@ -104,10 +104,10 @@ def named_secrets(name: str, text: str) -> list[FoundSecret]:
 
 @dataclass(frozen=True, slots=True)
 class _Plugin:
-    """A plugin of detect-secrets and where it has something to say.
+    """A plugin of detect-secrets and if it has something to say.
 
     `anchors` are what its secrets begin with, or hold behind up to `before`
-    characters; then `shape` is what has to be there for the plugin to be asked.
+    characters; then `shape` is what must be there for the plugin to be asked.
     """
 
     rule: str
@@ -263,7 +263,7 @@ def without_secrets(
     """Return a file with its secrets masked, and the chunks that hold one marked, withheld where asked for.
 
     Digests stay those of the file's own texts, as trust goes by them.
-    `secrets` are those of its text, where they are known.
+    `secrets` are those of its text, if they are known.
     """
     if secrets is None:
         text = "".join(chunk.text for chunk in file.chunks)

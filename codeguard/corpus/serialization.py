@@ -38,7 +38,7 @@ def described(file: SourceFile) -> dict[str, Any]:
 
 
 def rebuilt(value: Mapping[str, Any]) -> SourceFile:
-    """Return the file that `described` was given; KeyError, TypeError or ValueError where it is none."""
+    """Return the file that `described` was given; KeyError, TypeError or ValueError if it is none."""
     imports = [tuple(item) for item in value["imports"]]
     chunks = [
         Chunk(

@@ -22,7 +22,7 @@ class WorkingTree:
 
     @property
     def problem(self) -> str:
-        """Why git cannot say what it tracks; empty where it can."""
+        """Why git cannot say what it tracks; empty if it can."""
         return self._answer[1]
 
     def tracks(self, relative: str) -> bool:

@@ -23,7 +23,7 @@ BATCH = 256
 FAR = "far:"
 NOT_CHECKED = "not checked yet"
 Subject = tuple[Chunk, SourceFile]
-Answered = tuple[str | None, CheckReport | None]  # the checker's own key; no report where one is known by it
+Answered = tuple[str | None, CheckReport | None]  # the checker's own key; no report if one is known by it
 
 
 class Elsewhere(Protocol):
@@ -38,7 +38,7 @@ class BehaviorReports:
     """Callable from a chunk and its file to a report, as the behavior signal wants it.
 
     `checks` is a function so that a worker is asked for only when something
-    has to be run. `budget_s` bounds the time that calls may spend running checks, in
+    must be run. `budget_s` bounds the time that calls may spend running checks, in
     seconds; what it leaves untested is counted in `out_of_budget`. `level` is
     the sandbox level of the epoch: `unsupported` from a weaker sandbox is not
     remembered.
@@ -145,7 +145,7 @@ class BehaviorReports:
         try:
             return CheckReport.from_json(value)
         except (KeyError, TypeError, ValueError):
-            return None  # written by another version: computed anew
+            return None  # written by another version: recomputed
 
     def near_key(self, chunk: Chunk, file: SourceFile) -> str:
         """Return the key under which a function's report is cached for this epoch."""
@@ -176,7 +176,7 @@ def _apart(
 def judged(
     checker: BehaviorChecker, subjects: Sequence[Subject], known: Callable[[str], bool]
 ) -> list[Answered]:
-    """Return the checker's key of each function, and its report where none is known by that key."""
+    """Return the checker's key of each function, and its report if none is known by that key."""
     keys = [checker.cache_key(*subject) for subject in subjects]
     to_run = [index for index, key in enumerate(keys) if key is None or not known(key)]
     reports = dict(zip(to_run, checker.check_many([subjects[index] for index in to_run]), strict=True))

@@ -97,7 +97,7 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class Intents:
-    """What the vector store still has to be told."""
+    """What the vector store still must be told."""
 
     write: tuple[str, ...]
     delete: tuple[str, ...]
@@ -287,7 +287,7 @@ class Catalog:
         return int(self._rows("PRAGMA data_version")[0][0]), self._db.total_changes
 
     def meta(self, key: str) -> str | None:
-        """Return a remembered setting, None where there is none; of a foreign catalog it is unverified."""
+        """Return a remembered setting, None if there is none; of a foreign catalog it is unverified."""
         rows = self._rows("SELECT value, mac FROM meta WHERE key = ?", (key,))
         if not rows:
             return None
@@ -314,7 +314,7 @@ class Catalog:
             raise self.damaged("its totals are unreadable") from None
 
     def check_totals(self) -> None:
-        """Raise StoreError where files or chunks were taken away, added, or put back as they once were."""
+        """Raise StoreError if files or chunks were taken away, added, or put back as they once were."""
         if self.foreign:
             return
         with self._snapshot():
@@ -452,7 +452,7 @@ class Catalog:
         return self._mac("secret", "\0".join((id_, sha256, text_digest(text), rules, str(int(withheld)))))
 
     def _with_secrets(self, chunks: dict[str, Chunk]) -> dict[str, Chunk]:
-        """Return chunks with what is known of the secrets they held, where it is of our own hand."""
+        """Return chunks with what is known of the secrets they held, if it is of our own hand."""
         for start in range(0, len(chunks), PARAMETERS):
             page = list(chunks)[start : start + PARAMETERS]
             marks = ",".join("?" * len(page))
@@ -517,11 +517,11 @@ class Catalog:
         )
 
     def intended(self, action: str = "write") -> int:
-        """Return how many chunks the vector store still has to be told of."""
+        """Return how many chunks the vector store still must be told of."""
         return int(self._rows("SELECT count(*) FROM intents WHERE action = ?", (action,))[0][0])
 
     def awaited(self, ids: Sequence[str]) -> set[str]:
-        """Return which of these chunks the vector store still has to be told of."""
+        """Return which of these chunks the vector store still must be told of."""
         found: set[str] = set()
         for start in range(0, len(ids), PARAMETERS):
             page = ids[start : start + PARAMETERS]
@@ -541,7 +541,7 @@ class Catalog:
             )
 
     def intents(self, most: int | None = None) -> Intents:
-        """Return what the vector store still has to be told, in order; at most so many."""
+        """Return what the vector store still must be told, in order; at most so many."""
         limit = -1 if most is None else most
         rows = self._rows("SELECT id, action FROM intents ORDER BY rowid LIMIT ?", (limit,))
         return Intents(
@@ -583,7 +583,7 @@ class Catalog:
     def file(self, path: str) -> SourceFile | None:
         """Return an indexed file with its chunks, put together from them.
 
-        Raises StoreError where it is not as it was written.
+        Raises StoreError if it is not as it was written.
         """
         with self._snapshot():
             row = self._file_row(path)
@@ -599,7 +599,7 @@ class Catalog:
     def chunks_of(self, path: str) -> dict[str, Chunk]:
         """Return the chunks of one file by id, in the file's order.
 
-        Raises StoreError where they are not as they were written.
+        Raises StoreError if they are not as they were written.
         """
         with self._snapshot():
             row = self._file_row(path)
@@ -607,7 +607,7 @@ class Catalog:
 
     @contextlib.contextmanager
     def _snapshot(self) -> Iterator[None]:
-        """Read several rows as of one moment, whoever writes meanwhile."""
+        """Read several rows as of one moment, anyone who writes meanwhile."""
         with self._lock:
             if self._db.in_transaction:
                 yield
@@ -640,7 +640,7 @@ class Catalog:
             raise self.damaged(f"a chunk is unreadable: {error}".splitlines()[0][:200]) from None
 
     def analysis(self, key: str) -> dict[str, Any] | None:
-        """Return a cached analysis; None where there is none or its authentication fails."""
+        """Return a cached analysis; None if there is none or its authentication fails."""
         rows = self._rows("SELECT value, mac FROM analyses WHERE key = ?", (key,))
         if not rows or not self._authentic(rows[0][1], "analysis", key, rows[0][0]):
             return None

@@ -15,7 +15,7 @@ def import_chromadb() -> ModuleType:
     """Import chromadb without letting the current directory's `.env` configure it.
 
     Chroma reads a `.env` while it is imported, which a hostile repository can
-    bring along; the import happens in an empty folder where there is one.
+    bring along; the import happens in an empty folder if there is one.
     """
     if "chromadb" in sys.modules:
         return sys.modules["chromadb"]

@@ -1,7 +1,7 @@
 """A dask.distributed cluster as a `concurrent.futures.Executor`.
 
 Everybody who can speak to the scheduler can run code on the workers and on
-whoever submits to it: dask pickles what it sends. A cluster is trusted like
+anyone who submits to it: dask pickles what it sends. A cluster is trusted like
 this machine; `tls://` addresses and dask's own configuration keep others out.
 """
 
@@ -92,7 +92,7 @@ class Cluster(Pool):
                 self.check()
 
     def check(self) -> None:
-        """Raise WorkerError where the scheduler is gone, or every worker for two minutes."""
+        """Raise WorkerError if the scheduler is gone, or every worker for two minutes."""
         try:
             alive = self._client.status == "running" and bool(self._present())
         except (OSError, TimeoutError, ValueError) as error:
@@ -153,7 +153,7 @@ def open_cluster(address: str) -> Iterator[Cluster]:
 def census(client: Any) -> tuple[WorkerFacts, ...]:
     """Return what every worker says of itself, by address.
 
-    Raises ConfigError where there is none, or one would not give the results that this process gives.
+    Raises ConfigError if there is none, or one would not give the results that this process gives.
     """
     try:
         client.wait_for_workers(1, timeout=ANSWER_S)

@@ -45,7 +45,7 @@ CHECKED_SO_FAR = {CPU: Verdict.TIMEOUT, WALL: Verdict.ERROR, MEMORY: Verdict.MEM
 class Material:
     """What the checks depend on beside the files that are checked.
 
-    `trusted` is None where there is no manifest. `spec_folders` hold the user's
+    `trusted` is None if there is no manifest. `spec_folders` hold the user's
     own specs. `given` are the modules that the sandbox is to have. `known` are the keys of the checks whose result
     is cached. `signals` are the static ones. `zygotes` is how many
     checks a worker's sandbox may run at once.

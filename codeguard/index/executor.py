@@ -26,7 +26,7 @@ def open_executor(jobs: int = 1, cluster: str | None = None, *, fork: bool = Fal
     Args:
         jobs: how many processes.
         cluster: address of a scheduler (`tcp://host:port`), instead of processes.
-        fork: make the first processes of this one, where it can be forked.
+        fork: make the first processes of this one, if it can be forked.
 
     Raises:
         MissingExtraError, ConfigError: see `codeguard.index.cluster.open_cluster`.
@@ -59,7 +59,7 @@ def open_executor(jobs: int = 1, cluster: str | None = None, *, fork: bool = Fal
 
 
 def workers_of(executor: Executor) -> int:
-    """Return how many tasks an executor runs at once, 1 where it does not say."""
+    """Return how many tasks an executor runs at once, 1 if it does not say."""
     return executor.count if isinstance(executor, Pool) else 1
 
 

@@ -51,7 +51,7 @@ class Document:
 
 @lru_cache(maxsize=1 << 15)
 def _split(token: str) -> str:
-    """Return the words of one identifier, lower-case, and the identifier itself where it has several."""
+    """Return the words of one identifier, lower-case, and the identifier itself if it has several."""
     pattern = _PART if token.isascii() else _FOREIGN_PART
     parts = [part.lower() for part in pattern.findall(token)]
     if len(parts) > 1:
@@ -69,7 +69,7 @@ def words(text: str) -> list[str]:
 
 
 def query_words(query: str) -> list[str]:
-    """Return the words a query is searched by, without repetition: the longest ones where there are many."""
+    """Return the words a query is searched by, without repetition: the longest ones if there are many."""
     found = list(dict.fromkeys(words(query)))
     informative = [word for word in found if word not in STOP_WORDS] or found
     return sorted(informative, key=len, reverse=True)[:MAX_QUERY_WORDS]

@@ -55,10 +55,10 @@ Observe = Callable[[Iterable[Request]], Iterator[Observed]]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What files are compared with: the trusted files, None where there is no manifest.
+    """What files are compared with: the trusted files, None if there is no manifest.
 
     `audited` are the names of the files whose modules may be imported, None
-    where they are not known. `signals` are the names of the detectors.
+    if they are not known. `signals` are the names of the detectors.
     """
 
     trusted: Sequence[SourceFile] | None
@@ -121,7 +121,7 @@ def observed(
 
     Args:
         executor: who works.
-        shared: makes the bytes of a `Compared`, or of what holds all that one does, where there is a request.
+        shared: makes the bytes of a `Compared`, or of what holds all that one does, if there is a request.
         names: of the detectors, in their order, to tell which one a bound ended.
         requests: are read as far ahead as the workers need.
     """

@@ -43,9 +43,9 @@ from codeguard.workers.processes import default_workers
 FILES_A_BATCH = 64
 CHUNKS_A_BATCH = 256  # that are embedded and written together
 REPAIRED_BY_A_QUERY = 512  # chunks; what more an ended index has left is embedded by the next index
-SKIPPED_SHOWN = 3  # names, where nothing was left to index
+SKIPPED_SHOWN = 3  # names, if nothing was left to index
 CACHED_VECTORS = 100_000
-TO_BE_READ_AGAIN = -1  # instead of a modification time, of a file whose chunks are to be made anew
+TO_BE_READ_AGAIN = -1  # instead of a modification time, of a file whose chunks are to be rebuilt
 SECRETS = (
     "secrets"  # a setting of the catalog: what secrets were looked for with, and whether they were withheld
 )
@@ -247,7 +247,7 @@ class Indexer:
         return f"{scanner()}; {'included' if self._workspace.settings.include_secrets else 'withheld'}"
 
     def _to_scan_again(self, indexed: Iterable[str]) -> set[str]:
-        """Return the files whose secrets may have to be withheld, masked or let in otherwise than they are."""
+        """Return the files whose secrets may must be withheld, masked or let in otherwise than they are."""
         if self._catalog.meta(SECRETS) == self._secrets_made():
             return set()
         if self._scanned_otherwise():
@@ -295,7 +295,7 @@ class Indexer:
         states: deque[FileState],
         run: _Run,
     ) -> Iterator[tuple[str, bytes]]:
-        """Yield name and content of what has to be chunked, and put down its state."""
+        """Yield name and content of what must be chunked, and put down its state."""
         for found in changed:
             try:
                 data = read_file(found)

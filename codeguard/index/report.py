@@ -76,7 +76,7 @@ class IndexReport:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> IndexReport:
-        """Rebuild a report from `to_json`'s value; KeyError or TypeError where it is not one."""
+        """Rebuild a report from `to_json`'s value; KeyError or TypeError if it is not one."""
         fields = dict(value)
         return cls(
             **{

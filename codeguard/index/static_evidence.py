@@ -192,7 +192,7 @@ class StaticEvidence:
         return self._known[key]
 
     def _missing(self, kept: Mapping[str, Rows]) -> tuple[str, ...]:
-        """Return the detectors that have to be asked: none of them has a version without the engine's in it."""
+        """Return the detectors that must be asked: none of them has a version without the engine's in it."""
         return tuple(name for name in self.names if name not in kept)
 
     def _take(self, seen: Observed) -> Rows:
@@ -213,7 +213,7 @@ class StaticEvidence:
         return _distinct(item for rows in {**kept, **fresh}.values() for item in rows)
 
     def _kept(self, file: SourceFile) -> dict[str, Rows]:
-        """Return what the catalog has of a file, by detector, where that is of the same version."""
+        """Return what the catalog has of a file, by detector, if that is of the same version."""
         value = self._catalog.analysis(_key(file)) if self._catalog is not None else None
         found: dict[str, Rows] = {}
         for name, (version, rows) in (value or {}).get("signals", {}).items():
@@ -252,7 +252,7 @@ class StaticEvidence:
 
 
 def evidence_alone(weights: Weights, enabled: Callable[[str], bool]) -> StaticEvidence:
-    """Return what the static signals say, by the worker that this process shares, where there is no index."""
+    """Return what the static signals say, by the worker that this process shares, if there is no index."""
 
     def observe(requests: Iterable[Request]) -> Iterator[Observed]:
         return observed(default_workers(), made.compared().shared, made.names, requests)
@@ -306,7 +306,7 @@ def _weighs(signal: FileSignal, weights: Weights) -> bool:
 
 
 def place_of(chunk: Chunk, file: SourceFile) -> int:
-    """Return the place of a chunk among those of its file, -1 where it is none of them."""
+    """Return the place of a chunk among those of its file, -1 if it is none of them."""
     return next((place for place, item in enumerate(file.chunks) if item.span == chunk.span), -1)
 
 
@@ -347,7 +347,7 @@ def _distinct(rows: Iterable[Observation]) -> Rows:
 
 
 def _why_unfinished(rows: Rows) -> str:
-    """Return why a file was not examined fully, empty where it was."""
+    """Return why a file was not examined fully, empty if it was."""
     for item in rows:
         bound = (item.signal, item.rule) == NOT_FULLY_READ and item.severity >= Severity.MEDIUM
         if bound or item.rule == DETECTOR_ERROR:

@@ -1,7 +1,7 @@
-"""Put a state that was built beside an index in its place, so that whoever crashes leaves the old or the new one.
+"""Put a state that was built beside an index in its place, so that anyone who crashes leaves the old or the new one.
 
 rebuild.new      being built: worth nothing until it is renamed
-rebuild.ready    complete: whoever opens the index next puts it in place
+rebuild.ready    complete: anyone who opens the index next puts it in place
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def put_in_place(state: Path) -> None:
 def finish_swap(state: Path) -> None:
     """Put a complete new state in place where a crash kept somebody from it.
 
-    Raises StoreError where that is impossible.
+    Raises StoreError if that is impossible.
     """
     if (state / READY).exists():
         from codeguard.index.writer_lock import held  # brings logging

@@ -73,7 +73,7 @@ def signed_trees(settings: Settings, trusted: Sequence[Path], root: Path) -> lis
 
 
 def refuse_vanished(known: Sequence[TrustedPath]) -> None:
-    """Raise CorpusError where a trusted path is no longer on the disk."""
+    """Raise CorpusError if a trusted path is no longer on the disk."""
     for item in known:
         if item.trusted and not os.path.lexists(item.path):
             raise CorpusError(
@@ -139,9 +139,9 @@ class TrustUpdate:
                 )
 
     def refuse_loss(self, plan: TrustPlan, found: set[str], trusted: set[str]) -> None:
-        """Raise ConfigError where files of this run were trusted and nobody took that back.
+        """Raise ConfigError if files of this run were trusted and nobody took that back.
 
-        Raises ManifestError where it cannot be known, and this run trusts nothing in its place.
+        Raises ManifestError if it cannot be known, and this run trusts nothing in its place.
         """
         try:
             listed = self._listed()

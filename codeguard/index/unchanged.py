@@ -28,7 +28,7 @@ from codeguard.trust.installation import EVIDENCE_KEY, ensure_ours
 
 LAST_RUN = "last run"
 STATE_FILES = ("manifest.unsigned.json", "perplexity.npz", "seed", "accepted.jsonl")
-STORE = ("chroma", "chroma/chroma.sqlite3")  # gone or replaced, they have to be written again
+STORE = ("chroma", "chroma/chroma.sqlite3")  # gone or replaced, they must be written again
 SIGNED_TREES = "signed_trees"
 SIGNED_NAME = "codeguard.manifest.json"
 SYSTEM = (
@@ -50,7 +50,7 @@ def unchanged_report(
     quarantine: bool,
     untrust: Sequence[Path] = (),
 ) -> IndexReport | None:
-    """Return what a run would report if there is nothing to do for it, None where it has to be made."""
+    """Return what a run would report if there is nothing to do for it, None if it must be made."""
     start = time.monotonic()
     path = settings.state / CATALOG
     try:
@@ -138,7 +138,7 @@ def inputs_digest(
     untrust: Sequence[Path],
     quarantine: bool,
 ) -> str | None:
-    """Return a digest of all that a run depends on but the files; None where signatures have to be verified."""
+    """Return a digest of all that a run depends on but the files; None where signatures must be verified."""
     resolved = [path.resolve() for path in trust]
     if any((folder / SIGNED_NAME).exists() for path in resolved for folder in (path, *path.parents)):
         return None

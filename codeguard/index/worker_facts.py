@@ -1,4 +1,4 @@
-"""What a worker says of itself: where it is, what its results depend on, and how it confines what it runs."""
+"""What a worker says of itself: if it is, what its results depend on, and how it confines what it runs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def facts_task(payload: bytes) -> bytes:
 
 
 def facts_of(address: str, answer: bytes) -> WorkerFacts:
-    """Read an answer of `facts_task`; ValueError, KeyError or TypeError where it is none."""
+    """Read an answer of `facts_task`; ValueError, KeyError or TypeError if it is none."""
     value = json.loads(answer)
     make = {str(key): str(given) for key, given in dict(value["make"]).items()}
     return WorkerFacts(address, Level[value["level"]], str(value["python"]), make)

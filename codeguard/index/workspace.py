@@ -304,7 +304,7 @@ class Workspace:
 
     @cached_property
     def manifest(self) -> VerifiedManifest | None:
-        """The verified manifest of the trusted paths, None where nothing is trusted.
+        """The verified manifest of the trusted paths, None if nothing is trusted.
 
         Signed manifests are verified here and now, each in its tree.
 
@@ -327,7 +327,7 @@ class Workspace:
     def unsigned_manifest(self) -> Manifest | None:
         """What the state directory lists as trusted on the word of `index --trust` alone.
 
-        Raises ManifestError where it is damaged, of another hand, gone, or not the last that was written.
+        Raises ManifestError if it is damaged, of another hand, gone, or not the last that was written.
         """
         if not self._as_written(UNSIGNED_NAME):
             there = (self.state / UNSIGNED_NAME).exists()
@@ -354,7 +354,7 @@ class Workspace:
         self._replace(PERPLEXITY, None if model is None else model.save)
 
     def perplexity_intact(self) -> bool:
-        """Return whether the character model is the one that was trained last, or none where there was none."""
+        """Return whether the character model is the one that was trained last, or none if there was none."""
         return self._as_written(PERPLEXITY)
 
     def _replace(self, name: str, write: Callable[[Path], object] | None) -> None:
@@ -436,7 +436,7 @@ class Workspace:
 
     @cached_property
     def perplexity(self) -> PerplexityModel | None:
-        """The character model of the trusted code, None where there is none yet."""
+        """The character model of the trusted code, None if there is none yet."""
         path = self.state / PERPLEXITY
         if self._unproven:
             return None
@@ -490,7 +490,7 @@ class Workspace:
 
     @property
     def level(self) -> str:
-        """The sandbox level of the verdicts: as kept, unless a check was to run here where that is too low."""
+        """The sandbox level of the verdicts: as kept, unless a check was to run here if that is too low."""
         kept = self.catalog.meta("sandbox_level") or ""
         return self.ran_at if below_level(self.ran_at, self.settings.defense.required_level) else kept
 
@@ -515,7 +515,7 @@ class Workspace:
             if not self.manifest.covers(path, state.sha256):
                 continue
             file = self.catalog.file(path)
-            # The catalog's word for the file is not enough: each chunk of it has to be the listed text.
+            # The catalog's word for the file is not enough: each chunk of it must be the listed text.
             if file is not None and _digests(file) == self.manifest.files[path].chunks:
                 found.append(file)
         return found
@@ -638,7 +638,7 @@ class Workspace:
             self.__dict__.pop(name, None)
 
     def _evidence_key(self) -> bytes:
-        """Return the key that authenticates what is kept; one of this process where none can be."""
+        """Return the key that authenticates what is kept; one of this process if none can be."""
         try:
             key, note = key_and_note()
         except StoreError as error:
@@ -662,7 +662,7 @@ class Workspace:
 
 
 def _mark(path: Path) -> str:
-    """Return the beginning of a file in hexadecimal digits, empty where there is none or it cannot be read."""
+    """Return the beginning of a file in hexadecimal digits, empty if there is none or it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(MARK_BYTES).hex()

@@ -18,7 +18,7 @@ def held(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[bool
     is waited for. Without, it is tried once. The system releases the lock of a process that ends,
     however it ends.
 
-    Raises StoreError where the file cannot be locked at all.
+    Raises StoreError if the file cannot be locked at all.
     """
     with contextlib.ExitStack() as stack:
         try:

@@ -1,4 +1,4 @@
-"""A drop-in for a Chroma collection of code: the same calls, the same shapes, and nothing unjudged in them."""
+"""A drop-in for a Chroma collection of code: the same calls and shapes, and every text is checked."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from codeguard.trust import VerifiedManifest
 
 COLUMNS = ("embeddings", "documents", "metadatas", "distances")
 OF_ROWS = ("embeddings", "documents", "metadatas")  # what `get` may include
-MOST_ROWS = 32_000  # of one answer: Chroma asks SQLite for each, which takes 32,766 values in a statement
+MOST_ROWS = 32_000  # per answer: Chroma passes each to SQLite, which takes 32,766 values in a statement
 Report = Callable[[Sequence[Ranked]], None]
 
 
 class GuardedCollection:
-    """Wraps a Chroma collection; what reads texts is defended, what writes is passed on.
+    """Wrap a Chroma collection; methods that read texts are defended, methods that write are passed on.
 
     `query` fetches more than it is asked for, reranks and trims. `get` and
     `peek` leave out what mode "drop" removes, so they may return fewer rows
@@ -27,7 +27,7 @@ class GuardedCollection:
     not listed here raises AttributeError: the collection itself is
     `unguarded`.
 
-    Texts alone are judged: ids and metadata come back as the store has them.
+    Only texts are checked: ids and metadata are returned as stored.
     Secrets in a text are masked, and its metadata then have `codeguard_masked`.
 
     Args:
@@ -35,7 +35,7 @@ class GuardedCollection:
         guard: an open `CodeGuard` with the trusted code; see `DocumentJudge`.
         manifest: a verified manifest instead of the guard's.
         config: thresholds, weights and limits.
-        mode: "drop" (whatever feeds a model directly) or "rerank".
+        mode: "drop" (for anything that feeds a model directly) or "rerank".
         report: called with what was removed, after each call that removed something.
         judge: instead of one made from guard, manifest, config and mode.
     """
@@ -57,7 +57,7 @@ class GuardedCollection:
 
     @property
     def unguarded(self) -> Any:
-        """The collection itself; what comes from it is judged by nobody."""
+        """The collection itself; its results are not checked."""
         return self._collection
 
     @property
@@ -112,7 +112,7 @@ class GuardedCollection:
         where_document: Any = None,
         include: Sequence[str] = ("metadatas", "documents", "distances"),
     ) -> dict[str, Any]:
-        """Return the nearest documents that hold, as `Collection.query` does.
+        """Return the nearest documents that pass, as `Collection.query` does.
 
         Raises:
             ConfigError: images, URIs or their data are asked for: only text can be judged.
@@ -289,7 +289,7 @@ class GuardedClient:
         return self._guarded(self._client.create_collection(*args, **kwargs))
 
     def get_or_create_collection(self, *args: Any, **kwargs: Any) -> GuardedCollection:
-        """Open a collection, guarded; make it where there is none."""
+        """Open a collection, guarded; make it if there is none."""
         return self._guarded(self._client.get_or_create_collection(*args, **kwargs))
 
     def delete_collection(self, *args: Any, **kwargs: Any) -> Any:

@@ -54,7 +54,7 @@ LONGEST = 1 << 20  # characters of a document; a longer one is judged unread
 PARSING_S = 1.0  # of the processor, to find out whether a document is Python
 MASKED = "codeguard_masked"  # in the metadata of a document whose text is shown without its secrets
 DEMOTED = (
-    "codeguard_demoted"  # in the metadata of a document that ranks behind all those without a grave finding
+    "codeguard_demoted"  # in the metadata of a document that ranks behind all those without a severe finding
 )
 LANGUAGE_KEYS = ("language", "lang")  # of a document's metadata
 EXTENSIONS = {
@@ -68,7 +68,7 @@ _PYTHON_LINE = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class|import|from)[ \t]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text out of somebody's store: its id there, its distance to the query (None outside of one)."""
+    """A text from a third-party store: its id there, its distance to the query (None without a query)."""
 
     id: str
     text: str | None
@@ -78,27 +78,27 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """Documents in their new order, and those that mode "drop" removed."""
+    """The documents in their new order, and those that mode "drop" removed."""
 
     retained: tuple[Ranked, ...]
     dropped: tuple[Ranked, ...]
 
 
 def warn_of_level(level: str, required: str) -> None:
-    """Issue a Python warning where the sandbox was too weak for a check: a drop-in's answer has no place for it."""
+    """Issue a Python warning if the sandbox was too weak for a check, since a drop-in's answer cannot say so."""
     if below := below_level(level, required):
         warnings.warn(below, SandboxWarning, stacklevel=3)
 
 
 class Retrieval:
-    """Asks a guard one question at a time, for frameworks that ask in threads of their own."""
+    """Serializes queries to a guard, for frameworks that query from several threads."""
 
     def __init__(self, guard: CodeGuard) -> None:
         self._guard = guard
         self._alone = threading.Lock()
 
     def ask(self, question: str, k: int, mode: str) -> tuple[Ranked, ...]:
-        """Return the results of one question."""
+        """Return the results of one query."""
         defense = self._guard.settings.defense
         with self._alone:
             ranking = self._guard.query(question, k, mode=mode)
@@ -108,7 +108,7 @@ class Retrieval:
 
 
 def place_of(item: Ranked) -> dict[str, Any]:
-    """Return where a result of an index stands, for a framework's metadata."""
+    """Return the location of a result, for a framework's metadata."""
     chunk = item.chunk
     return {
         "path": chunk.path,
@@ -122,7 +122,7 @@ def place_of(item: Ranked) -> dict[str, Any]:
 
 
 def verdict_of(item: Ranked) -> dict[str, Any]:
-    """Return what is said of a text, for a framework's metadata; `reasons` are the penalties' own sentences."""
+    """Return the evidence about a text, for a framework's metadata; `reasons` are those of the penalties."""
     return {
         "trust": item.trust.value,
         "verdict": item.verdict,
@@ -139,11 +139,11 @@ class DocumentJudge:
 
     Args:
         guard: an open guard whose trusted code, specs, sandbox and models are used. Without one a
-            document is judged by manifest, distance and static signals alone: nothing is run.
-        manifest: a verified manifest, instead of the guard's. A document is trusted where its text, as
-            a whole, is one that the manifest lists; no path and no name counts.
-        config: instead of the guard's; the default where there is no guard.
-        mode: "drop" removes the convicted and what is above the threshold, "rerank" removes nothing.
+            document is checked only by manifest, distance and static signals: nothing is run.
+        manifest: a verified manifest, instead of the guard's. A document is trusted if its whole text is
+            listed in the manifest; paths and names do not count.
+        config: instead of the guard's; the default if there is no guard.
+        mode: "drop" removes convicted documents and those above the threshold, "rerank" removes nothing.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class DocumentJudge:
         self._guard = guard
         self._own_manifest = manifest
         self._made_for: tuple[int, ...] = ()
-        self._kept_alive: tuple[object, ...] = ()  # what _made_for names by id
+        self._kept_alive: tuple[object, ...] = ()  # objects whose ids are in _made_for
         self._known: OrderedDict[tuple[str, str], tuple[Trust, Chunk, SourceFile, tuple[Evidence, ...]]] = (
             OrderedDict()
         )
@@ -170,7 +170,7 @@ class DocumentJudge:
         self._lasting = self._momentary = DefenseManager(self.config, signals=())
 
     def judge(self, documents: Sequence[Document]) -> Verdicts:
-        """Return documents ordered and, in mode "drop", sorted out; the order they come in has no part in it."""
+        """Return documents ordered and, in mode "drop", filtered; the result does not depend on the input order."""
         self._renew()
         costs = [document.distance if document.distance is not None else 0.0 for document in documents]
         judged = [
@@ -185,7 +185,7 @@ class DocumentJudge:
         return Verdicts(retained, dropped)
 
     def _renew(self) -> None:
-        """Give the checks their time, and forget what was found under another manifest or by other models."""
+        """Reset the time budget of the checks, and drop cached results of another manifest or other models."""
         guard, manifest = self._guard, self._own_manifest
         parts: tuple[object, ...] = (manifest,)
         accepted = (0, 0)
@@ -285,13 +285,13 @@ def _gravity(part: Evidence) -> tuple[bool, bool, float]:
 
 
 def _worst(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """Return of each rule the evidence that weighs most: a long document is not worse for its length."""
+    """Return the heaviest evidence of each rule, so that a long document is not worse for its length."""
     kept: dict[tuple[str, str], Evidence] = {}
     for part in evidence:
         key = (part.signal, part.id)
         if key not in kept or _gravity(part) > _gravity(kept[key]):
             kept[key] = part
-    if any(part.convicts for part in kept.values()):  # what passes beside it excuses nothing
+    if any(part.convicts for part in kept.values()):  # a pass elsewhere in the document does not offset it
         return tuple(part for part in kept.values() if part.penalty >= 0)
     bonus = [part for part in kept.values() if part.id == "pass"]
     tested = {part.id for part in kept.values() if part.signal == "behavior"}
@@ -301,7 +301,7 @@ def _worst(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
 
 
 def _name_for(text: str, metadata: Mapping[str, Any]) -> str:
-    """Return a name that gives the text its language: Python where it is, else as the metadata say, else prose."""
+    """Return a file name for the text's language: Python if it parses, or the metadata's, or prose."""
     if _is_python(text):
         return "document.py"
     said = next((metadata[key] for key in LANGUAGE_KEYS if isinstance(metadata.get(key), str)), "")
@@ -309,7 +309,7 @@ def _name_for(text: str, metadata: Mapping[str, Any]) -> str:
 
 
 def _is_python(text: str) -> bool:
-    """Return whether a text is Python: whoever writes the metadata must not choose what is checked."""
+    """Return whether a text is Python: the author of the metadata must not choose what is checked."""
     if len(text) > LONGEST or not _PYTHON_LINE.search(text):
         return False
     payload = textwrap.dedent(text).encode("utf-8", "replace")
@@ -346,7 +346,7 @@ def _lasts(signal: Signal) -> bool:
 
 
 def _passing(part: Evidence) -> bool:
-    """Return whether evidence is of an error, which may not happen a second time, or none yet."""
+    """Return whether evidence is temporary: an error that may not recur, or a check not done yet."""
     return part.id in (DETECTOR_ERROR, NOT_YET) or part.measurements.get("verdict") == "error"
 
 
@@ -362,7 +362,7 @@ def _unreadable(why: str) -> Evidence:
 
 
 def _whole(text: str, digest: str) -> Chunk:
-    """Return a document as a chunk; its secrets are masked, whoever put them into the store."""
+    """Return a document as a chunk with its secrets masked."""
     size = len(text.encode("utf-8", "surrogatepass"))
     secrets = secrets_in(text)
     return Chunk(

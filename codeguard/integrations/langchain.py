@@ -19,18 +19,18 @@ except ImportError as error:
 
 
 class CodeGuardRetriever(BaseRetriever):
-    """Retrieves the chunks that hold, one a file; in mode "drop" unless told otherwise.
+    """Retrieves the chunks that pass, one per file; mode "drop" by default.
 
     `k` and `mode` may be given for a single call: `retriever.invoke("…", k=3)`.
     """
 
-    guard: Any  # an open CodeGuard; pydantic knows no such type
+    guard: Any  # an open CodeGuard, which pydantic has no type for
     k: int = 5
     mode: str = "drop"
     _retrieval: Retrieval = PrivateAttr()
 
     def model_post_init(self, context: Any) -> None:
-        """Make what asks the guard."""
+        """Create the object that queries the guard."""
         self._retrieval = Retrieval(self.guard)
 
     def _get_relevant_documents(
@@ -55,7 +55,7 @@ class CodeGuardRetriever(BaseRetriever):
         k: int | None = None,
         mode: str | None = None,
     ) -> list[Document]:
-        """Ask in a thread, so that the event loop goes on."""
+        """Query in a thread, so that the event loop is not blocked."""
         ask = functools.partial(
             self._get_relevant_documents, query, run_manager=run_manager.get_sync(), k=k, mode=mode
         )

@@ -1,6 +1,6 @@
-"""For LlamaIndex: a retriever over a guarded index, and a postprocessor that judges what another one found.
+"""For LlamaIndex: a retriever over a guarded index, and a postprocessor for the nodes of other retrievers.
 
-Extra `llamaindex`. Nodes say in their metadata, under names that begin with `codeguard_`, what was found about them.
+Extra `llamaindex`. Nodes carry the results about them in metadata keys that begin with `codeguard_`.
 """
 
 from __future__ import annotations
@@ -26,16 +26,15 @@ PREFIX = "codeguard_"
 
 
 class CodeGuardPostprocessor(BaseNodePostprocessor):
-    """Reorders nodes by the evidence about their texts and, in mode "drop", leaves out what does not hold.
+    """Reorders nodes by the evidence about their texts and, in mode "drop", removes those that fail.
 
-    Have the retriever fetch some three times the nodes that are wanted:
-    `top_n` cuts the rest off again.
+    Let the retriever fetch about three times as many nodes as needed; `top_n` trims the rest.
     """
 
     top_n: int | None = None
     mode: str = "drop"
     _judge: DocumentJudge = PrivateAttr()
-    _alone: Any = PrivateAttr(default_factory=threading.Lock)  # LlamaIndex asks in threads
+    _alone: Any = PrivateAttr(default_factory=threading.Lock)  # LlamaIndex calls from several threads
 
     def __init__(
         self, guard: CodeGuard | None = None, *, judge: DocumentJudge | None = None, **fields: Any
@@ -45,7 +44,7 @@ class CodeGuardPostprocessor(BaseNodePostprocessor):
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name that LlamaIndex writes down."""
+        """Return the name that LlamaIndex serializes."""
         return "CodeGuardPostprocessor"
 
     def _postprocess_nodes(
@@ -53,7 +52,7 @@ class CodeGuardPostprocessor(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         documents = [
             Document(
-                id=str(place),  # two nodes may have one id
+                id=str(place),  # two nodes may share an id
                 text=node.node.get_content(metadata_mode=MetadataMode.NONE),
                 distance=None if node.score is None else -float(node.score),
                 metadata=node.node.metadata,
@@ -69,7 +68,7 @@ class CodeGuardPostprocessor(BaseNodePostprocessor):
 
 
 class CodeGuardRetriever(BaseRetriever):
-    """Retrieves the chunks of a guarded index that hold, one a file; in mode "drop" unless told otherwise."""
+    """Retrieves the chunks of a guarded index that pass, one per file; mode "drop" by default."""
 
     def __init__(self, guard: CodeGuard, *, k: int = 5, mode: str = "drop", **fields: Any) -> None:
         super().__init__(**fields)
@@ -78,7 +77,7 @@ class CodeGuardRetriever(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         found = self._retrieval.ask(query_bundle.query_str, self._k, self._mode)
         return [
-            # LlamaIndex wants the best to have the highest score.
+            # LlamaIndex expects the best node to have the highest score.
             NodeWithScore(node=_judged(TextNode(id_=item.id, text=item.chunk.text), item), score=-item.score)
             for item in found
         ]
@@ -88,11 +87,11 @@ class CodeGuardRetriever(BaseRetriever):
 
 
 def _judged(node: BaseNode, item: Ranked) -> BaseNode:
-    """Return a node that says what it is, in metadata that reach neither a prompt nor an embedding."""
+    """Return the node with the results in metadata that reach neither a prompt nor an embedding."""
     chunk = item.chunk
     if chunk.masked:
         node.set_content(chunk.text)
-    # What a node brings under these names is not ours.
+    # Values that a node already has under these names are not ours.
     node.metadata = {key: value for key, value in node.metadata.items() if not key.startswith(PREFIX)}
     said = verdict_of(item) | {"masked": chunk.masked} | (place_of(item) if chunk.path else {})
     named = {f"{PREFIX}{key}": value for key, value in said.items()}

@@ -1,7 +1,7 @@
-"""An MCP server over a guarded index: an assistant gets code that holds, and asks about code (extra `mcp`).
+"""An MCP server over a guarded index: assistants search and check code (extra `mcp`).
 
-Everything that the server returns of other people's texts stands between two markers with a random number of
-that answer, so that no text can end its own quotation: whoever wrote it did not know the number.
+All untrusted text that the server returns is enclosed in two markers with a random number that is new in each
+answer: its author could not know the number, so no text can end its own quotation.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ class Fence:
         self.number = secrets.token_hex(NONCE_BYTES)
 
     def around(self, text: str) -> str:
-        """Return a text between the markers; what acts on a reader unseen is written out, secrets are masked."""
+        """Return a text between the markers, with invisible characters escaped and secrets masked."""
         shown = escaped(mask_secrets(text), keep="\n\t")
         return f"<<untrusted {self.number}\n{shown}\nuntrusted {self.number}>>"
 
 
 def make_server(guard: CodeGuard, *, mode: str = "drop", roots: Sequence[Path] = ()) -> MCPServer[Any]:
-    """Return a server over an open guard; `audit_path` reads below `roots` alone, without any nothing."""
+    """Return a server over an open guard; `audit_path` reads only below `roots`, and nothing without roots."""
     server: MCPServer[Any] = MCPServer("codeguard", version=__version__, instructions=INSTRUCTIONS)
     assistant = _Assistant(guard, mode, [root.resolve() for root in roots])
 
     @server.tool(structured_output=True)
     def search_code(query: str, k: int = 5) -> dict[str, Any]:
-        """Find code by a question, an identifier, an error message or a piece of code.
+        """Find code for a question, an identifier, an error message or a piece of code.
 
         Returns up to `k` chunks of different files, best first, each with path, lines, text, and where its
         trust comes from: commit, signer, digest, verdict, and whether the file has changed since it was indexed.
@@ -77,9 +77,9 @@ def make_server(guard: CodeGuard, *, mode: str = "drop", roots: Sequence[Path] =
     def check_code(code: str, language: str = "python") -> dict[str, Any]:
         """Return whether a piece of code is safe to use here, before it is used.
 
-        Looks for malicious and vulnerable code and for orders to a model, and runs its functions in a sandbox
-        against what the trusted code says they should do. `safe` is false where something of medium severity or
-        more was found, and null where the code could not be looked at in full.
+        Looks for malicious and vulnerable code and for instructions to a model, and runs its functions in a
+        sandbox to compare them with the trusted code. `safe` is false if something of medium severity or more
+        was found, and null if the code could not be examined in full.
         """
         return assistant.answer(lambda fence: assistant.check(code, language, fence))
 
@@ -90,12 +90,12 @@ def make_server(guard: CodeGuard, *, mode: str = "drop", roots: Sequence[Path] =
 
     @server.tool(structured_output=True)
     def explain(rule: str) -> dict[str, Any]:
-        """Explain a rule that a finding names, with a bad and a good example."""
+        """Explain the rule of a finding, with a bad and a good example."""
         return assistant.answer(lambda fence: _rule(rule))
 
     @server.resource("codeguard://status", mime_type="application/json")
     def status() -> dict[str, Any]:
-        """How much is indexed, and how much of it is trusted."""
+        """Return how much is indexed, and how much of it is trusted."""
         return assistant.answer(lambda fence: assistant.status())
 
     @server.prompt()
@@ -111,14 +111,14 @@ def make_server(guard: CodeGuard, *, mode: str = "drop", roots: Sequence[Path] =
 
 
 class _Assistant:
-    """What the tools do; one question at a time, since a guard serves one."""
+    """Implementation of the tools; one request at a time, because a guard serves only one."""
 
     def __init__(self, guard: CodeGuard, mode: str, roots: Sequence[Path]) -> None:
         self._guard, self._mode, self._roots = guard, mode, roots
         self._alone = threading.Lock()  # tools run in threads
 
     def answer(self, ask: Callable[[Fence], dict[str, Any]]) -> dict[str, Any]:
-        """Return an answer with its marker; errors of ours become errors of the tool, in one line."""
+        """Return an answer with its marker; codeguard's errors become one-line errors of the tool."""
         fence = Fence()
         try:
             with self._alone:
@@ -182,7 +182,7 @@ class _Assistant:
             raise ConfigError("audit_path", got="no root", expected="codeguard mcp --root FOLDER")
         place = (
             self._roots[0] / path
-        ).resolve()  # an absolute path stays what it is; links are followed first
+        ).resolve()  # an absolute path is kept; links are resolved first
         if not any(place.is_relative_to(root) for root in self._roots):
             raise ConfigError("path", got=escaped(path), expected="a path inside the roots of this server")
         return self._report(self._guard.audit([place], AuditOptions()), fence, whole=False)
@@ -252,7 +252,7 @@ def _file(name: str, text: str) -> Iterator[Path]:
 
 
 def _commit(root: Path) -> str:
-    """Return the commit that is checked out, empty where there is none or no git."""
+    """Return the checked-out commit, or "" if there is none or no git."""
     try:
         return head_commit(root)
     except ManifestError:
@@ -260,7 +260,7 @@ def _commit(root: Path) -> str:
 
 
 def _digest(path: Path) -> str:
-    """Return the digest of a file as it is now, empty where it cannot be read."""
+    """Return the current digest of a file, or "" if it cannot be read."""
     try:
         return "" if path.is_symlink() else hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:

@@ -49,7 +49,7 @@ SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line", "near_copy.changed-mess
 class Candidate:
     """A retrieved chunk with its file and its cosine distance to the query.
 
-    `cost` is what retrieval ordered it by where that was not the distance
+    `cost` is what retrieval ordered it by if that was not the distance
     alone (see `codeguard.ranking.scoring`); less is nearer.
     """
 
@@ -107,7 +107,7 @@ class DefenseManager:
         signals: instead of the registered ones. One that is neither codeguard's own nor installed as a plugin runs
             in this process, where only a main thread can end it.
         remember: keep what signals of moment INDEX say of a candidate, by its id, until `forget`. Only
-            for whoever gives the same id to the same chunk of the same file alone.
+            for anyone who gives the same id to the same chunk of the same file alone.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ class Proportion:
 
     @property
     def share(self) -> float:
-        """The share itself, 0 where n is 0."""
+        """The share itself, 0 if n is 0."""
         return self.hits / self.n if self.n else 0.0
 
     @property

@@ -43,7 +43,7 @@ _ENDING = 2  # letters at the end of a word that may differ: routes and routing
 def with_context(
     question: str, costs: Mapping[str, float], chunks: Mapping[str, Chunk], trusted: Sequence[str]
 ) -> dict[str, float]:
-    """Return the standardised costs of all chunks, those of trusted ones less what their files speak for them.
+    """Return the standardized costs of all chunks, those of trusted ones less what their files speak for them.
 
     Args:
         question: the query.

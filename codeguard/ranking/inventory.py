@@ -128,7 +128,7 @@ class Inventory:
 
 
 def standing(item: Ranked) -> Standing | None:
-    """Return what was decided about a chunk, None where nothing was."""
+    """Return what was decided about a chunk, None if nothing was."""
     if item.convicted:
         return Standing.CONVICTED
     if item.demoted:

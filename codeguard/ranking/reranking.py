@@ -55,17 +55,17 @@ class Ranked:
 
     @property
     def verdict(self) -> str:
-        """The behavior checker's verdict, empty where it did not look."""
+        """The behavior checker's verdict, empty if it did not look."""
         return self._behavior("verdict")
 
     @property
     def coverage(self) -> str:
-        """Coverage of the behavior check, empty where there was none."""
+        """Coverage of the behavior check, empty if there was none."""
         return self._behavior("coverage")
 
     @property
     def twin(self) -> str:
-        """Where the trusted function stands that it was compared with (`path:line`), empty where there is none."""
+        """Where the trusted function stands that it was compared with (`path:line`), empty if there is none."""
         return self._behavior("twin")
 
     @property
@@ -151,7 +151,7 @@ def rank(
     Args:
         candidates: in any order; the result does not depend on it.
         order: "score" puts the demoted behind the others and the convicted last, and sorts each group by
-            standardised distance plus penalty; "penalty" sorts by penalty, then distance (the order the
+            standardized distance plus penalty; "penalty" sorts by penalty, then distance (the order the
             method itself describes).
         mode: "drop" removes the convicted and penalties above `drop_threshold`.
     """

@@ -1,4 +1,4 @@
-"""The formats of an audit: each module of this package whose name begins with `audit_` and that has `render` is one."""
+"""The formats of an audit: the modules of this package named `audit_…` that have `render`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ FIRST = ("text", "json")  # in the list that `--help` shows
 
 @dataclass(frozen=True, slots=True)
 class AuditView:
-    """What is shown: the report, the severity that fails the audit, the sandbox level below which nothing is run.
+    """The input of a format: the report, the severity that fails the audit, the required sandbox level.
 
-    `first_run` says that a baseline could be begun with this audit. `command` is what was typed and `made` when,
-    for a page to name.
+    `first_run` says that a baseline could be created from this audit. `command` and `made` are the command
+    line and the time, to be shown on a page.
     """
 
     report: AuditReport
@@ -34,14 +34,14 @@ class AuditView:
 
 
 def format_names() -> tuple[str, ...]:
-    """Return the names of the formats, without importing one."""
+    """Return the names of the formats, without importing any."""
     modules = {item.name for item in pkgutil.iter_modules(reports.__path__) if item.name.startswith(PREFIX)}
     names = sorted(name.removeprefix(PREFIX) for name in modules - {__name__.rpartition(".")[2]})
     return (*FIRST, *(name for name in names if name not in FIRST))
 
 
 def rendered(name: str, view: AuditView) -> str | dict[str, Any]:
-    """Return a report in a format of `format_names`: text of several lines, a `FinishedPage`, or a value of JSON."""
+    """Return a report in a format of `format_names`: text, a `FinishedPage`, or a JSON value."""
     module = importlib.import_module(f"{reports.__name__}.{PREFIX}{name}")
     shown: str | dict[str, Any] = module.render(view)
     return shown

@@ -1,4 +1,4 @@
-"""Findings as workflow commands, which GitHub Actions shows beside the changed lines.
+"""Findings as workflow commands, which GitHub Actions shows next to the changed lines.
 
 Escaping follows the workflow commands of actions/toolkit: in a message `%`,
 CR and LF are percent-encoded, in a property `:` and `,` as well.
@@ -13,7 +13,7 @@ from codeguard.reports.audit_formats import AuditView
 
 
 def render(view: AuditView) -> str:
-    """Return the annotations, nothing where there is nothing to annotate."""
+    """Return the annotations, or "" if there are none."""
     return github_annotations(view.report)
 
 

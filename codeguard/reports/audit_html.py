@@ -1,4 +1,4 @@
-"""An audit as a page: findings by rule, the gravest first, each with its line and how to write it instead."""
+"""An audit as a page: findings by rule, the most severe first, each with its line and a fix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codeguard.reports.audit_formats import AuditView
 from codeguard.reports.html.page import Page, code_block, folded, page_of, place, table, tag, text
 from codeguard.reports.level import level_line
 
-OPEN_PER_RULE = 10  # findings of a rule that are shown at once
+OPEN_PER_RULE = 10  # findings of a rule that are shown expanded
 MOST_PER_RULE = 200
 _KIND = {
     Severity.CRITICAL: "bad",
@@ -113,7 +113,7 @@ def _finding(item: Finding) -> str:
 
 
 def _snippet(item: Finding) -> str:
-    """Return the line of a finding with the place marked."""
+    """Return the source line of a finding with the match marked."""
     source = mask_secrets(item.snippet)[:400]
     if not source.strip():
         return ""

@@ -14,7 +14,7 @@ def render(view: AuditView) -> dict[str, Any]:
 
 
 def audit_json(report: AuditReport) -> dict[str, Any]:
-    """Return the report as plain values; untrusted text is as it is in the files."""
+    """Return the report as plain values; untrusted text is not escaped."""
     return {
         "schema": "codeguard.audit/1",
         "files": report.files,

@@ -23,7 +23,7 @@ _LEVELS = {
     Severity.HIGH: "error",
     Severity.CRITICAL: "error",
 }
-# What code scanning services sort by: a number from 0 to 10 in the bands of CVSS.
+# Code scanning services sort by this score: 0 to 10, in the bands of CVSS.
 _SCORES = {
     Severity.INFO: "0.0",
     Severity.LOW: "3.0",
@@ -35,7 +35,7 @@ _KINDS = {Standing.SUPPRESSED: "inSource", Standing.BASELINED: "external", Stand
 
 
 def render(view: AuditView) -> dict[str, Any]:
-    """Return the report with all rules that there are."""
+    """Return the report with all existing rules."""
     return sarif(view.report, all_rules())
 
 
@@ -133,7 +133,7 @@ def _result(item: Finding, index: Mapping[str, int]) -> dict[str, Any]:
     if item.symbol:
         logical = {"fullyQualifiedName": escaped(item.symbol)}
         result["locations"][0]["logicalLocations"] = [logical]
-    # An empty list says that the finding is known not to be suppressed.
+    # An empty list states that the finding is not suppressed.
     result["suppressions"] = [] if item.open else [_suppression(item)]
     return result
 

@@ -1,4 +1,4 @@
-"""An audit for a person: findings by rule, how to mend them, each with its line and a caret, then the counts."""
+"""An audit as text: findings by rule, how to fix them, each with its line and a caret, then the counts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from codeguard.models import Severity, Skipped
 from codeguard.reports.audit_formats import AuditView
 from codeguard.reports.level import level_line
 
-WIDTH = 120  # columns of a source line; of a longer one the part around the finding is shown
-SHOWN = 10  # of what was skipped, and of findings that are overruled for one reason
+WIDTH = 120  # columns of a source line; longer ones are cut to the part around the finding
+SHOWN = 10  # skipped files, and findings overruled for the same reason
 
 
 def render(view: AuditView) -> str:
@@ -25,9 +25,10 @@ def render(view: AuditView) -> str:
 def audit_text(
     report: AuditReport, fail_on: Severity, required_level: str, *, first_run: bool = False
 ) -> str:
-    """Return the report: the sandbox level first, the gravest rule last, then what can be done and the counts.
+    """Return the report: the sandbox level first, the most severe rule last, then the next steps and the
+    counts.
 
-    `first_run` says that a baseline could be begun.
+    `first_run` says that a baseline could be created.
     """
     lines = [f"{level_line(report.sandbox_level, required_level)}; {escaped(report.trust)}"]
     if report.open:
@@ -44,7 +45,7 @@ def audit_text(
 
 
 def _by_rule(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
-    """Return the findings of each rule, the rule with the gravest one last."""
+    """Return the findings of each rule, the rule with the most severe one last."""
     groups: dict[str, list[Finding]] = {}
     for item in findings:
         groups.setdefault(item.rule, []).append(item)
@@ -75,7 +76,7 @@ def _finding(item: Finding) -> list[str]:
 
 
 def _overruled(findings: Sequence[Finding]) -> Iterator[str]:
-    """Yield what is overruled, by who says so and why; of many for one reason the number."""
+    """Yield the overruled findings, by who overruled them and why; many with the same reason are counted."""
     if not findings:
         return
     yield ""
@@ -96,7 +97,7 @@ def _place(item: Finding) -> str:
 
 
 def _source(item: Finding) -> list[str]:
-    """Return the source line as it may be shown and a line of carets under the place."""
+    """Return the escaped source line and a line of carets under the match."""
     if not item.snippet.strip():
         return []
     start = min(item.place.start_column - 1, len(item.snippet))
@@ -155,7 +156,7 @@ def _names(skipped: Sequence[Skipped]) -> list[str]:
 
 
 def _ways_out(failing: int, *, first_run: bool) -> Iterator[str]:
-    """Yield how findings are accepted, and how a first run on existing code is kept from being the last."""
+    """Yield how to accept findings, and how to create a baseline on a first run."""
     yield 'why: codeguard explain RULE; honest all the same: codeguard accept DIGEST --reason "…"'
     if first_run:
         count = "it is" if failing == 1 else f"all {failing} are"

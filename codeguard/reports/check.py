@@ -1,4 +1,4 @@
-"""What the behavior checker says of a file's functions, as text and JSON."""
+"""The behavior checker's results for a file's functions, as text and JSON."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from codeguard.models import CONVICTING, Verdict
 from codeguard.ranking.signals.behavior import describe, verdict_word
 
 NOT_REACHED = "not reached: "
-MOST_BRANCHES = 2  # that no call reached and that are shown, of one function
+MOST_BRANCHES = 2  # unreached branches shown per function
 _UNTESTED = frozenset({Verdict.UNSUPPORTED, Verdict.NO_SIGNAL, Verdict.ERROR})
 
 
 def checked_below(checked: Sequence[CheckedFunction], required_level: str) -> str:
-    """Return the line that says that the sandbox was too weak for a check, empty where it was not."""
+    """Return the line that says that the sandbox was too weak for a check, or ""."""
     lines = (below_level(item.report.level, required_level) for item in checked)
     return next(filter(None, lines), "")
 
 
 def tested(item: CheckedFunction) -> bool:
-    """Return whether calls say something of a function: a verdict, or that what it claims to be is false."""
+    """Return whether calls decided something: a verdict, or that the function's claim is false."""
     return item.report.verdict not in _UNTESTED or item.report.false_claim
 
 
 def untested(checked: Sequence[CheckedFunction]) -> bool:
-    """Return whether no function was tested: nothing says what they should do, or they cannot be run."""
+    """Return whether no function was tested, for lack of expectations or because none can be run."""
     return not any(map(tested, checked))
 
 
@@ -54,7 +54,7 @@ def check_json(checked: Sequence[CheckedFunction], required_level: str) -> dict[
 
 
 def check_text(checked: Sequence[CheckedFunction], required_level: str) -> str:
-    """Return one line a function, with what was found out beneath it; the sandbox level first."""
+    """Return one line per function followed by its details; the sandbox level comes first."""
     levels = sorted({item.report.level for item in checked if item.report.level})
     level = checked_below(checked, required_level) or f"sandbox {', '.join(levels) or 'not used'}"
     lines = [f"{level}, {sum(map(tested, checked))} of {len(checked)} functions tested"]
@@ -75,13 +75,13 @@ def check_text(checked: Sequence[CheckedFunction], required_level: str) -> str:
 
 
 def _tried(effects: Sequence[str]) -> list[str]:
-    """Return the effects in a line; imports are left out, as nearly every function has some."""
+    """Return the effects in one line, without imports, which nearly every function has."""
     told = [effect for effect in effects if not effect.startswith("import:")]
     return [f"tried: {'; '.join(told)}"] if told else []
 
 
 def _noted(notes: Sequence[str]) -> list[str]:
-    """Return the notes, of the branches that no call reached the first ones and how many there are."""
+    """Return the notes; of the unreached branches the first ones and their number."""
     branches = [note for note in notes if note.startswith(NOT_REACHED)]
     lines = [f"note: {note}" for note in notes if not note.startswith(NOT_REACHED)]
     if len(branches) > MOST_BRANCHES:

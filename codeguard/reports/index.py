@@ -1,4 +1,4 @@
-"""What an indexing run did, as text and JSON."""
+"""The report of an indexing run, as text and JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def index_json(report: IndexReport) -> dict[str, Any]:
 
 
 def index_text(report: IndexReport, required_level: str) -> str:
-    """Return the report for a person: counts first, then everything that was left out."""
+    """Return the report as text: counts first, then everything that was left out."""
     signature = f", signed by {escaped(', '.join(report.signed_by))}" if report.signed_by else ""
     if report.manifest_unsigned:
         signature += ", unsigned manifest in the state directory"
@@ -70,7 +70,7 @@ def index_text(report: IndexReport, required_level: str) -> str:
 
 
 def _by_reason(items: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a line for each reason, the commonest first: how often it holds, and the first paths."""
+    """Return one line per reason, the most frequent first: its count and the first paths."""
     paths: dict[str, list[str]] = {}
     for reason, path in items:
         paths.setdefault(reason, []).append(path)

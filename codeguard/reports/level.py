@@ -1,4 +1,4 @@
-"""The first line of every command that runs checks: how strongly they are confined."""
+"""The first line of every command that runs checks: the sandbox level."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from codeguard.config import below_level
 
 
 def level_line(level: str, required: str) -> str:
-    """Return what a reader has to know before anything else."""
+    """Return the line about the sandbox level that precedes everything else."""
     if not level:
         return "sandbox: no behavior check has run"
     return below_level(level, required) or f"sandbox {level}"

@@ -1,4 +1,4 @@
-"""A ranking for a person: the code that answers, whose it is, and what the defense pushed down and why."""
+"""A ranking as text: the results, their origin, and what the defense pushed down and why."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codeguard.reports.level import level_line
 from codeguard.reports.styled import Line, Styled, code, line, place
 
 FIRST_LINES = 6  # of the code of a result; --full shows all
-NAMED = 5  # of what was pushed down, in the last lines
+NAMED = 5  # results pushed down, named in the last lines
 INDENT = "   "
 
 ORIGIN = {
@@ -19,7 +19,7 @@ ORIGIN = {
     Trust.MODIFIED: ("changed since it was trusted", "warning"),
     Trust.UNLISTED: ("unknown origin", ""),
 }
-# What the behavior checker's verdict means for somebody who reads a result.
+# What the behavior checker's verdict means to the reader of a result.
 MEANING = {
     "pass": ("behaves as your code says", "good"),
     "differs": ("keeps another contract than yours", ""),
@@ -41,7 +41,7 @@ def ranking_lines(
     Args:
         ranking: the answer to a query.
         required_level: the sandbox level below which nothing is run.
-        per_file: how many chunks of one file may be among the results.
+        per_file: the most chunks of one file among the results.
         full: show all of the code instead of its first lines.
         explain: add the order without defense, every penalty with its reason, and sums by file.
     """
@@ -73,7 +73,7 @@ def ranking_lines(
 
 
 def why(item: Ranked) -> str:
-    """Return in one line what speaks most against a candidate, empty where nothing does."""
+    """Return the strongest evidence against a candidate in one line, or "" if there is none."""
     against = [part for part in item.evidence if part.convicts or part.demotes or part.penalty > 0]
     decisive = [part for part in against if part.signal != "provenance"] or against
     if not decisive:
@@ -166,7 +166,7 @@ def _reasons(item: Ranked) -> list[Line]:
 
 
 def _pushed_out(ranking: Ranking, before: Sequence[Ranked], after: Sequence[Ranked]) -> list[Ranked]:
-    """Return what the first k held without the defense and do not hold with it, with its place now."""
+    """Return the candidates that are in the first k only without the defense, with their current place."""
     kept = {item.id for item in after}
     now = {item.id: item for item in (*ranking.ranking, *ranking.dropped)}
     return [now[item.id] for item in before if item.id not in kept and item.id in now]

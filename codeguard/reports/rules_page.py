@@ -1,4 +1,4 @@
-"""All rules as one page of Markdown, each under an anchor that is its id."""
+"""All rules as one Markdown page, each under an anchor that is its id."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ it, and each has its anchor here (`rules.md#signal.rule`). `codeguard explain si
 
 
 def rules_page(rules: Sequence[NamedRule]) -> FinishedPage:
-    """Return the page: a section a signal, in it every rule with its text and its examples."""
+    """Return the page: one section per signal, with the text and examples of each rule."""
     parts = [TITLE]
     for signal, group in groupby(rules, key=lambda item: item.signal):
         parts.append(f"\n## {signal}\n")

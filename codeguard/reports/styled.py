@@ -1,4 +1,4 @@
-"""Lines of text with the meaning of their parts, so that a terminal may colour and link what a pipe gets plain."""
+"""Lines of text whose parts have a meaning, so that a terminal can color and link them and a pipe gets plain text."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from codeguard.escaping import escaped
 
-HIGHLIGHTED = 8_000  # characters of a text that are coloured; the rest is shown plain
+HIGHLIGHTED = 8_000  # characters of a text that are colored; the rest is shown plain
 
 
 @dataclass(frozen=True, slots=True)
 class Styled:
     """A part of a line.
 
-    `style` is what it means, not how it looks: good, bad, warning, strong, faint, place, or a kind of token
-    (keyword, string, comment, name). `path` and `line` name the file that it stands for.
+    `style` is its meaning, not its appearance: good, bad, warning, strong, faint, place, or a kind of token
+    (keyword, string, comment, name). `path` and `line` name the file to link to.
     """
 
     text: str
@@ -34,7 +34,7 @@ def plain(lines: Iterable[Line]) -> str:
 
 
 def line(*parts: Styled | str) -> Line:
-    """Return a line of parts; whatever could act on a terminal is escaped."""
+    """Return a line of parts, with terminal control characters escaped."""
     return tuple(
         Styled(escaped(part.text), part.style, part.path, part.line)
         if isinstance(part, Styled)
@@ -48,7 +48,7 @@ def place(path: str, start: int, end: int = 0) -> Styled:
     return Styled(f"{path}:{start}-{end}" if end > start else f"{path}:{start}", "place", path, start)
 
 
-# One pass over a line, no nesting and no look-around: the time it takes grows with the text alone.
+# One pass over a line, without nesting or look-around: the time is linear in the text.
 _TOKENS = re.compile(
     r"(?P<comment>\#.*|//.*)"
     r"|(?P<string>\"\"\"[^\"]*\"\"\"|'''[^']*'''|\"\"\".*|'''.*|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')"
@@ -64,7 +64,7 @@ _KEYWORD_SET = frozenset(_KEYWORDS.split())
 
 
 def code(text: str, margin: str = "") -> list[Line]:
-    """Return a text of code as lines, its words coloured line by line, each with the margin in front."""
+    """Return a text of code as lines, its words colored line by line, each with the margin in front."""
     lines, used = [], 0
     for raw in text.split("\n"):
         shown = raw.rstrip("\r").replace("\t", "    ")

@@ -1,4 +1,4 @@
-"""What a text defense decided, as lines, as a table or as a page."""
+"""The decisions of a text defense, as lines, as a table or as a page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def selection_lines(selection: Selection) -> Iterator[str]:
 
 
 def selection_table(selection: Selection) -> Iterator[str]:
-    """Yield the notes and a table of every document in its order: verdict, id, label, rule, scores, beginning."""
+    """Yield the notes and a table of every document in order: verdict, id, label, rule, scores, beginning."""
     for note in selection.notes:
         yield f"note: {escaped(note)}"
     rows = [("verdict", "id", "label", "rule", "scores", "text")]
@@ -46,13 +46,13 @@ def selection_table(selection: Selection) -> Iterator[str]:
 
 
 def _excerpt(passage: str) -> str:
-    return mask_secrets(passage)[:EXCERPT]  # masked first: half a secret is not recognised as one
+    return mask_secrets(passage)[:EXCERPT]  # masked first: half a secret is not recognized as one
 
 
 def selection_page(
     selection: Selection, schema: str, said: tuple[str, ...] = (), *, command: str, made: str
 ) -> FinishedPage:
-    """Return a page with every judgment, what was rejected first; nothing in it is markup of a document's."""
+    """Return a page with every decision, rejections first; markup in documents is escaped."""
     parts: dict[bool, list[str]] = {False: [], True: []}
     for item in selection.judgments:
         kind = "good" if item.kept else "bad"

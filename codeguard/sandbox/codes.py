@@ -40,7 +40,7 @@ class CodeCache:
         self._size = 0
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the code kept under a key, None where there is none."""
+        """Return the code kept under a key, None if there is none."""
         with self._lock:
             code = self._codes.get(key)
             if code is not None:

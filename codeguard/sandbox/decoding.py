@@ -56,7 +56,7 @@ _decoder = json.JSONDecoder(parse_int=_int, parse_constant=_refuse)
 
 
 def body(frame: bytes) -> list[Any]:
-    """Parse one frame's JSON array; MalformedError where it is none."""
+    """Parse one frame's JSON array; raise MalformedError if it is none."""
     try:
         found = _decoder.decode(frame.decode("ascii"))
     except (ValueError, RecursionError) as error:
@@ -236,7 +236,7 @@ def _short_call(frame: bytes) -> tuple[CallResult, bool]:
 def calls_and_end(
     bodies: Sequence[bytes], given: Sequence[tuple[object, ...] | None]
 ) -> tuple[list[CallResult], Any]:
-    """Return the calls' results in order, and the end frame's content or None where there is none."""
+    """Return the calls' results in order, and the end frame's content or None if there is none."""
     results: list[CallResult] = []
     for index, frame in enumerate(bodies):
         if len(frame) <= _SHORT and frame.startswith(_CALL) and len(results) < len(given):

@@ -37,7 +37,7 @@ class Request:
 
 
 def refusal(job: Job) -> str:
-    """Return why a job cannot be sent, empty where it can."""
+    """Return why a job cannot be sent, empty if it can."""
     if len(job.source) > wire.SOURCE_BYTES:
         return f"source of {len(job.source)} characters, at most {wire.SOURCE_BYTES}"
     if not 0 <= job.world.hash_seed < 1 << 32:
@@ -51,7 +51,7 @@ def refusal(job: Job) -> str:
 
 
 def request(job: Job, codes: CodeCache, policy: bool) -> Request:
-    """Return a job as bytes, with its compiled code where that is known."""
+    """Return a job as bytes, with its compiled code if that is known."""
     restricted = job.tier is Tier.RESTRICTED and policy
     key = code_key(job.source, Tier.RESTRICTED if restricted else Tier.NATIVE)
     code = codes.get(key)
@@ -85,7 +85,7 @@ def result(
 ) -> JobResult:
     """Return what an answer says, as far as the bytes follow the protocol.
 
-    Raises ZygoteDiedError where nobody says how the child ended, or where it was not the job's doing.
+    Raises ZygoteDiedError if nobody says how the child ended, or if it was not the job's doing.
     """
     bodies = deque(decoding.frames(answer.output))
     if sent.extra_bytes > wire.CODE_BYTES and bodies and bodies[0].startswith(wire.CODE):

@@ -64,7 +64,7 @@ class Line:
         return self._result
 
     def send(self, payload: bytes, cap: int, until: float) -> None:
-        """Write the job; ZygoteDiedError where no child takes it. At most `cap` bytes may come back."""
+        """Write the job; raise ZygoteDiedError if no child takes it. At most `cap` bytes may come back."""
         self._left = cap
         data = wire.SIZE.pack(len(payload)) + payload
         try:

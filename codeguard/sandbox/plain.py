@@ -61,7 +61,7 @@ class PlainProcess:
         return id(self)
 
     def send(self, payload: bytes, limits: Limits, extra_bytes: int) -> None:
-        """Start an interpreter on one request; ZygoteDiedError where it does not start."""
+        """Start an interpreter on one request; raise ZygoteDiedError if it does not start."""
         header = wire.ALONE.pack(limits.cpu_s, limits.memory_bytes) + wire.SIZE.pack(len(payload))
         self._cap = limits.frame_bytes + extra_bytes
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed in receive

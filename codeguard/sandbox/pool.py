@@ -26,7 +26,7 @@ _AHEAD = 8  # finished results a worker that may wait for an earlier one
 
 
 class _Flight:
-    """A job on its way: where it is and how often it was tried."""
+    """A job on its way: if it is and how often it was tried."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -162,7 +162,7 @@ class Sandbox:
         return self._known
 
     def _launch(self, flight: _Flight, wait: bool) -> bool:
-        """Send a job to a zygote; False where it has its result already or no worker is free."""
+        """Send a job to a zygote; False if it has its result already or no worker is free."""
         job = flight.job
         reason = refusal(job) if not flight.tries else ""
         if reason:

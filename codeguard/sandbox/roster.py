@@ -1,7 +1,7 @@
 """Which zygotes a sandbox has: who works, who is idle, and when another one is started.
 
 A zygote that has just served needs a moment to bury its child and to make the
-next. So there are more zygotes of a kind than workers, where there are cores
+next. So there are more zygotes of a kind than workers, if there are cores
 for them, and they take turns; the others are started in the background once
 there is enough work for them. Where the sandbox means to use every core, each
 zygote keeps to one: what its children need stays in that core's caches.
@@ -49,9 +49,9 @@ class Roster:
         return tuple(self._idle)
 
     def take(self, kind: Kind, wait: bool) -> Worker | None:
-        """Lend a worker of a kind, started if there is none; None where all are busy and `wait` is not.
+        """Lend a worker of a kind, started if there is none; None if all are busy and `wait` is not.
 
-        Raises SandboxError where none can be started, or the roster is closed.
+        Raises SandboxError if none can be started, or the roster is closed.
         """
         surplus: list[Worker] = []
         try:
@@ -163,7 +163,7 @@ class Roster:
         return max(self._workers, wanted)
 
     def _core(self, kind: Kind) -> int | None:
-        """Return the core that the next zygote of a kind keeps to, None where it may use them all."""
+        """Return the core that the next zygote of a kind keeps to, None if it may use them all."""
         cores = _cores()
         if len(cores) < 2 or self._workers < len(cores) or not hasattr(os, "sched_setaffinity"):
             return None

@@ -109,7 +109,7 @@ class Zygote:
         return bool(poll.poll(0))
 
     def greet(self) -> None:
-        """Wait until it has started, and learn its level; SandboxError where it does not start."""
+        """Wait until it has started, and learn its level; raise SandboxError if it does not start."""
         try:
             hello = json.loads(self._receive_frame(time.monotonic() + _START_S))
             if "error" in hello:
@@ -135,7 +135,7 @@ class Zygote:
         return self._line.fileno()
 
     def send(self, payload: bytes, limits: Limits, extra_bytes: int) -> None:
-        """Give a waiting child its job; ZygoteDiedError where there is none to take it."""
+        """Give a waiting child its job; raise ZygoteDiedError if there is none to take it."""
         wanted = (limits.cpu_s, limits.memory_bytes)
         for _ in range(len(self._spare)):
             if self._limits != wanted:

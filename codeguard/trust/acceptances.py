@@ -50,7 +50,7 @@ class Acceptances:
     refused: int = 0
 
     def of(self, digest: str) -> Acceptance | None:
-        """Return who accepted a chunk's text, None where nobody did."""
+        """Return who accepted a chunk's text, None if nobody did."""
         return self.entries.get(digest)
 
     def __bool__(self) -> bool:
@@ -58,7 +58,7 @@ class Acceptances:
 
 
 def load_acceptances(state: Path, key: bytes | None = None) -> Acceptances:
-    """Return what was accepted, of one digest the latest; nothing where there is no list.
+    """Return what was accepted, of one digest the latest; nothing if there is no list.
 
     `key` is the user's evidence key unless given. What does not verify
     counts as not written.
@@ -98,7 +98,7 @@ def accept(
     """Keep that a person accepts a chunk's text.
 
     Args:
-        state: the state directory of this installation; it is made where there is none.
+        state: the state directory of this installation; it is made if there is none.
         digest: sha256 of the text, as `audit`, `check` and `query` show it.
         reason: why, for everybody who sees it from now on.
         by: who; by default the name of the user's account.

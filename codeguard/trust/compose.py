@@ -21,7 +21,7 @@ def combined(parts: Sequence[tuple[str, VerifiedManifest]]) -> VerifiedManifest:
     The result is unsigned as soon as one part is; signers are those of all
     parts.
 
-    Raises ManifestError where two parts list one path, ValueError without
+    Raises ManifestError if two parts list one path, ValueError without
     parts.
     """
     if not parts:
@@ -95,6 +95,6 @@ def rechunked(
 
 
 def _agreed(values: Iterable[str]) -> str:
-    """Return the value on which all agree, empty where they do not."""
+    """Return the value on which all agree, empty if they do not."""
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else ""

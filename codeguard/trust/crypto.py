@@ -13,12 +13,12 @@ __all__ = ["CryptoSigner", "SSlibKey", "encoded", "holds", "public_key", "signed
 
 
 def public_key(pem: bytes) -> SSlibKey:
-    """Return the key of a PEM text; ValueError and the like where there is none."""
+    """Return the key of a PEM text; ValueError and the like if there is none."""
     return SSlibKey.from_crypto(load_pem_public_key(pem))
 
 
 def signer(pem: bytes, passphrase: Callable[[], bytes] | None) -> CryptoSigner:
-    """Return the signer of a private key in PEM; ValueError and the like where there is none."""
+    """Return the signer of a private key in PEM; ValueError and the like if there is none."""
     try:
         private = load_pem_private_key(pem, password=None)
     except TypeError:  # cryptography's word for: encrypted, and no password given

@@ -33,7 +33,7 @@ class CommitEvidence:
 
 
 def head_commit(root: Path) -> str:
-    """Return the id of the commit that is checked out, empty where `root` is in no git repository."""
+    """Return the id of the commit that is checked out, empty if `root` is in no git repository."""
     done = _git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     commit = done.stdout.decode("ascii", "replace").strip()
     return commit if done.returncode == 0 and _COMMIT.fullmatch(commit) else ""
@@ -45,7 +45,7 @@ def verify_commit(root: Path, commit: str, allowed_signers: Path) -> CommitEvide
     OpenPGP and X.509 signatures are not accepted: they would be judged by a
     key ring of which this policy knows nothing.
 
-    Raises ManifestError where the signature is missing, wrong, or of nobody
+    Raises ManifestError if the signature is missing, wrong, or of nobody
     in the file.
     """
     done = _git(root, "verify-commit", "--raw", _checked(commit), allowed_signers=allowed_signers)
@@ -65,13 +65,13 @@ def vouch(
 ) -> tuple[CommitEvidence, ...]:
     """Return the signed commits that vouch for changed files, newest first.
 
-    `changed` maps paths to the sha256 of their bytes now, None where the file
-    is gone. The commit that is checked out has to hold exactly this, and has to be signed
+    `changed` maps paths to the sha256 of their bytes now, None if the file
+    is gone. The commit that is checked out has to hold exactly this, and must be signed
     by an allowed signer; so has every commit after `since` (the commit of
     the manifest, empty for the checked-out one alone) that touches one of
     the paths.
 
-    Raises ManifestError where one of these does not hold.
+    Raises ManifestError if one of these does not hold.
     """
     head = head_commit(root)
     if not head:
@@ -121,7 +121,7 @@ def _at_top(root: Path, paths: list[str]) -> list[str]:
 
 
 def _committed(root: Path, commit: str, path: str) -> str | None:
-    """Return the sha256 of a regular file in a commit, as it is stored; None where there is none."""
+    """Return the sha256 of a regular file in a commit, as it is stored; None if there is none."""
     (at_top,) = _at_top(root, [path])
     listed = _git(root, "ls-tree", "-z", "--full-tree", commit, "--", f":(top,literal){at_top}").stdout
     entry = re.match(rb"100(?:644|755) blob ([0-9a-f]+)\t", listed)

@@ -2,8 +2,8 @@
 
 A folder that this installation makes gets a mark: a file that names the folder, authenticated by the key
 in the user's configuration. What has no such mark is not opened: neither its catalog nor a file beside it.
-The mark names path and inode of its folder, and either has to be right: a folder may be moved, and restored
-from a backup to where it was; a published copy of it in another place is not ours.
+The mark names path and inode of its folder, and either must be right: a folder may be moved, and restored
+from a backup to if it was; a published copy of it in another place is not ours.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def ensure_ours(folder: Path, key: bytes, shared: Sequence[str] = ()) -> bool:
 
 
 def claim(folder: Path, key: bytes, shared: Sequence[str] = ()) -> bool:
-    """Mark a state folder as this installation's where it holds no state yet; it is made where there is none.
+    """Mark a state folder as this installation's where it holds no state yet; it is made if there is none.
 
     Returns and raises as `ensure_ours`.
     """
@@ -82,7 +82,7 @@ def claim(folder: Path, key: bytes, shared: Sequence[str] = ()) -> bool:
 
 
 def left_alone(settings: Settings) -> str:
-    """Return why the state directory is not to be read, "" where it may be or is not there.
+    """Return why the state directory is not to be read, "" if it may be or is not there.
 
     Raises:
         ForeignStateError, UnsafeStateError: the user named this folder, so that going on without it
@@ -107,9 +107,9 @@ def installation_key() -> bytes:
 
 
 def key_and_note() -> tuple[bytes, str]:
-    """Return the installation's key, and a line for the user where it is not in their configuration.
+    """Return the installation's key, and a line for the user if it is not in their configuration.
 
-    Where that cannot be written, as in many containers, the key lies in a folder of this user's alone among the
+    If that cannot be written, as in many containers, the key lies in a folder of this user's alone among the
     temporary files: an index holds from one run to the next, as long as that folder does.
 
     Raises:

@@ -14,7 +14,7 @@ SECRET_BYTES = 32
 def kept_secret(path: Path, *, checked: bool = False) -> bytes:
     """Return the 32 bytes kept in a file, made on first use.
 
-    `checked` is for a folder of state: it has to be this user's alone (see `StateFolder`).
+    `checked` is for a folder of state: it must be this user's alone (see `StateFolder`).
 
     Raises:
         StoreError: the file cannot be made or read, is not opened safely, or is not such a secret.

@@ -31,7 +31,7 @@ def keyless_proofs(
     (`trusted_root.json`); without it the copy is used that sigstore keeps in
     the user's own cache or brings with the package. Nothing is fetched.
 
-    Raises ManifestError where the bundle is malformed, does not verify, or
+    Raises ManifestError if the bundle is malformed, does not verify, or
     is of nobody in the policy; MissingExtraError without sigstore.
     """
     parse(bundle, "bundle")  # refuses what json alone lets through

@@ -54,7 +54,7 @@ class KeyRing:
         """Read the key files of every signer of a policy.
 
         `tree` is the tree that is to be verified: a key file inside it, or
-        one that a link leads into it, is refused, as whoever writes the tree
+        one that a link leads into it, is refused, as anyone who writes the tree
         could have put it there.
 
         Raises ConfigError for such files, for unreadable ones, and for what is
@@ -68,7 +68,7 @@ class KeyRing:
         )
 
     def get(self, keyid: str) -> TrustedKey | None:
-        """Return the key of this id, None where there is none."""
+        """Return the key of this id, None if there is none."""
         return self._keys.get(keyid)
 
     def __iter__(self) -> Iterator[TrustedKey]:
@@ -88,7 +88,7 @@ def policy_of_keys(root: str, files: Iterable[Path], threshold: int = 1) -> Sign
 
 
 def refuse_inside(path: Path, tree: Path, what: str) -> None:
-    """Raise ConfigError where `path` lies in `tree`, also by way of links."""
+    """Raise ConfigError if `path` lies in `tree`, also by way of links."""
     inside, place = tree.resolve(), path.resolve()
     lexical = Path(path.absolute())
     if inside in (place, *place.parents) or tree.absolute() in (lexical, *lexical.parents):
@@ -136,7 +136,7 @@ def load_signer(path: Path, passphrase: Callable[[], bytes] | None = None) -> Cr
 
 
 def cryptography() -> ModuleType:
-    """Return `codeguard.trust.crypto`; CodeguardError where its libraries are not installed."""
+    """Return `codeguard.trust.crypto`; raise CodeguardError if its libraries are not installed."""
     try:
         from codeguard.trust import crypto
     except ImportError:

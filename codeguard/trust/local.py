@@ -42,10 +42,10 @@ def sealed(manifest: Manifest, key: bytes) -> bytes:
 
 
 def load_unsigned(state_dir: Path, *, seal_key: bytes | None = None) -> Manifest | None:
-    """Return the manifest of the state directory, None where there is none.
+    """Return the manifest of the state directory, None if there is none.
 
-    Raises ManifestError where it is damaged, or was not sealed with
-    `seal_key` where that is given.
+    Raises ManifestError if it is damaged, or was not sealed with
+    `seal_key` if that is given.
     """
     path = state_dir / UNSIGNED_NAME
     data = read_state(path)
@@ -69,7 +69,7 @@ def _seal(statement: bytes, key: bytes) -> bytes:
 
 
 def read_state(path: Path, limit: int = MAX_BYTES) -> bytes | None:
-    """Return the bytes of a file of a state folder, None where there is none.
+    """Return the bytes of a file of a state folder, None if there is none.
 
     Raises:
         ManifestError: it cannot be read, or is longer than `limit` bytes.

@@ -25,7 +25,7 @@ class FileEntry:
     """What the manifest says of one file.
 
     `sha256` is over the bytes exactly as they are in the tree: nothing is
-    normalised, line endings included. `chunks` are the sha256 of the chunk
+    normalized, line endings included. `chunks` are the sha256 of the chunk
     texts, in order; a text that occurs twice is listed twice.
     """
 
@@ -110,7 +110,7 @@ def build_manifest(
 
 
 def _check(manifest: Manifest) -> None:
-    """Hold the invariants, whoever makes the manifest."""
+    """Hold the invariants, anyone who makes the manifest."""
     if not checked_text(manifest.root, "root of the manifest", 512):
         raise ManifestError("manifest names no root", got="an empty label", expected="a label")
     if not 1 <= manifest.version <= MAX_INTEGER:

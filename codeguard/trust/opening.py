@@ -36,7 +36,7 @@ def open_signed(
     rest see `verify_envelope`. The files of the tree are not looked at: see
     `check_tree`.
 
-    Raises ManifestError where it is missing or refused, ConfigError where a
+    Raises ManifestError if it is missing or refused, ConfigError where a
     key or the trust anchors lie in the tree.
     """
     keys = KeyRing.load(policy, tree=tree)
@@ -63,7 +63,7 @@ def choose_policy(
 
     By its label; else the one whose `trees` name the folder; else the only
     one there is. The manifest has no say in it: it could name the policy of
-    another team. Raises ConfigError where nothing decides.
+    another team. Raises ConfigError if nothing decides.
     """
     if label is not None and label in policies:
         return policies[label]

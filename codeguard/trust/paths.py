@@ -16,7 +16,7 @@ _SEPARATORS = {"\\": "a backslash", ":": "a colon"}  # both lead elsewhere on Wi
 
 
 def path_problem(path: str) -> str | None:
-    """Return why a manifest may not list `path`, None where it may.
+    """Return why a manifest may not list `path`, None if it may.
 
     A path is relative to the root, with `/`, without `.`, `..`, empty
     parts, control or invisible characters, and nothing that another
@@ -56,9 +56,9 @@ def check_path(path: str, where: str = "manifest") -> str:
 class NameIndex:
     """Names met so far, to find the one that a new name passes for.
 
-    Two names pass for one another where they are equal after NFKC and case
-    folding (one name to a case-insensitive or normalising file system), or
-    where one has a letter outside ASCII and both have the same look
+    Two names pass for one another if they are equal after NFKC and case
+    folding (one name to a case-insensitive or normalizing file system), or
+    if one has a letter outside ASCII and both have the same look
     (UTS #39, section 4: one name to a reader). Two names in ASCII are told
     apart by case folding alone: `l.py` beside `1.py` is an everyday sight.
     """
@@ -92,7 +92,7 @@ def _folded(name: str) -> str:
 
 
 def check_distinct(paths: Iterable[str], where: str = "manifest") -> None:
-    """Raise ManifestError where a path is listed twice, is also a folder, or passes for another."""
+    """Raise ManifestError if a path is listed twice, is also a folder, or passes for another."""
     index = NameIndex()
     listed: set[str] = set()
     folders: set[str] = set()

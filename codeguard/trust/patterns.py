@@ -16,7 +16,7 @@ _ANY_NAME = "\0"  # a name that no path has and no pattern spells
 
 
 def pattern_problem(pattern: str) -> str | None:
-    """Return why a pattern is not usable, None where it is."""
+    """Return why a pattern is not usable, None if it is."""
     parts = pattern.split("/")
     if len(pattern) > MAX_PATTERN:
         return f"{len(pattern)} characters, more than {MAX_PATTERN}"
@@ -28,7 +28,7 @@ def pattern_problem(pattern: str) -> str | None:
 
 
 def check_pattern(pattern: str) -> str:
-    """Return `pattern` where it is usable; ConfigError otherwise."""
+    """Return `pattern` if it is usable; ConfigError otherwise."""
     problem = pattern_problem(pattern)
     if problem:
         raise ConfigError(

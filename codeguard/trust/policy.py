@@ -20,7 +20,7 @@ class SignerPolicy:
     `keys` are files of public keys in PEM; several at once make a rotation
     without a gap. `paths` are patterns (`src/**`). `until` is the moment from
     which none of the signer's signatures count, judged by the verifier's
-    clock and never by a time inside the manifest, which whoever holds an old
+    clock and never by a time inside the manifest, which anyone who holds an old
     key could backdate. A keyless signer has an `issuer` (the OpenID Connect
     provider that sigstore's certificate has to name) and no keys.
     """
@@ -48,7 +48,7 @@ class SigningPolicy:
     in which it lies on this machine. `threshold` counts
     distinct identities, whatever number of keys each has. `revoked` are key
     ids that no longer count. `least_version` refuses older manifests even
-    where nothing was seen before. `max_age_days` bounds the time since
+    if nothing was seen before. `max_age_days` bounds the time since
     `created`; `require_expiry` wants every manifest to say when it ends.
     """
 

@@ -29,7 +29,7 @@ class Seen:
 class VersionsSeen:
     """The memory against rollback, one file in the state directory.
 
-    Where nothing has been seen yet the first manifest is believed in this
+    If nothing has been seen yet the first manifest is believed in this
     one respect; `least_version` of the signing policy closes that gap.
     """
 
@@ -37,11 +37,11 @@ class VersionsSeen:
         self._path = state_dir / SEEN_NAME
 
     def last(self, root: str) -> Seen | None:
-        """Return what was last seen of a tree, None where nothing was; ManifestError if damaged."""
+        """Return what was last seen of a tree, None if nothing was; ManifestError if damaged."""
         return self._load().get(root)
 
     def check(self, manifest: Manifest, payload_sha256: str) -> Seen | None:
-        """Raise ManifestError where the manifest is older than, or differs from, what was seen.
+        """Raise ManifestError if the manifest is older than, or differs from, what was seen.
 
         Returns what was seen before.
         """

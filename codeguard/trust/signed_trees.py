@@ -83,7 +83,7 @@ def verified_trees(trees: Iterable[SignedTree], settings: Settings) -> list[tupl
 
 
 def together(parts: Sequence[tuple[str, VerifiedManifest]]) -> VerifiedManifest | None:
-    """Return one manifest of several in the names of the corpus, None where there is none."""
+    """Return one manifest of several in the names of the corpus, None if there is none."""
     return combined(parts) if parts else None
 
 
@@ -100,7 +100,7 @@ def from_text(text: str | None) -> list[SignedTree]:
 
 
 def policies(settings: Settings) -> dict[str, SigningPolicy]:
-    """Return the signing policies of the user's configuration by label; ConfigError where they are broken."""
+    """Return the signing policies of the user's configuration by label; raise ConfigError if they are broken."""
     from codeguard.trust import policies_from_toml
 
     return policies_from_toml(settings.signing, settings.config_file.parent)

@@ -29,7 +29,7 @@ OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 MOST_ENTRIES = 10_000
 PAUSE_S = 0.05
 
-# What a system lacks is not asked for: whoever keeps no state there can still audit.
+# What a system lacks is not asked for: anyone who keeps no state there can still audit.
 _NOFOLLOW, _CLOEXEC = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_CLOEXEC", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOEXEC
 _FILE = _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _CLOEXEC
@@ -44,7 +44,7 @@ class StateFolder:
 
     Args:
         path: the folder. A link is followed, unless it has the default name.
-        create: make it, for this user alone, where there is none.
+        create: make it, for this user alone, if there is none.
         checked: False for a folder whose place is the user's own affair, as that of their configuration:
             then only the files in it are checked.
 
@@ -81,7 +81,7 @@ class StateFolder:
         os.close(self.descriptor)
 
     def open(self, name: str, flags: int = os.O_RDONLY) -> int:
-        """Return the descriptor of a regular file; FileNotFoundError where there is none and none is made.
+        """Return the descriptor of a regular file; raise FileNotFoundError if there is none and none is made.
 
         Raises:
             UnsafeStateError: a link, a pipe, a device, a folder, another user's, or linked elsewhere, too.
@@ -108,13 +108,13 @@ class StateFolder:
         return found
 
     def read(self, name: str, limit: int) -> bytes:
-        """Return the bytes of a file, at most `limit` and one: whoever asks sees that there are more."""
+        """Return the bytes of a file, at most `limit` and one: anyone who asks sees that there are more."""
         with os.fdopen(self.open(name), "rb") as source:
             # Memory for the whole limit would be taken at once.
             return source.read(limit + 1) if os.fstat(source.fileno()).st_size > limit else source.read()
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file so that a reader, and whoever looks after a power cut, meets the old bytes or the new."""
+        """Write a file so that a reader, and anyone who looks after a power cut, meets the old bytes or the new."""
         draft = self._draft(name, data)
         try:
             os.replace(draft, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
@@ -124,7 +124,7 @@ class StateFolder:
         os.fsync(self.descriptor)
 
     def write_new(self, name: str, data: bytes) -> bool:
-        """Write a file whole or not at all where there is none; return whether this call did."""
+        """Write a file whole or not at all if there is none; return whether this call did."""
         with self.lock(f"{name}.lock"):
             try:
                 self.check(name)
@@ -154,7 +154,7 @@ class StateFolder:
 
     @contextlib.contextmanager
     def lock(self, name: str) -> Iterator[None]:
-        """Hold the lock of a file, waiting for whoever holds it."""
+        """Hold the lock of a file, waiting for anyone who holds it."""
         lock = FileLock(self, name)
         lock.acquire()
         try:
@@ -255,7 +255,7 @@ class FileLock:
 
 @contextlib.contextmanager
 def opened_by_path(path: Path, *, companions: tuple[str, ...] = ()) -> Iterator[None]:
-    """Check a file before, and after, something opens it by its path; it is made where there is none.
+    """Check a file before, and after, something opens it by its path; it is made if there is none.
 
     `companions` are endings of files beside it that are opened with it. Between the check and the opening
     only those can exchange it who may write in one of the folders above the state folder.

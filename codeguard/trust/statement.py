@@ -55,7 +55,7 @@ def manifest_from_json(data: bytes) -> Manifest:
     """Return the manifest that a statement carries.
 
     Members of the statement that in-toto does not define are ignored, as its
-    parsing rules demand; members of our own predicate have to be known.
+    parsing rules demand; members of our own predicate must be known.
 
     Raises ManifestError, in one line, for anything else than a whole and
     sound statement of our predicate type.

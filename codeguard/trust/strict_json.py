@@ -22,7 +22,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 def parse(data: bytes, what: str, *, max_bytes: int = MAX_BYTES) -> Any:
     """Return the value of a JSON text in UTF-8.
 
-    Raises ManifestError where the text is larger than `max_bytes`, nests
+    Raises ManifestError if the text is larger than `max_bytes`, nests
     deeper than Python's parser goes (about a thousand levels), names a key
     twice in one object, or holds a number that is not an integer of at most
     53 bits.
@@ -100,7 +100,7 @@ class Reader:
             )
 
     def take(self, name: str) -> Any:
-        """Return a member that has to be there."""
+        """Return a member that must be there."""
         if name not in self._value:
             raise ManifestError(f"{self.where} lacks a member", got="none", expected=name)
         return self._value[name]
@@ -168,7 +168,7 @@ class Reader:
 
 
 def checked_text(value: object, where: str, max_length: int = 4096) -> str:
-    """Return `value` where it is a string of at most `max_length` characters; else ManifestError."""
+    """Return `value` if it is a string of at most `max_length` characters; else ManifestError."""
     if not isinstance(value, str):
         raise ManifestError(f"{where} has the wrong type", got=kind(value), expected="a string")
     if len(value) > max_length:
@@ -183,7 +183,7 @@ def checked_text(value: object, where: str, max_length: int = 4096) -> str:
 
 
 def checked_sha256(value: object, where: str) -> str:
-    """Return `value` where it is 64 lower-case hexadecimal digits; else ManifestError."""
+    """Return `value` if it is 64 lower-case hexadecimal digits; else ManifestError."""
     text = checked_text(value, where, 1024)
     if not _SHA256.fullmatch(text):
         raise ManifestError(f"{where} is no sha256", got=shown(text), expected="64 digits of 0-9a-f")

@@ -72,7 +72,7 @@ def check_tree(verified: VerifiedManifest, root: Path, present: Iterable[str]) -
 
 
 def edits(old: Manifest, new: Manifest) -> dict[str, str | None]:
-    """Return the paths in which two manifests differ, with the sha256 in the new one, None where it is gone."""
+    """Return the paths in which two manifests differ, with the sha256 in the new one, None if it is gone."""
     paths = sorted(old.files.keys() | new.files.keys())
     digests = {path: new.files[path].sha256 if path in new.files else None for path in paths}
     return {

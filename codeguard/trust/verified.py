@@ -84,7 +84,7 @@ def verify_unsigned(manifest: Manifest, *, require_signature: bool = False) -> V
     just built from the trusted paths, or for one out of the state directory
     (`codeguard.trust.load_unsigned`), never for a file of the corpus.
 
-    Raises ManifestError where a signature is required.
+    Raises ManifestError if a signature is required.
     """
     if require_signature:
         raise ManifestError(

@@ -112,7 +112,7 @@ def _verify(
 def _counting(
     identities: Set[str], refused: list[str], policy: SigningPolicy, now: datetime
 ) -> list[SignerPolicy]:
-    """Return those of the policy's signers who count now; ManifestError where none does."""
+    """Return those of the policy's signers who count now; raise ManifestError if none does."""
     if now.tzinfo is None:
         raise ValueError("now has to be an aware time")
     counting = []

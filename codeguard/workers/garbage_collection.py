@@ -16,7 +16,7 @@ class Collector:
         self._seen = 0
 
     def looked_at(self, characters: int) -> None:
-        """Count text that was looked at; collect where it is time to."""
+        """Count text that was looked at; collect if it is time to."""
         self._seen += characters
         if self._seen >= EVERY and not gc.isenabled():
             self._seen = 0

@@ -92,14 +92,14 @@ class Pool(Executor, ABC):
         """Let go of every task at once."""
 
     def check(self) -> None:
-        """Raise WorkerError where nobody is left to work."""
+        """Raise WorkerError if nobody is left to work."""
 
 
 class Processes(Pool):
     """Runs tasks in processes that are started when there is something to do, and replaced when they are ended.
 
     The processes are started afresh, another one only where those that there are have something to do. With
-    `fork` the first ones are made of this process, at once and at little cost, where it has a single thread.
+    `fork` the first ones are made of this process, at once and at little cost, if it has a single thread.
     """
 
     def __init__(self, count: int, *, fork: bool = False) -> None:
@@ -212,7 +212,7 @@ class _Slot:
                     self._pool.is_free()
                     item.future.set_exception(error)
                 else:
-                    self._pool.is_free()  # before whoever waits for the answer asks for more
+                    self._pool.is_free()  # before anyone who waits for the answer asks for more
                     item.future.set_result(answers)
         finally:
             self._end(PATIENCE_S)
@@ -370,7 +370,7 @@ class _Worker:
         return cls(pid, source, sink, None, _import_path())
 
     def make_ready(self, name: str, shared: Shared | None) -> None:
-        """Let it make ready for a task; EOFError where it dies over it, WorkerError where it cannot."""
+        """Let it make ready for a task; raise EOFError if it dies over it, WorkerError if it cannot."""
         digest = "" if shared is None else shared.digest
         self._task = name
         if self._ready.get(name) == digest:
@@ -383,7 +383,7 @@ class _Worker:
         self._ready[name] = digest
 
     def ask(self, payload: bytes, bounds: Bounds) -> Answer:
-        """Return what it answers within the bounds; EOFError where it ended by itself."""
+        """Return what it answers within the bounds; raise EOFError if it ended by itself."""
         memory = bounds.memory_bytes
         head = json.dumps({"run": self._task, "memory": memory}).encode()
         parts: list[bytes] = []
@@ -434,7 +434,7 @@ class _Worker:
                 yield frame
 
     def kill(self) -> None:
-        """End the process; whoever waits for its answer sees it."""
+        """End the process; anyone who waits for its answer sees it."""
         with self._lock:
             self._killed = True
             if not self._closed:
@@ -528,7 +528,7 @@ def _message(data: bytes) -> bytes:
 
 
 def _frame_of(answer: bytearray) -> tuple[bytes, bytes] | None:
-    """Take a frame off what has come, None where it is not complete."""
+    """Take a frame off what has come, None if it is not complete."""
     if len(answer) < _FRAME.size:
         return None
     kind, length = _FRAME.unpack_from(answer)
@@ -657,7 +657,7 @@ def _settle(parent: int) -> None:
 
 
 def _address_space() -> int | None:
-    """Return the size of this process's address space in bytes, None where the system does not say."""
+    """Return the size of this process's address space in bytes, None if the system does not say."""
     try:
         return int(Path("/proc/self/statm").read_bytes().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from codeguard.errors import CodeguardError
 from codeguard.workers.deadline import CPU, WALL
 
-# What a task makes ready, of what is shared where there is something, is ours and not bounded; what it returns is
+# What a task makes ready, of what is shared if there is something, is ours and not bounded; what it returns is
 # given one item at a time and yields the parts of its answer: those that came before it was ended are kept.
 Run = Callable[[bytes], Iterator[bytes]]
 Task = Callable[..., Run]
@@ -84,7 +84,7 @@ class Shared:
         return cls(hashlib.sha256(data).hexdigest(), data)
 
     def verified(self) -> bytes:
-        """Return the bytes; WorkerError where they are not those of the name."""
+        """Return the bytes; raise WorkerError if they are not those of the name."""
         found = hashlib.sha256(self.data).hexdigest()
         if found != self.digest:
             raise WorkerError(

@@ -216,7 +216,7 @@ def _catalogued(folder: Path) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: what was done, how often, what it said, and what was lost."""
+    """One line of the table: the failure, the number of trials, what was reported, and what was lost."""
 
     what: str
     trials: int
@@ -348,7 +348,7 @@ def full_disk(folder: Path, free_kib: Sequence[int], seed: int) -> Row:
             failures.append(f"{free} KiB: {problem}")
     reasons = ", ".join(f"{reason} ({count})" for reason, count in sorted(said.items()))
     return Row(
-        f"disk full with {free_kib[0]} KiB to {free_kib[-1]} KiB of room (tmpfs)", len(free_kib),
+        f"disk full with {free_kib[0]} KiB to {free_kib[-1]} KiB free (tmpfs)", len(free_kib),
         f"one line, exit 2: {reasons}; a query on the full disk answered {answered} times, else one line",
         _lost(failures),
     )  # fmt: skip
@@ -409,7 +409,7 @@ def _foreign(place: Place) -> Row:
     for path in everything:
         os.chown(path, 0, 0)
     problem = place.whole()
-    said = "one line, exit 2, with the owner; audit goes on without it"
+    said = "one line, exit 2, with the owner; audit continues without it"
     return Row(
         "state of another user (two owners)", 10, said, _lost([*failures, *([problem] if problem else [])])
     )
@@ -434,8 +434,8 @@ def power_cut(folder: Path, seed: int) -> Row:
     problem = place.whole()
     return Row(
         "power cut, by the order of writes and fsyncs (strace)", synced,
-        "before each first write of a batch to the store its intents are on the disk, and the note that the "
-        "store is being written; the note goes when every file of the store is on the disk",
+        "before each first write of a batch to the store, its intents and the marker that the store is being "
+        "written are on disk; the marker is removed once every file of the store is on disk",
         _lost([*failures, *([problem] if problem else [])]),
     )  # fmt: skip
 
@@ -505,11 +505,11 @@ def main() -> None:
             f"kill -9 at random moments ({', '.join(f'{who} {n}' for who, n in sorted(outcome.killed.items()))}; "
             f"{outcome.ended_before} had ended before)",
             outcome.trials,
-            f"{outcome.half_done} left files undone, {outcome.interrupted_writes} left writes to finish",
+            f"{outcome.half_done} left files unfinished, {outcome.interrupted_writes} left writes pending",
             _lost(outcome.failures),
         )
         rows = [kills, *table(arguments, folder)]
-    print("| what happens | trials | what it says | what was lost |\n|---|---|---|---|")
+    print("| failure | trials | reported | lost |\n|---|---|---|---|")
     for row in rows:
         print(row.line())
     if arguments.out is not None:

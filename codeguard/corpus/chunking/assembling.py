@@ -1,4 +1,4 @@
-"""From a file's bytes and where they are cut to the file with its chunks: texts, digests, lines and offsets."""
+"""From a file's bytes and if they are cut to the file with its chunks: texts, digests, lines and offsets."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _parseable(utf8: bytes) -> bytes:
 
 
 def assembled(text: FileText, cuts: Cuts) -> SourceFile:
-    """Return the file with its chunks; ValueError where the cuts are not those of a text of this length."""
+    """Return the file with its chunks; raise ValueError if the cuts are not those of a text of this length."""
     first = cuts.parts[0].cut
     notes = (text.decoded.note, *(part.cut.note for part in cuts.parts))
     return SourceFile(
@@ -93,7 +93,7 @@ def _offsets(text: FileText, texts: Sequence[str]) -> list[int]:
 
 
 def _tiles(utf8: bytes, pieces: Sequence[Piece]) -> list[bytes]:
-    """Return the bytes of each piece; ValueError where the pieces leave something out or hold something twice."""
+    """Return the bytes of each piece; raise ValueError if the pieces leave something out or hold something twice."""
     position = 0
     for start, end, _, _ in pieces:
         if start != position or end < start:

@@ -61,8 +61,8 @@ class Grammar:
     `module` and `entry` the module and function that return it, and `extra`
     the extra of codeguard that installs it, empty for the default ones.
     `roles` covers the node types whose role is plain; `examine` is asked
-    first, for those where one has to look inside: the types in `examined`,
-    all where that is None. `blocks` are the node
+    first, for those if one has to look inside: the types in `examined`,
+    all if that is None. `blocks` are the node
     types whose named children are statements. `bodiless` are the function
     types that may be mere declarations, which are no chunks; `leading` the
     types of decorations that stand before a function as nodes of their own.
@@ -110,7 +110,7 @@ class LanguageInfo:
 
 
 def name_of(node: Node) -> str:
-    """Return the text of the node's `name` field, empty where it has none."""
+    """Return the text of the node's `name` field, empty if it has none."""
     return text_of(node.child_by_field_name("name"))
 
 

@@ -39,7 +39,7 @@ class Cut:
 
 
 class Part(NamedTuple):
-    """A stretch of a file that is in one language: where it is cut."""
+    """A stretch of a file that is in one language: if it is cut."""
 
     cut: Cut
     language: str
@@ -55,7 +55,7 @@ class Cuts:
 
 
 def cut_by_grammar(text: bytes, grammar: Grammar, max_chars: int) -> Cut:
-    """Cut a text by its grammar, which has to be installed."""
+    """Cut a text by its grammar, which must be installed."""
     language = registry.load(grammar)
     root = None if language is None else parse(language, text)
     if root is None:

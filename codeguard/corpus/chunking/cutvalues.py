@@ -18,7 +18,7 @@ def cut_values(cut: Cut) -> list[Any]:
 
 
 def cut_of(values: Any) -> Cut:
-    """Return the cut that `cut_values` was given; KeyError, TypeError or ValueError where it is none."""
+    """Return the cut that `cut_values` was given; KeyError, TypeError or ValueError if it is none."""
     pieces, imports, broken, gave_up, note = values
     return Cut(
         tuple(Piece(int(start), int(end), _KINDS[kind], str(symbol)) for start, end, kind, symbol in pieces),
@@ -35,7 +35,7 @@ def cuts_values(cuts: Cuts) -> list[Any]:
 
 
 def cuts_from(values: Any) -> Cuts:
-    """Return the cuts that `cuts_values` was given; KeyError, TypeError or ValueError where there are none."""
+    """Return the cuts that `cuts_values` was given; KeyError, TypeError or ValueError if there are none."""
     language, parsed, parts = values
     if not parts:
         raise ValueError("the cuts of a file have no part")

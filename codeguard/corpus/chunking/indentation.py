@@ -62,7 +62,7 @@ class _Open:
     name: str
     header: bytes
     members: int
-    body: int | None = None  # indentation of its first statement, where that is on a line of its own
+    body: int | None = None  # indentation of its first statement, if that is on a line of its own
 
 
 def outline(source: bytes) -> Outline:

@@ -73,7 +73,7 @@ def outline_of(root: Node, grammar: Grammar, source: bytes) -> Outline:
             if role is Role.CLASS and level.depth < MAX_NESTING:
                 marks.append(Mark(start, node.end_byte, ChunkKind.CLASS, level.named(name)))
             below = _level_below(level, role, name, inside or node)
-            # This level goes on where it is when the one below is done: without recursion no depth ends it.
+            # This level goes on if it is when the one below is done: without recursion no depth ends it.
             if below is not None:
                 stack.append(below)
                 break
@@ -83,7 +83,7 @@ def outline_of(root: Node, grammar: Grammar, source: bytes) -> Outline:
 
 
 def _level_below(level: _Level, role: Role, name: str, inside: Node) -> _Level | None:
-    """Return what is to be visited inside a node that is no function, None where nothing is."""
+    """Return what is to be visited inside a node that is no function, None if nothing is."""
     if role is Role.SCOPE:
         return _Level(iter(inside.children), level.scope, level.depth, level.in_class)
     if level.depth >= MAX_NESTING:

@@ -108,7 +108,7 @@ class _Bounds:
 
 
 def parse(language: Language, text: bytes) -> Node | None:
-    """Return the root of the syntax tree, None where the parse passed a bound."""
+    """Return the root of the syntax tree, None if the parse passed a bound."""
     if len(text) > MOST_WORDS and any(islice(_WORD.finditer(text), MOST_WORDS, None)):
         return None
     # The clock alone is asked twice: that of a virtual machine which was stopped for a while has leapt.

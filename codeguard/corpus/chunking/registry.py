@@ -30,7 +30,7 @@ _loaded: dict[str, Language] = {}
 
 
 def load(grammar: Grammar) -> Language | None:
-    """Return the tree-sitter language, None where its wheel is not installed or cannot be loaded.
+    """Return the tree-sitter language, None if its wheel is not installed or cannot be loaded.
 
     Only what was loaded is remembered: a worker that once ran out of memory tries again.
     """

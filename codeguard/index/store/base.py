@@ -1,4 +1,4 @@
-"""What a store of vectors can do, whoever holds Chroma: this process, a process of ours, or a server."""
+"""What a store of vectors can do, anyone who holds Chroma: this process, a process of ours, or a server."""
 
 from __future__ import annotations
 

@@ -304,7 +304,7 @@ def embedded_client(folder: Path) -> Any:
         try:
             return chromadb.PersistentClient(path=str(folder), settings=client_settings())
         except BaseException:
-            # Chroma keeps what did not start, and gives it to whoever opens the path next in this process.
+            # Chroma keeps what did not start, and gives it to anyone who opens the path next in this process.
             shared = chromadb.api.shared_system_client.SharedSystemClient
             if str(folder) not in getattr(shared, "_identifier_to_refcount", {}):
                 getattr(shared, "_identifier_to_system", {}).pop(str(folder), None)
@@ -312,7 +312,7 @@ def embedded_client(folder: Path) -> Any:
 
 
 def _unsettled(folder: Path) -> str | None:
-    """Return during which boot a store was written and not settled, None where it was settled."""
+    """Return during which boot a store was written and not settled, None if it was settled."""
     try:
         with StateFolder(folder.parent) as state:
             return state.read(folder.name + UNSETTLED, 100).decode("ascii", "replace")
@@ -321,7 +321,7 @@ def _unsettled(folder: Path) -> str | None:
 
 
 def _boot() -> str:
-    """Return the kernel's name for the time since the machine started, "" where it has none."""
+    """Return the kernel's name for the time since the machine started, "" if it has none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:

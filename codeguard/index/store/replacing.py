@@ -1,4 +1,4 @@
-"""Put a new folder in the place of a store's folder, so that whoever crashes leaves the old or the new one.
+"""Put a new folder in the place of a store's folder, so that anyone who crashes leaves the old or the new one.
 
 chroma.new      being built by another process, with a lock and a socket: worth nothing until it is renamed
 chroma.ready    complete, to be put in place

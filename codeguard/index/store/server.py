@@ -1,6 +1,6 @@
 """The process that holds an embedded store and serves every other process of its user.
 
-Chroma's files bear one process. This one is started by whoever finds nobody
+Chroma's files bear one process. This one is started by anyone who finds nobody
 at the socket, is the only one by the store's lock, writes no log, and ends
 when nobody used it for a while, when it is asked to, or when its folder is
 taken away.
@@ -213,7 +213,7 @@ class Server:
     def _end(self) -> None:
         self._closing = True
         self._listener.close()
-        # Where the folder was deleted and made again, another one serves there by now.
+        # If the folder was deleted and made again, another one serves there by now.
         if _identity(socket_path(self._folder)) == self._socket:
             with contextlib.suppress(OSError):
                 socket_path(self._folder).unlink()
@@ -276,7 +276,7 @@ class Server:
         raise ValueError("op")
 
     def _embedding_of(self, name: str, identity: str) -> Embedding:
-        """Return the embedding of an index: whoever asks one question need not open the model for it."""
+        """Return the embedding of an index: anyone who asks one question need not open the model for it."""
         from codeguard.index.embedding.choose import by_workers, open_embedding
 
         with self._opening:

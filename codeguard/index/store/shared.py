@@ -41,7 +41,7 @@ _START = (
 class SharedStore:
     """See `codeguard.index.store.base.Vectors`.
 
-    The serving process is started where there is none, also when it ended in
+    The serving process is started if there is none, also when it ended in
     the middle of a request: the request is sent again, which every request
     bears. Opening costs nothing but that start; errors come with the first
     request.
@@ -219,7 +219,7 @@ class SharedStore:
     def embed(self, name: str, identity: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return a row for each of a few texts by the embedding that the serving process has open, or opens.
 
-        Raises StoreError where it cannot, or its embedding of that name is not the one of this identity.
+        Raises StoreError if it cannot, or its embedding of that name is not the one of this identity.
         """
         answer = self._ask({"op": "embed", "name": name, "identity": identity, "texts": list(texts)})
         if not texts or not answer.blob.size or answer.blob.size % len(texts):

@@ -77,7 +77,7 @@ def connect(folder: Path) -> socket.socket:
 def short_name(path: Path) -> Iterator[str]:
     """Name a socket by its folder's descriptor: a socket's address holds a hundred bytes only.
 
-    Raises UnsafeStateError where the folder is not this user's alone, or something else than a socket
+    Raises UnsafeStateError if the folder is not this user's alone, or something else than a socket
     of this user has the name.
     """
     with StateFolder(path.parent) as folder:

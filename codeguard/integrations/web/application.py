@@ -1,4 +1,4 @@
-"""The application: a request in, a page out, each under bounds of size, number and time."""
+"""The application: a request in, a page out, with limits on size, number and time."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ T = TypeVar("T")
 LONGEST_ADDRESS = 16_000  # bytes of path and query
 LONGEST_BODY = 64_000  # bytes
 MOST_FIELDS = 10
-MOST_WAITING = 8  # questions that wait for their turn, the one at work among them
-OUTSIDE = frozenset({401, 405, 414, 421})  # said to whoever has not shown the session yet
+MOST_WAITING = 8  # queued requests, including the one being processed
+OUTSIDE = frozenset({401, 405, 414, 421})  # statuses sent to clients without a session
 BODY_S = 10.0
 ANSWER_S = 90.0
 HEADERS = {
     "content-security-policy": POLICY,
     "cache-control": "no-store",
-    "connection": "close",  # a connection that carries one request cannot be kept by somebody who sends none
+    "connection": "close",  # one request per connection, so that idle clients cannot hold connections
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    "referrer-policy": "same-origin",  # with no-referrer a browser would not say where a form comes from
+    "referrer-policy": "same-origin",  # with no-referrer, a browser would not send the origin of a form
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
@@ -43,7 +43,7 @@ HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What is sent back."""
+    """A response."""
 
     status: int
     body: str = ""
@@ -52,7 +52,7 @@ class Reply:
 
 
 class RefusedError(Exception):
-    """A request that is not answered; `status` and a sentence say why."""
+    """A refused request; `status` and a sentence give the reason."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -63,7 +63,7 @@ class Application:
     """An ASGI application over an open guard; `close` it when the server has ended.
 
     Args:
-        guard: an open guard; only one thread at a time uses it.
+        guard: an open guard, used by only one thread at a time.
         gate: who may ask.
         write: offer to accept findings.
         answer_s: how long a browser waits for an answer, in seconds.
@@ -85,7 +85,7 @@ class Application:
         self._waiting = 0
 
     def close(self) -> None:
-        """Wait for the question at work, and let no other begin."""
+        """Wait for the current request, and start no other."""
         self._alone.shutdown(wait=True, cancel_futures=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,7 +108,7 @@ class Application:
         await send({"type": "http.response.body", "body": body})
 
     async def _answer(self, scope: Scope, receive: Receive) -> Reply:
-        """Return the reply to a request that the gate lets in."""
+        """Return the reply to an admitted request."""
         gate, path = self._gate, str(scope["path"])
         headers = _headers(scope)
         if not gate.is_this_host(headers.get("host", "")):
@@ -152,7 +152,7 @@ class Application:
         return await self._page(lambda: Reply(303, headers={"location": self._site.accept(asked)}))
 
     async def _page(self, make: Callable[[], Reply]) -> Reply:
-        """Make a page in its turn; what goes wrong is a page as well."""
+        """Build a page when its turn comes; errors become pages as well."""
         try:
             return await self._in_turn(partial(self._guarded, make))
         except TimeoutError:
@@ -172,7 +172,7 @@ class Application:
     def _done(self, future: asyncio.Future[Any]) -> None:
         self._waiting -= 1
         if not future.cancelled():
-            future.exception()  # seen, also where nobody waits for it any more
+            future.exception()  # mark the exception as retrieved even if nobody waits for it any more
 
     def _guarded(self, make: Callable[[], Reply]) -> Reply:
         try:
@@ -183,15 +183,15 @@ class Application:
             status, said = 400, str(error)
         except CodeguardError as error:
             status, said = 503, str(error)
-            self._site.close()  # the next question opens the index anew
+            self._site.close()  # the next request reopens the index
         except OSError as error:
             status, said = 503, f"the system refuses ({error.strerror or type(error).__name__})"
-        except Exception as error:  # a traceback is nothing for a page, and one page must not end the server
+        except Exception as error:  # a page shows no traceback, and one page must not end the server
             status, said = 500, f"internal error ({type(error).__name__})"
         return Reply(status, error_page(said, self._site.frame()))
 
     def _refusal(self, refused: RefusedError) -> Reply:
-        """Return a page that says why, with the way back for whoever is let in."""
+        """Return a page with the reason, and a link back for admitted users."""
         frame = self._site.frame()
         if refused.status in OUTSIDE:
             return Reply(refused.status, message_page("Not answered", str(refused), frame.made))
@@ -199,7 +199,7 @@ class Application:
 
 
 def _headers(scope: Scope) -> dict[str, str]:
-    """Return the headers by name; one that is there twice stands for nothing."""
+    """Return the headers by name; repeated ones are ignored."""
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
         key = name.decode("latin-1").lower()
@@ -218,7 +218,7 @@ def _fields(data: bytes) -> dict[str, str]:
 
 
 async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
-    """Return the body of a request, refused where it is too long or comes too slowly."""
+    """Return the body of a request, refused if it is too long or comes too slowly."""
     length = headers.get("content-length", "")
     if length.isascii() and length.isdecimal() and (len(length) > 9 or int(length) > LONGEST_BODY):
         raise RefusedError(413, "The form is too long.")

@@ -1,4 +1,4 @@
-"""Who may ask: requests to this host alone, with the token or the session that it was exchanged for."""
+"""Access control: only requests to this host, with the token or the session it was exchanged for."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def _secret() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The secrets of one server, which end with it, and what they decide.
+    """The secrets of one server, valid as long as it runs, and the decisions based on them.
 
-    `token` is in the address that is printed, `session` in the cookie that it is exchanged for, `form` in the forms
-    that change something. A browser sends a cookie to every port of a host, so none of them stands for another.
+    `token` is in the printed address, `session` in the cookie that it is exchanged for, `form` in the forms
+    that make changes. A browser sends a cookie to every port of a host, so none of them replaces another.
     """
 
     port: int
@@ -39,11 +39,11 @@ class Gate:
 
     @property
     def new_cookie(self) -> str:
-        """The header that hands the session to a browser, until that is closed."""
+        """The header that gives a browser the session, until the browser is closed."""
         return f"{self._cookie}={self.session}; Path=/; HttpOnly; SameSite=Strict"
 
     def is_this_host(self, host: str) -> bool:
-        """Return whether a request names this server: another name that leads here is not answered."""
+        """Return whether a request names this server: other names that resolve to it are refused."""
         names = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
         if self.port == 80:
             names |= {"127.0.0.1", "localhost"}
@@ -54,18 +54,18 @@ class Gate:
         return _same(given, self.token)
 
     def knows_form(self, given: str) -> bool:
-        """Return whether a form was made by this server for this session."""
+        """Return whether a form was created by this server for this session."""
         return _same(given, self.form)
 
     def has_session(self, headers: Mapping[str, str]) -> bool:
-        """Return whether a request has the session, and comes from a page of ours or from the user's own hand."""
+        """Return whether a request has the session, and comes from one of our pages or directly from the user."""
         if headers.get("sec-fetch-site", "") not in OWN_SITES:
             return False
         pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
         return any(_same(value, self.session) for name, _, value in pairs if name == self._cookie)
 
     def is_own_form(self, headers: Mapping[str, str]) -> bool:
-        """Return whether a browser says that a form was sent from a page of ours."""
+        """Return whether, according to the browser, a form was sent from one of our pages."""
         return headers.get("origin", "") == f"http://{headers.get('host', '')}"
 
 

@@ -1,4 +1,4 @@
-"""The server: uvicorn, bound to the loopback address alone."""
+"""The server: uvicorn, bound only to the loopback address."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ except ImportError as error:
 LOOPBACK = "127.0.0.1"
 MOST_CONNECTIONS = 64
 LONGEST_HEAD = 32_768  # bytes of a request's first line and headers
-HEAD_S = 10.0  # for them to arrive
-ENDING_S = 3  # for what is being sent when the server ends
+HEAD_S = 10.0  # time limit for the headers to arrive
+ENDING_S = 3  # time limit for responses in progress at shutdown
 
 
 class ImpatientProtocol(H11Protocol):
@@ -41,9 +41,9 @@ class ImpatientProtocol(H11Protocol):
 
 
 def bound(port: int) -> socket.socket:
-    """Return a socket that listens on the loopback address; port 0 means any that is free.
+    """Return a socket that listens on the loopback address; port 0 means any free port.
 
-    Raises CodeguardError where the port is taken or not allowed.
+    Raises CodeguardError if the port is taken or not allowed.
     """
     try:
         return socket.create_server((LOOPBACK, port))
@@ -54,7 +54,7 @@ def bound(port: int) -> socket.socket:
 
 
 def serve(application: Application, listening: socket.socket) -> None:
-    """Answer requests until the process is interrupted, which is raised again as KeyboardInterrupt."""
+    """Answer requests until the process is interrupted; then raise KeyboardInterrupt."""
     options: dict[str, Any] = {
         "http": ImpatientProtocol,
         "ws": "none",

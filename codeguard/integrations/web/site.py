@@ -1,4 +1,4 @@
-"""What the site answers, from one guard, one question after another."""
+"""The site's answers, from one guard, one request at a time."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from codeguard.reports.html.site.trust import TrustState, trust_page
 from codeguard.trust.acceptances import accept, load_acceptances
 
 MOST_RESULTS = 50
-MOST_TWINS = 5  # trusted files beside which one is shown
-READING_S = 10.0  # for what is known of files, in one answer
+MOST_TWINS = 5  # trusted files that a file is compared with
+READING_S = 10.0  # for reading the results about files, per answer
 
 
 class Site:
-    """The pages over a guard. Not for several threads at once.
+    """The pages over a guard. Not thread-safe.
 
     Args:
-        guard: an open guard; where its index fails it is closed, and opened anew by the next question.
-        form_secret: what the forms carry that change something; empty where nothing may be changed.
+        guard: an open guard; if its index fails it is closed, and reopened by the next request.
+        form_secret: the secret in forms that make changes; empty if read-only.
     """
 
     def __init__(self, guard: CodeGuard, form_secret: str = "") -> None:
@@ -37,12 +37,12 @@ class Site:
         self._inventory: tuple[Workspace, Inventory] | None = None
 
     def frame(self) -> Frame:
-        """Return what surrounds a page made now."""
+        """Return the frame of a page created now."""
         made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
         return Frame(made, self._form_secret)
 
     def close(self) -> None:
-        """Let go of the index; the next question opens it anew."""
+        """Release the index; the next request reopens it."""
         self._inventory = None
         self._guard.close()
 
@@ -56,12 +56,12 @@ class Site:
         return overview_page(self._overview(inventory), facts, self.frame(), _warnings(workspace))
 
     def findings(self, asked: Mapping[str, str]) -> FinishedPage:
-        """Return what was found."""
+        """Return the findings."""
         workspace, inventory = self._opened()
         return findings_page(self._overview(inventory), self.frame(), _warnings(workspace))
 
     def search(self, asked: Mapping[str, str]) -> FinishedPage:
-        """Return an answer with and without the defense; `q` asks, `k` and `mode` are optional."""
+        """Return an answer with and without the defense; `q` is the query, `k` and `mode` are optional."""
         question, mode = asked.get("q", "").strip(), asked.get("mode", "rerank")
         if not question or len(question) > LONGEST_QUESTION:
             got = f"{len(question)} characters"
@@ -108,7 +108,7 @@ class Site:
         return trust_page(state, self.frame(), _warnings(workspace))
 
     def accept(self, asked: Mapping[str, str]) -> str:
-        """Keep that a person overrules what was found in a chunk of the index; return where to go on."""
+        """Store that a person overrules what was found in a chunk; return the page to go to next."""
         workspace, inventory = self._opened()
         path, digest = _path_of(workspace, asked.get("file", "")), asked.get("digest", "")
         chunk = next((item.chunk for item in inventory.chunks(path) if item.chunk.sha256 == digest), None)
@@ -120,7 +120,7 @@ class Site:
         return f"/file?id={file_id(path)}#line-{chunk.start_line}"
 
     def _opened(self) -> tuple[Workspace, Inventory]:
-        """Return the index as it is now, whoever has changed or replaced it meanwhile."""
+        """Return the current index, even if it was changed or replaced meanwhile."""
         workspace = self._guard.workspace
         workspace.refresh()
         if self._inventory is None or self._inventory[0] is not workspace:
@@ -152,7 +152,7 @@ def _path_of(workspace: Workspace, given: str) -> str:
 
 
 def _twins(workspace: Workspace, inventory: Inventory, chunks: Sequence[Ranked]) -> list[Ranked]:
-    """Return the trusted chunks of the files that are named where something was found."""
+    """Return the trusted chunks of the files that the evidence names."""
     told = " ".join(part.reason for item in chunks if standing(item) for part in item.evidence)
     trusted = () if workspace.manifest is None else workspace.manifest.files
     paths = [path for path in trusted if f"{path}:" in told][:MOST_TWINS]

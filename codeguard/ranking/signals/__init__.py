@@ -33,7 +33,7 @@ def load_all(*, third_party: bool = True) -> tuple[AnySignal, ...]:
 
 
 def refuse_unknown(config: DefenseConfig) -> None:
-    """Raise ConfigError where a configuration names a signal or a rule that there is not: it would do nothing."""
+    """Raise ConfigError if a configuration names a signal or a rule that there is not: it would do nothing."""
     if not config.disabled_signals and not config.weights.overrides:
         return
     signals = load_all()

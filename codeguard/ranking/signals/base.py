@@ -28,7 +28,7 @@ class Moment(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What signals may consult beside the chunk; None where there is none of it.
+    """What signals may consult beside the chunk; None if there is none of it.
 
     `behavior` says what the sandboxed checker found out about a function,
     `perplexity` is the character model of the trusted code, `static` the
@@ -88,5 +88,5 @@ class Signal(Protocol):
     needs: ClassVar[frozenset[str]]
 
     def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
-        """Yield the evidence about one chunk, none where there is nothing to say."""
+        """Yield the evidence about one chunk, none if there is nothing to say."""
         ...

@@ -133,7 +133,7 @@ class BehaviorSignal:
             yield _unchecked(unchecked, subject)
 
     def _reach(self, report: CheckReport, subject: Subject, context: Context) -> Iterable[Evidence]:
-        """Yield evidence where nothing is known but what the syntax can do: it needs both ends of a leak."""
+        """Yield evidence if nothing is known but what the syntax can do: it needs both ends of a leak."""
         used = [effect for effect in report.effects if not effect.endswith(UNUSED)]
         kinds = {effect.partition(":")[0] for effect in used}
         if report.verdict not in UNSHOWN or not (kinds & SENDING and kinds & TAKING):

@@ -1,5 +1,5 @@
-"""Reports as one HTML page each that loads nothing: no script, no font, no picture, and a policy that forbids them.
+"""Reports as self-contained HTML pages: no scripts, fonts or images, and a policy that forbids them.
 
-In come the same values as for text and JSON, out goes the page as text. Everything untrusted is escaped twice:
-characters that act unseen are written out, then the ones that HTML knows.
+The same values as for text and JSON come in, the page goes out as text. Everything untrusted is escaped
+twice: first invisible control characters, then markup.
 """

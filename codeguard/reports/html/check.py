@@ -1,4 +1,4 @@
-"""What the behavior checker says of a file's functions, as a page."""
+"""The behavior checker's results for a file's functions, as a page."""
 
 from __future__ import annotations
 

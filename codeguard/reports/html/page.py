@@ -1,4 +1,4 @@
-"""The page that every report is put into, and the parts that they share."""
+"""The page template of all reports, and the parts that they share."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from codeguard.corpus.secrets import mask_secrets
 from codeguard.escaping import FinishedPage, escaped
 from codeguard.reports.styled import code
 
-COMPARED_LINES = 200  # of two texts that stand side by side
-COMPARED_WORDS = 4_000  # of one line times those of the other: what takes longer is not marked word by word
-LONGEST_LINE = 400  # characters; what is longer is cut and says so
+COMPARED_LINES = 200  # of two texts shown side by side
+COMPARED_WORDS = 4_000  # of one line times those of the other; beyond that, words are not compared
+LONGEST_LINE = 400  # characters; longer lines are cut, with a mark
 _WORDS = re.compile(r"\w+|\s+|.")
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page says.
+    """The content of a page.
 
-    `story` is the sentence that somebody reads who reads no more. `body` is HTML, made of the parts below.
-    `filters` are classes of `article` with the names of their switches, shown above the body. `command` made the
-    page, at the time `made`.
+    `story` is a one-sentence summary. `body` is HTML, made of the parts below. `filters` are classes of
+    `article` with the names of their switches, shown above the body. `command` produced the page, at the time
+    `made`.
     """
 
     title: str
@@ -43,8 +43,8 @@ class Page:
 
 
 def page_of(page: Page) -> FinishedPage:
-    """Return the page as one file; its policy allows its own style sheet and nothing else."""
-    # A switch that is off hides the articles of its class: no script is needed for it.
+    """Return the page as one file; its content security policy allows only its own style sheet."""
+    # A switch that is off hides the articles of its class, without a script.
     style = style_sheet("style.css") + "".join(map(hidden, page.filters or ()))
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
@@ -55,12 +55,12 @@ def page_of(page: Page) -> FinishedPage:
 
 
 def hidden(name: str, element: str = "article") -> str:
-    """Return the rule of style that hides what belongs to a switch which is off."""
+    """Return the CSS rule that hides the articles of a switch that is off."""
     return f"body:has(#f-{name}:not(:checked)) {element}.f-{name}{{display:none}}\n"
 
 
 def document(page: Page, head: str, top: str = "") -> FinishedPage:
-    """Return a page with further lines of its head, and HTML above its title."""
+    """Return a page with additional head lines, and HTML above its title."""
     filters = page.filters or {}
     facts = "".join(
         f"<div><dt>{text(key)}</dt><dd>{text(value)}</dd></div>" for key, value in page.facts.items()
@@ -97,7 +97,7 @@ def document(page: Page, head: str, top: str = "") -> FinishedPage:
 
 
 def text(value: str) -> str:
-    """Return untrusted text for HTML: secrets masked, what acts unseen written out, what HTML knows escaped."""
+    """Return untrusted text for HTML: secrets masked, invisible control characters and markup escaped."""
     return html.escape(escaped(mask_secrets(value), keep="\n\t"))
 
 
@@ -107,13 +107,13 @@ def tag(words: str, kind: str = "") -> str:
 
 
 def place(path: str, start: int, end: int = 0) -> str:
-    """Return a place in a file."""
+    """Return a location in a file."""
     lines = f"{start}-{end}" if end > start else str(start)
     return f'<span class="place">{text(path)}:{lines}</span>'
 
 
 def code_block(source: str) -> str:
-    """Return a text of code, its words coloured."""
+    """Return a text of code, its words colored."""
     lines = []
     for line in code(_shortened(source)):
         spans = (
@@ -128,12 +128,12 @@ def code_block(source: str) -> str:
 
 
 def folded(summary: str, inside: str) -> str:
-    """Return what is shown when somebody asks for it."""
+    """Return content that is collapsed until the reader opens it."""
     return f"<details><summary>{text(summary)}</summary>{inside}</details>"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: frozenset[int] = frozenset()) -> str:
-    """Return a table of cells that are HTML already; the columns `numbers` are set flush right."""
+    """Return a table of HTML cells; the columns `numbers` are right-aligned."""
     kinds = ['class="number"' if column in numbers else "" for column in range(len(heads))]
     top = "".join(f"<th {kind}>{text(head)}</th>" for head, kind in zip(heads, kinds, strict=True))
     body = "".join(
@@ -144,7 +144,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: frozense
 
 
 def side_by_side(left: tuple[str, str], right: tuple[str, str]) -> str:
-    """Return two texts with their titles, lines that differ coloured, words that differ marked.
+    """Return two titled texts side by side, with differing lines colored and differing words marked.
 
     At most `COMPARED_LINES` of each are shown.
     """
@@ -172,7 +172,7 @@ def side_by_side(left: tuple[str, str], right: tuple[str, str]) -> str:
 
 
 def _joined(lines: Sequence[str]) -> str:
-    """Return lines of HTML one under the other; `ins` and `del` are blocks that break by themselves."""
+    """Join lines of HTML; `ins` and `del` are blocks, which need no line break."""
     parts = []
     for index, line in enumerate(lines):
         is_block = line.startswith(("<ins>", "<del>"))
@@ -181,7 +181,7 @@ def _joined(lines: Sequence[str]) -> str:
 
 
 def _marked(before: str, after: str) -> tuple[str, str]:
-    """Return two lines as HTML with the words marked that only one of them has."""
+    """Return two lines as HTML, marking the words that only one of them has."""
     first, second = _WORDS.findall(before), _WORDS.findall(after)
     matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
     if len(first) * len(second) > COMPARED_WORDS or matcher.ratio() < 0.4:

@@ -1,4 +1,4 @@
-"""A ranking as a page: what answers, and beside each piece of poison the trusted function it imitates."""
+"""A ranking as a page: the results, and next to each piece of poison the trusted function it imitates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codeguard.reports.level import level_line
 from codeguard.reports.ranking import MEANING, ORIGIN, why
 
 ALIKE = (
-    0.5  # share of equal text from which on a trusted candidate is shown beside one without a name in common
+    0.5  # least share of equal text for showing a trusted candidate next to one with a different name
 )
 MOST_SHOWN = 100  # candidates with their code
 
@@ -59,7 +59,7 @@ def ranking_page(ranking: Ranking, required_level: str, *, command: str, made: s
 
 
 def twin_of(item: Ranked, trusted: Sequence[Ranked]) -> Ranked | None:
-    """Return the trusted candidate that this one imitates: named in its evidence, by its name, or by its text."""
+    """Return the trusted candidate that this one imitates, found by its evidence, its name, or its text."""
     reasons = " ".join(part.reason for part in item.evidence)
     for own in trusted:
         if f"{own.chunk.path}:{own.chunk.start_line}" in reasons.replace(")", " ").replace(";", " ").split():
@@ -81,7 +81,7 @@ def _alike(own: Ranked, item: Ranked) -> float:
 
 
 def story(ranking: Ranking, gone: Sequence[Ranked]) -> str:
-    """Return in a sentence what the defense did; `gone` is what it pushed out of the first k."""
+    """Return a sentence about what the defense did; `gone` was pushed out of the first k."""
     if ranking.mode == "none":
         return f"{len(ranking.results)} results by similarity alone: nothing was checked."
     convicted = sum(item.convicted for item in gone)
@@ -101,7 +101,7 @@ def kind_of(item: Ranked) -> str:
 
 
 def tags(item: Ranked) -> str:
-    """Return the labels of a candidate: where it comes from, and what was found out about it."""
+    """Return the labels of a candidate: its origin, and what was found about it."""
     shown = [tag(ORIGIN[item.trust][0], ORIGIN[item.trust][1])]
     if item.convicted:
         shown.append(tag("convicted", "bad"))
@@ -114,7 +114,7 @@ def tags(item: Ranked) -> str:
 
 
 def article(item: Ranked, trusted: Sequence[Ranked], *, number: int = 0, brief: bool = False) -> str:
-    """Return a candidate with its code, beside its twin among the trusted ones where it is suspicious."""
+    """Return a candidate with its code, next to its trusted twin if it is suspicious."""
     chunk, kind = item.chunk, kind_of(item)
     standing = f"place {item.rank}" if item.rank else "dropped"
     moved = f"{standing}, {item.baseline_rank} by similarity"
@@ -131,7 +131,7 @@ def article(item: Ranked, trusted: Sequence[Ranked], *, number: int = 0, brief: 
 
 
 def beside_twin(item: Ranked, trusted: Sequence[Ranked]) -> str:
-    """Return the code of a candidate, beside what it imitates where it is suspicious."""
+    """Return the code of a candidate, next to the code it imitates if it is suspicious."""
     chunk = item.chunk
     twin = twin_of(item, trusted) if kind_of(item) in ("bad", "warning") else None
     if twin is None:
@@ -141,7 +141,7 @@ def beside_twin(item: Ranked, trusted: Sequence[Ranked]) -> str:
 
 
 def reasons(item: Ranked) -> str:
-    """Return all that is known of a candidate, each with its penalty."""
+    """Return all evidence about a candidate with the penalties."""
     rows = (
         f"<li><b>{part.penalty:+.2f}</b> {text(part.signal)}: {text(part.reason)}</li>"
         for part in item.evidence

@@ -44,7 +44,7 @@ def _result(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 
 def install() -> None:
-    """Have asyncio make loops that need no descriptor, where it is loaded: the kernel refuses those of the system."""
+    """Have asyncio make loops that need no descriptor, if it is loaded: the kernel refuses those of the system."""
     if "asyncio" not in sys.modules:
         return
     import asyncio

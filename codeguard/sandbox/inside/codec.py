@@ -65,7 +65,7 @@ def types_by_repr() -> frozenset[type]:
 
 
 def array_types() -> frozenset[type]:
-    """Return numpy's arrays and scalars; empty where it is not loaded."""
+    """Return numpy's arrays and scalars; empty if it is not loaded."""
     numpy = sys.modules.get("numpy")
     return frozenset() if numpy is None else frozenset({numpy.ndarray, *numpy.sctypeDict.values()})
 
@@ -84,7 +84,7 @@ class Encoder:
         self._arrays = arrays
 
     def encode(self, value: object, depth: int = 0) -> Any:
-        """Return the JSON form of a value; TooLargeError where it is too long or too deep."""
+        """Return the JSON form of a value; raise TooLargeError if it is too long or too deep."""
         kind = type(value)
         if value is None or kind is bool:
             self._spend(6)

@@ -157,7 +157,7 @@ def _isolate(machine: int, control: int) -> str:
 def _drop(machine: int) -> str:
     """Empty the capability sets, and try whether the user is an ordinary one of the machine.
 
-    Numbers do not tell: 0 is an ordinary user where it is mapped to one. The kernel spares its own
+    Numbers do not tell: 0 is an ordinary user if it is mapped to one. The kernel spares its own
     root, also without a capability, the limit on processes, and nobody else.
     """
     kernel.drop_capabilities()

@@ -31,7 +31,7 @@ _OWN = __name__.rpartition(".")[0]
 
 
 class _Handle:
-    """An open file: what it is, how it may be used and where it is read."""
+    """An open file: what it is, how it may be used and if it is read."""
 
     __slots__ = ("at", "flags", "node", "path")
 

@@ -86,13 +86,13 @@ class Place(NamedTuple):
     last: str = ""  # what the path ends in, "." and ".." included
 
     def there(self) -> Node:
-        """Return what is there; FileNotFoundError where nothing is."""
+        """Return what is there; raise FileNotFoundError if nothing is."""
         if self.node is None:
             raise error(errno.ENOENT)
         return self.node
 
     def free(self) -> None:
-        """Raise FileExistsError where something is there."""
+        """Raise FileExistsError if something is there."""
         if self.node is not None:
             raise error(errno.EEXIST)
 
@@ -177,7 +177,7 @@ class Tree:
     def changes(self) -> list[tuple[str, bytes | str | None]]:
         """Return what is not as at the last `mark`, by path: the bytes of files, the target of links.
 
-        None where nothing is left; a folder's path ends with a slash. Paths below the first folder are relative to it.
+        None if nothing is left; a folder's path ends with a slash. Paths below the first folder are relative to it.
         """
         if self._before is None:
             return []
@@ -219,7 +219,7 @@ class Tree:
         return Place(parent, way[-1][0], way[-1][1], *how)
 
     def _way(self, path: str, follow: bool = True) -> tuple[list[tuple[str, Node]], str]:
-        """Return the nodes on the way to a path, and the last name where there is nothing of that name."""
+        """Return the nodes on the way to a path, and the last name if there is nothing of that name."""
         if not path:
             raise error(errno.ENOENT)
         if len(os.fsencode(path)) > _LONGEST_PATH:
@@ -327,7 +327,7 @@ class Tree:
             self._bytes -= len(node.content) if type(node.content) is bytearray else 0
 
     def write(self, node: Node, at: int, data: bytes) -> int:
-        """Write into a file, over what is there, with zeros where there was nothing; return how many bytes."""
+        """Write into a file, over what is there, with zeros if there was nothing; return how many bytes."""
         end = at + len(data)
         if node.number != _NULL:
             self._resize(node, max(end, len(node.data)))

@@ -127,7 +127,7 @@ def drop_capabilities() -> None:
 
 
 def landlock_abi() -> int:
-    """Return the Landlock version of this kernel; OSError where it has none."""
+    """Return the Landlock version of this kernel; raise OSError if it has none."""
     return _check(
         int(_syscall(ctypes.c_long(_LANDLOCK_CREATE), None, ctypes.c_size_t(0), _LANDLOCK_VERSION)),
         "landlock",

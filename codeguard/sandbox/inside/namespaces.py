@@ -28,7 +28,7 @@ _MOUNT_POINTS = ("/tmp", "/mnt", "/run", "/var", "/proc")
 def leave_root() -> None:
     """Become nobody where this process may; root would own files and have limits of its own.
 
-    Root without capabilities may not, and where nobody is not mapped there is no such user: it stays
+    Root without capabilities may not, and if nobody is not mapped there is no such user: it stays
     what it is, and the capabilities layer finds out what that user can do.
     """
     if os.geteuid() != 0:
@@ -46,7 +46,7 @@ def leave_root() -> None:
 
 
 def enter(machine: int, control: int) -> None:
-    """Go on as pid 1 of new namespaces; OSError where the system refuses, and then nothing has changed.
+    """Go on as pid 1 of new namespaces; raise OSError if the system refuses, and then nothing has changed.
 
     The process that was started stays behind, waits and ends with it: pid 1
     dies with that one, and everything in the namespace with pid 1. Some
@@ -82,7 +82,7 @@ def enter(machine: int, control: int) -> None:
 
 
 def _hear(child: int, reading: int) -> None:
-    """Return once the child is confined; OSError with its own words where it could not be."""
+    """Return once the child is confined; OSError with its own words if it could not be."""
     said = os.read(reading, 4096)
     if said != _WELL:
         os.waitpid(child, 0)

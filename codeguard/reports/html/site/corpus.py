@@ -1,4 +1,4 @@
-"""The map of an index, what was found in it, and one of its files."""
+"""The pages about an index's content: the map, the findings, and single files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from codeguard.reports.level import level_line
 from codeguard.reports.ranking import ORIGIN, why
 
 MOST_CELLS = 4_000  # files that the map shows
-MOST_FILES = 200  # with findings, on one page
-MOST_FLAGGED = 20  # chunks of one of these
-MOST_CHUNKS = 300  # of a file, on its page
-MOST_COMPARED = 20  # of them beside their twins
+MOST_FILES = 200  # files with findings per page
+MOST_FLAGGED = 20  # chunks per such file
+MOST_CHUNKS = 300  # chunks on the page of a file
+MOST_COMPARED = 20  # chunks shown next to their twins
 LONGEST_PATH = 300  # characters in a label of the map
 MOST_CHARACTERS = 150_000  # of a file's code
 LARGEST = 4  # widths of a cell
@@ -34,7 +34,7 @@ _STANDINGS = {Standing.CONVICTED: "bad", Standing.DEMOTED: "warning", Standing.A
 def overview_page(
     overview: Overview, facts: Mapping[str, str], frame: Frame, warnings: Sequence[str]
 ) -> FinishedPage:
-    """Return the map: every file as a cell, by folder, in the colour of what is known of it."""
+    """Return the map: every file as a cell, by folder, colored by what is known about it."""
     files = overview.files
     counts = Counter(map(_kind, files))
     shown = files[:MOST_CELLS]
@@ -61,7 +61,7 @@ def overview_page(
 
 
 def findings_page(overview: Overview, frame: Frame, warnings: Sequence[str]) -> FinishedPage:
-    """Return what was decided about chunks, by file, the gravest first, and what a person accepted."""
+    """Return the decisions about chunks, by file, the most severe first, and what a person accepted."""
     found = sorted(
         (item for item in overview.files if item.flagged), key=lambda item: (_grade(item), item.path)
     )
@@ -93,7 +93,7 @@ def file_page(
     level: str,
     frame: Frame,
 ) -> FinishedPage:
-    """Return the chunks of a file with what is known of each, beside the trusted code that they imitate."""
+    """Return the chunks of a file with what is known about each, next to the trusted code that they imitate."""
     wrong = sum(item.convicted for item in chunks)
     suspicious = sum(item.demoted and not item.convicted for item in chunks)
     story = "Nothing in this file was found wrong."
@@ -122,7 +122,7 @@ def file_page(
 
 
 def _chunks(chunks: Sequence[Ranked], trusted: Sequence[Ranked], frame: Frame) -> list[str]:
-    """Return as many chunks as a page holds, in their order; what was decided about goes before what was not."""
+    """Return the chunks that fit on a page, in their order; those with a decision take precedence."""
     left, made = MOST_CHARACTERS, []
     gravest = sorted(chunks, key=lambda item: standing(item) is None)
     for number, item in enumerate(gravest[:MOST_CHUNKS]):
@@ -192,7 +192,7 @@ def _folder_of(path: str) -> str:
 
 
 def _bar(counts: Mapping[str, int]) -> str:
-    """Return the shares of the whole as one bar; a picture for the eye, its figures are the switches'."""
+    """Return the shares of the whole as one bar; the figures are shown by the switches."""
     total, at, parts = sum(counts.values()), 0.0, []
     for kind in _WORDS:
         width = 100 * counts[kind] / total if total else 0.0
@@ -245,7 +245,7 @@ def _flagged(item: Flagged) -> str:
 
 
 def _reason(item: Ranked) -> str:
-    """Return what was decided and why; of what a person accepted who, when and why."""
+    """Return the decision and its reasons; for an acceptance who, when and why."""
     if standing(item) is Standing.ACCEPTED:
         return next(part.reason for part in item.evidence if part.id == "accepted")
     return why(item)

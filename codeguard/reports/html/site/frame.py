@@ -1,4 +1,4 @@
-"""What every page of the site has around it, the forms, and the pages that only tell something."""
+"""The frame of every page of the site, its forms, and pages that only show a message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAGES = {"/": "Map", "/findings": "Findings", "/trust": "Trust"}
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What surrounds a page: the secret of its forms (empty where nothing may be changed), and the last search."""
+    """The frame of a page: the secret of its forms (empty if read-only), and the last search."""
 
     made: str
     form_secret: str = ""
@@ -31,7 +31,7 @@ class Frame:
 
     @property
     def may_change(self) -> bool:
-        """Return whether the pages offer what changes something."""
+        """Return whether the pages offer changes."""
         return bool(self.form_secret)
 
 
@@ -43,7 +43,7 @@ def site_style() -> str:
 
 
 def site_page(page: Page, frame: Frame, address: str = "") -> FinishedPage:
-    """Return a page in its frame; `address` is the entry of the navigation that it stands for."""
+    """Return a page in its frame; `address` is its entry in the navigation."""
     links = "".join(
         f'<a href="{path}"{" aria-current=page" if path == address else ""}>{name}</a>'
         for path, name in _PAGES.items()
@@ -54,7 +54,7 @@ def site_page(page: Page, frame: Frame, address: str = "") -> FinishedPage:
 
 
 def message_page(title: str, story: str, made: str) -> FinishedPage:
-    """Return a page that says one thing, for readers who may not be allowed to see anything else."""
+    """Return a page with one message, for readers who may not be allowed to see anything else."""
     return document(Page(title, story, "", {}, "codeguard serve", made), _HEAD)
 
 
@@ -81,7 +81,7 @@ def _select(name: str, label: str, choices: Mapping[str, str], chosen: str) -> s
 
 
 def file_id(path: str) -> str:
-    """Return what an address calls a file."""
+    """Return the name of a file in URLs."""
     return text_digest(path)[:32]
 
 
@@ -91,9 +91,9 @@ def file_link(path: str, inside: str, line: int = 0) -> str:
 
 
 def accept_form(frame: Frame, path: str, digest: str) -> str:
-    """Return how a person overrules what was found in a text: a form, or the command where nothing may be changed.
+    """Return how to overrule what was found in a text: a form, or the command if read-only.
 
-    `digest` is of hexadecimal digits alone.
+    `digest` consists only of hexadecimal digits.
     """
     if not frame.may_change:
         return (

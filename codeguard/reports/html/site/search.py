@@ -1,4 +1,4 @@
-"""An answer with and without the defense, side by side, and why what is missing is missing."""
+"""An answer with and without the defense, side by side, and the reason for each missing result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codeguard.reports.ranking import FIRST_LINES, why
 
 
 def search_page(ranking: Ranking, required_level: str, frame: Frame) -> FinishedPage:
-    """Return the page of one answer that was defended."""
+    """Return the page of one defended answer."""
     candidates = [*ranking.ranking, *ranking.dropped]
     trusted = [item for item in candidates if item.trust is Trust.TRUSTED]
     now = {item.id: item for item in candidates}

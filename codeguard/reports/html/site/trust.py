@@ -1,4 +1,4 @@
-"""What an index trusts and on whose word, what changed since, and what people have overruled."""
+"""What an index trusts and who vouches for it, what has changed since, and what people have overruled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_LISTED = 300
 
 @dataclass(frozen=True, slots=True)
 class TrustState:
-    """What is trusted. `accepted` are acceptances with the places (path, line) of the texts that the index holds."""
+    """What is trusted. `accepted` maps acceptances to the places (path, line) of their texts in the index."""
 
     paths: Sequence[TrustedPath]
     signed_by: Sequence[str]
