@@ -31,21 +31,27 @@ DEFAULTS: Mapping[str, Weight] = {
     ),
     "provenance.modified": Weight(1.0, "a trusted path whose text is not the trusted text"),
     "provenance.unlisted": Weight(0.5, "unknown origin is the normal case, not a suspicion"),
-    "perplexity.outlier": Weight(0.5, "a style detector: differing from the trusted code's style is
-    harmless"), "distance.outlier": Weight(0.3, "times min(z, 3): farther from the query than other
-    candidates"), "behavior.pass": Weight(
+    "perplexity.outlier": Weight(
+        0.5, "a style detector: differing from the trusted code's style is harmless"
+    ),
+    "distance.outlier": Weight(0.3, "times min(z, 3): farther from the query than other candidates"),
+    "behavior.pass": Weight(
         -0.5, "unknown origin, but does what the trusted code does, every branch reached"
     ),
     "behavior.differs": Weight(
         0.3, "follows a different contract than the trusted function, which is no error: only breaks ties"
     ),
-    "behavior.fail": Weight(3.0, "wrong on an example of the trusted code: ranks behind everything not
-    convicted"), "behavior.diverges": Weight(
+    "behavior.fail": Weight(
+        3.0, "wrong on an example of the trusted code: ranks behind everything not convicted"
+    ),
+    "behavior.diverges": Weight(
         3.0, "wrong on inputs inside the learned domain; 2 to 3, by the share of inputs"
     ),
     "behavior.violation": Weight(3.0, "used a resource that its trusted twin does not use"),
-    "behavior.lookalike": Weight(4.0, "shown not to be the function it pretends to be: never a useful
-    answer"), "behavior.unshown": Weight(
+    "behavior.lookalike": Weight(
+        4.0, "shown not to be the function it pretends to be: never a useful answer"
+    ),
+    "behavior.unshown": Weight(
         1.5, "reads like a trusted function but could not be tested against it: honest forks do, too"
     ),
     "behavior.company": Weight(
@@ -77,27 +83,29 @@ DEFAULTS: Mapping[str, Weight] = {
         ),
         Weight(2.5, "like any instruction to the model"),
     ),
-    "agent.instructions": Weight(
-        1.5, "instructions of unknown origin do not answer a question about code"
-    ),
+    "agent.instructions": Weight(1.5, "instructions of unknown origin do not answer a question about code"),
     "deceptive.bidi": Weight(2.5, "displays as a different program: no honest reason in code"),
     "deceptive.bidi-override": Weight(1.0, "text displayed backwards; natural text needs no override"),
     "deceptive.hidden-data": Weight(2.5, "data that only a machine, such as a model, sees"),
-    "deceptive.invisible": Weight(1.0, "a name that looks like another; also happens when copying from a web
-    page"), "deceptive.lookalike-name": Weight(2.0, "a Latin name forged with other letters"),
+    "deceptive.invisible": Weight(
+        1.0, "a name that looks like another; also happens when copying from a web page"
+    ),
+    "deceptive.lookalike-name": Weight(2.0, "a Latin name forged with other letters"),
     "deceptive.colliding-name": Weight(2.0, "indistinguishable from another name in the file"),
     "deceptive.styled-name": Weight(1.5, "hides a call from a search; a test of Unicode looks the same"),
-    "deceptive.lookalike-punctuation": Weight(0.5, "mostly a typing error"), "deceptive.stacked-marks":
-    Weight(0.5, "covers its surroundings, which is rarely useful"), "deceptive.overprint": Weight(1.5, "a
-    terminal shows different text"), "deceptive.line-separator": Weight(1.0, "some readers see a different
-    line structure"), "near_copy.changed-line": Weight(1.5, "looks like a trusted function but differs; may be
-    an honest fork"), "near_copy.removed-check": Weight(2.5, "looks like a trusted function but lacks its
-    protection"), "capabilities.exfiltration": Weight(3.0, "secrets flow into a request: no honest use"),
+    "deceptive.lookalike-punctuation": Weight(0.5, "mostly a typing error"),
+    "deceptive.stacked-marks": Weight(0.5, "covers its surroundings, which is rarely useful"),
+    "deceptive.overprint": Weight(1.5, "a terminal shows different text"),
+    "deceptive.line-separator": Weight(1.0, "some readers see a different line structure"),
+    "near_copy.changed-line": Weight(1.5, "looks like a trusted function but differs; may be an honest fork"),
+    "near_copy.removed-check": Weight(2.5, "looks like a trusted function but lacks its protection"),
+    "capabilities.exfiltration": Weight(3.0, "secrets flow into a request: no honest use"),
     "capabilities.download-and-run": Weight(3.0, "the server decides what is run"),
     "capabilities.decoded-exec": Weight(3.0, "encoded for one reason: to keep people from reading it"),
-    "capabilities.reverse-shell": Weight(3.0, "no honest use"), "capabilities.persistence": Weight(2.5,
-    "installers do it; snippets have no reason to"), "capabilities.destroys": Weight(2.5, "harm, whether meant
-    or not"), "capabilities.disables-security": Weight(2.5, "not a program's decision"),
+    "capabilities.reverse-shell": Weight(3.0, "no honest use"),
+    "capabilities.persistence": Weight(2.5, "installers do it; snippets have no reason to"),
+    "capabilities.destroys": Weight(2.5, "harm, whether meant or not"),
+    "capabilities.disables-security": Weight(2.5, "not a program's decision"),
     "capabilities.tampered-verification": Weight(
         2.0, "weakens everything else in the process; tests do it, too"
     ),
@@ -171,14 +179,15 @@ DEFAULTS: Mapping[str, Weight] = {
         Weight(0.0, "withheld by the index, whoever wrote it; says nothing about what the code does"),
     ),
     "audit.company": Weight(
-        1.0, "depends on code that is certainly harmful; an uncertain finding costs as much as in its own
-        chunk"
+        1.0,
+        "depends on code that is certainly harmful; an uncertain finding costs as much as in its own chunk",
     ),
     "audit.not-fully-read": Weight(
         0.5, "padded until the detectors reached a limit, or generated: neither cleared nor suspected"
     ),
-    "safety_claims.false-claim": Weight(1.0, "says it is safe although it is not: keeps readers from
-    looking"),
+    "safety_claims.false-claim": Weight(
+        1.0, "says it is safe although it is not: keeps readers from looking"
+    ),
 }
 
 
@@ -196,8 +205,8 @@ BY_SEVERITY: Mapping[Severity, Weight] = {
 class Weights:
     """The effective weights: the defaults, some of them overridden or scaled by a factor.
 
-    Keys are `signal.rule`. A rule without an entry in the table has the weight it declares itself (`own`), or
-    else that of its severity.
+    Keys are `signal.rule`. A rule without an entry in the table has the weight it declares itself
+    (`own`), or else that of its severity.
     """
 
     overrides: Mapping[str, float] = field(default_factory=dict)

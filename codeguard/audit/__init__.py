@@ -1,5 +1,5 @@
-"""Findings about files as they would enter the corpus; neither a vector store nor an embedding is touched.
+"""Findings about files as they would enter the corpus, without a vector store or an embedding.
 
-Paths, or what is staged, come in, an `AuditReport` goes out; `codeguard.audit.run` joins the parts. May import
-`ranking`, for the signals that examine a chunk, and what lies below it.
+Paths or staged files come in, an `AuditReport` goes out; `codeguard.audit.run` combines the parts. May import
+`ranking`, for the signals that examine a chunk, and the packages below it.
 """

@@ -1,4 +1,4 @@
-"""Known findings that somebody has looked at: overruled as long as they stay what they were."""
+"""Known findings that were reviewed: overruled as long as they do not change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Key = tuple[str, str, str]  # rule, path, digest of the lines
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One kind of finding in one file, how often it may occur, and why it is left."""
+    """One kind of finding in one file, how often it may occur, and why it is tolerated."""
 
     rule: str
     path: str
@@ -34,7 +34,7 @@ class Entry:
 
     @property
     def key(self) -> Key:
-        """What a finding is recognized by: not its line, so that it may move."""
+        """The identity of a finding: without its line, so that it may move."""
         return (self.rule, self.path, self.digest)
 
 
@@ -45,7 +45,7 @@ class Baseline:
     entries: tuple[Entry, ...] = ()
 
     def apply(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return the findings, those overruled that an entry names, never more than it counts."""
+        """Return the findings, overruling those that an entry names, up to its count."""
         left = Counter({entry.key: entry.count for entry in self.entries if entry.reason.strip()})
         reasons = {entry.key: entry.reason for entry in self.entries}
         result = []
@@ -58,9 +58,9 @@ class Baseline:
         return result
 
     def updated(self, findings: Sequence[Finding], reason: str) -> Baseline:
-        """Return the baseline of these findings: reasons are kept, new entries get `reason`, gone ones go.
+        """Return the baseline of these findings: reasons are kept, new entries get `reason`, old ones go.
 
-        What a person accepted or a comment suppressed has its reason elsewhere.
+        Accepted and suppressed findings are not included: their reason is recorded elsewhere.
         """
         counts = Counter(
             key_of(item) for item in findings if item.standing in (Standing.OPEN, Standing.BASELINED)
@@ -69,7 +69,7 @@ class Baseline:
         return Baseline(tuple(Entry(*key, counts[key], known.get(key, reason)) for key in sorted(counts)))
 
     def to_text(self) -> str:
-        """Return the file's text: one entry a block, sorted, so that a difference reads well."""
+        """Return the file's text: one block per entry, sorted, so that diffs are readable."""
         rows = [
             {
                 "rule": entry.rule,
@@ -84,12 +84,12 @@ class Baseline:
 
 
 def key_of(item: Finding) -> Key:
-    """Return what a baseline recognises a finding by."""
+    """Return the key by which a baseline recognizes a finding."""
     return (item.rule, item.path, item.text_digest)
 
 
 def baseline_from_text(data: bytes, where: str) -> Baseline:
-    """Read a baseline file; raise ConfigError if it is none."""
+    """Parse a baseline file; raise ConfigError if it is invalid."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
@@ -126,7 +126,7 @@ NOT_REVIEWED = "taken over as it was, not reviewed"
 
 @dataclass(frozen=True, slots=True)
 class BaselineFile:
-    """A baseline with where it lies; `sha256` is empty where the file does not exist yet."""
+    """A baseline and its path; `sha256` is empty if the file does not exist yet."""
 
     place: Path
     baseline: Baseline
@@ -135,12 +135,11 @@ class BaselineFile:
     def problem(
         self, paths: Sequence[Path], base: TrustedBase, staged: bool, inspected: Iterable[Inspected]
     ) -> Finding | None:
-        """Return the finding that the baseline does not count, None if it does.
+        """Return a finding if the baseline does not count, or None if it does.
 
-        Whoever writes the audited code must not write what overrules its
-        audit. A file outside of the audited paths is the user's word; one
-        inside counts where the verified manifest covers it. Of what is
-        staged, the baseline itself must not be part.
+        The author of the audited code must not be able to overrule its audit. A baseline outside the audited
+        paths is the user's; one inside counts only if the verified manifest covers it. The baseline itself
+        must not be staged.
         """
         name = _name(self.place, base.root)
         audited = {item.name for item in inspected}
@@ -171,7 +170,7 @@ def write_baseline(
     taken: Callable[[Finding], bool],
     reason: str,
 ) -> None:
-    """Write the baseline of these findings; entries about what this audit did not look at stay as they are."""
+    """Write the baseline of these findings; entries about files outside this audit are kept."""
     applied = known.baseline.apply(findings)
     chosen = [item for item in applied if taken(item)]
     fresh = known.baseline.updated(chosen, reason.strip() or NOT_REVIEWED)
@@ -189,7 +188,7 @@ def write_baseline(
 def audited_scope(
     paths: Sequence[Path], root: Path, staged: bool, inspected: Iterable[Inspected]
 ) -> Callable[[str], bool]:
-    """Return the question whether this audit looked at, or would have looked at, a file of a name."""
+    """Return a predicate: whether this audit covers a file of a given name."""
     seen = {item.name for item in inspected}
     scopes = [] if staged else [_name(path, root) for path in paths]
 

@@ -1,8 +1,8 @@
-"""The bytecode that Python keeps beside sources, compared with what these compile to; nothing of it is loaded.
+"""Compare cached bytecode with what its source compiles to, without loading it.
 
-`marshal` is not made for data of others, so its format (`Python/marshal.c`)
-is read here. Two dumps of one code object differ in what they write once and
-refer to later, and in the file name: what is compared is everything else.
+`marshal` is unsafe for untrusted data, so its format (`Python/marshal.c`) is parsed here. Two dumps of one
+code object may differ in which objects are written once and referenced later, and in the file name;
+everything else is compared.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ CACHE = "__pycache__"
 BOUNDS = Bounds(5.0)
 PAIRS_A_BATCH, BATCH_BYTES = 64, 1 << 20
 _HEADER = 16  # magic number, flags, and time and size or hash of the source (PEP 552)
-_FOLLOWS_SOURCE = (b"\0\0\0\0", b"\3\0\0\0")  # flags: with a hash that is not checked it outlives its source
+_FOLLOWS_SOURCE = (b"\0\0\0\0", b"\3\0\0\0")  # flags: an unchecked hash outlives source changes
 # PEP 3147 and 488; the bytecode of another interpreter cannot be made here.
 _NAME = re.compile(rf"(.+)\.{re.escape(sys.implementation.cache_tag or 'none')}(?:\.opt-([12]))?\.pyc")
 
 
 def made_of_sources(sources: Sequence[Source], skipped: Sequence[Skipped], executor: Executor) -> set[str]:
-    """Return which skipped files are the bytecode of an audited source beside their folder, as this Python makes it.
+    """Return the skipped files that are this Python's bytecode of an audited source next to their folder.
 
-    What cannot be read or compiled, or runs into a bound, is none.
+    Files that cannot be read or compiled, or that reach a limit, are not included.
     """
     known = {source.name: source for source in sources}
     names: list[str] = []
@@ -73,7 +73,7 @@ def comparing_task() -> Run:
 
 
 def is_compiled_from(compiled: bytes, source: bytes, level: int = 0) -> bool:
-    """Return whether bytecode is what this Python makes of a source, and goes out of use when the source changes.
+    """Return whether bytecode is what this Python compiles from a source, and source changes invalidate it.
 
     Raises:
         SyntaxError, ValueError, IndexError, RecursionError, MemoryError: one of them is not what it should be.
@@ -87,7 +87,7 @@ def is_compiled_from(compiled: bytes, source: bytes, level: int = 0) -> bool:
 
 
 class _Dump:
-    """Reads a dump into tuples that are equal where the objects are, types and signs of zeros included."""
+    """Reads a dump into tuples that are equal if the objects are, including types and signs of zeros."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -95,7 +95,7 @@ class _Dump:
         self._known: list[object] = []
 
     def whole(self) -> object:
-        """Return the object that the dump is of."""
+        """Return the dumped object."""
         found = self._object()
         if self._at != len(self._data):
             raise ValueError("something follows the object")
@@ -116,7 +116,7 @@ class _Dump:
     def _object(self) -> object:
         tag = self._number(1)
         place = len(self._known)
-        if tag & 0x80:  # it is referred to by its place in the order of such objects
+        if tag & 0x80:  # later references name it by its index among such objects
             self._known.append(None)
         found = self._value(chr(tag & 0x7F))
         if tag & 0x80:
@@ -153,12 +153,12 @@ class _Dump:
                 return kind, self._code()
             case "r":
                 found = self._known[self._number()]
-                if found is not None:  # else it is still being read: a tuple that holds itself never ends
+                if found is not None:  # None: still being read (a tuple that contains itself)
                     return found
         raise ValueError(f"an object of the kind {kind!r}, or one that refers to itself")
 
     def _code(self) -> tuple[object, ...]:
-        counts = self._bytes(20)  # of arguments by their kind, and of the stack; flags
+        counts = self._bytes(20)  # argument counts by kind, stack size, flags
         objects = self._objects(8)
         name_of_file = 5
         line = self._bytes(4)

@@ -1,4 +1,4 @@
-"""Check the functions of one file, without store or embedding."""
+"""Check the functions of one file, without a store or an embedding."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from codeguard.trust.kept_secrets import kept_secret
 
 @dataclass(frozen=True, slots=True)
 class CheckedFunction:
-    """One function of a checked file and what the checker says of it."""
+    """One function of a checked file and the checker's report on it."""
 
     chunk: Chunk
     report: CheckReport
@@ -46,8 +46,7 @@ def check_file(
     The expectations come from the shipped and the user's specs, from the
     files and folders in `against` (which count as trusted), or, without
     `against`, from the trusted code of the index in the settings' state
-    directory, if any. `warn` is told if there is one that is not this
-    installation's: it is not read.
+    directory, if any. `warn` is called if that index belongs to another installation: it is not read.
 
     Raises:
         CorpusError: the file cannot be read.
@@ -55,7 +54,7 @@ def check_file(
     """
     chosen = settings or Settings()
     data = _read(path)
-    SpecLibrary.load([Path(folder) for folder in chosen.specs])  # what is wrong with them is said at once
+    SpecLibrary.load([Path(folder) for folder in chosen.specs])  # report invalid specs at once
     with open_executor(1, fork=True) as executor:
         (file,) = chunked(executor, [(path.as_posix(), data)])
         if isinstance(file, Skipped):
@@ -84,7 +83,7 @@ def check_file(
 
 
 def _material(chosen: Settings, against: Sequence[Path], warn: Callable[[str], None]) -> Material:
-    """Return what the functions are checked against."""
+    """Return the reference material for checking the functions."""
     ignored = "" if against else left_alone(chosen)
     if ignored:
         warn(ignored)
@@ -117,7 +116,7 @@ def _trusted(path: Path) -> list[SourceFile]:
 
 
 def read_source(path: Path) -> SourceFile:
-    """Read and chunk one trusted file given by hand; its secrets are masked, as they are in an index.
+    """Read and chunk one explicitly given trusted file; its secrets are masked, as in an index.
 
     Raises:
         CorpusError: it does not exist, is no regular file or cannot be read.

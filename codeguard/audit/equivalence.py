@@ -1,4 +1,4 @@
-"""Compare two functions of files given by hand: `codeguard equiv`."""
+"""Compare two functions of explicitly given files: `codeguard equiv`."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def compare_files(
 ) -> Equivalence:
     """Compare two functions, each given as a file and a name (`function` or `Class.method`), in the sandbox.
 
-    `specs` are files of recorded specs (`codeguard.learned.toml`) whose calls are tried as well. Both
-    sides are run confined, whoever wrote them.
+    `specs` are files of recorded specs (`codeguard.learned.toml`) whose calls are tried as well. Both sides
+    are run confined, even if trusted.
 
     Raises:
         CorpusError: a file cannot be read.

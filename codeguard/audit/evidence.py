@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 _MODIFIED = next(rule for rule in ProvenanceSignal.rules if rule.id == "modified")
 _BEHAVIOR = {rule.id: rule for rule in BehaviorSignal.rules}
-_TOLD_BY_OTHERS = "company"  # text around a convicted function: that function is a finding already
+_TOLD_BY_OTHERS = "company"  # text around a convicted function: that function is already a finding
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What the behavior checks of an audit came to."""
+    """The result of an audit's behavior checks."""
 
     findings: tuple[Finding, ...] = ()
     level: str = ""
@@ -42,7 +42,7 @@ class Checked:
 
 
 def provenance_findings(inspected: Sequence[Inspected], base: TrustedBase) -> list[Finding]:
-    """Return modified trusted files, and names that pass for another's."""
+    """Return findings about modified trusted files, and about names that could pass for a listed one."""
     listed = NameIndex(() if base.manifest is None else base.manifest.files)
     present = NameIndex()
     found: list[Finding] = []
@@ -63,7 +63,7 @@ def provenance_findings(inspected: Sequence[Inspected], base: TrustedBase) -> li
 
 
 def _agent_file(item: Inspected, base: TrustedBase) -> list[Finding]:
-    """Return the finding that assistants obey this file and the manifest does not list it as it is."""
+    """Return a finding if assistants obey this file and the manifest does not list its current content."""
     kind = agent_file_kind(item.name)
     if not kind or base.manifest is None or base.covers(item.name, item.sha256):
         return []
@@ -75,8 +75,7 @@ def _agent_file(item: Inspected, base: TrustedBase) -> list[Finding]:
 def _modified(file: SourceFile, base: TrustedBase) -> list[Finding]:
     """Return a finding for each chunk of a listed file that is not the listed text.
 
-    If the manifest is unsigned it is a snapshot of ours, and an edit since
-    then the ordinary case.
+    An unsigned manifest is our own snapshot, and an edit since then is the normal case.
     """
     assert base.manifest is not None
     reading = Reading(file)
@@ -98,12 +97,12 @@ def behavior_findings(
     index: Workspace | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Checked:
-    """Return what the functions of untrusted files do that they should not, from kept evidence where it holds.
+    """Return findings about the behavior of functions in untrusted files, from cached evidence where valid.
 
     `index` is the workspace of the index that `base` comes from, None where
-    there is none. A checker that cannot start is a warning and no pass.
+    there is none. A checker that cannot start causes a warning and never a pass.
     """
-    from codeguard.audit.evidence_store import opened_workspace  # with it comes the behavior checker
+    from codeguard.audit.evidence_store import opened_workspace  # imports the behavior checker
 
     wanted = [file for file in files if not base.covers(file.path, file.sha256) and _has_functions(file)]
     if not wanted:
@@ -147,7 +146,7 @@ def _checked(
     ran = reports.prepare(subjects, progress)
     if ran:
         workspace.ran_at = reports.ran_at
-        level = workspace.level  # what was kept may be of another machine
+        level = workspace.level  # cached evidence may come from another machine
     below = below_level(level, workspace.settings.defense.required_level)
     context = Context(Services(behavior=reports))
     found: list[Finding] = []
@@ -177,7 +176,7 @@ def _of_file(file: SourceFile, base: TrustedBase, context: Context) -> list[Find
                 match = Match("untested", 0, 0, item.reason)
                 found.append(chunk_finding(reading, chunk, match, signal.name, failed))
             elif item.severity > Severity.INFO and item.id != _TOLD_BY_OTHERS:
-                # What does not convict is for a reader to know, and no reason to stop a commit.
+                # Evidence that does not convict informs the reader, but is no reason to stop a commit.
                 severity = item.severity if item.convicts else min(item.severity, Severity.LOW)
                 match = Match(item.id, 0, 0, item.reason, severity, item.confidence, dict(item.measurements))
                 found.append(chunk_finding(reading, chunk, match, signal.name, rule))

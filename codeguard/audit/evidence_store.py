@@ -1,4 +1,4 @@
-"""Where an audit keeps what it learned of behavior: the index's state directory, else one of the user's own."""
+"""Where an audit caches behavior evidence: the index's state directory, or else one of the user's own."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from codeguard.models import SourceFile
 from codeguard.trust import VerifiedManifest
 from codeguard.trust.state_files import StateFolder
 
-LARGEST = 256_000_000  # bytes of kept evidence that belongs to no index; above, it starts anew
+LARGEST = 256_000_000  # bytes of cached evidence that belongs to no index; above this, the cache is cleared
 
 
 class AuditWorkspace(Workspace):
-    """A workspace without an index: its manifest and trusted files are those of one audit."""
+    """A workspace without an index, with the manifest and trusted files of one audit."""
 
     def __init__(self, settings: Settings, folder: Path, base: TrustedBase) -> None:
         self._base = base
@@ -33,9 +33,9 @@ class AuditWorkspace(Workspace):
             super().__init__(own, create=True)
 
     def _check_state(self, create: bool, renew: bool) -> None:
-        """Check that the folder is this user's alone; of whose making it is says each evidence's own mark."""
+        """Check that the folder is private to this user; each piece of evidence authenticates itself."""
         with StateFolder(self.state.parent, create=create, checked=False):
-            pass  # made for this user alone, whatever the umask: versions seen are kept there
+            pass  # private to this user, whatever the umask: versions seen are kept there
         with StateFolder(self.state, create=create) as folder:
             folder.check_all()
 
@@ -58,7 +58,7 @@ def index_of(settings: Settings) -> Workspace | None:
 
 
 def base_of(workspace: Workspace) -> TrustedBase:
-    """Return what an index trusts, in its names."""
+    """Return what an index trusts, using its names."""
     root = Path(workspace.catalog.meta("root") or ".").resolve()
     manifest = workspace.manifest
     if manifest is None:
@@ -70,7 +70,7 @@ def base_of(workspace: Workspace) -> TrustedBase:
 
 @contextlib.contextmanager
 def opened_workspace(settings: Settings, base: TrustedBase) -> Iterator[Workspace]:
-    """Open a room for evidence that belongs to no index; a passing one if none can be kept."""
+    """Open a workspace for evidence that belongs to no index; a temporary one if none can be kept."""
     folder = Path(platformdirs.user_state_dir("codeguard")) / "audit"
     with contextlib.ExitStack() as stack:
         try:
@@ -86,9 +86,9 @@ def opened_workspace(settings: Settings, base: TrustedBase) -> Iterator[Workspac
 
 
 def ensure_level(workspace: Workspace) -> str:
-    """Return the sandbox level that the kept evidence is of; it is found out if it is not known or too low.
+    """Return the sandbox level of the cached evidence; it is measured if it is unknown or too low.
 
-    A level that was once too low may have been raised since, so it is asked for again.
+    A level that was too low may have been raised since, so it is measured again.
     """
     known = workspace.catalog.meta("sandbox_level") or ""
     required = workspace.settings.defense.required_level

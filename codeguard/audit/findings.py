@@ -1,4 +1,4 @@
-"""What an audit found: findings with a place, a fingerprint and a standing."""
+"""The results of an audit: findings with a location, a fingerprint and a standing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codeguard.models import Confidence, Severity, Skipped, text_digest
 
 
 class Standing(StrEnum):
-    """Whether a finding counts, and if not, who says so."""
+    """Whether a finding counts, and if not, what overruled it."""
 
     OPEN = "open"
     BASELINED = "baselined"
@@ -22,15 +22,13 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that stands out in an audited file.
+    """One finding in an audited file.
 
-    `rule` is `signal.rule`. `digest` is the sha256 of the chunk's text (of
-    the file's bytes where no chunk is meant), which is what `accept` takes;
-    `symbol` names the chunk. `snippet` is the first line of the place as it
-    is: untrusted text. `text_digest` is over the lines of the place without
-    their indentation, `fingerprint` over rule, path, that digest and the
-    number of its occurrence, so that both hold where lines move. `note` is
-    the reason of a standing other than open.
+    `rule` is `signal.rule`. `digest` is the sha256 of the chunk's text (of the file's bytes if no chunk is
+    concerned), which is what `accept` takes; `symbol` names the chunk. `snippet` is the unescaped first line
+    of the location: untrusted text. `text_digest` is over the lines of the location without their
+    indentation, `fingerprint` over rule, path, that digest and the occurrence number, so that both stay the
+    same when lines move. `note` is the reason for a standing other than open.
     """
 
     rule: str
@@ -50,7 +48,7 @@ class Finding:
 
     @property
     def open(self) -> bool:
-        """Whether nobody has overruled it."""
+        """Whether it has not been overruled."""
         return self.standing is Standing.OPEN
 
     def overruled(self, standing: Standing, note: str) -> Finding:
@@ -60,16 +58,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """Everything an audit has to say.
+    """The result of an audit.
 
-    `functions` and `lines` count what was audited. `skipped` is what was
-    not, ignored files among it. `hidden` counts findings that the selection
-    of rules or the least confidence left out. `checked` counts functions
-    whose behavior was looked at, `ran` those that had to be run for it.
-    `trusted` counts the audited files that are trusted as they are: nobody
-    looks at their behavior. `vouched` says that a signature or an index stands
-    behind that, not only the paths that this audit was told to trust.
-    `below` counts the open findings that `at_least` left out.
+    `functions` and `lines` count what was audited. `skipped` is what was not, including ignored files.
+    `hidden` counts findings excluded by the selection of rules or the minimum confidence. `checked` counts
+    functions whose behavior was examined, `ran` those that had to be run for it. `trusted` counts the audited
+    files that are trusted as they are, whose behavior is not examined. `vouched` says that a signature or an
+    index backs that, not only the paths that this audit was told to trust. `below` counts the open findings
+    that `at_least` left out.
     """
 
     findings: tuple[Finding, ...]
@@ -90,12 +86,12 @@ class AuditReport:
 
     @property
     def all_on_your_word(self) -> bool:
-        """Whether every audited file is trusted, and nothing but the user's word says so."""
+        """Whether every audited file is trusted, solely because the user said so."""
         return bool(self.files) and self.trusted == self.files and not self.vouched
 
     @property
     def open(self) -> tuple[Finding, ...]:
-        """The findings that nobody has overruled."""
+        """The findings that have not been overruled."""
         return tuple(item for item in self.findings if item.open)
 
     def failing(self, severity: Severity) -> tuple[Finding, ...]:
@@ -103,14 +99,14 @@ class AuditReport:
         return tuple(item for item in self.open if item.severity >= severity)
 
     def at_least(self, severity: Severity) -> AuditReport:
-        """Return the report without the findings that are less severe, which are counted."""
+        """Return the report without less severe findings, which are only counted."""
         below = Counter(item.severity for item in self.open if item.severity < severity)
         kept = tuple(item for item in self.findings if item.severity >= severity)
         return replace(self, findings=kept, below=below)
 
 
 def with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings in the order of the files, each with a fingerprint of its own."""
+    """Return the findings in the order of the files, each with a unique fingerprint."""
     ordered = sorted(
         findings, key=lambda item: (item.path, item.place.start_line, item.place.start_column, item.rule)
     )

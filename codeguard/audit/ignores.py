@@ -1,4 +1,4 @@
-"""Inline ignores: `# codeguard: ignore[rule] reason`, believed only where a verified manifest vouches."""
+"""Inline ignores, `# codeguard: ignore[rule] reason`: honored only in files of a verified manifest."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ RULE = f"{AUDIT}.{INLINE_IGNORE}"
 
 @dataclass(frozen=True, slots=True)
 class Ignore:
-    """A comment that asks for something to be ignored.
+    """A comment that asks to ignore a finding.
 
-    `lines` are the lines it speaks for: its own, and the next one where it
+    `lines` are the lines it applies to: its own, and the next one where it
     stands alone. `problem` says why it cannot count, empty if it may.
     """
 
@@ -28,7 +28,7 @@ class Ignore:
 
     @classmethod
     def of(cls, item: Observation) -> Ignore:
-        """Return what an observation `audit.inline-ignore` asks for."""
+        """Return the ignore comment of an observation `audit.inline-ignore`."""
         asked, line = item.measurements, item.place.start_line
         return cls(
             lines=(line, line + 1) if asked["alone"] else (line,),
@@ -46,7 +46,7 @@ def uncounted(ignore: Ignore, covered: bool) -> str:
 
 
 def suppressed(findings: Sequence[Finding], ignores: Mapping[str, Sequence[Ignore]]) -> list[Finding]:
-    """Return the findings, those suppressed that an ignore of their file (by path) names on their line."""
+    """Return the findings, suppressing those that an ignore comment of their file names on their line."""
     result = []
     for item in findings:
         for ignore in ignores.get(item.path, ()):

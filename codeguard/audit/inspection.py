@@ -1,4 +1,4 @@
-"""What the engine says of files, as findings."""
+"""The engine's observations about files, as findings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to audit: its name in the corpus, and its bytes or if they are."""
+    """A file to audit: its name in the corpus, and its bytes or their location."""
 
     name: str
     found: FoundFile | None = None
@@ -48,16 +48,15 @@ class Source:
         return self.found.size if self.found is not None else len(self.data)
 
     def read(self) -> bytes:
-        """Return the bytes; raise CorpusError if they cannot be read any more."""
+        """Return the bytes; raise CorpusError if they can no longer be read."""
         return self.data if self.found is None else read_file(self.found)
 
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """What the static signals say of one file; `file` is None where it could not be read or is not kept.
+    """The results of the static signals for one file; `file` is None if it could not be read or is not kept.
 
-    `ignores` are the comments that ask for something to be ignored, each with
-    the finding that it is if it does not count.
+    `ignores` are the inline ignore comments, each with the finding to report if the comment does not count.
     """
 
     name: str
@@ -70,7 +69,7 @@ class Inspected:
 
 
 class Inspector:
-    """The engine in this process, for texts of one's own: nothing ends what is deaf to a deadline."""
+    """The engine in this process, for trusted texts: a detector that ignores its deadline is not stopped."""
 
     def __init__(self, signals: Iterable[FileSignal], context: Context, *, keep: bool = True) -> None:
         self._engine = Engine(signals, context)
@@ -78,7 +77,7 @@ class Inspector:
         self._collector = Collector()
 
     def inspect(self, source: Source) -> Inspected:
-        """Return what stands out in one file."""
+        """Return the findings in one file."""
         try:
             data = source.read()
         except CorpusError as error:
@@ -93,7 +92,7 @@ class Inspector:
 
 
 def inspected(file: SourceFile, steps: Iterable[Step], *, keep: bool) -> Inspected:
-    """Return what the steps of the engine come to."""
+    """Return the combined result of the engine's steps."""
     findings: list[Finding] = []
     ignores: list[tuple[Ignore, Finding]] = []
     for step in steps:
@@ -113,13 +112,13 @@ def inspected(file: SourceFile, steps: Iterable[Step], *, keep: bool) -> Inspect
 
 
 def unreadable(name: str, rule: str, error: CorpusError, data: bytes = b"") -> Inspected:
-    """Return the inspection of a file of which nothing could be read."""
+    """Return the inspection of an unreadable file."""
     digest = hashlib.sha256(data).hexdigest() if data else ""
     return Inspected(name, (own_finding(rule, name, str(error), digest),))
 
 
 def findings_of(file: SourceFile, observations: Sequence[Observation]) -> list[Finding]:
-    """Return observations of one file as findings; of a rule that fills the file the first is told how many more."""
+    """Return observations of one file as findings; a very frequent rule's first finding counts the others."""
     counts: Counter[tuple[str, str]] = Counter()
     for item in observations:
         counts[item.signal, item.rule] += item.count
@@ -154,12 +153,12 @@ def finding_of(file: SourceFile, item: Observation) -> Finding:
 
 
 def _is_not_run(item: Observation, file: SourceFile) -> bool:
-    """Return whether an insecure call or setting stands in a test, or in a stub, which nobody runs."""
+    """Return whether an insecure call or setting is in a test, or in a stub, which is never run."""
     return bool(item.measurements.get(IN_TEST)) or (item.signal == "insecure" and file.path.endswith(".pyi"))
 
 
 def own_modules(findings: Iterable[Finding], names: Iterable[str]) -> list[Finding]:
-    """Return the findings, low where what is imported is a module that lies among the audited files itself."""
+    """Return the findings, with low severity if the imported module is among the audited files."""
     python = [PurePosixPath(name) for name in names if name.endswith((".py", ".pyi"))]
     modules = {path.stem for path in python} | {path.parent.name for path in python}
     return [
@@ -171,12 +170,12 @@ def own_modules(findings: Iterable[Finding], names: Iterable[str]) -> list[Findi
 
 
 def own_finding(rule: str, path: str, reason: str, digest: str = "") -> Finding:
-    """Return a finding of the audit's own about a file of which nothing can be shown."""
+    """Return one of the audit's own findings about a file that cannot be shown."""
     return file_finding(rule, OWN_RULES[rule], path, reason, digest)
 
 
 def file_finding(id_: str, rule: Rule, path: str, reason: str, digest: str) -> Finding:
-    """Return a finding about a whole file by a rule, of which no line can be shown."""
+    """Return a finding of a rule about a whole file, without a line to show."""
     return Finding(
         rule=id_,
         path=path,

@@ -1,4 +1,4 @@
-"""Every rule that an audit may name: those of the signals, and the audit's own."""
+"""Every rule of the audit: those of the signals, and its own."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ def all_rules(signals: Sequence[AnySignal] | None = None) -> tuple[NamedRule, ..
 
 
 def page_of(id_: str) -> str:
-    """Return where a rule is explained: a page of the documentation, with the rule's own anchor."""
+    """Return the documentation page of a rule, with the rule's anchor."""
     return f"{RULES_PAGE}#{id_}"
 
 
 def url_of(id_: str) -> str:
-    """Return the absolute address of a rule's page, by the documentation's address in the package's metadata."""
+    """Return the absolute URL of a rule's page, using the documentation URL in the package's metadata."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:
@@ -95,7 +95,7 @@ def find_rule(id_: str) -> NamedRule:
 
 
 def _meant(wrong: str, rules: Sequence[NamedRule]) -> str:
-    """Return the rules that somebody may have meant who wrote this."""
+    """Return suggestions for a mistyped rule."""
     ids = [item.id for item in rules]
     near = [id_ for id_ in ids if wrong in id_] or difflib.get_close_matches(wrong, ids, n=3)
     by_name = {id_.rpartition(".")[2]: id_ for id_ in ids}
@@ -108,8 +108,7 @@ def _meant(wrong: str, rules: Sequence[NamedRule]) -> str:
 class Selection:
     """Which rules count, by full id or by prefix at a dot: `insecure` means all of that signal.
 
-    Without `select` all do; `ignore` takes away from those. Of two that
-    match, the longer one decides.
+    Without `select` all count; `ignore` excludes some. If several patterns match, the longest decides.
     """
 
     select: tuple[str, ...] = ()
@@ -122,7 +121,7 @@ class Selection:
         return chosen >= 0 and (ignored < 0 or chosen > ignored)
 
     def check(self, rules: Sequence[NamedRule]) -> None:
-        """Raise ConfigError for a pattern that matches no rule: a slip of the pen must not hide a finding."""
+        """Raise ConfigError for a pattern that matches no rule: a typo must not hide a finding."""
         for pattern in (*self.select, *self.ignore):
             if not any(_matches(item.id, pattern) for item in rules):
                 meant = _meant(pattern, rules)

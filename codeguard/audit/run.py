@@ -1,4 +1,4 @@
-"""Audit files as they would enter the corpus; neither a vector store nor an embedding is touched."""
+"""Audit files as they would enter the corpus, without a vector store or an embedding."""
 
 from __future__ import annotations
 
@@ -46,15 +46,13 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """What an audit may be told.
+    """The options of an audit.
 
-    `trust` are paths that are the team's own, `base` a manifest that is
-    verified already; without both the index of the settings says what is
-    trusted, if there is one. `staged` reads the git index instead of the
-    files. Findings below `min_confidence` or outside the selection are
-    counted and not listed. `jobs` bounds the worker processes. With
-    `update_baseline` the baseline file is written anew with what is at least
-    as severe as `baseline_from`, `reason` being that of new entries.
+    `trust` are paths that are the team's own, `base` is an already verified manifest; without both, the index
+    of the settings, if there is one, determines what is trusted. `staged` reads the git index instead of the
+    files. Findings below `min_confidence` or outside the selection are counted and not listed. `jobs` bounds
+    the worker processes. With `update_baseline` the baseline file is rewritten with the findings that are at
+    least as severe as `baseline_from`; new entries get `reason`.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -80,10 +78,10 @@ def audit(
     *,
     progress: Progress = lambda stage, done, total: None,
 ) -> AuditReport:
-    """Audit the files under `paths`, or what is staged.
+    """Audit the files under `paths`, or the staged files.
 
     Raises:
-        NothingToDoError: not one file, suitable or not, under the paths.
+        NothingToDoError: there is no file, suitable or not, under the paths.
         CorpusError, ConfigError, ManifestError, StoreError: see there.
     """
     with ExitStack() as stack, deferred():
@@ -104,14 +102,14 @@ class AgentFile:
 def listed_agent_files(
     paths: Sequence[Path], options: AuditOptions, settings: Settings
 ) -> tuple[AgentFile, ...]:
-    """Return the files under `paths` that assistants obey by their names; raises as `audit` does."""
+    """Return the files under `paths` that assistants obey because of their names; raises like `audit`."""
     with ExitStack() as stack:
         run = _Audit(paths, options, settings, lambda stage, done, total: None, stack)
         return tuple(run.agent_files())
 
 
 def _common_root(paths: Sequence[Path]) -> Path:
-    """Return the folder that names are relative to: the working directory, or what holds all paths outside of it."""
+    """Return the folder that names are relative to: the working directory, or a common parent."""
     here = Path.cwd()
     real = [path.resolve() for path in paths]
     if all(path.is_relative_to(here) for path in real):
@@ -120,7 +118,7 @@ def _common_root(paths: Sequence[Path]) -> Path:
 
 
 class _Audit:
-    """One audit; gathers findings, then lets those who may overrule them."""
+    """One audit: collects findings, then applies acceptances, ignores and the baseline."""
 
     def __init__(
         self,
@@ -141,7 +139,7 @@ class _Audit:
         self._corpus = [item for item in registered if isinstance(item, CorpusSignal)]
         options.selection.check(all_rules(registered))
         refuse_unknown(settings.defense)
-        if options.baseline is not None:  # said before the work, not after it
+        if options.baseline is not None:  # report an unreadable baseline before the work, not after it
             from codeguard.audit.baseline import read_baseline
 
             read_baseline(options.baseline, missing_is_empty=options.update_baseline)
@@ -204,7 +202,7 @@ class _Audit:
         )
 
     def _open_index(self, stack: ExitStack) -> Workspace | None:
-        """Open the index whose trust counts, where nothing else was named and there is one."""
+        """Open the index whose trust applies if no other trust was given."""
         named = self._options.trust or self._options.base or self._settings.defense.trust_paths
         if named or self._ignored_state or not (self._settings.state / CATALOG).exists():
             return None
@@ -250,7 +248,7 @@ class _Audit:
 
     @cached_property
     def _executor(self) -> Executor:
-        """Who looks at the files: copies of this process, which is small and has all of the signals already."""
+        """Return the executor that examines files: forks of this small process with loaded signals."""
         count = workers_for(self._sources, self._options.jobs or self._settings.jobs)
         return self._stack.enter_context(open_executor(count, fork=True))
 
@@ -273,7 +271,7 @@ class _Audit:
     def _behavior(self, inspected: Sequence[Inspected]) -> Checked:
         if not (self._options.behavior and self._settings.defense.enable_behavior):
             return Checked()
-        # Masked as the trusted files of an index are: a secret is no difference of behavior.
+        # Masked like the trusted files of an index: a secret makes no difference in behavior.
         found = (item.file for item in inspected if item.file is not None)
         files = list(masked(found, self._executor))
         return behavior_findings(

@@ -1,4 +1,4 @@
-"""What discovery left out: findings where that hides something from a reviewer, a count where not."""
+"""Files that discovery skipped: findings if that hides something from a reviewer, a count if not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codeguard.corpus.decoding import ARCHIVE, BYTECODE, OBJECTS, OFFICE, PROGRA
 from codeguard.corpus.secrets import secret_file
 from codeguard.models import Skipped
 
-# The reasons are discovery's own words; a test holds that each of them is told apart here.
+# The reasons are discovery's own texts; a test checks that each of them is recognized here.
 _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("encoding", re.compile(r"declares the encoding")),
     ("name", re.compile(r"its name (?:holds|is not)")),
@@ -27,9 +27,9 @@ _UNSEEN = re.compile(r"too large|binary|cannot be read")
 def secret_file_findings(
     names: Mapping[str, str], skipped: Iterable[Skipped], known: Iterable[Finding]
 ) -> list[Finding]:
-    """Return a finding for each file that is a secret by its name, where its text is not a finding already.
+    """Return a finding for each file that is a secret by its name, unless its text is already a finding.
 
-    `names` maps the audited files to the digests of their bytes. An ignored or excluded file is no finding.
+    `names` maps the audited files to the digests of their bytes. Ignored and excluded files are no findings.
     """
     rules = {rule.id: rule for rule in SECRETS.rules}
     told = {item.path for item in known if item.rule.startswith(f"{SECRETS.name}.")}
@@ -50,7 +50,8 @@ _MEDIA = frozenset(
     """.split()  # noqa: SIM905 - words read better as words
 )
 _RUN_OR_OPENED = (PROGRAM, BYTECODE, ARCHIVE, OFFICE, OBJECTS)
-# Of a file that is too large to be read, what it is for is told by its name, as it is to anyone who loads or opens it.
+# The purpose of a file that is too large to read is derived from its name, as by programs that load or open
+# it.
 _BY_NAME = {
     suffix: kind
     for kind, suffixes in {
@@ -62,13 +63,13 @@ _BY_NAME = {
     }.items()
     for suffix in suffixes.split()
 }
-_SHOWN = 4  # names in one reason
+_SHOWN = 4  # names listed per reason
 
 
 def unread_binaries(skipped: Iterable[Skipped]) -> list[Finding]:
-    """Return what is run, loaded or opened and nobody has read: one finding for each kind of file in a tree.
+    """Return findings about files that are run, loaded or opened but not read, one per kind in a tree.
 
-    Images, fonts and tables of data are none unless the first bytes say that they are something else.
+    Images, fonts and data tables are no findings unless their first bytes show another file type.
     """
     found: dict[tuple[str, str], list[str]] = {}
     for item in skipped:
@@ -81,7 +82,7 @@ def unread_binaries(skipped: Iterable[Skipped]) -> list[Finding]:
         elif kind not in _RUN_OR_OPENED or (suffix in _MEDIA and kind in (ARCHIVE, OFFICE)):
             continue
         folder = item.path.rpartition("/")[0]
-        # What the interpreter keeps beside the sources is one thing to delete, wherever it lies.
+        # The interpreter's bytecode caches are one thing to delete, wherever they are.
         place = CACHE if folder.rpartition("/")[2] == CACHE else item.path.partition("/")[0] if folder else ""
         found.setdefault((place, kind), []).append(item.path)
     return [_unread(kind, paths) for (_, kind), paths in sorted(found.items())]

@@ -1,8 +1,8 @@
-"""What a git index holds for the next commit, read by plumbing; the working tree has no say.
+"""The content of a git index for the next commit, read with plumbing commands, not from the working tree.
 
-The repository is not trusted: its hooks, filters, monitors and external
-diffs are switched off, and nothing is fetched. `GIT_INDEX_FILE` and its
-kind count, as they are how git tells a hook which index it means.
+The repository is not trusted: its hooks, filters, monitors and external diffs are disabled, and nothing is
+fetched. `GIT_INDEX_FILE` and similar variables are honored, because git uses them to tell a hook which index
+it means.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RAW = re.compile(r":(\d{6}) (\d{6}) [0-9a-f]+ ([0-9a-f]+) ([A-Z])\d*", re.ASCII
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """The staged files with their bytes and what was left out; `root` is the top of the working tree."""
+    """The staged files with their bytes, and what was left out; `root` is the top of the working tree."""
 
     root: Path
     sources: tuple[Source, ...]
@@ -51,7 +51,7 @@ def staged_files(folder: Path, paths: Sequence[Path] = ()) -> Staged:
     """Return what is staged and differs from the last commit; only under `paths` if some are given.
 
     Raises:
-        CorpusError: `folder` is in no git working tree, or git refuses.
+        CorpusError: `folder` is not in a git working tree, or git refuses.
     """
     top = os.fsdecode(_git(folder, "rev-parse", "--show-toplevel")).rstrip("\n")
     root = Path(top).resolve()
@@ -104,7 +104,7 @@ def _entries(root: Path) -> list[_Entry]:
 def _within(entries: Iterable[_Entry], paths: Sequence[Path], root: Path) -> list[_Entry]:
     if not paths:
         return list(entries)
-    absolute = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - a link is meant by its own name
+    absolute = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - keeps a link's own path
     wanted = [Path(os.path.realpath(path.parent)) / path.name for path in absolute]
     return [
         entry
@@ -122,7 +122,7 @@ def _problem(entry: _Entry) -> str:
 
 
 def _link_problem(entry: _Entry, data: bytes) -> str:
-    """Return what discovery says of such a link, judged by its text alone: nothing is followed."""
+    """Return discovery's reason for skipping such a link, from its text only: no link is followed."""
     target = PurePosixPath(os.fsdecode(data))
     depth = 0
     for part in (*PurePosixPath(entry.name).parent.parts, *target.parts):
@@ -141,7 +141,7 @@ def _content_problem(entry: _Entry, data: bytes) -> str:
 
 
 def _blobs(root: Path, entries: Sequence[_Entry]) -> list[bytes]:
-    """Return the content of each entry, as it is stored: no filter of the repository is run."""
+    """Return the stored content of each entry, without running the repository's filters."""
     if not entries:
         return []
     asked = "".join(f"{entry.blob}\n" for entry in entries).encode("ascii")

@@ -1,4 +1,4 @@
-"""What an audit trusts: verified manifests from outside of the audited tree, and the files they list."""
+"""What an audit trusts: verified manifests from outside the audited tree, and the files they list."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ from codeguard.trust import (
 
 @dataclass(frozen=True, slots=True)
 class TrustedBase:
-    """A verified manifest in the names of the audit, and how to get the trusted files.
+    """A verified manifest with the audit's file names, and how to get the trusted files.
 
-    `root` is the folder to which the names are relative; `said` is one line
-    for a person.
+    `root` is the folder to which the names are relative; `said` is one line for the user.
     """
 
     root: Path
@@ -45,14 +44,14 @@ class TrustedBase:
 
 
 def of_manifest(verified: VerifiedManifest, tree: Path) -> TrustedBase:
-    """Trust what a manifest of the tree in a folder lists; the audit's names are the manifest's."""
+    """Trust what the manifest of a tree lists; the audit uses the manifest's names."""
     root = tree.resolve()
     manifest = verified if verified.manifest.chunker == CHUNKER_ID else _rechunked(verified, root)
     return TrustedBase(root, manifest, lambda: _covered(manifest, root), _said(manifest))
 
 
 def of_paths(paths: Sequence[Path], settings: Settings, root: Path) -> TrustedBase:
-    """Trust paths: those with a signed manifest as far as it verifies, the others as they are now.
+    """Trust paths: those with a signed manifest as far as it verifies, the others in their current state.
 
     Raises:
         ManifestError, ConfigError: a manifest is refused, or a signature is required and there is none.
@@ -86,27 +85,27 @@ def of_paths(paths: Sequence[Path], settings: Settings, root: Path) -> TrustedBa
 
 
 def _covered(manifest: VerifiedManifest, root: Path) -> list[SourceFile]:
-    """Return the listed files that are as they were signed."""
+    """Return the listed files that are unchanged since they were signed."""
     found = []
     for path in manifest.files:
         try:
             file = without_secrets(chunk_file(path, read_inside(root, path)))
         except CodeguardError:
-            continue  # missing or unreadable: nothing is derived from it
+            continue  # missing or unreadable: derive nothing from it
         if manifest.covers(path, file.sha256):
             found.append(file)
     return found
 
 
 def _rechunked(verified: VerifiedManifest, root: Path) -> VerifiedManifest:
-    """Cut the listed files anew where another version of the chunker made the manifest."""
+    """Rechunk the listed files if another version of the chunker made the manifest."""
     files = []
     for path in verified.files:
         try:
             data = read_inside(root, path)
             files.append((path, data, [chunk.sha256 for chunk in chunk_file(path, data).chunks]))
         except (ManifestError, CorpusError):
-            continue  # not as it was signed: none of its chunks is trusted
+            continue  # changed since it was signed: none of its chunks is trusted
     return rechunked(verified, files, CHUNKER_ID)
 
 

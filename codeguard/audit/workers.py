@@ -1,4 +1,4 @@
-"""Audit many files by worker processes, which are bounded and can be ended: one file ends none of the others."""
+"""Audit many files in worker processes with limits, so that one file cannot stop the others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from codeguard.index.observation_tasks import Request, observed
 from codeguard.models import Skipped, SourceFile
 from codeguard.workers.tasks import MEMORY_BYTES, Bounds, Run, Shared, WorkerError
 
-WORTH_A_PROCESS = 400_000  # bytes: about the text that is looked at while a process starts
+WORTH_A_PROCESS = 400_000  # bytes: about the text that is examined in the time a process needs to start
 FILES_A_PROCESS = 12
 CORPUS_CPU_S, CORPUS_CPU_S_PER_BYTE, CORPUS_MEMORY_PER_BYTE = 5.0, 3e-6, 20
 
@@ -35,7 +35,7 @@ Progress = Callable[[int, int], None]
 
 
 def workers_for(sources: Sequence[Source], jobs: int | None) -> int:
-    """Return how many processes are worth their start, at most `jobs` (default: one a core)."""
+    """Return how many processes are worth starting, at most `jobs` (default: one per core)."""
     size = sum(source.size for source in sources)
     most = jobs or os.cpu_count() or 1
     return max(1, min(most, size // WORTH_A_PROCESS, len(sources) // FILES_A_PROCESS))
@@ -50,10 +50,10 @@ def inspect_all(
     keep: bool = True,
     progress: Progress = lambda done, total: None,
 ) -> list[Inspected]:
-    """Return what the static signals of these names say of each file, in the order of the sources.
+    """Return the results of the named static signals for each file, in the order of the sources.
 
-    A file that runs into a bound, or on which a worker dies, is a finding of
-    its own beside what was found until then.
+    A file that reaches a limit, or on which a worker dies, is a separate finding in addition to those found
+    until then.
     """
     results: dict[int, Inspected] = {}
     read: deque[tuple[int, bytes]] = deque()
@@ -90,7 +90,7 @@ def inspect_all(
 def corpus_findings(
     executor: Executor, shared: Shared, all_inspected: Sequence[Inspected], names: Sequence[str]
 ) -> list[Finding]:
-    """Return what the signals of these names that need all files at once say of those that were kept."""
+    """Return the results of the named signals that need all files at once, for the kept files."""
     files = [item.file for item in all_inspected if item.file is not None]
     if not files or not names:
         return []
@@ -110,7 +110,7 @@ def corpus_findings(
         for place, rows in json.loads(part)
         for finding in findings_of(files[place], list(map(Observation.from_values, rows)))
     ]
-    if answer.ended:  # told of the first file, as it is nobody's alone
+    if answer.ended:  # reported for the first file, because it concerns all of them
         name = names[min(len(answer.parts), len(names) - 1)]
         why = f"the signal {name}, which compares all files, did not finish: {answer.why}"
         found.append(finding_of(files[0], bound_met(why)))
@@ -118,7 +118,7 @@ def corpus_findings(
 
 
 def corpus_task(shared: Shared) -> Run:
-    """Let the signals that need all files at once see them; a part for each signal."""
+    """Run the signals that need all files at once; one part per signal."""
     signals = load_corpus_signals()
 
     def run(payload: bytes) -> Iterator[bytes]:
@@ -139,5 +139,5 @@ def _of_corpus(signal: CorpusSignal, readings: dict[str, Reading]) -> dict[str, 
         for path, match in signal.inspect_corpus(readings.values(), Context()):
             found.setdefault(path, []).append(match)
         return {path: all_observed(signal, readings[path], matches) for path, matches in found.items()}
-    except Exception as error:  # a signal may be a third party's; its failure is told of the first file
+    except Exception as error:  # third-party signals may fail; the failure is reported for the first file
         return {path: [detector_error(signal.name, readings[path], error)] for path in list(readings)[:1]}

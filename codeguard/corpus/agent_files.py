@@ -42,5 +42,5 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 
 def agent_file_kind(name: str) -> str:
-    """Return what kind of agent file has this name (posix, relative), empty if it is none."""
+    """Return the kind of agent file with this name (posix, relative), or ""."""
     return next((kind for kind, pattern in _KINDS if pattern.search(name)), "")

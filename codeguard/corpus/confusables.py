@@ -1,9 +1,8 @@
-"""Characters that look like others, in one table: a selection of the Unicode confusables (UTS #39).
+"""One table of look-alike characters, a selection of the Unicode confusables (UTS #39).
 
-`LOOKALIKE` holds letters that survive NFKC and pass for an ASCII letter in an
-ordinary monospaced font, of the scripts that editors display everywhere.
-Fullwidth and mathematical letters are left out, since NFKC folds them.
-`look` compares names of files, whatever their case, and knows more.
+`LOOKALIKE` contains letters that survive NFKC and look like an ASCII letter in an ordinary monospaced font,
+from scripts that editors display everywhere. Fullwidth and mathematical letters are left out, since NFKC
+folds them. `look` compares file names regardless of case, and covers more characters.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _LOOKALIKES = {
     "r": "гᴦⲅꮁ", "s": "ƽѕꜱꮪ", "t": "τƫ", "u": "ʋυսᴜ", "v": "νѵᴠꮩ", "w": "ɯѡԝաᴡꮃ", "x": "хⲭ", "y": "ɣʏγуүყỿ", "z": "ᴢꮓ",
 }  # fmt: skip
 
-# Near enough inside a word of Latin letters, and ordinary letters elsewhere.
+# Similar enough inside a word of Latin letters, but ordinary letters elsewhere.
 _NEAR = {
     "a": "Λ∆λ", "b": "βв", "e": "εєэ€ɛ", "h": "н", "k": "к", "m": "м", "n": "ηпи", "r": "я", "t": "т", "w": "ωшщ",
     "x": "χ", "i": "ї", "u": "µμц", "c": "ç¢", "o": "øθ", "s": "§ʂ", "d": "đð", "l": "ł",
@@ -56,7 +55,7 @@ def skeleton(text: str) -> str:
     return unicodedata.normalize("NFKC", text).translate(LOOKALIKE)
 
 
-# Like the small or the capital form of a letter or digit, in names that are compared without their case.
+# Look like the small or the capital form of a letter or digit, for case-insensitive comparison.
 _IN_NAMES = {
     "2": "ƨϩᒿꙅƧ", "3": "ȝɜзʒӡⳍƷЗӠƐꝪ", "4": "Ꮞ", "5": "ƽƼ", "6": "бᏮⳓ", "8": "ȣ৪੪ଃ", "9": "৭੧୨൭ⳋ", "a": "ᴀᗅ⍺",
     "b": "ьƅᑲβᖯᗷᏼ", "c": "ⅽ", "d": "Ꮷᑯᗞᗪ", "e": "єε℮", "f": "ƒϝᖴſ", "g": "ƍԍɢ", "h": "ᕼʜ", "i": "ӏᎥⲒ",
@@ -66,17 +65,18 @@ _IN_NAMES = {
 _FOLDED = {char: letter.lower() for letter, chars in _LOOKALIKES.items() for char in chars} | {
     char: letter for letter, chars in _IN_NAMES.items() for char in chars
 }
-_STROKES = [char for char, letter in _FOLDED.items() if letter == "i"] + list("1Ii|")  # one look, as l has
+_STROKES = [char for char, letter in _FOLDED.items() if letter == "i"] + list("1Ii|")  # all look like l
 _BY_LOOK = str.maketrans(_FOLDED | dict.fromkeys(_STROKES, "l") | {"0": "o"})
 
 
 def look(name: str) -> str:
-    """Return what a name looks like: decomposed, look-alikes of every script as one ASCII letter, case folded.
+    """Return the look of a name: decomposed, look-alikes of every script as one ASCII letter, case folded.
 
     Looks are for comparing, not for showing.
     """
-    # Before NFKC, which takes some look-alikes (ϲ) for a letter that looks different (ς); after it, for those
-    # that are forms of another look-alike; and after folding, as some pass for a capital and some for a small one.
+    # Replaced three times: before NFKC, which maps some look-alikes (ϲ) to a letter that looks different (ς);
+    # after it, for compatibility forms of other look-alikes; and after folding, because some look like a
+    # capital and some like a small letter.
     drawn = unicodedata.normalize("NFD", name).translate(_BY_LOOK)
     drawn = unicodedata.normalize("NFKD", drawn).translate(_BY_LOOK)
     return unicodedata.normalize("NFD", drawn.casefold()).translate(_BY_LOOK)

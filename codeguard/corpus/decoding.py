@@ -27,9 +27,9 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 _SHEBANG = re.compile(rb"#![^\r\n]*(?:python|pypy)", re.IGNORECASE)
 PYTHON_SUFFIXES = (".py", ".pyw", ".pyi", ".pyx", ".pxd")
 
-# A declared codec is the attacker's choice of a function to run over the file. Only character sets in
-# which ASCII bytes mean ASCII are decoded: nothing that unpacks (zlib), rewrites (rot13), hides code in
-# what reads as a comment (utf-7, unicode_escape) or is installed by someone else.
+# A declared codec lets the attacker choose a function that processes the file. Only ASCII-compatible
+# character sets are decoded: nothing that decompresses (zlib), rewrites (rot13), hides code in apparent
+# comments (utf-7, unicode_escape) or comes from a third party.
 DECLARABLE: frozenset[str] = frozenset(
     {
         "ascii",
@@ -54,11 +54,10 @@ DECLARABLE: frozenset[str] = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """A file as text, with what is needed to find its bytes again.
+    """A file as text, with the information needed to map it back to bytes.
 
-    `text` lacks the byte order mark, of which `mark_bytes` is the length;
-    line ends are as they were. `note` is one line where the encoding was
-    guessed, else empty.
+    `text` lacks the byte order mark, whose length is `mark_bytes`; line endings are unchanged. `note` is one
+    line if the encoding was guessed, else empty.
     """
 
     text: str
@@ -70,7 +69,7 @@ class DecodedText:
 def read_text(data: bytes, name: str) -> DecodedText:
     """Decode a file: by its byte order mark, a Python file's coding comment, as UTF-8, else as cp1252 or latin-1.
 
-    A coding comment counts (PEP 263) in Python files only, which are told by `name` or by their `#!` line.
+    A coding comment (PEP 263) counts only in Python files, recognized by `name` or by their `#!` line.
 
     Raises:
         CorpusError: the coding comment names a codec that is not a plain character set.
@@ -105,7 +104,7 @@ PROGRAM, ARCHIVE, BYTECODE, OFFICE, OBJECTS = (
 )
 MEDIA = "an image, a font, sound or video"
 DATA = "data of a known kind"
-# What the first bytes of a file say that it is: the signatures of file(1), for what people put into repositories.
+# File types by their first bytes: signatures from file(1), for files that occur in repositories.
 _SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     (
         PROGRAM,
@@ -142,12 +141,12 @@ _SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
 
 
 def kind_of_bytes(head: bytes) -> str:
-    """Return what the first bytes of a binary file say that it is, empty if they say nothing that is known."""
+    """Return the type of a binary file by its first bytes, or "" if unknown."""
     return next((kind for kind, signature in _SIGNATURES if signature.match(head)), "")
 
 
 def refusal(head: bytes, name: str) -> str:
-    """Return why a file that begins with `head` cannot be read as text, empty if it can."""
+    """Return why a file that begins with `head` cannot be read as text, or ""."""
     marked = next((encoding for mark, encoding in _MARKS[1:] if head.startswith(mark)), None)
     if marked is not None:
         try:
@@ -165,7 +164,7 @@ def refusal(head: bytes, name: str) -> str:
 
 
 def byte_offsets(data: bytes, decoded: DecodedText, characters: Sequence[int]) -> list[int]:
-    """Return where in `data` each of the given ascending character offsets of the text lies.
+    """Return the byte offset in `data` of each of the given ascending character offsets of the text.
 
     Offset 0 is the start of the data: a byte order mark belongs to the first character.
     """
@@ -180,7 +179,7 @@ def byte_offsets(data: bytes, decoded: DecodedText, characters: Sequence[int]) -
             before = character
             found.append(at if character else 0)
         return found
-    # Byte by byte, because other encodings do not always give back the bytes they were decoded from.
+    # Byte by byte, because other encodings do not always round-trip.
     decoder = codecs.getincrementaldecoder(decoded.encoding)("strict")
     seen, wanted = 0, iter(characters)
     target = next(wanted, None)
@@ -201,7 +200,7 @@ def _decode(data: bytes, encoding: str, mark_bytes: int) -> DecodedText | None:
     try:
         text = data[mark_bytes:].decode(encoding)
         if encoding != "utf-8":
-            text.encode("utf-8")  # lone surrogates are no text, and some codecs let them pass
+            text.encode("utf-8")  # some codecs accept lone surrogates, which are invalid text
     except (UnicodeDecodeError, UnicodeEncodeError):
         return None
     return DecodedText(text, encoding, mark_bytes)
@@ -234,7 +233,7 @@ def _declared(data: bytes) -> str:
 
 
 def _canonical(declared: str) -> str:
-    """Return the codec's module name the way the `encodings` package finds it, without importing anything."""
+    """Return the codec's module name as the `encodings` package would, without importing anything."""
     name = normalize_encoding(declared).lower()
     if name == "utf_8" or name.startswith("utf_8_"):
         return "utf_8"

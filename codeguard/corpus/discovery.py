@@ -36,12 +36,12 @@ NEVER_WALKED: Mapping[str, str] = {
     ".git": "version control data",
     ".codeguard": "state directory of codeguard",
 }
-# What turns the reading direction or breaks the line makes a name lie about itself.
+# Characters that change the reading direction or break the line make a name misleading.
 _DECEPTIVE = frozenset(
     "\u200e\u200f\u061c\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"
 )
 
-# Never wait for the other end of a FIFO that took a file's place, and never follow a link that did.
+# Never wait on a FIFO, and never follow a link, that has replaced a file.
 _OPEN_FLAGS = (
     os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 )
@@ -59,14 +59,14 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """The files found and everything that was left out, both by name."""
+    """The files found and everything that was skipped, both by name."""
 
     files: tuple[FoundFile, ...]
     skipped: tuple[Skipped, ...]
 
 
 class _UnsuitableError(Exception):
-    """A file that cannot be taken; the text says why."""
+    """A file that must be skipped; the text says why."""
 
 
 def discover(
@@ -83,18 +83,15 @@ def discover(
     Folders are walked without following links. In the working tree of a git
     repository the .gitignore files and .git/info/exclude inside a walked
     folder count for files that git does not track. Elsewhere, as in an
-    unpacked archive, they do not: nobody but the archive's author would have
-    chosen what is looked at. A file given by itself is taken whatever they
-    say. The patterns of `exclude` (same syntax) hold for
-    every file and are matched against its name. With `withhold_secrets`
-    files that are secrets by their name, or that begin with a private key,
-    are left out. What is left out is listed with its reason, an ignored
-    folder once.
+    unpacked archive, they do not: otherwise the archive's author would choose what is examined. A file given
+    explicitly is taken regardless of them. The patterns of `exclude` (same syntax) apply to every file and
+    are matched against its name. With `withhold_secrets`, files that are secrets by their name, or that begin
+    with a private key, are skipped. Everything skipped is listed with its reason, an ignored folder once.
 
     A file below `root` (default: the working directory) is named relative to
     it, any other relative to the parent of the argument that led to it.
     `known` maps names to (size, mtime_ns) of files whose content was found
-    suitable before: those that did not change are not opened.
+    suitable before: unchanged ones are not opened.
 
     Raises:
         CorpusError: an argument does not exist, or two files would have the same name.
@@ -116,7 +113,7 @@ def discover(
 
 
 def read_file(file: FoundFile, max_bytes: int = 2_000_000) -> bytes:
-    """Return the bytes of a found file; never follows a link or waits for a FIFO put in its place since.
+    """Return the bytes of a found file, without following a link or waiting on a FIFO that has replaced it.
 
     Raises:
         CorpusError: it is no longer a regular file, has grown above `max_bytes`, or cannot be read.
@@ -131,7 +128,7 @@ def read_file(file: FoundFile, max_bytes: int = 2_000_000) -> bytes:
 
 
 def _arguments(paths: Sequence[Path]) -> list[Path]:
-    """Return the real paths of the arguments, outermost first, so that a file's name is that of the widest."""
+    """Return the arguments' real paths, outermost first, so that the widest determines a file's name."""
     resolved: set[Path] = set()
     for path in paths:
         try:
@@ -151,7 +148,7 @@ def _name_of(real: Path, base: Path) -> str:
 
 
 class _Tree:
-    """A folder that is walked: its name in the index, and what is ignored in it."""
+    """A folder to walk: its name in the index, and what is ignored in it."""
 
     def __init__(self, top: Path, prefix: str, git: WorkingTree) -> None:
         self.top = top
@@ -162,7 +159,7 @@ class _Tree:
         self._within_ignored: dict[str, str] = {}
 
     def ignored_by(self, relative: str, is_folder: bool) -> str | None:
-        """Return what ignores a path (relative to the top), None if nothing does or git tracks it."""
+        """Return the rule that ignores a path (relative to the top); None without one or if it is tracked."""
         source = self._within_ignored.get(relative.rpartition("/")[0]) or self.rules.ignored_by(
             relative, is_folder
         )
@@ -171,13 +168,13 @@ class _Tree:
         self.ignoring = True
         if not self.git.tracks(relative):
             return source
-        if is_folder:  # what is tracked in it is looked at, and nothing else
+        if is_folder:  # only tracked files in it are considered
             self._within_ignored[relative] = source
         return None
 
 
 class _Walk:
-    """Gathers files and reasons; one for each `discover`."""
+    """Collects files and reasons; one for each `discover`."""
 
     def __init__(
         self,
@@ -204,7 +201,7 @@ class _Walk:
         self._skipped[shown, reason] = Skipped(shown, reason)
 
     def folder(self, top: Path, prefix: str) -> None:
-        """Walk a folder; iteratively, and each real folder once."""
+        """Walk a folder iteratively, visiting each real folder once."""
         tree = _Tree(top, prefix, WorkingTree(top))
         if tree.git.is_one:
             self._read_rules(tree, top / ".git" / "info" / "exclude", "")
@@ -233,7 +230,7 @@ class _Walk:
             self.skip(shown, complaint)
 
     def _entries(self, folder: Path, inside: str, tree: _Tree) -> Iterator[tuple[Path, str]]:
-        """Take the files of a folder and yield the folders in it that are to be walked."""
+        """Take the files of a folder and yield its subfolders to walk."""
         try:
             with os.scandir(folder) as found:
                 entries = sorted(found, key=lambda entry: os.fsencode(entry.name))
@@ -269,7 +266,7 @@ class _Walk:
                     self.file(path, name)
 
     def file(self, path: Path, name: str) -> None:
-        """Take a file, or note why not."""
+        """Take a file, or record why it is skipped."""
         if path in self._files:
             return
         try:
@@ -358,7 +355,7 @@ def _link_reason(path: Path, top: Path) -> str:
 
 
 def name_problem(name: str) -> str:
-    """Return why a file of this name is not taken, empty if it is."""
+    """Return why a file of this name is skipped, or ""."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
@@ -369,7 +366,7 @@ def name_problem(name: str) -> str:
 
 
 def printable_name(name: str) -> str:
-    """Return a name that can be shown and stored: what is not UTF-8 or controls a terminal is escaped."""
+    """Return a name that can be shown and stored, with non-UTF-8 bytes and terminal controls escaped."""
     return _printable(name)
 
 
@@ -380,7 +377,7 @@ def _check_name(name: str) -> None:
 
 
 def _printable(name: str) -> str:
-    """Return a name that can be shown and stored: what is not UTF-8 or controls a terminal is escaped."""
+    """Return a name that can be shown and stored, with non-UTF-8 bytes and terminal controls escaped."""
     safe = name.encode("utf-8", "backslashreplace").decode()
     return "".join(
         character.encode("unicode_escape").decode()

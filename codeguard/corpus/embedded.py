@@ -1,8 +1,7 @@
-"""Code in prose: blocks of Markdown, each as a text in its own language, with the place of each character in the file.
+"""Code in prose: Markdown blocks, each as a text in its own language, with character offsets in the file.
 
-Fences are read by what stands behind them, or by what is in them where
-nothing does; so are indented blocks, and commands that stand in a line of
-their own behind a prompt.
+The language of a fenced block is that of its info string, or is guessed from its content; indented blocks,
+and commands on lines of their own after a prompt, are handled as well.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ LANGUAGES = {
 }  # fmt: skip
 """What people write behind a fence, and what is read as that language."""
 
-# A file of paths (`.pth`), whose lines that begin with `import` the interpreter runs at every start.
+# A path file (`.pth`): at every start the interpreter runs its lines that begin with `import`.
 _PATH_FILE = lazy(
     r"(?=(?:[^\n]*\n)*?import[ \t])(?:(?:import[ \t][^\n]*|#[^\n]*|[^\s()=;]*)[ \t]*\r?(?:\n|\Z))+"
 )
 _PATH_IMPORT = lazy(r"^import[ \t][^\n]*(?:\n|\Z)", re.MULTILINE)
-MOST = 400  # blocks of one file
+MOST = 400  # blocks per file
 _FENCE = lazy(
     r"^(?P<indent>[ \t>]*)(?:[-*+]|\d{1,3}[.)])?[ \t]*(?P<fence>`{3,}|~{3,})[ \t]*\{?\.?(?P<info>[\w+#-]*)[^`\n]*$",
     re.MULTILINE,
@@ -69,21 +68,21 @@ _SCRIPT = lazy(
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A piece of code in a text: its own text, its language, and where each of its lines stands in the whole."""
+    """A piece of code in a file: its text, its language, and the offset of each of its lines."""
 
     text: str
     language: str
-    starts: tuple[int, ...]  # of the lines, in the text of the piece
-    places: tuple[int, ...]  # of the lines, in the file
+    starts: tuple[int, ...]  # line offsets in the piece
+    places: tuple[int, ...]  # line offsets in the file
 
     def place(self, offset: int) -> int:
-        """Return the character offset in the file of one in the piece."""
+        """Return the offset in the file of a character in the piece."""
         line = max(0, bisect_right(self.starts, offset) - 1)
         return self.places[line] + offset - self.starts[line] if self.places else 0
 
 
 def embedded(text: str) -> Iterator[Embedded]:
-    """Yield the code in a text that is prose, at most `MOST` pieces, in their order."""
+    """Yield the pieces of code in prose, at most `MOST`, in order."""
     if _PATH_FILE.fullmatch(text):
         lines = [(found.group(), found.start()) for found in _PATH_IMPORT.finditer(text)]
         yield _of_lines(lines, "python")
@@ -106,7 +105,7 @@ def _blocks(text: str) -> Iterator[Embedded]:
 
 
 def _closing(text: str, opening: re.Match[str]) -> re.Match[str] | None:
-    """Return the next fence that closes this one: of the same kind, at least as long, with nothing behind it."""
+    """Return the fence that closes this one: of the same kind, at least as long, with nothing after it."""
     position = opening.end()
     while (match := _FENCE.search(text, position)) is not None:
         if not match["info"] and match["fence"].startswith(opening["fence"]):
@@ -126,7 +125,7 @@ def _indented(text: str, start: int, end: int) -> Iterator[Embedded]:
 
 
 def _piece(text: str, start: int, end: int, info: str) -> Embedded | None:
-    """Return a stretch of lines as code, None if it is in no language that is looked at."""
+    """Return a range of lines as code, or None if its language is not examined."""
     lines: list[tuple[str, int]] = []
     at = start
     for line in _LINE.findall(text, start, end):
@@ -157,7 +156,7 @@ def _of_lines(lines: list[tuple[str, int]], language: str) -> Embedded:
 
 
 def _prompted(lines: list[tuple[str, int]], prompt: re.Pattern[str]) -> list[tuple[str, int]]:
-    """Return what stands behind prompts, if there are any: the other lines are what was printed."""
+    """Return the input after prompts, if there are any: the other lines are output."""
     found = [(line, place, match.end()) for line, place in lines if (match := prompt.match(line)) is not None]
     if not found:
         return lines
@@ -174,7 +173,7 @@ def _dedented(lines: list[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 def _guessed(lines: Sequence[str]) -> str:
-    """Return the language that lines without a name are likely in, empty if they are likely in none."""
+    """Guess the language of lines without a language name; return "" if unknown."""
     whole = "".join(lines)
     if any(_PYTHON_PROMPT.match(line) for line in lines):
         return "python"

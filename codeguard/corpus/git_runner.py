@@ -1,4 +1,4 @@
-"""Run git in a repository that nobody trusts: its own configuration makes it run and fetch nothing."""
+"""Run git in an untrusted repository, without running or fetching anything that its configuration names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 TIMEOUT_S = 120
-# What a repository's configuration may name a program for, or lead elsewhere with.
+# Settings by which a repository's configuration could run a program or redirect git.
 _SETTINGS = {
     "advice.graftFileDeprecated": "false",
     "core.attributesFile": os.devnull,
@@ -37,19 +37,19 @@ def run_git(
     variables: Collection[str] = (),
     stdin: bytes = b"",
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git and return what it printed and how it ended.
+    """Run git and return its output and exit status.
 
     Args:
-        folder: in the repository.
+        folder: a folder in the repository.
         arguments: the command and its arguments.
-        settings: beside ours, or instead of one of ours.
-        variables: names of `GIT_…` variables that count. All others are taken away: they lead git to another
-            repository, index or object store.
+        settings: in addition to our own, or overriding them.
+        variables: names of `GIT_…` variables to keep. All others are removed: they could redirect git to
+            another repository, index or object store.
         stdin: what git reads.
 
     Raises:
         FileNotFoundError: git is not installed.
-        subprocess.TimeoutExpired: it gave no answer in time.
+        subprocess.TimeoutExpired: it did not finish in time.
     """
     chosen = {**_SETTINGS, **(settings or {})}
     options = [part for name, value in chosen.items() for part in ("-c", f"{name}={value}")]

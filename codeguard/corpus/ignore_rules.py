@@ -1,4 +1,4 @@
-"""The rules of .gitignore files, read from trees that nobody vouches for."""
+"""The rules of .gitignore files, read from untrusted trees."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 # take n**k steps, and a hostile tree has names of 255. Real patterns have one or two.
 MAX_STARS = 2
 MAX_PATTERN_CHARS = 500
-# What the rules that a path has to pass may cost together; a pattern costs 1, one with two stars 20.
+# The total cost limit of the rules for a path; a pattern costs 1, one with two stars 20.
 MAX_COST = 5_000
 TWO_STARS_COST = 20
 
 _STARS = re.compile(r"\*+")
-_HARMLESS = re.compile(r"^!?(?:\*\*/)?|/\*\*$")  # these are answered without a search
+_HARMLESS = re.compile(r"^!?(?:\*\*/)?|/\*\*$")  # matched without backtracking
 
 
 class IgnoreRules:
-    """The rules that hold in one walked folder; deeper files override outer ones, later lines earlier ones."""
+    """The rules of one walked folder; deeper files override outer ones, later lines earlier ones."""
 
     MAX_BYTES: ClassVar[int] = 200_000
 
@@ -31,7 +31,7 @@ class IgnoreRules:
         self._costs: dict[str, int] = {}
 
     def add(self, folder: str, data: bytes, shown: str) -> list[str]:
-        """Add the rules of a file that count in `folder` (relative, empty for the top); return what does not count."""
+        """Add the rules of a file for `folder` (relative, empty for the top); return the rejected ones."""
         complaints = []
         if len(data) > self.MAX_BYTES:
             complaints.append(f"only its first {self.MAX_BYTES} bytes count as rules")
@@ -64,7 +64,7 @@ class IgnoreRules:
         return complaints
 
     def ignored_by(self, relative: str, is_folder: bool) -> str | None:
-        """Return what ignores a path (relative to the top), None if nothing does."""
+        """Return the rule that ignores a path (relative to the top), or None."""
         for folder in _above(relative):
             for spec, shown in reversed(self._specs.get(folder, ())):
                 inside = relative[len(folder) + 1 :] if folder else relative
@@ -75,20 +75,20 @@ class IgnoreRules:
 
 
 class Exclusion:
-    """What the user leaves out by patterns of .gitignore, matched against the names of files in the index."""
+    """The user's exclusions: .gitignore patterns matched against the names of files in the index."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._spec = _spec(patterns) if patterns else None
 
     def covers(self, name: str, is_folder: bool = False) -> bool:
-        """Return whether a file or folder of this name is left out."""
+        """Return whether a file or folder of this name is excluded."""
         return self._spec is not None and bool(
             self._spec.check_file(f"{name}/" if is_folder else name).include
         )
 
 
 def pattern_problem(line: str) -> str:
-    """Return why a pattern of the user's does not count, empty if it does."""
+    """Return why a user's pattern is rejected, or ""."""
     if not line.strip() or line.startswith("#"):
         return "no pattern"
     if len(_STARS.findall(_HARMLESS.sub("", line.rstrip()))) > MAX_STARS or len(line) > MAX_PATTERN_CHARS:
@@ -97,14 +97,14 @@ def pattern_problem(line: str) -> str:
 
 
 def _above(relative: str) -> Iterator[str]:
-    """Yield the folders that hold a path, the nearest first, the top (empty) last."""
+    """Yield the folders that contain a path, the nearest first, the top (empty) last."""
     while relative:
         relative = relative.rpartition("/")[0]
         yield relative
 
 
 def _spec(lines: Sequence[str]) -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec  # only where a folder is walked: a hook names its files
+    from pathspec import GitIgnoreSpec  # only needed to walk folders: a hook names its files
 
     return GitIgnoreSpec.from_lines(lines)
 

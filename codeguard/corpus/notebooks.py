@@ -1,9 +1,8 @@
-"""The Python in a notebook's code cells, with the place of each character in the notebook file.
+"""The Python in a notebook's code cells, with the offset of each character in the notebook file.
 
-A notebook (`.ipynb`) is JSON. It is read by hand rather than by `json`, which
-tells no places, for what a person would run: every object that says of itself
-that it is a code cell, wherever it stands, and of a key that is given twice
-every value.
+A notebook (`.ipynb`) is JSON. It is parsed here rather than by `json`, which reports no offsets, to find
+everything that a person would run: every object that calls itself a code cell, anywhere, and every value of a
+repeated key.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ _CELL_MAGIC = lazy(r"\s*%%\s*(\w+)")
 _OF_PYTHON = frozenset({"time", "timeit", "capture", "prun", "python", "python3", "pypy"})
 _LINE_MAGIC = lazy(r"[ \t]*(?:[%!?]|[\w.]{1,200}\?{1,2}\s*$)")
 _LINE = lazy(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-DEEPEST = 20_000  # more than the readers of notebooks take
-_PARSED = 2_000_000  # characters that are parsed to find the lines that are no Python
+DEEPEST = 20_000  # deeper than notebook readers accept
+_PARSED = 2_000_000  # characters that are parsed to find lines that are not Python
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A string of the notebook: what it says, and where its contents stand in the file."""
+    """A string of the notebook: its value, and where its content is in the file."""
 
     text: str
     start: int
@@ -45,7 +44,7 @@ class _Written:
 
 @dataclass(slots=True)
 class _Object:
-    """An object or array of the notebook while it is read; `key` is the one whose value comes next."""
+    """An object or array of the notebook being read; `key` is the one whose value comes next."""
 
     is_array: bool
     key: str = ""
@@ -56,8 +55,8 @@ class _Object:
 class NotebookCode:
     """The code cells of a notebook as one Python text.
 
-    `foreign` is where cells begin that say that they are in another language;
-    what of them is Python all the same is part of the text.
+    `foreign` are the offsets of cells that declare another language; any part of them that is Python
+    nevertheless is part of the text.
     """
 
     def __init__(self, raw: str, cells: list[list[_Written]]) -> None:
@@ -87,7 +86,7 @@ class NotebookCode:
         self.text = "".join(texts)
 
     def place(self, offset: int) -> int:
-        """Return the character offset in the notebook file of one in the code."""
+        """Return the offset in the notebook file of a character in the code."""
         if not self._parts:
             return 0
         index = min(bisect_right(self._starts, offset), len(self._parts)) - 1
@@ -99,7 +98,7 @@ class NotebookCode:
         return min(stands[at] + left - said[at], self._parts[index].end)
 
     def _table(self, part: _Written) -> tuple[list[int], list[int]]:
-        """Return where each escape of a string and each stretch between them begins: in the code, in the file."""
+        """Return where each escape, and each part between escapes, starts in the code and in the file."""
         said, stands = [0], [part.start]
         for piece in _PIECE.finditer(self._raw, part.start, part.end):
             said.append(said[-1] + (1 if piece[0].startswith("\\") else len(piece[0])))
@@ -108,7 +107,7 @@ class NotebookCode:
 
 
 def notebook_code(raw: str) -> NotebookCode | None:
-    """Return the code cells of a notebook, None if the text is no JSON, or the notebook's language not Python."""
+    """Return the code cells of a notebook, or None if it is not JSON or its language is not Python."""
     try:
         found = list(_cells(raw))
     except _MalformedError:
@@ -124,9 +123,9 @@ class _MalformedError(ValueError):
 
 
 def _cells(raw: str) -> Iterator[list[_Written] | str]:
-    """Yield the sources of each code cell, and every language that the notebook says it is in.
+    """Yield the sources of each code cell, and every language that the notebook declares.
 
-    A reader of our own: `json` does not tell where in the file a string stands, and recurses.
+    A custom parser: `json` does not report the position of strings, and recurses.
     """
     stack: list[_Object] = []
     at = 0
@@ -165,7 +164,7 @@ def _cells(raw: str) -> Iterator[list[_Written] | str]:
 
 
 def _told(stack: list[_Object], raw: str, start: int, end: int) -> Iterator[str]:
-    """Take in a string that is a value: of a cell its kind or a part of its source, else maybe a language."""
+    """Process a string value: a cell's kind, part of a cell's source, or possibly a language."""
     top = stack[-1]
     holder = stack[-2] if top.is_array and len(stack) > 1 else top
     if holder.is_array:
@@ -187,7 +186,7 @@ def _end(match: re.Match[str] | None) -> int:
 
 
 def _said(written: str) -> str:
-    """Return what the inside of a JSON string says."""
+    """Decode the inside of a JSON string."""
     return _PIECE.sub(_unescaped, written) if "\\" in written else written
 
 
@@ -202,10 +201,10 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _without_magic(code: str, budget: int) -> tuple[str, int]:
-    """Return a cell with what is no Python turned into a comment, character for character, and what is left to parse.
+    """Return a cell with non-Python lines commented out at equal length, and the remaining parse budget.
 
-    Of the lines that look like magic only those are, where the cell does not
-    parse: a statement may go on in a line that begins with `%`.
+    Lines that look like magics are replaced only if the cell does not parse, because a statement may continue
+    in a line that begins with `%`.
     """
     lines = _LINE.findall(code)
     while budget >= 0:
@@ -218,7 +217,7 @@ def _without_magic(code: str, budget: int) -> tuple[str, int]:
 
 
 def _wrong_line(code: str) -> int:
-    """Return the line that a text fails to parse in, 0 if it parses or fails otherwise."""
+    """Return the line of a text's syntax error, or 0 if it parses or fails otherwise."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

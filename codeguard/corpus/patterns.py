@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled when they are first used: few of an audit's are, and each costs its start."""
+"""Regular expressions that are compiled on first use: an audit uses few, and each delays the start."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import AnyStr, cast
 
 
 class _Lazy:
-    """Stands for a compiled pattern; its methods are kept once they were asked for."""
+    """Proxy for a compiled pattern; its methods are cached on first access."""
 
     def __init__(self, source: str | bytes, flags: int) -> None:
         self._source = source
@@ -22,7 +22,7 @@ class _Lazy:
 
 
 def lazy(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Return what `re.compile` returns, compiled when a method or attribute of it is first asked for.
+    """Return a pattern like `re.compile` does, compiled when one of its attributes is first accessed.
 
     A pattern that does not compile raises `re.error` only then: `tests/reading/test_patterns.py` compiles
     every one.

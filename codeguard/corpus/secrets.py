@@ -1,10 +1,10 @@
-"""Which files and which stretches of a text are secrets, and how a text is shown without them.
+"""Find files and parts of a text that are secrets, and show a text without them.
 
-The patterns are those of detect-secrets, with a few of our own for what its release does not know. Its
-plugins are asked by `analyze_string` alone, which neither reads files nor settings nor verifies anything
-over the network, and they are loaded when a text holds the beginning of something that they might know:
-their package takes longer to import than a small audit takes. What they are asked about is a bounded
-stretch of one line, because their expressions backtrack.
+The patterns are those of detect-secrets, with a few of our own for secrets that it does not cover. Its
+plugins are called only through `analyze_string`, which reads no files or settings and verifies nothing over
+the network. They are loaded only when a text contains the beginning of a possible secret, because importing
+the package takes longer than a small audit. They only get a bounded part of one line, because their
+expressions backtrack.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from itertools import pairwise
 
 from codeguard.models import Chunk, SourceFile
 
-SCAN_VERSION = "1"  # of what is found: an index that was made with another one reads its files again
+SCAN_VERSION = "1"  # an index built with another version reads its files again
 MASK = "*"
 LONGEST_TOKEN = 4_000
 LONGEST_KEY = 20_000  # characters of the body of a private key
-MOST_ASKED = 500  # stretches of one text that one plugin is asked about; beyond, what begins like one counts
+MOST_ASKED = 500  # candidates per text and plugin; beyond that, anything that begins like a secret counts
 
 ENVIRONMENT_FILE = "environment-file"
 KEY_FILE = "key-file"
@@ -42,15 +42,15 @@ ASSIGNED_SECRET = "assigned-secret"
 
 @dataclass(frozen=True, slots=True, order=True)
 class FoundSecret:
-    """A stretch of a text (character offsets, the end exclusive) that is a secret by a rule."""
+    """A part of a text (character offsets, the end exclusive) that is a secret by a rule."""
 
     start: int
     end: int
     rule: str
 
 
-# Names, of the file or of the file in its folder. A name says nothing of `.pem` and `.key`: certificates
-# and public keys are called so, too, and their text tells.
+# Names of the file, or of the file in its folder. `.pem` and `.key` are not listed: certificates and public
+# keys have them as well, so their content decides.
 _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         ENVIRONMENT_FILE,
@@ -82,7 +82,7 @@ _PLACES = re.compile(
 
 
 def secret_file(name: str) -> str:
-    """Return the rule by which a file of this name (posix, with its folders) is a secret, empty if none does."""
+    """Return the rule by which a file of this name (posix, with its folders) is a secret, or ""."""
     base = name.rpartition("/")[2].lower()
     for rule, pattern in _NAMES:
         if pattern.fullmatch(base):
@@ -91,7 +91,7 @@ def secret_file(name: str) -> str:
 
 
 def named_secrets(name: str, text: str) -> list[FoundSecret]:
-    """Return every value of a file that is a secret by its name: what follows `=` or `:`, else the whole line."""
+    """Return every value of a secret file: what follows `=` or `:`, or the whole line."""
     rule = secret_file(name)
     if not rule:
         return []
@@ -104,10 +104,10 @@ def named_secrets(name: str, text: str) -> list[FoundSecret]:
 
 @dataclass(frozen=True, slots=True)
 class _Plugin:
-    """A plugin of detect-secrets and if it has something to say.
+    """A plugin of detect-secrets and where it applies.
 
-    `anchors` are what its secrets begin with, or hold behind up to `before`
-    characters; then `shape` is what must be there for the plugin to be asked.
+    `anchors` are the beginnings of its secrets, or contained in them after up to `before` characters; `shape`
+    must match there as well before the plugin is called.
     """
 
     rule: str
@@ -118,7 +118,7 @@ class _Plugin:
     shape: re.Pattern[str] = re.compile("")
 
     def secrets_in(self, piece: str) -> Iterator[str]:
-        """Yield what the plugin finds in a stretch of a line."""
+        """Yield what the plugin finds in a part of a line."""
         return iter(_load(self.module, self.name)(piece))
 
 
@@ -165,7 +165,7 @@ _TOKENS = (
 _DISCORD = _Plugin(SERVICE_TOKEN, "discord", "DiscordBotTokenDetector", ())
 _BASIC_AUTH = _Plugin(PASSWORD_IN_URL, "basic_auth", "BasicAuthDetector", ("://",))
 _HEADER = _Plugin(PRIVATE_KEY, "private_key", "PrivateKeyDetector", ("PRIVATE KEY", "PuTTY-User-Key-File-"))
-# These know a value by the name that it is given.
+# These recognize a value by the name it is assigned to.
 _ASSIGNED = (
     _Plugin(CLOUD_KEY, "aws", "AWSKeyDetector", ()),
     _Plugin(CLOUD_KEY, "cloudant", "CloudantDetector", ()),
@@ -175,7 +175,7 @@ _ASSIGNED = (
 )
 _NAMED = ("pass", "pwd", "secret", "key", "token", "contrase")
 
-# What release 1.5 of detect-secrets has no plugin for.
+# Secrets for which release 1.5 of detect-secrets has no plugin.
 _OWN: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
     (CLOUD_KEY, ("AIza",), re.compile(r"AIza[\w-]{35}(?![\w-])")),
     (CLOUD_KEY, ("GOCSPX-",), re.compile(r"GOCSPX-[\w-]{28}(?![\w-])")),
@@ -212,7 +212,7 @@ _ENCODED = "LS0tLS1CRUdJTi"  # how "-----BEGIN" begins in base64
 _PLACEHOLDER = re.compile(
     r"x{4,}|\*{3,}|\.{3}|0{8,}|1{8,}|(?i:example|placeholder|change_?me|change-?it|your[_-]|dummy|redacted|fake|"
     r"sample|insert|replace|todo|not.?set|12345678|abcdefgh|qwertyui|deadbeef|lorem|"
-    r"eby8vdm02xnocqflqu)"  # the key of every storage emulator of Azure
+    r"eby8vdm02xnocqflqu)"  # the well-known key of Azure's storage emulators
 )
 _SECRET_NAME = re.compile(
     r"(?:pass(?:wd|word|phrase)?|pwd|secret(?:[_-]?access)?(?:[_-]?key)?|(?:api|auth|access|account|service|private|"
@@ -227,7 +227,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z]*\d{0,4}")
 _ATTRIBUTE = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]\w*)+")
 # An annotation: `private_key: x25519.X25519PrivateKey`.
 _TYPE = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Public|Private|Secret|Signing)(?:Key|Token)")
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")  # names more often than it opens
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")  # usually an identifier
 _SPLIT = re.compile(r"[-_.:/@=\\]+")
 _CODE = re.compile(
     r"[(){}<>$%]|://|\[|\]|\|\||&&|^[./~]|\.(?:py|js|ts|json|ya?ml|toml|txt|pem|key|crt|cer|html|css|sh)$"
@@ -235,7 +235,7 @@ _CODE = re.compile(
 
 
 def find_secrets(text: str) -> list[FoundSecret]:
-    """Return the secrets of a text in order, none within another; the time is linear in its length."""
+    """Return the secrets of a text in order, without nested ones, in linear time."""
     found: set[FoundSecret] = set()
     for look in (_tokens, _own, _keys, _encoded, _discord, _urls, _assigned):
         found.update(look(text))
@@ -260,9 +260,9 @@ _ORDER = {
 def without_secrets(
     file: SourceFile, secrets: Sequence[FoundSecret] | None = None, *, withhold: bool = False
 ) -> SourceFile:
-    """Return a file with its secrets masked, and the chunks that hold one marked, withheld where asked for.
+    """Return a file with its secrets masked, and chunks with secrets marked, and withheld if requested.
 
-    Digests stay those of the file's own texts, as trust goes by them.
+    Digests stay those of the original texts, because trust depends on them.
     `secrets` are those of its text, if they are known.
     """
     if secrets is None:
@@ -285,7 +285,7 @@ def without_secrets(
 
 
 def overlapping(secrets: Sequence[FoundSecret], start: int, end: int) -> Sequence[FoundSecret]:
-    """Return those of a text's secrets, given in order, that reach into a stretch of it."""
+    """Return those of a text's secrets, given in order, that overlap a part of it."""
     return secrets[
         bisect_right(secrets, start, key=lambda item: item.end) : bisect_left(
             secrets, end, key=lambda item: item.start
@@ -294,14 +294,14 @@ def overlapping(secrets: Sequence[FoundSecret], start: int, end: int) -> Sequenc
 
 
 def scanner() -> str:
-    """Return what secrets are found with: an index that was made with something else reads its files again."""
-    from importlib.metadata import version  # the index alone asks
+    """Return the version of the secret scan: an index built with another one reads its files again."""
+    from importlib.metadata import version  # needed only by the index
 
     return f"{SCAN_VERSION} detect-secrets {version('detect-secrets')}"
 
 
 def mask_secrets(text: str, secrets: Iterable[FoundSecret] | None = None, start: int = 0) -> str:
-    """Return a text with its secrets replaced by stars, as many as their characters take bytes; lines stay.
+    """Return a text with its secrets replaced by stars, one per byte; line breaks stay.
 
     `secrets` are those of a longer text in which this one begins at `start`; without them the text is searched.
     """
@@ -324,7 +324,7 @@ def _stars(text: str) -> str:
 
 
 def key_of_whole(head: str) -> bool:
-    """Return whether a text that begins so is nothing but a private key."""
+    """Return whether a text with this beginning is only a private key."""
     begun = head.lstrip("\ufeff \t\r\n-")
     if _PUTTY.match(begun):
         return True
@@ -332,12 +332,12 @@ def key_of_whole(head: str) -> bool:
 
 
 def strong_token(secret: str) -> bool:
-    """Return whether a token is random enough, and no example."""
+    """Return whether a token is random enough, and not an example."""
     return len(secret) >= 12 and entropy(secret) > 2.8 and not _PLACEHOLDER.search(secret)
 
 
 def strong_password(secret: str) -> bool:
-    """Return whether a text looks generated: letters and digits mixed, not words with a number behind them."""
+    """Return whether a text looks generated: letters and digits mixed, not words followed by a number."""
     if len(secret) < 8 or entropy(secret) < 2.8:
         return False
     if _PLACEHOLDER.search(secret) or _CODE.search(secret):
@@ -348,17 +348,17 @@ def strong_password(secret: str) -> bool:
 
 
 def _turns(text: str) -> int:
-    """Return how often letters and what is none follow each other."""
+    """Return how often a text switches between letters and other characters."""
     return sum(a.isalpha() != b.isalpha() for a, b in pairwise(text))
 
 
 def entropy(text: str) -> float:
-    """Return the entropy of a text's characters in bits a character (Shannon)."""
+    """Return the entropy of a text's characters in bits per character (Shannon)."""
     return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())
 
 
 def _anchored(text: str, anchors: Iterable[str]) -> Iterator[int]:
-    """Yield where any of the anchors stands."""
+    """Yield the positions of all anchors."""
     for anchor in anchors:
         at = text.find(anchor)
         while at >= 0:
@@ -388,7 +388,7 @@ def _tokens(text: str) -> Iterator[FoundSecret]:
 
 
 def _run_starts(text: str, plugin: _Plugin) -> Iterator[int]:
-    """Yield where a token may begin, once for each run of characters: the plugin looks at all of it."""
+    """Yield where a token may begin, once per run of characters, all of which the plugin examines."""
     for anchor in plugin.anchors:
         done = 0
         for at in _anchored(text, (anchor,)):
@@ -399,12 +399,12 @@ def _run_starts(text: str, plugin: _Plugin) -> Iterator[int]:
 
 
 def _confirmed(plugin: _Plugin, text: str, begin: int, end: int) -> Iterator[FoundSecret]:
-    """Ask a plugin about a stretch; of a secret it may name the beginning alone, so it reaches to the token's end."""
+    """Call a plugin; it may report only a secret's beginning, so the result extends to the token's end."""
     piece = text[begin:end]
     last = begin
     for secret in plugin.secrets_in(piece):
         at = begin + piece.find(secret, last - begin)
-        if at < last:  # within the token before
+        if at < last:  # within the previous token
             continue
         rest = _REST.match(text, at + len(secret))
         last = rest.end() if rest is not None else at + len(secret)
@@ -429,7 +429,7 @@ def _discord(text: str) -> Iterator[FoundSecret]:
 
 
 def _keys(text: str) -> Iterator[FoundSecret]:
-    """Yield the bodies of private keys; a header without one is a word of a parser's, or of a text about keys."""
+    """Yield the bodies of private keys; a header without one belongs to a parser or a text about keys."""
     for at in _anchored(text, ("PRIVATE KEY",)):
         header = _BEGIN.match(text, max(text.rfind("BEGIN ", max(0, at - 40), at), 0))
         if header is None or not _known_header(header[0]):
@@ -457,14 +457,14 @@ def _known_header(header: str) -> bool:
 
 
 def _is_key_body(body: str) -> bool:
-    """Return whether there is base64 between the marks, and little else, whatever quotes and joins its lines."""
+    """Return whether there is mostly base64 between the markers, however its lines are quoted and joined."""
     left = _ARMOR.sub("", body)
     encoded = sum(len(run) for run in _BASE64.findall(left) if len(run) >= 16)
     return encoded >= 40 and encoded >= 0.8 * len(left) and len(set(left)) >= 12
 
 
 def _encoded(text: str) -> Iterator[FoundSecret]:
-    """Yield private keys that are encoded once more in base64, as in manifests of Kubernetes."""
+    """Yield private keys that are base64-encoded once more, as in Kubernetes manifests."""
     for at in _anchored(text, (_ENCODED,)):
         run = _BASE64.match(text, at, at + LONGEST_KEY)
         if run is None or len(run[0]) < 100:
@@ -489,10 +489,10 @@ def _urls(text: str) -> Iterator[FoundSecret]:
 
 
 def _assigned(text: str) -> Iterator[FoundSecret]:
-    """Yield values that look generated and are given to the name of a secret."""
+    """Yield values that look generated and are assigned to a secret-like name."""
     low = text.lower()
     if len(low) != len(text):
-        low = text  # some letters become two: places would not be the text's
+        low = text  # some letters become two, which would shift the offsets
     asked = 0
     seen: set[int] = set()
     for at in _anchored(low, _NAMED):
@@ -514,8 +514,8 @@ def _assigned(text: str) -> Iterator[FoundSecret]:
 
 
 def _is_name_of_secret(named: str) -> bool:
-    """Return whether the text in front of a value ends with the name of a secret, and of no public token."""
+    """Return whether the text before a value ends with a secret-like name, not that of a public token."""
     found = _SECRET_NAME.search(named)
-    if found is None or named[: found.start()].endswith(":"):  # `…:secret:name` is an address of one
+    if found is None or named[: found.start()].endswith(":"):  # `…:secret:name` is a reference to a secret
         return False
     return _PUBLIC_NAME.search(named) is None

@@ -1,4 +1,4 @@
-"""A chunked file as plain values, to be sent to a worker and back."""
+"""A chunked file as plain values, for transfer to a worker and back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codeguard.models import Chunk, ChunkKind, SourceFile, Span, text_digest
 
 
 def described(file: SourceFile) -> dict[str, Any]:
-    """Return a file as values that JSON holds."""
+    """Return a file as JSON values."""
     imports: dict[tuple[str, ...], int] = {}
     return {
         "path": file.path,
@@ -38,7 +38,7 @@ def described(file: SourceFile) -> dict[str, Any]:
 
 
 def rebuilt(value: Mapping[str, Any]) -> SourceFile:
-    """Return the file that `described` was given; KeyError, TypeError or ValueError if it is none."""
+    """Inverse of `described`; raise KeyError, TypeError or ValueError if the value is malformed."""
     imports = [tuple(item) for item in value["imports"]]
     chunks = [
         Chunk(

@@ -1,4 +1,4 @@
-"""Python's parser within bounds: on the size of the tree, and on what it does in the square of a text."""
+"""Python's parser with limits on the size of the tree and on input that takes quadratic time."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ import ast
 import re
 from itertools import islice
 
-# A node of the tree takes about 700 bytes with what is remembered of it, and a token makes one node or less. Of 7,000
-# files of the standard library and nine packages the largest has 173,000 tokens.
+# A node of the tree takes about 700 bytes including caches, and a token makes at most one node. The largest
+# of 7,000 files of the standard library and nine packages has 173,000 tokens.
 MOST_TOKENS = 200_000
-MOST_PARTS = 64  # of a dotted name in an import; those of real packages have ten at most
+MOST_PARTS = 64  # parts of a dotted name in an import; real packages have at most ten
 MOST_BITS = 10_000  # of an integer: Python writes out no more than 4,300 digits
-# Words and signs wherever they stand: what is text to Python cannot be told apart without parsing. Line ends count,
-# for a bare name on a line is a statement; escapes of one text count once.
+# Words and signs anywhere: strings and comments cannot be recognized without parsing. Line ends count,
+# because a bare name on a line is a statement; the escapes of one string count once.
 _TOKEN = re.compile(r"\n\s*+|(?:\\\w++)++|\w++|[^\w\s\\]")
 _LONG_NUMBER = re.compile(r"0[xXoObB][0-9a-fA-F_]{2000}")
-# From the keyword to the end of the statement, but for what is in brackets, where no dotted name stands.
+# From the keyword to the end of the statement, except inside brackets, where no dotted name can be.
 _IMPORT = re.compile(r"\b(?:import|from)\b(?:[\w., \t\f]|\\\r?\n?)*+")
 
 
 class ParseBoundError(SyntaxError):
-    """A text was not given to the parser, as its tree would be too large."""
+    """A text was not parsed, because its tree would be too large."""
 
 
 def parse(text: str) -> ast.Module:
-    """Return the syntax tree of a text, as `ast.parse` does, but for integers that cannot be written out.
+    """Return the syntax tree of a text, as `ast.parse` does, except for integers that cannot be written out.
 
-    Of more than 4,300 digits Python raises an error wherever an integer is
-    shown. Those of more than `MOST_BITS` bits, which only hexadecimal, octal
-    and binary numbers can have, become a call: `int('ff…', 16)`.
+    Python raises an error when it has to show an integer of more than 4,300
+    digits. Integers of more than `MOST_BITS` bits, which only hexadecimal,
+    octal and binary literals can have, become a call: `int('ff…', 16)`.
 
-    Python's parser joins the names of `import a.b.c` anew for every dot and
-    keeps each result: 50,000 of them take gigabytes.
+    For `import a.b.c`, Python's parser builds the joined name anew for every dot and keeps each result:
+    50,000 of them take gigabytes.
 
     Raises:
         ParseBoundError: the text has more than `MOST_TOKENS` tokens, or an import of more than `MOST_PARTS` names
             joined by dots.
-        SyntaxError: the text is no Python.
+        SyntaxError: the text is not Python.
         ValueError, RecursionError, MemoryError: the parser gives up on it.
     """
     if text.count(".") > MOST_PARTS:
@@ -75,7 +75,7 @@ def _spelled(node: object) -> object:
 
 
 def within_bounds(text: str) -> int:
-    """Return how many characters from the start of a text hold no more than `MOST_TOKENS` tokens."""
+    """Return the length of the longest prefix with at most `MOST_TOKENS` tokens."""
     if len(text) <= MOST_TOKENS:
         return len(text)
     beyond = next(islice(_TOKEN.finditer(text), MOST_TOKENS, None), None)

@@ -10,7 +10,7 @@ from codeguard.corpus.git_runner import run_git
 
 
 class WorkingTree:
-    """A folder that may lie in the working tree of a git repository; git is asked when something is asked first."""
+    """A folder that may be in the working tree of a git repository; git is run on first use."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -22,7 +22,7 @@ class WorkingTree:
 
     @property
     def problem(self) -> str:
-        """Why git cannot say what it tracks; empty if it can."""
+        """Why git cannot list tracked files, or ""."""
         return self._answer[1]
 
     def tracks(self, relative: str) -> bool:

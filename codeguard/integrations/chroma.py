@@ -115,7 +115,7 @@ class GuardedCollection:
         """Return the nearest documents that pass, as `Collection.query` does.
 
         Raises:
-            ConfigError: images, URIs or their data are asked for: only text can be judged.
+            ConfigError: images, URIs or their data are requested: only text can be checked.
         """
         if query_images is not None or query_uris is not None:
             raise ConfigError(
@@ -165,7 +165,7 @@ class GuardedCollection:
         """Return documents as `Collection.get` does, in its order, without what mode "drop" removes.
 
         Raises:
-            ConfigError: images, URIs or their data are asked for: only text can be judged.
+            ConfigError: images, URIs or their data are requested: only text can be checked.
         """
         wanted = _checked(include, OF_ROWS)
         asked = {

@@ -85,7 +85,7 @@ class Verdicts:
 
 
 def warn_of_level(level: str, required: str) -> None:
-    """Issue a Python warning if the sandbox was too weak for a check, since a drop-in's answer cannot say so."""
+    """Issue a Python warning if the sandbox was too weak: a drop-in's answer cannot say so."""
     if below := below_level(level, required):
         warnings.warn(below, SandboxWarning, stacklevel=3)
 
@@ -170,7 +170,7 @@ class DocumentJudge:
         self._lasting = self._momentary = DefenseManager(self.config, signals=())
 
     def judge(self, documents: Sequence[Document]) -> Verdicts:
-        """Return documents ordered and, in mode "drop", filtered; the result does not depend on the input order."""
+        """Return documents ordered and, in mode "drop", filtered; the input order does not matter."""
         self._renew()
         costs = [document.distance if document.distance is not None else 0.0 for document in documents]
         judged = [
@@ -185,7 +185,7 @@ class DocumentJudge:
         return Verdicts(retained, dropped)
 
     def _renew(self) -> None:
-        """Reset the time budget of the checks, and drop cached results of another manifest or other models."""
+        """Reset the time budget of the checks, and drop results of another manifest or other models."""
         guard, manifest = self._guard, self._own_manifest
         parts: tuple[object, ...] = (manifest,)
         accepted = (0, 0)

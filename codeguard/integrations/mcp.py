@@ -60,7 +60,7 @@ class Fence:
 
 
 def make_server(guard: CodeGuard, *, mode: str = "drop", roots: Sequence[Path] = ()) -> MCPServer[Any]:
-    """Return a server over an open guard; `audit_path` reads only below `roots`, and nothing without roots."""
+    """Return a server over an open guard; `audit_path` reads only below `roots`."""
     server: MCPServer[Any] = MCPServer("codeguard", version=__version__, instructions=INSTRUCTIONS)
     assistant = _Assistant(guard, mode, [root.resolve() for root in roots])
 
@@ -180,9 +180,7 @@ class _Assistant:
     def audit(self, path: str, fence: Fence) -> dict[str, Any]:
         if not self._roots:
             raise ConfigError("audit_path", got="no root", expected="codeguard mcp --root FOLDER")
-        place = (
-            self._roots[0] / path
-        ).resolve()  # an absolute path is kept; links are resolved first
+        place = (self._roots[0] / path).resolve()  # an absolute path is kept; links are resolved first
         if not any(place.is_relative_to(root) for root in self._roots):
             raise ConfigError("path", got=escaped(path), expected="a path inside the roots of this server")
         return self._report(self._guard.audit([place], AuditOptions()), fence, whole=False)

@@ -38,8 +38,8 @@ from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
 from codeguard.workers.deadline import Deadline, DeadlineError
 from codeguard.workers.tasks import LOOKING_S
 
-KEPT_EVIDENCE = 100_000  # of one chunk and one signal each
-# What says only that a text is not another one; a check left out may matter where no test goes.
+KEPT_EVIDENCE = 100_000  # entries, each of one chunk and one signal
+# Rules that only say that a text differs from another; a missing check may matter where no test reaches.
 LEAST_SETTLING = 30  # calls that agree
 MOST_UNREACHED = 5  # as many as a report names: there may be more
 SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line", "near_copy.changed-message"})
@@ -49,8 +49,8 @@ SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line", "near_copy.changed-mess
 class Candidate:
     """A retrieved chunk with its file and its cosine distance to the query.
 
-    `cost` is what retrieval ordered it by if that was not the distance
-    alone (see `codeguard.ranking.scoring`); less is nearer.
+    `cost` is the retrieval's sort key if that was not only the distance (see `codeguard.ranking.scoring`);
+    less is nearer.
     """
 
     id: str
@@ -61,14 +61,14 @@ class Candidate:
 
 
 def plain_candidate(value: Mapping[str, Any]) -> Candidate:
-    """Return a candidate made from plain values, as a vector store hands them out.
+    """Return a candidate built from plain values, as a vector store returns them.
 
     `content` is the text, `distance` its cosine distance to the query,
-    `metadata` may name its `path` and `symbol`, `id` is optional. The text
-    is all there is of its file: imports that stand elsewhere are not seen.
+    `metadata` may name its `path` and `symbol`, `id` is optional. The text is treated as the whole file:
+    imports elsewhere are unknown.
 
     Raises:
-        ConfigError: the content is no text, or the distance no finite number.
+        ConfigError: the content is not text, or the distance is not a finite number.
     """
     content, distance, metadata = value.get("content"), value.get("distance"), value.get("metadata") or {}
     if not isinstance(content, str):
@@ -90,7 +90,7 @@ def plain_candidate(value: Mapping[str, Any]) -> Candidate:
 
 @dataclass(frozen=True, slots=True)
 class DefenseOutcome:
-    """What the defense made of the candidates; `baseline` is their order without it."""
+    """The result of the defense; `baseline` is the order of the candidates without it."""
 
     retained: tuple[Ranked, ...]
     dropped: tuple[Ranked, ...]
@@ -103,11 +103,11 @@ class DefenseManager:
     Args:
         config: which signals are on, mode, order, weights.
         manifest: the verified manifest; without one nothing is trusted.
-        services: what signals need. A signal whose service is missing is inactive, which `inactive` tells.
-        signals: instead of the registered ones. One that is neither codeguard's own nor installed as a plugin runs
-            in this process, where only a main thread can end it.
-        remember: keep what signals of moment INDEX say of a candidate, by its id, until `forget`. Only
-            for anyone who gives the same id to the same chunk of the same file alone.
+        services: the services that signals need. A signal whose service is missing is inactive and listed in
+        `inactive`. signals: instead of the registered ones. One that is neither codeguard's own nor installed
+        as a plugin runs in this process, where it can only be interrupted in the main thread. remember: cache
+        the evidence of signals of moment INDEX by candidate id, until `forget`. Ids must be unique for a
+        chunk of a file.
     """
 
     def __init__(
@@ -133,26 +133,26 @@ class DefenseManager:
         self._in_workers = frozenset(item.name for item in self.active if bounded(item))
 
     def known_only(self, only: bool) -> None:
-        """Choose whether files that the index does not know yet are left unexamined, which their evidence says."""
+        """Set whether files that are not examined yet stay unexamined, which their evidence then says."""
         if self._static is not None:
             self._static.known_only = only
 
     def trust_of(self, chunk: Chunk) -> Trust:
-        """Return what the manifest says of a chunk now."""
+        """Return the current trust of a chunk."""
         if self._manifest is None:
             return Trust.UNLISTED
         return self._manifest.trust_of(chunk.path, chunk.sha256)
 
     def evidence(self, subject: Subject) -> tuple[Evidence, ...]:
-        """Return what every active signal says of one chunk.
+        """Return the evidence of every active signal about one chunk.
 
-        A signal that raises is a result of its own: evidence without penalty
-        that says so, on which mode "drop" removes what is not trusted.
+        A signal that raises gives evidence of its failure, without a penalty; mode "drop" then removes
+        untrusted chunks.
         """
         return self._evidence_of(None, subject)
 
     def forget(self) -> None:
-        """Forget what was kept of the signals: some of it holds no longer, or was no answer."""
+        """Clear the cached evidence, some of which is outdated or was temporary."""
         self._kept.clear()
 
     def _evidence_of(self, id_: str | None, subject: Subject) -> tuple[Evidence, ...]:
@@ -168,10 +168,11 @@ class DefenseManager:
         return self._overruled(subject.chunk, settled(found, subject))
 
     def _company(self, subject: Subject, found: Sequence[Evidence]) -> Iterator[Evidence]:
-        """Yield that a chunk takes along a grave finding in another chunk of its file.
+        """Yield evidence that a chunk depends on a severe finding in another chunk of its file.
 
-        A certain finding demotes what depends on it as well; any other one is charged there as where it stands.
-        Trusted text, and a copy of it, is left alone; nor does what is trusted or accepted weigh on what depends on it.
+        A certain finding also demotes the chunks that depend on it; any other one costs them as much as its
+        own chunk. Trusted text and copies of it are exempt, and findings in trusted or accepted text do not
+        count against others.
         """
         if self._static is None or subject.trust in (Trust.TRUSTED, Trust.COPY):
             return
@@ -204,7 +205,7 @@ class DefenseManager:
     def _once(
         self, name: str, id_: str | None, trust: Trust, look: Callable[[], tuple[Evidence, ...]]
     ) -> tuple[Evidence, ...]:
-        """Return what a look gives; of a candidate with an id it is kept."""
+        """Return the evidence of a signal, cached for candidates with an id."""
         if id_ is None or not self._remember:
             return look()
         key = (name, id_, trust)
@@ -225,7 +226,7 @@ class DefenseManager:
                 return tuple(signal.examine(subject, self._context))
         except DeadlineError as error:
             return (ended(signal, str(error), self._context.weights),)
-        except Exception as error:  # a signal may be a third party's
+        except Exception as error:  # third-party signals may raise anything
             return (
                 Evidence(
                     signal=signal.name,
@@ -238,7 +239,7 @@ class DefenseManager:
             )
 
     def _overruled(self, chunk: Chunk, found: Sequence[Evidence]) -> tuple[Evidence, ...]:
-        """Return the evidence, without conviction and its penalty where a person accepted the text."""
+        """Return the evidence, without conviction and its penalty if a person accepted the text."""
         acceptance = self._acceptances.of(chunk.sha256)
         if acceptance is None:
             return tuple(found)
@@ -259,7 +260,7 @@ class DefenseManager:
         return (*kept, shown)
 
     def apply(self, candidates: Iterable[Candidate | Mapping[str, Any]]) -> DefenseOutcome:
-        """Judge and order candidates; the result does not depend on the order they come in.
+        """Evaluate and order candidates; the result does not depend on their input order.
 
         A mapping with `content`, `metadata` and `distance` is a candidate too (see `plain_candidate`).
         """
@@ -284,7 +285,7 @@ class DefenseManager:
 
 
 def _passing(evidence: Evidence) -> bool:
-    """Return whether evidence is of an error, which may not happen a second time, or none yet."""
+    """Return whether evidence is temporary: an error that may not recur, or a check not done yet."""
     return (
         evidence.id in (DETECTOR_ERROR, NOT_YET)
         or evidence.measurements.get("verdict") == Verdict.ERROR.value
@@ -292,7 +293,7 @@ def _passing(evidence: Evidence) -> bool:
 
 
 def settled(found: Sequence[Evidence], subject: Subject) -> list[Evidence]:
-    """Return the evidence, without the penalty of a changed line that was reached and shown to do the same."""
+    """Return the evidence, without the penalty for a changed line that calls showed to behave the same."""
     passed = next((item for item in found if (item.signal, item.id) == ("behavior", "pass")), None)
     if passed is None:
         return list(found)
@@ -305,7 +306,7 @@ def settled(found: Sequence[Evidence], subject: Subject) -> list[Evidence]:
 
 
 def _reached(change: Evidence, passed: Evidence, subject: Subject) -> bool:
-    """Return whether the calls of a pass reached a changed line, by what they are said not to have reached."""
+    """Return whether the calls of a pass reached a changed line, by the reported unreached places."""
     if passed.measurements.get("coverage") == Coverage.FULL.value:
         return True
     calls, missing = (
@@ -325,5 +326,5 @@ def _reached(change: Evidence, passed: Evidence, subject: Subject) -> bool:
 
 
 def _bare(code: str) -> str:
-    """Return a line of code without what another layout changes."""
+    """Return a line of code without formatting differences."""
     return "".join(char for char in code if char not in " \t\"'()")

@@ -1,4 +1,4 @@
-"""From rankings and labels to figures. The labels are an argument here and reach nothing else."""
+"""Compute metrics from rankings and labels. The labels are an argument here and reach nothing else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Evaluation:
     """How much poison a query shows before and after the defense.
 
     `poison_before` and `poison_after` count poisoned chunks in the top k
-    with one chunk a file; `before` and `after` are the full rankings without
+    with one chunk per file; `before` and `after` are the full rankings without
     deduplication.
     """
 
@@ -61,11 +61,11 @@ class Proportion:
 
 
 class DefenseEvaluator:
-    """Judges rankings by labels that nothing else sees.
+    """Evaluates rankings by labels that nothing else sees.
 
     Args:
-        is_poisoned: says of a chunk whether it is poisoned; the labels.
-        search: ranks a query's candidates, k results a query: `CodeGuard.query`.
+        is_poisoned: returns whether a chunk is poisoned; the labels.
+        search: ranks a query's candidates, k results per query: `CodeGuard.query`.
     """
 
     def __init__(self, is_poisoned: IsPoisoned, search: Search | None = None) -> None:
@@ -73,17 +73,17 @@ class DefenseEvaluator:
         self._search = search
 
     def fetch(self, queries: Iterable[str], k: int) -> list[Evaluation]:
-        """Ask each query and return its figures.
+        """Run each query and return its metrics.
 
         Raises:
-            ConfigError: there is no search to ask.
+            ConfigError: there is no search.
         """
         if self._search is None:
             raise ConfigError("search of the evaluator", got="none", expected="a search such as guard.query")
         return [self.evaluate(self._search(query, k)) for query in queries]
 
     def evaluate(self, ranking: Ranking) -> Evaluation:
-        """Return the figures of one query."""
+        """Return the metrics of one query."""
         return Evaluation(
             query=ranking.query,
             k=ranking.k,
@@ -103,7 +103,7 @@ class DefenseEvaluator:
 
     @staticmethod
     def reduction(evaluations: Sequence[Evaluation]) -> Proportion:
-        """Return the share of the poison before that is gone after, over all queries."""
+        """Return the share of poison that the defense removed, over all queries."""
         before = sum(item.poison_before for item in evaluations)
         after = sum(min(item.poison_after, item.poison_before) for item in evaluations)
         return Proportion(before - after, before)

@@ -1,4 +1,4 @@
-"""An index as plain records: every chunk with what is known of it."""
+"""An index as plain records: every chunk with everything known about it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ SCHEMA = "codeguard.export/1"
 
 
 def export(workspace: Workspace) -> Iterator[dict[str, Any]]:
-    """Yield a record for each chunk: where it stands, its text, trust and evidence, as a query would weigh it.
+    """Yield a record for each chunk: its location, text, trust and evidence, weighted as in a query.
 
-    No behavior check is run: a function that was never checked has the evidence that says so.
+    No behavior check is run: the evidence of an unchecked function says so.
 
     Raises:
         StoreError, ManifestError: see there.

@@ -1,10 +1,8 @@
-"""What a trusted file adds to how well its chunks fit a question: its name, its definitions, its other chunks.
+"""How a trusted file improves the fit of its chunks to a query: by its name, definitions and other chunks.
 
-Whoever writes an untrusted file chooses its name and its symbols, so none of
-this applies to it: renaming untrusted files changes no place in a ranking.
-Weights are in standard deviations of the cost that they are taken from,
-tuned on the questions about four repositories and reported on four others,
-see docs/retrieval.md.
+The author of an untrusted file chooses its name and symbols, so none of this applies to it: renaming
+untrusted files changes no rank. Weights are in standard deviations of the cost that they are subtracted from,
+tuned on the questions about four repositories and reported on four others, see docs/retrieval.md.
 """
 
 from __future__ import annotations
@@ -19,15 +17,15 @@ from codeguard.index.lexical import query_words, words
 from codeguard.models import Chunk
 from codeguard.ranking.scoring import standardise
 
-NAME_WEIGHT = 1.3  # all words of the file's name are in the question
-DEFINITION_WEIGHT = 2.0  # the question is the name of what the chunk defines
+NAME_WEIGHT = 1.3  # all words of the file's name are in the query
+DEFINITION_WEIGHT = 2.0  # the query is the name that the chunk defines
 COHERENCE_WEIGHT = 0.5  # of the file's second best chunk; half of it for each one after
 COHERENT_CHUNKS = 3
-SECONDARY_WEIGHT = 1.0  # taken away from tests, examples and what is generated or copied in
+SECONDARY_WEIGHT = 1.0  # subtracted from tests, examples and generated or vendored code
 
-# Files that say what their folder says.
+# Files that stand for their folder.
 _FOLDER_NAMES = frozenset({"__init__", "__main__", "index", "lib", "main", "mod"})
-# Parts of paths that hold what mentions code rather than what is the code.
+# Path parts of files that use or mention code rather than define it.
 _SECONDARY = frozenset(
     """
     test tests __tests__ testing example examples docs doc benchmark benchmarks locale locales fixtures
@@ -43,12 +41,12 @@ _ENDING = 2  # letters at the end of a word that may differ: routes and routing
 def with_context(
     question: str, costs: Mapping[str, float], chunks: Mapping[str, Chunk], trusted: Sequence[str]
 ) -> dict[str, float]:
-    """Return the standardized costs of all chunks, those of trusted ones less what their files speak for them.
+    """Return the standardized costs of all chunks, reduced for trusted ones by their file's context.
 
     Args:
         question: the query.
-        costs: of every id, less is nearer, in any unit.
-        chunks: of every id.
+        costs: by id; less is nearer, in any unit.
+        chunks: by id.
         trusted: the ids that the manifest lists. Without one the costs are returned as they are.
     """
     if not trusted:
@@ -74,7 +72,7 @@ def with_context(
 
 
 def _symbol(question: str) -> str:
-    """Return the last name of a question that is nothing but a symbol, empty for any other."""
+    """Return the last name of a query that is only a symbol, or ""."""
     return (
         re.split(r"[.:#]+", question.strip().removesuffix("()"))[-1]
         if _SYMBOL.fullmatch(question.strip())
@@ -83,7 +81,7 @@ def _symbol(question: str) -> str:
 
 
 def _name_fit(asked: Sequence[str], path: str) -> float:
-    """Return how well a file's name fits, 0 to 1: less where the name or the question says much else."""
+    """Return how well a file's name fits, 0 to 1: less if the name or the query has many other words."""
     place = PurePosixPath(path)
     named = place.name.partition(".")[0]
     own = words(place.parent.name if named.lower() in _FOLDER_NAMES else named)
@@ -94,7 +92,7 @@ def _name_fit(asked: Sequence[str], path: str) -> float:
 
 
 def _akin(one: str, other: str) -> bool:
-    """Return whether two words are forms of one: they differ in their last letters at most, if at all."""
+    """Return whether two words are forms of one, differing at most in their last letters."""
     if one == other:
         return True
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
@@ -102,7 +100,7 @@ def _akin(one: str, other: str) -> bool:
 
 
 def _secondary(path: str, asked: Sequence[str]) -> bool:
-    """Return whether a file is a test, an example or a copy, and the question does not ask for such."""
+    """Return whether a file is a test, an example or a copy, unless the query asks for one."""
     place = PurePosixPath(path)
     parts = {part.lower() for part in place.parts[:-1]} & _SECONDARY
     if _TEST_NAME.fullmatch(place.name.lower()):

@@ -1,4 +1,4 @@
-"""What an index knows of every file: read from what was kept, nothing is examined or run for it."""
+"""What an index knows about every file, from stored results only: nothing is examined or run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from codeguard.trust.acceptances import load_acceptances
 
 
 class Standing(StrEnum):
-    """What was decided about a chunk."""
+    """The decision about a chunk."""
 
     CONVICTED = "convicted"
     DEMOTED = "demoted"
@@ -28,7 +28,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Flagged:
-    """A chunk about which something was decided, with its evidence."""
+    """A chunk with a decision and its evidence."""
 
     chunk: Ranked
     standing: Standing
@@ -36,7 +36,7 @@ class Flagged:
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file of the index. `complete` is False where nobody has looked at some of it so far."""
+    """A file of the index. `complete` is False if parts of it are not examined yet."""
 
     path: str
     size: int
@@ -45,20 +45,20 @@ class KnownFile:
     complete: bool = True
 
     def has(self, standing: Standing) -> bool:
-        """Return whether that was decided about one of its chunks."""
+        """Return whether one of its chunks has this decision."""
         return any(item.standing is standing for item in self.flagged)
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The files of an index by name; `left` of them were not read within the time, and have no findings here."""
+    """The files of an index by name; `left` counts those not read in time, which have no findings here."""
 
     files: tuple[KnownFile, ...]
     left: int = 0
 
 
 class Inventory:
-    """What is known of the files of one workspace; keeps what it read for as long as that holds."""
+    """What is known about the files of one workspace, cached while it is valid."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -66,7 +66,7 @@ class Inventory:
         self._known: dict[tuple[str, str], KnownFile] = {}  # by path and digest
 
     def overview(self, budget_s: float) -> Overview:
-        """Return every file; reading what is known of them ends after so many seconds, and goes on the next time."""
+        """Return every file; reading their results stops after some seconds, and continues the next time."""
         end = time.monotonic() + budget_s
         manager = self._manager()
         files, left, known = [], 0, {}
@@ -85,7 +85,7 @@ class Inventory:
         return Overview(tuple(files), left)
 
     def chunks(self, path: str) -> tuple[Ranked, ...]:
-        """Return the chunks of a file with their evidence, from its first line to its last; none of an unknown file."""
+        """Return the chunks of a file with their evidence, in order; none for an unknown file."""
         return self._judged(path, self._manager())
 
     def _manager(self) -> DefenseManager:
@@ -98,8 +98,8 @@ class Inventory:
             self._basis, self._known = basis, {}
         services = Services(
             behavior=_once_a_file(workspace.reports(budget_s=0.0)), static=static, acceptances=accepted
-        )  # the perplexity model decides nothing by itself
-        signals = [item for item in load_signals() if ours(item)]  # those of plugins look at their own pace
+        )  # the perplexity model never decides alone
+        signals = [item for item in load_signals() if ours(item)]  # plugins may be slow
         manager = DefenseManager(config, manifest=workspace.manifest, services=services, signals=signals)
         manager.known_only(True)
         return manager
@@ -112,7 +112,7 @@ class Inventory:
 
     def _read(self, path: str, state: FileState, manager: DefenseManager) -> KnownFile:
         trust = self._trust(path, state)
-        if trust is Trust.TRUSTED:  # nothing is said of it
+        if trust is Trust.TRUSTED:  # trusted chunks have no findings
             return KnownFile(path, state.size, trust)
         chunks = self._judged(path, manager)
         flagged = tuple(Flagged(item, what) for item in chunks if (what := standing(item)) is not None)
@@ -128,7 +128,7 @@ class Inventory:
 
 
 def standing(item: Ranked) -> Standing | None:
-    """Return what was decided about a chunk, None if nothing was."""
+    """Return the decision about a chunk, or None."""
     if item.convicted:
         return Standing.CONVICTED
     if item.demoted:
@@ -137,7 +137,7 @@ def standing(item: Ranked) -> Standing | None:
 
 
 def _once_a_file(check: Check) -> Check:
-    """Return a check that asks once for each function of a file: every function's evidence looks at all others."""
+    """Return a check that caches each function's report, which the evidence of all others needs."""
     path, known = "", dict[tuple[Span, str], CheckReport]()
 
     def ask(chunk: Chunk, file: SourceFile) -> CheckReport:

@@ -1,4 +1,4 @@
-"""From judged candidates to a ranking: pure functions, the same answer for the same input."""
+"""From evaluated candidates to a ranking: pure, deterministic functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from codeguard.ranking.scoring import is_convicted, is_demoted, penalty_of
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A candidate with everything that decides its place.
+    """A candidate with everything that determines its rank.
 
     `distance` is the cosine distance to the query, `distance_z` the z-score
     among the candidates of what retrieval ordered them by: the distance, or
@@ -39,7 +39,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate in its place. Ranks count from 1; `rank` is 0 for what was dropped."""
+    """A ranked candidate. Ranks count from 1; `rank` is 0 for dropped candidates."""
 
     rank: int
     baseline_rank: int
@@ -55,22 +55,22 @@ class Ranked:
 
     @property
     def verdict(self) -> str:
-        """The behavior checker's verdict, empty if it did not look."""
+        """The behavior checker's verdict, or "" if it did not run."""
         return self._behavior("verdict")
 
     @property
     def coverage(self) -> str:
-        """Coverage of the behavior check, empty if there was none."""
+        """The coverage of the behavior check, or "" if there was none."""
         return self._behavior("coverage")
 
     @property
     def twin(self) -> str:
-        """Where the trusted function stands that it was compared with (`path:line`), empty if there is none."""
+        """The place of the trusted function it was compared with (`path:line`), or ""."""
         return self._behavior("twin")
 
     @property
     def not_yet(self) -> tuple[str, ...]:
-        """Names of the signals that have not looked at it so far."""
+        """The names of the signals that have not examined it yet."""
         return tuple(dict.fromkeys(item.signal for item in self.evidence if item.id == NOT_YET))
 
     def _behavior(self, key: str) -> str:
@@ -78,7 +78,7 @@ class Ranked:
         return next((str(value) for value in found if value is not None), "")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the object that `codeguard.query/1` shows for one candidate."""
+        """Return the object for one candidate in schema `codeguard.query/1`."""
         return {
             "rank": self.rank,
             "baseline_rank": self.baseline_rank,
@@ -107,7 +107,7 @@ class Ranked:
 class Ranking:
     """The answer to a query.
 
-    `results` is the top k with one chunk a file, `baseline_results` the same
+    `results` is the top k with one chunk per file, `baseline_results` the same
     without defense. `ranking` and `baseline` hold every candidate, after and
     before. `dropped` is empty in mode "rerank". `warnings` are lines a user
     has to see.
@@ -150,10 +150,10 @@ def rank(
 
     Args:
         candidates: in any order; the result does not depend on it.
-        order: "score" puts the demoted behind the others and the convicted last, and sorts each group by
-            standardized distance plus penalty; "penalty" sorts by penalty, then distance (the order the
-            method itself describes).
-        mode: "drop" removes the convicted and penalties above `drop_threshold`.
+        order: "score" ranks demoted candidates behind the others and convicted ones last, and sorts each
+            group by standardized distance plus penalty; "penalty" sorts by penalty, then distance (the order
+            the method itself describes).
+        mode: "drop" removes convicted candidates and those with a penalty above `drop_threshold`.
     """
     retrieved = sorted(candidates, key=lambda item: (item.distance_z, item.distance, item.id))
     baseline = tuple(_place(item, position, position) for position, item in enumerate(retrieved, 1))
@@ -168,12 +168,12 @@ def rank(
 
 
 def one_per_file(ranked: Sequence[Ranked], k: int) -> tuple[Ranked, ...]:
-    """Return the first k candidates of distinct files, ranks counted anew from 1."""
+    """Return the first k candidates of distinct files, renumbered from 1."""
     return at_most_per_file(ranked, k, 1)
 
 
 def at_most_per_file(ranked: Sequence[Ranked], k: int, per_file: int) -> tuple[Ranked, ...]:
-    """Return the first k candidates with at most `per_file` of a file, ranks counted anew from 1."""
+    """Return the first k candidates with at most `per_file` per file, renumbered from 1."""
     found: list[Ranked] = []
     seen: Counter[str] = Counter()
     for item in ranked:
@@ -203,7 +203,7 @@ def _place(item: Judged, rank_: int, baseline_rank: int) -> Ranked:
 
 
 def _behind_twins(ordered: Sequence[Ranked]) -> list[Ranked]:
-    """Return the order with what keeps another contract than a trusted function behind that one."""
+    """Return the order with functions of another contract moved behind their trusted function."""
     own = [
         item for item in ordered if item.verdict == Verdict.DIFFERS.value and item.trust is not Trust.TRUSTED
     ]
@@ -245,6 +245,6 @@ def _keeps(item: Ranked, drop_threshold: float) -> bool:
 
 
 def _is_unknown(evidence: Evidence) -> bool:
-    """Return whether a detector failed, was ended by a bound of time or memory or by its death, or has not looked."""
+    """Return whether a detector failed, was ended by a limit, died, or has not run yet."""
     unread = evidence.id == NOT_FULLY_READ and evidence.severity >= Severity.HIGH
     return unread or evidence.id in (DETECTOR_ERROR, NOT_YET)

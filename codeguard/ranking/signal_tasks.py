@@ -1,8 +1,7 @@
-"""Third parties' signals about chunks as a task for workers, so that none of them can hang or end a query.
+"""Third-party chunk signals as a task for workers, so that none of them can hang or crash a query.
 
-What a signal consults is sent along: the weights, the report of the behavior
-checks for this chunk, and the character model. What runs into a bound is
-evidence of its own: told, and not cleared.
+The data that a signal needs is sent along: the weights, the behavior report for this chunk, and the character
+model. Reaching a limit is evidence of its own: it is reported, and the chunk does not count as cleared.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ BEHAVIOR, PERPLEXITY = "behavior", "perplexity"
 
 
 def bounded(signal: Signal) -> bool:
-    """Return whether a signal runs in a worker: an installed third party's, which another process can load, too."""
+    """Return whether a signal runs in a worker: if it is an installed plugin, which a worker can load."""
     return not ours(signal) and any(known is signal for known in load_signals())
 
 
 def ours(signal: Signal) -> bool:
-    """Return whether a signal is one of codeguard, which reads a chunk's text within bounds or in a worker."""
+    """Return whether a signal is codeguard's own, which reads text within limits or in a worker."""
     return type(signal).__module__.startswith("codeguard.")
 
 
 def examined(signal: Signal, subject: Subject, context: Context) -> tuple[Evidence, ...]:
-    """Return what a signal says of a chunk, examined by the worker that this process shares.
+    """Return a signal's evidence about a chunk, computed by this process's shared worker.
 
     Raises:
         WorkerError: the signal failed, or a worker does not have it.
@@ -62,7 +61,7 @@ def examined(signal: Signal, subject: Subject, context: Context) -> tuple[Eviden
 
 
 def ended(signal: Signal, why: str, weights: Weights) -> Evidence:
-    """Return the evidence that a bound ended a signal's look at a chunk."""
+    """Return the evidence that a limit interrupted a signal on a chunk."""
     return Evidence(
         signal=NOT_FULLY_READ[0],
         id=NOT_FULLY_READ[1],
@@ -124,7 +123,7 @@ def examine_task(shared: Shared) -> Run:
 
 
 def _loaded(data: bytes) -> PerplexityModel:
-    from codeguard.analysis.perplexity import PerplexityModel  # brings numpy
+    from codeguard.analysis.perplexity import PerplexityModel  # imports numpy
 
     with tempfile.TemporaryDirectory(prefix="codeguard-") as folder:
         (Path(folder) / "model").write_bytes(data)

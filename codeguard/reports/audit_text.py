@@ -25,8 +25,7 @@ def render(view: AuditView) -> str:
 def audit_text(
     report: AuditReport, fail_on: Severity, required_level: str, *, first_run: bool = False
 ) -> str:
-    """Return the report: the sandbox level first, the most severe rule last, then the next steps and the
-    counts.
+    """Return the report: sandbox level first, the most severe rule last, then next steps and counts.
 
     `first_run` says that a baseline could be created.
     """

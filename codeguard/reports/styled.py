@@ -1,4 +1,4 @@
-"""Lines of text whose parts have a meaning, so that a terminal can color and link them and a pipe gets plain text."""
+"""Lines of text whose parts have a meaning, for colors and links on a terminal and plain text in a pipe."""
 
 from __future__ import annotations
 

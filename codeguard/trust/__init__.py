@@ -1,8 +1,8 @@
 """Manifests of trusted code, acceptances, and the state and secrets of this installation.
 
-Trees, keys and signatures come in, a `VerifiedManifest` goes out: `verify_envelope` and `verify_unsigned`
-alone make one. What signs and verifies, cryptography, git and sigstore with it, is imported when it is used,
-as most audits meet no signature. May import `config` and `corpus`.
+Trees, keys and signatures come in, a `VerifiedManifest` goes out; only `verify_envelope` and
+`verify_unsigned` create one. Signing and verification code, including cryptography, git and sigstore, is
+imported on first use, because most audits involve no signature. May import `config` and `corpus`.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ _NAMES = {
     "tree": "BUNDLE_NAME MANIFEST_NAME Change Difference check_tree edits read_inside",
     "verified": "VerifiedManifest verify_unsigned",
     "verify": "KeylessProof verify_envelope verify_keyless",
-}  # by the module that they are in
+}  # names by module
 __getattr__ = attributes(
     __name__, {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names.split()}
 )

@@ -1,8 +1,7 @@
-"""What a person has accepted: the text of a chunk, by its digest, with name, date and reason.
+"""Acceptances: chunk texts that a person accepted, by digest, with name, date and reason.
 
-The list lies in the state directory and every entry is authenticated with
-the key in the user's configuration directory: a state directory of another
-hand overrules nothing.
+The list is in the state directory and every entry is authenticated with the key in the user's configuration
+directory, so a foreign state directory overrules nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from codeguard.trust.installation import claim, installation_key
 from codeguard.trust.state_files import StateFolder
 
 ACCEPTED_NAME = "accepted.jsonl"
-SIGNAL = "acceptance"  # of the evidence in a ranking
+SIGNAL = "acceptance"  # signal name of the evidence in a ranking
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _MAX_BYTES = 50_000_000
 _LONGEST = 2_000  # characters of a reason
@@ -30,7 +29,7 @@ _LONGEST = 2_000  # characters of a reason
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """One chunk's text that a person has looked at. `date` is UTC, ISO 8601, whole seconds."""
+    """One chunk's text that a person has reviewed and accepted. `date` is UTC, ISO 8601, whole seconds."""
 
     digest: str
     reason: str
@@ -50,7 +49,7 @@ class Acceptances:
     refused: int = 0
 
     def of(self, digest: str) -> Acceptance | None:
-        """Return who accepted a chunk's text, None if nobody did."""
+        """Return the acceptance of a chunk's text, or None."""
         return self.entries.get(digest)
 
     def __bool__(self) -> bool:
@@ -58,13 +57,12 @@ class Acceptances:
 
 
 def load_acceptances(state: Path, key: bytes | None = None) -> Acceptances:
-    """Return what was accepted, of one digest the latest; nothing if there is no list.
+    """Return the acceptances, the latest one per digest; none if there is no list.
 
-    `key` is the user's evidence key unless given. What does not verify
-    counts as not written.
+    `key` is the user's evidence key unless given. Entries that do not verify are ignored.
 
     Raises:
-        StoreError: the list is there and cannot be read, or is not opened safely.
+        StoreError: the list exists but cannot be read, or cannot be opened safely.
     """
     path = state / ACCEPTED_NAME
     try:
@@ -95,19 +93,19 @@ def accept(
     now: datetime | None = None,
     key: bytes | None = None,
 ) -> Acceptance:
-    """Keep that a person accepts a chunk's text.
+    """Record that a person accepts a chunk's text.
 
     Args:
-        state: the state directory of this installation; it is made if there is none.
+        state: the state directory of this installation; created if there is none.
         digest: sha256 of the text, as `audit`, `check` and `query` show it.
-        reason: why, for everybody who sees it from now on.
-        by: who; by default the name of the user's account.
-        now: the moment, by default the present one.
+        reason: why, shown with the text from now on.
+        by: the person; by default the name of the user's account.
+        now: the time, by default the current one.
         key: instead of the user's evidence key.
 
     Raises:
         ConfigError: no digest, or no reason.
-        StoreError: it cannot be kept.
+        StoreError: it cannot be stored.
     """
     if not _DIGEST.fullmatch(digest):
         raise ConfigError("not a digest", got=repr(digest[:80]), expected="64 hexadecimal digits (sha256)")

@@ -1,4 +1,4 @@
-"""Make one verified manifest of several, in the names of a corpus and the digests of a chunker."""
+"""Combine verified manifests, with the file names of a corpus and the digests of a chunker."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from codeguard.trust.verified import VerifiedManifest, _admit
 
 
 def combined(parts: Sequence[tuple[str, VerifiedManifest]]) -> VerifiedManifest:
-    """Return one verified manifest of several trees, in the names that a corpus gives their files.
+    """Return one verified manifest of several trees, with the names that a corpus gives their files.
 
     `parts` are (folder, manifest): the folder, relative to the corpus root
     with `/` and `.` for the root itself, in which the manifest's tree lies.
-    The result is unsigned as soon as one part is; signers are those of all
-    parts.
+    The result is unsigned if any part is; its signers are those of all parts.
 
     Raises ManifestError if two parts list one path, ValueError without
     parts.
@@ -44,7 +43,7 @@ def combined(parts: Sequence[tuple[str, VerifiedManifest]]) -> VerifiedManifest:
     merged = Manifest(
         files=files,
         root=" + ".join(manifest.root for manifest in manifests)[:512],
-        # Grows whenever one of them does.
+        # Increases whenever one of them does.
         version=sum(manifest.version for manifest in manifests),
         created=min(manifest.created for manifest in manifests),
         expires=min(expiries, default=None),
@@ -58,7 +57,7 @@ def combined(parts: Sequence[tuple[str, VerifiedManifest]]) -> VerifiedManifest:
 
 
 def within(verified: VerifiedManifest, parts: Sequence[str]) -> VerifiedManifest:
-    """Return what the manifest says of some parts of its tree, folders or files with `/`; `.` is all of it."""
+    """Return the manifest limited to parts of its tree, folders or files with `/`; `.` is all of it."""
     if "." in parts:
         return verified
     old = verified.manifest
@@ -68,7 +67,7 @@ def within(verified: VerifiedManifest, parts: Sequence[str]) -> VerifiedManifest
 
 
 def narrowed(verified: VerifiedManifest, keep: Callable[[str], bool]) -> VerifiedManifest:
-    """Return what the manifest says of the paths that `keep` accepts; of others it says nothing any more."""
+    """Return the manifest limited to the paths that `keep` accepts."""
     old = verified.manifest
     manifest = replace(old, files={path: entry for path, entry in old.files.items() if keep(path)})
     return _admit(manifest, verified.signed_by, unsigned=verified.unsigned)
@@ -79,10 +78,9 @@ def rechunked(
 ) -> VerifiedManifest:
     """Return the manifest with the chunk digests of another chunker.
 
-    A manifest keeps its worth when codeguard learns to cut files
-    differently: the file's own digest is what was signed. `files` are (path,
-    bytes, sha256 of each chunk's text). Those whose bytes are not exactly
-    the listed ones are left out, so that their chunks are all modified.
+    A manifest stays valid when codeguard chunks files differently, because the file's own digest is what was
+    signed. `files` are (path, bytes, sha256 of each chunk's text). Those whose bytes are not exactly the
+    listed ones are left out, so that all their chunks count as modified.
     """
     chunks: dict[str, tuple[str, ...]] = {}
     for path, data, digests in files:

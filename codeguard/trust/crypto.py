@@ -1,4 +1,4 @@
-"""What needs securesystemslib and cryptography; imported only when a key or a signature is touched."""
+"""Code that needs securesystemslib and cryptography; imported only when a key or signature is used."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["CryptoSigner", "SSlibKey", "encoded", "holds", "public_key", "signed
 
 
 def public_key(pem: bytes) -> SSlibKey:
-    """Return the key of a PEM text; ValueError and the like if there is none."""
+    """Return the key of a PEM text; raise ValueError or similar if there is none."""
     return SSlibKey.from_crypto(load_pem_public_key(pem))
 
 
 def signer(pem: bytes, passphrase: Callable[[], bytes] | None) -> CryptoSigner:
-    """Return the signer of a private key in PEM; ValueError and the like if there is none."""
+    """Return the signer of a private key in PEM; raise ValueError or similar if there is none."""
     try:
         private = load_pem_private_key(pem, password=None)
-    except TypeError:  # cryptography's word for: encrypted, and no password given
+    except TypeError:  # raised by cryptography if the key is encrypted and no password is given
         if passphrase is None:
             raise ValueError("the key is encrypted and no passphrase was given") from None
         private = load_pem_private_key(pem, password=passphrase())
@@ -42,6 +42,6 @@ def holds(key: SSlibKey, signature: bytes, message: bytes) -> bool:
     """Return whether `signature` is the key's over `message`."""
     try:
         key.verify_signature(Signature(key.keyid, signature.hex()), message)
-    except UnverifiedSignatureError:  # VerificationError, for garbage of any kind, is one too
+    except UnverifiedSignatureError:  # includes VerificationError, raised for malformed input
         return False
     return True

@@ -1,4 +1,4 @@
-"""DSSE envelopes: read strictly, sign, and find whose signatures hold.
+"""DSSE envelopes: parse strictly, sign, and find valid signatures.
 
 Source: https://github.com/secure-systems-lab/dsse, envelope.md and protocol.md.
 The signatures themselves are securesystemslib's work.
@@ -27,7 +27,7 @@ _MAX_SIGNATURE = 1024  # characters of base64; an ECDSA P-521 signature needs 18
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeSignature:
-    """One signature; `keyid` is a hint that anybody may have written."""
+    """One signature; `keyid` is an unverified hint."""
 
     keyid: str
     sig: bytes
@@ -35,7 +35,7 @@ class EnvelopeSignature:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A payload, as bytes, and signatures that nobody has looked at yet."""
+    """A payload, as bytes, and signatures that are not verified yet."""
 
     payload: bytes
     signatures: tuple[EnvelopeSignature, ...]
@@ -56,9 +56,8 @@ class Envelope:
 def read_envelope(data: bytes) -> Envelope:
     """Return the envelope of a JSON text; the payload is decoded, not interpreted.
 
-    Unknown members are ignored, as the specification demands; they are not
-    signed and nothing reads them. Raises ManifestError for anything else
-    that is not an envelope around an in-toto statement.
+    Unknown members are ignored, as the specification requires; they are not signed and never read. Raises
+    ManifestError for anything else that is not an envelope around an in-toto statement.
     """
     reader = Reader(parse(data, "envelope"), "the envelope")
     if "_type" in reader and "payloadType" not in reader:
@@ -82,10 +81,10 @@ def read_envelope(data: bytes) -> Envelope:
 
 
 def sign_payload(payload: bytes, signer: CryptoSigner, earlier: Envelope | None = None) -> Envelope:
-    """Return an envelope with the signer's signature beside those of `earlier`.
+    """Return an envelope with the signer's signature added to those of `earlier`.
 
-    A signature of the same key is replaced. Raises ManifestError where
-    `earlier` carries another payload: its signatures would not hold.
+    A signature of the same key is replaced. Raises ManifestError if `earlier` has another payload: its
+    signatures would be invalid.
     """
     if earlier is not None and earlier.payload != payload:
         raise ManifestError(
@@ -101,7 +100,7 @@ def sign_payload(payload: bytes, signer: CryptoSigner, earlier: Envelope | None 
 
 
 def holding_keys(envelope: Envelope, keys: KeyRing) -> tuple[TrustedKey, ...]:
-    """Return the trusted keys with a signature that holds over the payload, each once.
+    """Return the trusted keys with a valid signature over the payload, each once.
 
     A key id is only a hint (DSSE, protocol.md): where it names no trusted
     key, every key is tried, and what counts is which key really verifies.
@@ -130,7 +129,7 @@ def _not_signed(got: str) -> ManifestError:
 
 
 def _base64(text: str, where: str) -> bytes:
-    """Return what standard or URL-safe base64 stands for, both of which DSSE allows."""
+    """Decode standard or URL-safe base64, both of which DSSE allows."""
     try:
         raw = text.encode("ascii")
         if b"-" in raw or b"_" in raw:

@@ -1,4 +1,4 @@
-"""Put untrusted text into a message: escaped, in quotes, cut."""
+"""Quote untrusted text for a message: escaped, in quotes, truncated."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ __all__ = ["escaped", "shown"]
 
 
 def shown(text: str, longest: int = 200) -> str:
-    """Return the text escaped, in quotes, cut after `longest` characters."""
+    """Return the text escaped, in quotes, truncated to `longest` characters."""
     return f"'{escaped(text if len(text) <= longest else text[:longest] + '…')}'"

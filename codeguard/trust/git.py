@@ -1,8 +1,7 @@
-"""Signed git commits as evidence: did somebody who may do so sign the commit that holds these bytes?
+"""Signed git commits as evidence: did an allowed signer sign the commit that contains these bytes?
 
-Git is asked about a repository that nobody trusts yet, so what its own
-configuration could make git run is switched off, and replaced objects and
-network fetches with it. The allowed signers come from the user.
+The repository is not trusted yet, so everything that its configuration could make git run is disabled, and so
+are replaced objects and network fetches. The allowed signers come from the user.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _GOOD = re.compile(r'Good "git" signature for (.+) with (\S+) key (SHA256:\S+)')
 
 @dataclass(frozen=True, slots=True)
 class CommitEvidence:
-    """A commit whose signature holds: whose it is by the allowed signers file, and with which key."""
+    """A commit with a valid signature: the signer by the allowed signers file, and the key."""
 
     commit: str
     signer: str
@@ -33,7 +32,7 @@ class CommitEvidence:
 
 
 def head_commit(root: Path) -> str:
-    """Return the id of the commit that is checked out, empty if `root` is in no git repository."""
+    """Return the id of the checked-out commit, or "" if `root` is not in a git repository."""
     done = _git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     commit = done.stdout.decode("ascii", "replace").strip()
     return commit if done.returncode == 0 and _COMMIT.fullmatch(commit) else ""
@@ -42,11 +41,10 @@ def head_commit(root: Path) -> str:
 def verify_commit(root: Path, commit: str, allowed_signers: Path) -> CommitEvidence:
     """Return who signed a commit, by `git verify-commit` with an allowed signers file (ssh-keygen(1)).
 
-    OpenPGP and X.509 signatures are not accepted: they would be judged by a
-    key ring of which this policy knows nothing.
+    OpenPGP and X.509 signatures are not accepted: they would be checked against a key ring that this policy
+    does not control.
 
-    Raises ManifestError if the signature is missing, wrong, or of nobody
-    in the file.
+    Raises ManifestError if the signature is missing, invalid, or by a signer who is not in the file.
     """
     done = _git(root, "verify-commit", "--raw", _checked(commit), allowed_signers=allowed_signers)
     report = done.stderr.decode("utf-8", "replace").strip()
@@ -66,10 +64,9 @@ def vouch(
     """Return the signed commits that vouch for changed files, newest first.
 
     `changed` maps paths to the sha256 of their bytes now, None if the file
-    is gone. The commit that is checked out has to hold exactly this, and must be signed
-    by an allowed signer; so has every commit after `since` (the commit of
-    the manifest, empty for the checked-out one alone) that touches one of
-    the paths.
+    is gone. The checked-out commit must contain exactly this, and must be signed by an allowed signer; so
+    must every commit after `since` (the commit of the manifest, empty for the checked-out one alone) that
+    touches one of the paths.
 
     Raises ManifestError if one of these does not hold.
     """
@@ -115,13 +112,13 @@ def _commits_touching(root: Path, since: str, head: str, paths: list[str]) -> li
 
 
 def _at_top(root: Path, paths: list[str]) -> list[str]:
-    """Return paths relative to the top of the repository, of which `root` may be a folder."""
+    """Return paths relative to the top of the repository, which may be above `root`."""
     prefix = _git(root, "rev-parse", "--show-prefix").stdout.decode("utf-8", "surrogateescape").rstrip("\n")
     return [prefix + path for path in paths]
 
 
 def _committed(root: Path, commit: str, path: str) -> str | None:
-    """Return the sha256 of a regular file in a commit, as it is stored; None if there is none."""
+    """Return the sha256 of a regular file as stored in a commit, or None if there is none."""
     (at_top,) = _at_top(root, [path])
     listed = _git(root, "ls-tree", "-z", "--full-tree", commit, "--", f":(top,literal){at_top}").stdout
     entry = re.match(rb"100(?:644|755) blob ([0-9a-f]+)\t", listed)

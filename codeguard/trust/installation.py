@@ -1,9 +1,9 @@
-"""Whose a state folder is: made by this installation, or brought along by a repository or another user.
+"""Which installation a state folder belongs to: this one, or that of a repository's author or another user.
 
-A folder that this installation makes gets a mark: a file that names the folder, authenticated by the key
-in the user's configuration. What has no such mark is not opened: neither its catalog nor a file beside it.
-The mark names path and inode of its folder, and either must be right: a folder may be moved, and restored
-from a backup to if it was; a published copy of it in another place is not ours.
+A folder that this installation creates gets a mark: a file that names the folder, authenticated by the key in
+the user's configuration. In a folder without such a mark no file is opened, neither the catalog nor any
+other. The mark names path and inode of its folder, and one of them must match: a folder may be moved, or
+restored from a backup to the same path; a published copy of it in another place is not ours.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _LONGEST = 16_384  # bytes
 
 
 class ForeignStateError(StoreError):
-    """A state folder that this installation did not make."""
+    """A state folder that this installation did not create."""
 
 
 def ensure_ours(folder: Path, key: bytes, shared: Sequence[str] = ()) -> bool:
-    """Return whether this installation made a state folder; False where the user shares it on purpose.
+    """Return whether this installation created a state folder; False if the user shares it deliberately.
 
     Args:
         folder: the state folder.
@@ -45,8 +45,8 @@ def ensure_ours(folder: Path, key: bytes, shared: Sequence[str] = ()) -> bool:
 
     Raises:
         FileNotFoundError: there is none.
-        ForeignStateError: it was made by nobody knows whom.
-        UnsafeStateError: it is another user's, or something in it is a link or not this user's alone.
+        ForeignStateError: it was created by somebody else.
+        UnsafeStateError: it is another user's, or something in it is a link or accessible to others.
     """
     marked = _marked(folder, key)
     foreign = not marked and not is_shared(folder, shared)
@@ -60,33 +60,33 @@ def ensure_ours(folder: Path, key: bytes, shared: Sequence[str] = ()) -> bool:
 
 
 def claim(folder: Path, key: bytes, shared: Sequence[str] = ()) -> bool:
-    """Mark a state folder as this installation's where it holds no state yet; it is made if there is none.
+    """Mark a state folder as this installation's if it holds no state yet; create it if there is none.
 
     Returns and raises as `ensure_ours`.
     """
     try:
         opened = StateFolder(folder, create=True)
-    except UnsafeStateError:  # with what is said of a folder that is there
+    except UnsafeStateError:  # the error describes the existing folder
         return ensure_ours(folder, key, shared)
     with opened:
         if opened.made:
-            opened.write(IGNORE, b"*\n")  # never to be committed, nor searched
+            opened.write(IGNORE, b"*\n")  # keeps the folder out of commits and searches
         if not _holds_state(opened):
             with opened.lock(f"{MARK}.lock"):
                 if not _holds_state(opened):
                     mark(opened, key)
         ours = ensure_ours(folder, key, shared)
-        if ours and not _marked(folder, key, exactly=True):  # moved, or restored: it may be again
+        if ours and not _marked(folder, key, exactly=True):  # moved or restored: it may be again
             mark(opened, key)
     return ours
 
 
 def left_alone(settings: Settings) -> str:
-    """Return why the state directory is not to be read, "" if it may be or is not there.
+    """Return why the state directory must not be read, "" if it may be or does not exist.
 
     Raises:
-        ForeignStateError, UnsafeStateError: the user named this folder, so that going on without it
-            would not be what they asked for.
+        ForeignStateError, UnsafeStateError: the user named this folder explicitly, so continuing without it
+        would be wrong.
     """
     folder = settings.state
     try:
@@ -102,18 +102,18 @@ def left_alone(settings: Settings) -> str:
 
 
 def installation_key() -> bytes:
-    """Return the key that authenticates what this installation keeps; made on first use."""
+    """Return the key that authenticates this installation's state; created on first use."""
     return key_and_note()[0]
 
 
 def key_and_note() -> tuple[bytes, str]:
-    """Return the installation's key, and a line for the user if it is not in their configuration.
+    """Return the installation's key, and a line for the user if it is not in their configuration directory.
 
-    If that cannot be written, as in many containers, the key lies in a folder of this user's alone among the
-    temporary files: an index holds from one run to the next, as long as that folder does.
+    If that directory is not writable, as in many containers, the key is in a private folder among the
+    temporary files, and an index stays valid as long as that folder exists.
 
     Raises:
-        StoreError: it can be kept nowhere.
+        StoreError: it cannot be stored anywhere.
     """
     usual = user_config_dir() / EVIDENCE_KEY
     try:
@@ -131,7 +131,7 @@ def key_and_note() -> tuple[bytes, str]:
 
 
 def mark(opened: StateFolder, key: bytes) -> None:
-    """Mark a folder as this installation's, whatever is in it."""
+    """Mark a folder as this installation's, regardless of its content."""
     token, place = secrets.token_hex(16), os.path.realpath(opened.path)
     inode = os.fstat(opened.descriptor).st_ino
     said = {"schema": _SCHEMA, "id": token, "path": place, "inode": inode}
@@ -140,15 +140,15 @@ def mark(opened: StateFolder, key: bytes) -> None:
 
 
 def set_aside(folder: Path) -> Path:
-    """Put a fresh, empty folder in the place of one that is not ours, and that one into it; return its place.
+    """Replace a folder that is not ours by a new one, and move the old one into it; return its new path.
 
-    Nothing of it is opened or followed: it is renamed.
+    The old folder is only renamed; nothing in it is opened or followed.
 
     Raises:
-        StoreError: it holds other files than state, or cannot be renamed.
+        StoreError: it holds files other than state, or cannot be renamed.
     """
     _, unkept = key_and_note()
-    if unkept:  # the next run would have another key and set this one's index aside as well
+    if unkept:  # the next run would have another key and move this index aside as well
         raise StoreError(
             f"{escaped(str(folder))} is not of this installation, and is not set aside while no key can be kept",
             hint="make the configuration directory writable",
@@ -186,7 +186,7 @@ def _marked(folder: Path, key: bytes, *, exactly: bool = False) -> bool:
     except UnsafeStateError as error:
         raise _foreign(folder, str(error.got)) from None
     with opened:
-        # The owner first: it may be the rightful store of another user.
+        # Check the owner first: it may legitimately be another user's store.
         check(folder, os.fstat(opened.descriptor), stat.S_IFDIR, others=0)
         try:
             found = json.loads(opened.read(MARK, _LONGEST))
@@ -200,7 +200,7 @@ def _marked(folder: Path, key: bytes, *, exactly: bool = False) -> bool:
 
 
 def _holds_state(opened: StateFolder) -> bool:
-    """Return whether there is anything in a folder that was state, or would be taken for it."""
+    """Return whether a folder contains anything that is, or could be taken for, state."""
     names = os.listdir(opened.descriptor)  # noqa: PTH208
     return MARK in names or any(
         is_state(name) and not name.removeprefix(".").startswith(MARK) for name in names

@@ -1,4 +1,4 @@
-"""Secrets of this installation: made on first use, readable by their owner alone."""
+"""Secrets of this installation: created on first use, readable only by their owner."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ SECRET_BYTES = 32
 
 
 def kept_secret(path: Path, *, checked: bool = False) -> bytes:
-    """Return the 32 bytes kept in a file, made on first use.
+    """Return the 32 bytes stored in a file, created on first use.
 
-    `checked` is for a folder of state: it must be this user's alone (see `StateFolder`).
+    `checked` is for a state folder, which must be private to this user (see `StateFolder`).
 
     Raises:
-        StoreError: the file cannot be made or read, is not opened safely, or is not such a secret.
+        StoreError: the file cannot be created, read or opened safely, or is not such a secret.
     """
     try:
         with StateFolder(path.parent, create=True, checked=checked) as folder:

@@ -1,9 +1,8 @@
 """Keyless signatures: sigstore bundles, verified without the network. Needs the extra `keyless`.
 
-A bundle carries the envelope, a short-lived certificate that names who signed
-in by which OpenID Connect provider, and the proof that a transparency log
-holds it all. The trust anchors come from a file of the user's or from the
-copy that sigstore keeps.
+A bundle contains the envelope, a short-lived certificate that names the signer and their OpenID Connect
+provider, and the proof that a transparency log contains all of it. The trust anchors come from a file of the
+user's or from sigstore's own copy.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ if TYPE_CHECKING:
 def keyless_proofs(
     bundle: bytes, policy: SigningPolicy, trusted_root: Path | None = None
 ) -> tuple[KeylessProof, ...]:
-    """Return who among the policy's keyless signers signed the manifest in a bundle.
+    """Return which of the policy's keyless signers signed the manifest in a bundle.
 
     `trusted_root` is a file with sigstore's trust anchors
-    (`trusted_root.json`); without it the copy is used that sigstore keeps in
-    the user's own cache or brings with the package. Nothing is fetched.
+    (`trusted_root.json`); without it, sigstore's copy from the user's cache or from its package is used.
+    Nothing is fetched.
 
-    Raises ManifestError if the bundle is malformed, does not verify, or
-    is of nobody in the policy; MissingExtraError without sigstore.
+    Raises ManifestError if the bundle is malformed, does not verify, or is by nobody in the policy;
+    MissingExtraError without sigstore.
     """
-    parse(bundle, "bundle")  # refuses what json alone lets through
+    parse(bundle, "bundle")  # stricter than json
     try:
         from sigstore.errors import Error
         from sigstore.models import Bundle
@@ -71,7 +70,7 @@ def keyless_proofs(
 def sign_keyless(payload: bytes, identity_token: str | None) -> bytes:
     """Return a bundle around a manifest, signed under the identity of an OpenID Connect token.
 
-    Without a token the surroundings are asked (GitHub Actions and the like).
+    Without a token, one is taken from the environment (GitHub Actions and similar).
     Talks to sigstore's public services: the identity and the digest become
     public in its transparency log, for good.
     """
@@ -93,7 +92,7 @@ def sign_keyless(payload: bytes, identity_token: str | None) -> bytes:
         context = SigningContext.from_trust_config(ClientTrustConfig.production())
         with context.signer(IdentityToken(token)) as signer:
             return signer.sign_dsse(Statement(payload)).to_json().encode("utf-8")
-    except Exception as error:  # the network, the services, the token: one line for all of them
+    except Exception as error:  # the network, the services or the token: one error for all of them
         raise CodeguardError(f"sigstore did not sign ({_one_line(error)})") from None
 
 

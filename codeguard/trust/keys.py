@@ -1,7 +1,7 @@
 """Public keys that the user trusts and private keys that sign, both PEM files outside the tree.
 
-The cryptography comes from securesystemslib and is imported only when a key
-is touched: unsigned manifests work without it.
+The cryptography comes from securesystemslib and is imported only when a key is used: unsigned manifests work
+without it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_KEY_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class TrustedKey:
-    """A public key and whose it is; `keyid` is securesystemslib's, a sha256 over the key itself."""
+    """A public key and its owner; `keyid` is securesystemslib's, a sha256 over the key itself."""
 
     keyid: str
     identity: str
@@ -41,7 +41,7 @@ class KeyRing:
         for key in keys:
             other = found.setdefault(key.keyid, key)
             if other.identity != key.identity:
-                # One key under two names would count twice against a threshold.
+                # One key under two names would count twice towards a threshold.
                 raise ConfigError(
                     f"key {key.keyid} belongs to two signers",
                     got=f"{shown(other.identity)} and {shown(key.identity)}",
@@ -54,11 +54,11 @@ class KeyRing:
         """Read the key files of every signer of a policy.
 
         `tree` is the tree that is to be verified: a key file inside it, or
-        one that a link leads into it, is refused, as anyone who writes the tree
-        could have put it there.
+        one reached through a link into it, is refused, because anyone who writes the tree could have put it
+        there.
 
-        Raises ConfigError for such files, for unreadable ones, and for what is
-        no public key of a kind that is accepted.
+        Raises ConfigError for such files, for unreadable ones, and for anything that is not a public key of
+        an accepted kind.
         """
         return cls(
             TrustedKey(key.keyid, signer.identity, key)
@@ -68,7 +68,7 @@ class KeyRing:
         )
 
     def get(self, keyid: str) -> TrustedKey | None:
-        """Return the key of this id, None if there is none."""
+        """Return the key with this id, or None."""
         return self._keys.get(keyid)
 
     def __iter__(self) -> Iterator[TrustedKey]:
@@ -79,7 +79,7 @@ class KeyRing:
 
 
 def policy_of_keys(root: str, files: Iterable[Path], threshold: int = 1) -> SigningPolicy:
-    """Return the policy that key files on a command line mean: each its own signer, for every path."""
+    """Return the policy for key files given on the command line: each is its own signer, for every path."""
     return SigningPolicy(
         root=root,
         signers=tuple(SignerPolicy(identity=f"key {path}", keys=(path,)) for path in files),
@@ -88,7 +88,7 @@ def policy_of_keys(root: str, files: Iterable[Path], threshold: int = 1) -> Sign
 
 
 def refuse_inside(path: Path, tree: Path, what: str) -> None:
-    """Raise ConfigError if `path` lies in `tree`, also by way of links."""
+    """Raise ConfigError if `path` is inside `tree`, also through links."""
     inside, place = tree.resolve(), path.resolve()
     lexical = Path(path.absolute())
     if inside in (place, *place.parents) or tree.absolute() in (lexical, *lexical.parents):
@@ -123,7 +123,7 @@ def load_public_key(path: Path, *, tree: Path | None = None) -> SSlibKey:
 def load_signer(path: Path, passphrase: Callable[[], bytes] | None = None) -> CryptoSigner:
     """Return the signer of a private key in PEM (PKCS#8 or SEC1, encrypted or not).
 
-    `passphrase` is asked only where the file is encrypted.
+    `passphrase` is called only if the file is encrypted.
     """
     data = _read_key(path)
     crypto = cryptography()

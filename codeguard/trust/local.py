@@ -1,4 +1,4 @@
-"""The unsigned manifest in the state directory: what `index --trust` keeps between runs."""
+"""The unsigned manifest in the state directory, which `index --trust` keeps between runs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _SEAL_BYTES = len(_SEALED) + 64 + 1
 
 
 def save_unsigned(manifest: Manifest, state_dir: Path, *, seal_key: bytes | None = None) -> Path:
-    """Write the manifest into the state directory, whole or not at all; return its path.
+    """Write the manifest into the state directory atomically; return its path.
 
     With `seal_key`, a secret of this installation from outside the state
-    directory, the file carries an HMAC-SHA256: a state directory that came
-    with a cloned repository then makes nothing trusted.
+    directory, the file carries an HMAC-SHA256, so that a state directory from a cloned repository makes
+    nothing trusted.
     """
     data = manifest_to_json(manifest) if seal_key is None else sealed(manifest, seal_key)
     with StateFolder(state_dir, create=True) as folder:
@@ -36,7 +36,7 @@ def save_unsigned(manifest: Manifest, state_dir: Path, *, seal_key: bytes | None
 
 
 def sealed(manifest: Manifest, key: bytes) -> bytes:
-    """Return what `save_unsigned` writes with a key; the first line authenticates all that follows."""
+    """Return what `save_unsigned` writes with a key; the first line authenticates the rest."""
     statement = manifest_to_json(manifest)
     return _seal(statement, key) + statement
 
@@ -111,8 +111,8 @@ def _check_length(path: Path, data: bytes, limit: int) -> None:
 
 
 def open_regular(path: Path, *, follow: bool = True) -> BinaryIO:
-    """Open a regular file to read; OSError for anything else, a folder, pipe or device among it."""
-    # Not blocking, so that a pipe under this name cannot hold us up.
+    """Open a regular file for reading; raise OSError for anything else, such as a folder, pipe or device."""
+    # Non-blocking, so that a pipe under this name cannot block.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
     descriptor = os.open(path, flags if follow else flags | getattr(os, "O_NOFOLLOW", 0))
     mode = os.fstat(descriptor).st_mode
@@ -127,10 +127,10 @@ def _kind(mode: int) -> str:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that a reader meets the old bytes or the new ones, never a part."""
+    """Write a file atomically: readers see the old bytes or the new ones."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    # With the rights that the user's umask leaves, as any new file: manifests are shared.
+    # With the permissions of the user's umask, like any new file, because manifests are shared.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -17,12 +17,12 @@ from codeguard.trust.strict_json import MAX_INTEGER, checked_sha256, checked_sha
 from codeguard.version import __version__
 
 MAX_FILES = 1_000_000
-MAX_CHUNKS = 100_000  # of one file
+MAX_CHUNKS = 100_000  # per file
 
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """What the manifest says of one file.
+    """The manifest's entry for one file.
 
     `sha256` is over the bytes exactly as they are in the tree: nothing is
     normalized, line endings included. `chunks` are the sha256 of the chunk
@@ -35,7 +35,7 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class SignerRule:
-    """Who may sign which paths in the manifest's own words: it narrows the user's policy, never widens it."""
+    """The manifest's own rule of who may sign which paths: it narrows the user's policy, never widens it."""
 
     identity: str
     paths: tuple[str, ...]
@@ -43,11 +43,11 @@ class SignerRule:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The list of trusted files. By itself it proves nothing: only verification makes it count.
+    """The list of trusted files. It proves nothing until it is verified.
 
-    `root` is the label of the tree (not its place on a disk), `version`
-    counts up from 1 with every change, `scope` are the parts of the tree the
-    manifest speaks for (`.` is all of it). Times are aware and whole seconds.
+    `root` is the label of the tree (not its path), `version` counts up from 1 with every change, `scope` are
+    the parts of the tree that the manifest covers (`.` is all of it). Times are timezone-aware and in whole
+    seconds.
     """
 
     files: Mapping[str, FileEntry]
@@ -88,7 +88,7 @@ def build_manifest(
     `created` is now by default.
 
     Raises ManifestError for paths that no manifest may list: see
-    `codeguard.trust.paths.unlistable`, which tells them beforehand.
+    `codeguard.trust.paths.unlistable`, which reports them beforehand.
     """
     names = [name for name, _, _ in files]
     check_distinct(names)
@@ -110,7 +110,7 @@ def build_manifest(
 
 
 def _check(manifest: Manifest) -> None:
-    """Hold the invariants, anyone who makes the manifest."""
+    """Check the invariants, however the manifest was created."""
     if not checked_text(manifest.root, "root of the manifest", 512):
         raise ManifestError("manifest names no root", got="an empty label", expected="a label")
     if not 1 <= manifest.version <= MAX_INTEGER:

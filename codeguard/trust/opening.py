@@ -1,4 +1,4 @@
-"""From a folder and a policy to a verified manifest: what commands and the guard call."""
+"""From a folder and a policy to a verified manifest: the entry points for commands and the guard."""
 
 from __future__ import annotations
 
@@ -32,9 +32,8 @@ def open_signed(
 
     `manifest` is `codeguard.manifest.json` in the folder by default.
     `bundles` are sigstore bundles of keyless signers and `trusted_root` their
-    trust anchors; without a manifest file they stand for themselves. For the
-    rest see `verify_envelope`. The files of the tree are not looked at: see
-    `check_tree`.
+    trust anchors; without a manifest file the bundles are used alone. For the other arguments see
+    `verify_envelope`. The files of the tree are not checked: see `check_tree`.
 
     Raises ManifestError if it is missing or refused, ConfigError where a
     key or the trust anchors lie in the tree.
@@ -59,11 +58,11 @@ def open_signed(
 def choose_policy(
     policies: Mapping[str, SigningPolicy], tree: Path, label: str | None = None
 ) -> SigningPolicy:
-    """Return the policy that the user means for a tree.
+    """Return the user's policy for a tree.
 
     By its label; else the one whose `trees` name the folder; else the only
-    one there is. The manifest has no say in it: it could name the policy of
-    another team. Raises ConfigError if nothing decides.
+    one there is. The manifest does not decide this: it could name another team's policy. Raises ConfigError
+    if the choice is ambiguous.
     """
     if label is not None and label in policies:
         return policies[label]

@@ -1,4 +1,4 @@
-"""Which names a manifest may list: relative, plain, and no two that a person or a disk confuses."""
+"""The names that a manifest may list: relative, plain, and not confusable with each other."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from codeguard.trust.escape import shown
 MAX_PATH = 1024  # characters
 _FORBIDDEN = {"Cc": "a control character", "Cf": "an invisible character", "Cs": "bytes that are not text"}
 _FORBIDDEN |= {"Zl": "a line separator", "Zp": "a paragraph separator", "Cn": "an unassigned character"}
-_SEPARATORS = {"\\": "a backslash", ":": "a colon"}  # both lead elsewhere on Windows
+_SEPARATORS = {"\\": "a backslash", ":": "a colon"}  # both have a special meaning on Windows
 
 
 def path_problem(path: str) -> str | None:
-    """Return why a manifest may not list `path`, None if it may.
+    """Return why a manifest may not list `path`, or None if it may.
 
     A path is relative to the root, with `/`, without `.`, `..`, empty
     parts, control or invisible characters, and nothing that another
@@ -54,13 +54,13 @@ def check_path(path: str, where: str = "manifest") -> str:
 
 
 class NameIndex:
-    """Names met so far, to find the one that a new name passes for.
+    """The names seen so far, to find one that a new name could be mistaken for.
 
     Two names pass for one another if they are equal after NFKC and case
     folding (one name to a case-insensitive or normalizing file system), or
     if one has a letter outside ASCII and both have the same look
-    (UTS #39, section 4: one name to a reader). Two names in ASCII are told
-    apart by case folding alone: `l.py` beside `1.py` is an everyday sight.
+    (UTS #39, section 4: one name to a reader). Two ASCII names are distinguished by case folding only: `l.py`
+    next to `1.py` is common.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -71,7 +71,7 @@ class NameIndex:
             self.add(name)
 
     def add(self, name: str) -> str | None:
-        """Add a name; return an earlier one, other than itself, that it passes for."""
+        """Add a name; return an earlier one, other than itself, that it could be mistaken for."""
         twin = self.twin(name)
         self._folded.setdefault(_folded(name), name)
         looks = self._ascii_looks if name.isascii() else self._other_looks
@@ -79,7 +79,7 @@ class NameIndex:
         return twin
 
     def twin(self, name: str) -> str | None:
-        """Return an earlier name, other than this one, that it passes for."""
+        """Return an earlier name, other than this one, that it could be mistaken for."""
         looks_like = look(name)
         twins = [self._folded.get(_folded(name)), self._other_looks.get(looks_like)]
         if not name.isascii():
@@ -92,7 +92,7 @@ def _folded(name: str) -> str:
 
 
 def check_distinct(paths: Iterable[str], where: str = "manifest") -> None:
-    """Raise ManifestError if a path is listed twice, is also a folder, or passes for another."""
+    """Raise ManifestError if a path is listed twice, is also a folder, or could be mistaken for another."""
     index = NameIndex()
     listed: set[str] = set()
     folders: set[str] = set()

@@ -1,7 +1,7 @@
 """Path patterns of a signing policy: anchored at the root, `*` within a part, `**` any number of parts.
 
-Matched without regular expressions: the time is bounded by the product of
-the lengths, whatever a hostile pattern or path looks like.
+Matched without regular expressions: the time is bounded by the product of the lengths, even for hostile
+patterns and paths.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from codeguard.errors import ConfigError
 from codeguard.trust.escape import shown
 
 MAX_PATTERN = 1024  # characters
-_ANY_NAME = "\0"  # a name that no path has and no pattern spells
+_ANY_NAME = "\0"  # a name that no path has and no pattern contains
 
 
 def pattern_problem(pattern: str) -> str | None:
@@ -58,7 +58,7 @@ def matches_all_below(patterns: Iterable[str], folder: str) -> bool:
 
 
 def _parts_match(pattern: Sequence[str], parts: Sequence[str]) -> bool:
-    """Follow all positions in `parts` that the pattern read so far can have come to."""
+    """Track all positions in `parts` that the pattern read so far can reach."""
     reached = {0}
     for number, piece in enumerate(pattern, 1):
         if piece == "**":
@@ -72,10 +72,10 @@ def _parts_match(pattern: Sequence[str], parts: Sequence[str]) -> bool:
 
 
 def _part_matches(pattern: str, name: str) -> bool:
-    """Match `*` and `?` greedily; where that fails, the last `*` alone has to take more."""
-    here = there = 0  # how far the pattern and the name are read
+    """Match `*` and `?` greedily; on failure, only the last `*` needs to take more."""
+    here = there = 0  # positions in the pattern and the name
     star: int | None = None
-    taken = 0  # where the name goes on after what the last star has taken
+    taken = 0  # position in the name after what the last star has taken
     while there < len(name):
         if here < len(pattern) and pattern[here] == "*":
             star, taken = here, there

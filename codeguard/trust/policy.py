@@ -1,4 +1,4 @@
-"""The user's signing policy: who may vouch for which paths, with which keys, until when."""
+"""The user's signing policy: who may sign which paths, with which keys, until when."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ class SignerPolicy:
     """One person or machine that may sign.
 
     `keys` are files of public keys in PEM; several at once make a rotation
-    without a gap. `paths` are patterns (`src/**`). `until` is the moment from
-    which none of the signer's signatures count, judged by the verifier's
-    clock and never by a time inside the manifest, which anyone who holds an old
-    key could backdate. A keyless signer has an `issuer` (the OpenID Connect
-    provider that sigstore's certificate has to name) and no keys.
+    without a gap. `paths` are patterns (`src/**`). `until` is the time from which none of the signer's
+    signatures count, by the verifier's clock and never by a time inside the manifest, which the holder of an
+    old key could backdate. A keyless signer has an `issuer` (the OpenID Connect provider that sigstore's
+    certificate must name) and no keys.
     """
 
     identity: str
@@ -42,14 +41,12 @@ class PathRule:
 
 @dataclass(frozen=True, slots=True)
 class SigningPolicy:
-    """What has to hold for a manifest to count, from the user's own configuration.
+    """The conditions for a manifest to count, from the user's own configuration.
 
-    `root` is the label of the tree that is expected, `trees` are the folders
-    in which it lies on this machine. `threshold` counts
-    distinct identities, whatever number of keys each has. `revoked` are key
-    ids that no longer count. `least_version` refuses older manifests even
-    if nothing was seen before. `max_age_days` bounds the time since
-    `created`; `require_expiry` wants every manifest to say when it ends.
+    `root` is the expected label of the tree, `trees` are its folders on this machine. `threshold` counts
+    distinct identities, however many keys each has. `revoked` are key ids that no longer count.
+    `least_version` refuses older manifests even if nothing was seen before. `max_age_days` bounds the time
+    since `created`; `require_expiry` requires every manifest to have an expiry date.
     """
 
     root: str
@@ -70,7 +67,7 @@ class SigningPolicy:
         return max([self.threshold, *(rule.threshold for rule in self.rules if matches(rule.paths, path))])
 
     def threshold_below(self, folder: str) -> int:
-        """Return how many distinct signers have to vouch for what a folder does and does not hold."""
+        """Return how many distinct signers must vouch for what a folder does and does not contain."""
         return max(
             [
                 self.threshold,
@@ -185,7 +182,7 @@ def _until(value: datetime | date | None) -> datetime | None:
     if value is None:
         return None
     if not isinstance(value, datetime):
-        # A day counts to its end, everywhere on earth at the same moment: UTC.
+        # A date lasts until the end of that day, in UTC so that it is the same moment everywhere.
         return datetime.combine(value, time(23, 59, 59), UTC)
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 

@@ -1,4 +1,4 @@
-"""The versions last seen of each tree, in the state directory: what makes a rollback visible."""
+"""The versions last seen of each tree, in the state directory, to detect rollbacks."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class Seen:
 
 
 class VersionsSeen:
-    """The memory against rollback, one file in the state directory.
+    """The record of versions seen, one file in the state directory.
 
-    If nothing has been seen yet the first manifest is believed in this
-    one respect; `least_version` of the signing policy closes that gap.
+    If nothing has been seen yet, the version of the first manifest is accepted; `least_version` of the
+    signing policy closes that gap.
     """
 
     def __init__(self, state_dir: Path) -> None:
         self._path = state_dir / SEEN_NAME
 
     def last(self, root: str) -> Seen | None:
-        """Return what was last seen of a tree, None if nothing was; ManifestError if damaged."""
+        """Return what was last seen of a tree, or None; raise ManifestError if the record is damaged."""
         return self._load().get(root)
 
     def check(self, manifest: Manifest, payload_sha256: str) -> Seen | None:
-        """Raise ManifestError if the manifest is older than, or differs from, what was seen.
+        """Raise ManifestError if the manifest is older than the one seen, or has its version but differs.
 
         Returns what was seen before.
         """
@@ -65,7 +65,7 @@ class VersionsSeen:
         return last
 
     def record(self, manifest: Manifest, payload_sha256: str) -> None:
-        """Remember a verified manifest; never goes back to a lower version."""
+        """Record a verified manifest; the recorded version never decreases."""
         with (
             StateFolder(self._path.parent, create=True) as folder,
             folder.lock(f"{self._path.name}.lock"),

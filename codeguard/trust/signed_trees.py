@@ -1,8 +1,7 @@
-"""Signed manifests of trusted paths: where they lie, and what they say in the names of the corpus.
+"""Signed manifests of trusted paths: where they are, and their content with the file names of the corpus.
 
-A tree is verified anew whenever a guard opens it, from the manifest that lies
-in the tree and the policy of the user's configuration. What an index
-remembers is only where to look.
+A tree is verified anew whenever a guard opens it, from the manifest in the tree and the policy in the user's
+configuration. An index remembers only where to look.
 """
 
 from __future__ import annotations
@@ -47,10 +46,9 @@ class SignedTree:
 
 
 def find_signed_trees(paths: Sequence[Path], root: Path) -> list[SignedTree]:
-    """Return the trees with a manifest among trusted paths, or above one of them below the corpus root.
+    """Return the trees with a manifest in a trusted path, or above one up to the corpus root.
 
-    `paths` and `root` are resolved. A path whose tree has no manifest is in
-    none of them.
+    `paths` and `root` are resolved. Paths without a manifest are in none of them.
     """
     found: dict[Path, tuple[str, list[str]]] = {}
     for path in paths:
@@ -68,12 +66,12 @@ def find_signed_trees(paths: Sequence[Path], root: Path) -> list[SignedTree]:
 
 
 def holds(tree: SignedTree, name: str) -> bool:
-    """Return whether a corpus name lies in what the user trusts of a tree."""
+    """Return whether a corpus name is in the part of a tree that the user trusts."""
     return any(part == "." or name == part or name.startswith(f"{part}/") for part in tree.parts)
 
 
 def verified_trees(trees: Iterable[SignedTree], settings: Settings) -> list[tuple[str, VerifiedManifest]]:
-    """Return each tree's prefix and verified manifest, in the names of the tree, as `combined` takes them.
+    """Return each tree's prefix and verified manifest, with the tree's own names, as `combined` takes them.
 
     Raises:
         ManifestError: a manifest is missing, refused, expired, older than one seen before, …
@@ -83,24 +81,24 @@ def verified_trees(trees: Iterable[SignedTree], settings: Settings) -> list[tupl
 
 
 def together(parts: Sequence[tuple[str, VerifiedManifest]]) -> VerifiedManifest | None:
-    """Return one manifest of several in the names of the corpus, None if there is none."""
+    """Return the combined manifest with the names of the corpus, or None if there is none."""
     return combined(parts) if parts else None
 
 
 def to_text(trees: Iterable[SignedTree]) -> str:
-    """Return trees as the text that an index remembers."""
+    """Serialize trees for the index."""
     return json.dumps([[str(tree.folder), tree.prefix, list(tree.parts)] for tree in trees])
 
 
 def from_text(text: str | None) -> list[SignedTree]:
-    """Rebuild trees from `to_text`'s text; none from None."""
+    """Rebuild trees from `to_text`'s text; None gives none."""
     return [
         SignedTree(Path(folder), prefix, tuple(parts)) for folder, prefix, parts in json.loads(text or "[]")
     ]
 
 
 def policies(settings: Settings) -> dict[str, SigningPolicy]:
-    """Return the signing policies of the user's configuration by label; raise ConfigError if they are broken."""
+    """Return the signing policies of the user's configuration by label; raise ConfigError if invalid."""
     from codeguard.trust import policies_from_toml
 
     return policies_from_toml(settings.signing, settings.config_file.parent)
@@ -136,12 +134,12 @@ def _verified(tree: SignedTree, settings: Settings) -> VerifiedManifest:
 
 
 def _rechunked(verified: VerifiedManifest, folder: Path) -> VerifiedManifest:
-    """Cut the listed files anew where another version of the chunker made the manifest."""
+    """Rechunk the listed files if another version of the chunker made the manifest."""
     files = []
     for path in verified.files:
         try:
             data = read_inside(folder, path)
         except ManifestError:
-            continue  # not as it was signed: none of its chunks is trusted
+            continue  # changed since it was signed: none of its chunks is trusted
         files.append((path, data, [chunk.sha256 for chunk in chunk_file(path, data).chunks]))
     return rechunked(verified, files, CHUNKER_ID)

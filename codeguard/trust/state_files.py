@@ -1,9 +1,9 @@
-"""The one place that opens state: files of a folder that nobody but this user may have put there or exchanged.
+"""The only module that opens state files, which nobody except this user may have created or replaced.
 
-A state folder can come with a repository, lie where others write, or hold links that lead elsewhere.
-The folder is opened once and checked by its descriptor; what is in it is opened through that descriptor,
-without following a link, and checked by its own. SQLite and Chroma open by path: for them the folder
-and the files are checked before, and compared afterwards.
+A state folder can come with a repository, be where others can write, or contain links that lead elsewhere.
+The folder is opened once and checked through its descriptor; its files are opened through that descriptor,
+without following links, and checked through their own. SQLite and Chroma open files by path: for them the
+folder and the files are checked before opening, and compared afterwards.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from codeguard.errors import StoreError
 from codeguard.escaping import escaped
 
-DEFAULT_NAME = ".codeguard"  # what a repository can bring along: never followed if it is a link
+DEFAULT_NAME = ".codeguard"  # a repository can ship this folder: never followed if it is a link
 NAMES = (
     "catalog.sqlite3", "chroma", "manifest.unsigned.json", "perplexity.npz", "seed", "accepted.jsonl",
     "versions-seen.json", "index.lock", "installation.json", "rebuild.new", "rebuild.ready",
@@ -29,29 +29,29 @@ OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 MOST_ENTRIES = 10_000
 PAUSE_S = 0.05
 
-# What a system lacks is not asked for: anyone who keeps no state there can still audit.
+# Flags that a system lacks are left out, so that audits still work there.
 _NOFOLLOW, _CLOEXEC = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_CLOEXEC", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOEXEC
 _FILE = _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _CLOEXEC
 
 
 class UnsafeStateError(StoreError):
-    """State that is not opened: a link, another user's, or where others may write."""
+    """State that is refused: a link, another user's, or writable by others."""
 
 
 class StateFolder:
-    """A folder of state that is open and checked; use it as a context manager.
+    """An open and checked state folder; use it as a context manager.
 
     Args:
         path: the folder. A link is followed, unless it has the default name.
-        create: make it, for this user alone, if there is none.
-        checked: False for a folder whose place is the user's own affair, as that of their configuration:
+        create: create it, accessible to this user only, if there is none.
+        checked: False for a folder in a place that the user controls, such as their configuration directory;
             then only the files in it are checked.
 
     Raises:
         FileNotFoundError: there is none.
-        UnsafeStateError: it is a link, another user's, or others may write there.
-        OSError: it cannot be opened or made.
+        UnsafeStateError: it is a link, another user's, or writable by others.
+        OSError: it cannot be opened or created.
     """
 
     def __init__(self, path: Path, *, create: bool = False, checked: bool = True) -> None:
@@ -81,12 +81,12 @@ class StateFolder:
         os.close(self.descriptor)
 
     def open(self, name: str, flags: int = os.O_RDONLY) -> int:
-        """Return the descriptor of a regular file; raise FileNotFoundError if there is none and none is made.
+        """Return the descriptor of a regular file; raise FileNotFoundError if it is missing and not created.
 
         Raises:
-            UnsafeStateError: a link, a pipe, a device, a folder, another user's, or linked elsewhere, too.
+            UnsafeStateError: a link, a pipe, a device, a folder, another user's, or hard-linked elsewhere.
         """
-        with contextlib.suppress(FileNotFoundError):  # first: a pipe or a device is not even opened
+        with contextlib.suppress(FileNotFoundError):  # a pipe or a device must not even be opened
             self.check(name)
         try:
             descriptor = os.open(name, flags | _FILE, 0o600, dir_fd=self.descriptor)
@@ -102,19 +102,19 @@ class StateFolder:
         return descriptor
 
     def check(self, name: str, kind: int = stat.S_IFREG) -> os.stat_result:
-        """Return the state of an entry of some kind; UnsafeStateError, or FileNotFoundError."""
+        """Return the stat result of an entry of this kind; raise UnsafeStateError or FileNotFoundError."""
         found = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
         check(self.path / name, found, kind)
         return found
 
     def read(self, name: str, limit: int) -> bytes:
-        """Return the bytes of a file, at most `limit` and one: anyone who asks sees that there are more."""
+        """Return the bytes of a file, at most `limit` + 1, so that callers can detect larger files."""
         with os.fdopen(self.open(name), "rb") as source:
-            # Memory for the whole limit would be taken at once.
+            # A single read would allocate memory for the whole limit at once.
             return source.read(limit + 1) if os.fstat(source.fileno()).st_size > limit else source.read()
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file so that a reader, and anyone who looks after a power cut, meets the old bytes or the new."""
+        """Write a file atomically: a reader, also after a power cut, sees the old bytes or the new."""
         draft = self._draft(name, data)
         try:
             os.replace(draft, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
@@ -124,7 +124,7 @@ class StateFolder:
         os.fsync(self.descriptor)
 
     def write_new(self, name: str, data: bytes) -> bool:
-        """Write a file whole or not at all if there is none; return whether this call did."""
+        """Write a file atomically if there is none; return whether this call wrote it."""
         with self.lock(f"{name}.lock"):
             try:
                 self.check(name)
@@ -134,7 +134,7 @@ class StateFolder:
         return False
 
     def append(self, name: str, data: bytes) -> None:
-        """Add to the end of a file, whole or not at all, and have it on the disk."""
+        """Append to a file, all or nothing, and sync it to disk."""
         descriptor = self.open(name, os.O_WRONLY | os.O_CREAT)
         with os.fdopen(descriptor, "wb", buffering=0) as target:
             end = target.seek(0, os.SEEK_END)
@@ -148,13 +148,13 @@ class StateFolder:
         os.fsync(self.descriptor)
 
     def delete(self, name: str) -> None:
-        """Delete a file, or a link and not what it leads to, if it is there."""
+        """Delete a file, or a link but not its target, if it exists."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self.descriptor)
 
     @contextlib.contextmanager
     def lock(self, name: str) -> Iterator[None]:
-        """Hold the lock of a file, waiting for anyone who holds it."""
+        """Hold the lock of a file, waiting until it is free."""
         lock = FileLock(self, name)
         lock.acquire()
         try:
@@ -163,10 +163,11 @@ class StateFolder:
             lock.release()
 
     def check_all(self) -> None:
-        """Check every entry that has a name of state, and all that is in their folders.
+        """Check every entry with the name of a state file or folder, and everything inside these folders.
 
         Raises:
-            UnsafeStateError: one is a link, a device or a pipe, another user's, or linked from elsewhere.
+            UnsafeStateError: one is a link, a device or a pipe, another user's, or hard-linked from
+                elsewhere.
         """
         left = MOST_ENTRIES
         for name in os.listdir(self.descriptor):  # noqa: PTH208
@@ -178,9 +179,9 @@ class StateFolder:
             raise _unsafe(path, f"more than {MOST_ENTRIES} files", "a state folder")
         try:
             found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        except FileNotFoundError:  # a draft or a journal that another process has finished with
+        except FileNotFoundError:  # a temporary or journal file that another process has just removed
             return left
-        # Below a folder that is ours alone the rights do not matter.
+        # Permissions below a private folder do not matter.
         check(path, found, *_ANY, others=OTHERS_WRITE if folder == self.descriptor else 0)
         left -= 1
         if stat.S_ISDIR(found.st_mode):
@@ -214,7 +215,7 @@ class StateFolder:
 class FileLock:
     """The lock of a file, held until `release` or the end of the process, however it ends.
 
-    A file that is not opened safely is none: see `StateFolder.open`.
+    The file must pass the checks of `StateFolder.open`.
     """
 
     def __init__(self, folder: StateFolder, name: str) -> None:
@@ -223,13 +224,14 @@ class FileLock:
         self._descriptor: int | None = None
 
     def acquire(self, wait_s: float | None = None) -> bool:
-        """Take it; return False where another holds it for longer than `wait_s` seconds."""
+        """Acquire the lock; return False if another process holds it for longer than `wait_s` seconds."""
         deadline = None if wait_s is None else time.monotonic() + wait_s
         while True:
             descriptor = self._folder.open(self._name, os.O_RDWR | os.O_CREAT)
             try:
                 held = _flock(descriptor, deadline)
-                # Whoever deletes a lock file holds it; another may have made a new one meanwhile.
+                # A process that deletes a lock file holds its lock; another may have created a new one
+                # meanwhile.
                 if held and self._is_named(descriptor):
                     self._descriptor, descriptor = descriptor, -1
                     return True
@@ -247,7 +249,7 @@ class FileLock:
         return same(named, os.fstat(descriptor))
 
     def release(self) -> None:
-        """Let go of it, if it is held."""
+        """Release the lock, if held."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
@@ -255,10 +257,10 @@ class FileLock:
 
 @contextlib.contextmanager
 def opened_by_path(path: Path, *, companions: tuple[str, ...] = ()) -> Iterator[None]:
-    """Check a file before, and after, something opens it by its path; it is made if there is none.
+    """Check a file before and after it is opened by path; create it if there is none.
 
-    `companions` are endings of files beside it that are opened with it. Between the check and the opening
-    only those can exchange it who may write in one of the folders above the state folder.
+    `companions` are suffixes of files that are opened together with it. Between check and opening, only users
+    who may write in a folder above the state folder can replace it.
     """
     with StateFolder(path.parent, create=True) as folder:
         try:
@@ -266,7 +268,7 @@ def opened_by_path(path: Path, *, companions: tuple[str, ...] = ()) -> Iterator[
         except FileNotFoundError:
             os.close(folder.open(path.name, os.O_RDWR | os.O_CREAT))
             before = folder.check(path.name)
-        # No descriptor of the file is kept: closing it would take away the locks that SQLite holds.
+        # Keep no descriptor of the file: closing it would release the locks that SQLite holds.
         for ending in companions:
             with contextlib.suppress(FileNotFoundError):
                 folder.check(path.name + ending)
@@ -276,7 +278,7 @@ def opened_by_path(path: Path, *, companions: tuple[str, ...] = ()) -> Iterator[
 
 @contextlib.contextmanager
 def folder_by_path(path: Path) -> Iterator[None]:
-    """Check a folder and all in it before something opens it by its path, and that it is the same afterwards."""
+    """Check a folder and its content before it is opened by path, and that it is the same afterwards."""
     with StateFolder(path.parent, create=True) as parent:
         with contextlib.suppress(FileExistsError):
             os.mkdir(path.name, 0o700, dir_fd=parent.descriptor)
@@ -287,13 +289,13 @@ def folder_by_path(path: Path) -> Iterator[None]:
 
 
 def is_state(name: str) -> bool:
-    """Return whether an entry of a state folder is one of ours by its name: a file, its lock, journal or draft."""
+    """Return whether an entry's name is that of a state file, its lock, journal or temporary file."""
     plain = name.removeprefix(".")
     return any(plain == own or plain.startswith((f"{own}.", f"{own}-")) for own in NAMES)
 
 
 def same(one: os.stat_result, other: os.stat_result) -> bool:
-    """Return whether two states are of one file."""
+    """Return whether two stat results belong to the same file."""
     return (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 
 
@@ -313,7 +315,7 @@ def check(
     *kinds: int,
     others: int = OTHERS_WRITE,
 ) -> None:
-    """Raise UnsafeStateError unless this is of one of the kinds (a folder by default) and this user's alone."""
+    """Raise UnsafeStateError unless this is of one of the kinds (a folder by default) and private."""
     wanted = kinds or (stat.S_IFDIR,)
     kind = stat.S_IFMT(found.st_mode)
     if kind not in wanted:
@@ -327,7 +329,7 @@ def check(
         )
     if kind == stat.S_IFREG and found.st_nlink > 1:
         raise _unsafe(path, f"a file with {found.st_nlink} names (hard links)", "one name")
-    # The rights of a socket are those of its folder on some systems.
+    # On some systems, a socket has the permissions of its folder.
     if kind != stat.S_IFSOCK and found.st_mode & others:
         raise UnsafeStateError(
             f"others may write {escaped(str(path))}",
@@ -374,7 +376,7 @@ def _made(path: Path) -> bool:
 
 
 def _flock(descriptor: int, deadline: float | None) -> bool:
-    import fcntl  # an audit on a system without it holds no lock
+    import fcntl  # audits must work on systems without it, and need no lock
 
     while True:
         try:

@@ -1,7 +1,7 @@
 """A manifest as an in-toto Statement v1, and back.
 
 Source: in-toto Attestation Framework, spec/v1/statement.md. The subjects are
-the files; the predicate, of a type of ours, holds what the ranking needs.
+the files; the predicate, of our own type, holds what the ranking needs.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ def manifest_to_json(manifest: Manifest) -> bytes:
             "chunks": {path: list(entry.chunks) for path, entry in files},
         },
     }
-    # One line a file keeps the manifest readable in a diff without a formatter.
+    # One line per file keeps diffs of the manifest readable without a formatter.
     return (json.dumps(statement, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
 
 
 def manifest_from_json(data: bytes) -> Manifest:
     """Return the manifest that a statement carries.
 
-    Members of the statement that in-toto does not define are ignored, as its
-    parsing rules demand; members of our own predicate must be known.
+    Statement members that in-toto does not define are ignored, as its parsing rules require; members of our
+    own predicate must be known.
 
-    Raises ManifestError, in one line, for anything else than a whole and
-    sound statement of our predicate type.
+    Raises ManifestError, in one line, for anything except a complete and valid statement of our predicate
+    type.
     """
     statement = Reader(parse(data, "manifest"), "the statement")
     _expect(statement, "_type", STATEMENT_TYPE)

@@ -1,4 +1,4 @@
-"""Read untrusted JSON: size, depth, duplicate keys, types, each refused in one line."""
+"""Read untrusted JSON strictly: size, depth, duplicate keys and types are checked, with one-line errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codeguard.errors import ManifestError
 from codeguard.trust.escape import shown
 
 MAX_BYTES = 128 * 1024 * 1024
-MAX_INTEGER = 2**53 - 1  # what every JSON reader carries exactly (RFC 8259, section 6)
+MAX_INTEGER = 2**53 - 1  # exact in every JSON reader (RFC 8259, section 6)
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _HEXADECIMAL = re.compile(r"[0-9a-f]*", re.ASCII)
@@ -79,7 +79,7 @@ def _integer(literal: str, what: str) -> int:
 
 
 class Reader:
-    """One JSON object whose members are taken out by name and type.
+    """One JSON object whose members are read by name and type.
 
     `where` names the object in messages. Every method raises ManifestError
     with got and expected.
@@ -92,7 +92,7 @@ class Reader:
         self.where = where
 
     def only(self, names: Sequence[str]) -> None:
-        """Refuse members that are not named."""
+        """Refuse members with other names."""
         unknown = sorted(set(self._value) - set(names))
         if unknown:
             raise ManifestError(
@@ -100,7 +100,7 @@ class Reader:
             )
 
     def take(self, name: str) -> Any:
-        """Return a member that must be there."""
+        """Return a required member."""
         if name not in self._value:
             raise ManifestError(f"{self.where} lacks a member", got="none", expected=name)
         return self._value[name]
@@ -110,7 +110,7 @@ class Reader:
         return checked_text(self.take(name), f"{name} of {self.where}", max_length)
 
     def integer(self, name: str, *, least: int = 0) -> int:
-        """Return an integer that is at least `least`."""
+        """Return an integer of at least `least`."""
         value = self.take(name)
         if not isinstance(value, int) or isinstance(value, bool):
             raise ManifestError(
@@ -168,7 +168,7 @@ class Reader:
 
 
 def checked_text(value: object, where: str, max_length: int = 4096) -> str:
-    """Return `value` if it is a string of at most `max_length` characters; else ManifestError."""
+    """Return `value` if it is a string of at most `max_length` characters; raise ManifestError otherwise."""
     if not isinstance(value, str):
         raise ManifestError(f"{where} has the wrong type", got=kind(value), expected="a string")
     if len(value) > max_length:
@@ -183,7 +183,7 @@ def checked_text(value: object, where: str, max_length: int = 4096) -> str:
 
 
 def checked_sha256(value: object, where: str) -> str:
-    """Return `value` if it is 64 lower-case hexadecimal digits; else ManifestError."""
+    """Return `value` if it is 64 lower-case hexadecimal digits; raise ManifestError otherwise."""
     text = checked_text(value, where, 1024)
     if not _SHA256.fullmatch(text):
         raise ManifestError(f"{where} is no sha256", got=shown(text), expected="64 digits of 0-9a-f")
@@ -191,9 +191,9 @@ def checked_sha256(value: object, where: str) -> str:
 
 
 def checked_sha256s(values: Sequence[object], where: str) -> tuple[str, ...]:
-    """Return all of `values` where each is a sha256 as `checked_sha256` wants it; else ManifestError."""
+    """Return `values` if each passes `checked_sha256`; raise ManifestError otherwise."""
     try:
-        # One look at all of them: a manifest of a large tree holds a hundred thousand.
+        # Check all of them at once: a manifest of a large tree holds a hundred thousand.
         joined = "".join(values)  # type: ignore[arg-type]
     except TypeError:
         joined = None
@@ -203,7 +203,7 @@ def checked_sha256s(values: Sequence[object], where: str) -> tuple[str, ...]:
 
 
 def checked_moment(text: str, where: str) -> datetime:
-    """Return the UTC time that `text` writes as 2026-01-31T12:00:00Z; else ManifestError."""
+    """Return the UTC time of a text such as 2026-01-31T12:00:00Z; raise ManifestError otherwise."""
     if _TIME.fullmatch(text):
         try:
             return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Hold a tree on a disk against a verified manifest, byte by byte."""
+"""Compare a tree on disk with a verified manifest, byte by byte."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from codeguard.trust.manifest import Manifest
 from codeguard.trust.paths import NameIndex, path_problem
 from codeguard.trust.verified import VerifiedManifest
 
-MANIFEST_NAME = "codeguard.manifest.json"  # where the signed manifest lies, in the root of the tree
-BUNDLE_NAME = "codeguard.manifest.sigstore.json"  # and a keyless signer's bundle
+MANIFEST_NAME = "codeguard.manifest.json"  # the signed manifest, in the root of the tree
+BUNDLE_NAME = "codeguard.manifest.sigstore.json"  # a keyless signer's bundle
 _OWN = frozenset({MANIFEST_NAME, BUNDLE_NAME})
 
 
 class Change(StrEnum):
-    """What is different about a file."""
+    """How a file differs."""
 
     CHANGED = "changed"
     LINE_ENDINGS = "line endings"
@@ -35,7 +35,7 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One way in which the tree is not what the manifest says."""
+    """One difference between the tree and the manifest."""
 
     path: str
     change: Change
@@ -54,13 +54,11 @@ class Difference:
 
 
 def check_tree(verified: VerifiedManifest, root: Path, present: Iterable[str]) -> tuple[Difference, ...]:
-    """Return every difference between the files under `root` and the manifest, none where it holds.
+    """Return every difference between the files under `root` and the manifest.
 
-    `present` are the paths, relative to `root`, of the files that are there
-    as the caller's discovery sees them; those that the manifest's scope
-    includes and its list does not are reported as added, all but the
-    manifest itself and its bundle. Every listed file
-    is read here, whatever discovery says of it, and hashed as it is.
+    `present` are the paths, relative to `root`, of the files that the caller's discovery found; those in the
+    manifest's scope but not in its list are reported as added, except the manifest itself and its bundle.
+    Every listed file is read here, regardless of discovery, and hashed unchanged.
     """
     found: list[Difference] = []
     for path, entry in sorted(verified.files.items()):
@@ -72,7 +70,7 @@ def check_tree(verified: VerifiedManifest, root: Path, present: Iterable[str]) -
 
 
 def edits(old: Manifest, new: Manifest) -> dict[str, str | None]:
-    """Return the paths in which two manifests differ, with the sha256 in the new one, None if it is gone."""
+    """Return the paths in which two manifests differ, with the new sha256, or None if removed."""
     paths = sorted(old.files.keys() | new.files.keys())
     digests = {path: new.files[path].sha256 if path in new.files else None for path in paths}
     return {
@@ -85,8 +83,8 @@ def edits(old: Manifest, new: Manifest) -> dict[str, str | None]:
 def read_inside(root: Path, path: str) -> bytes:
     """Return the bytes of a regular file below `root`.
 
-    Links may lead from place to place inside the root, not out of it. Raises
-    ManifestError for anything else that is not a readable regular file.
+    Links may point to places inside the root, not out of it. Raises ManifestError if it is not a readable
+    regular file.
     """
     data = _read(root, path)
     if isinstance(data, Difference):
@@ -104,12 +102,12 @@ def _read(root: Path, path: str) -> bytes | Difference:
         if inside not in real.parents:
             got = f"a link to {shown(str(real))}"
             return Difference(path, Change.LINK, got, "a file inside the root")
-        # The resolved path has no links left: one that appears meanwhile is refused.
+        # The resolved path contains no links; one that appears meanwhile is refused.
         with open_regular(real, follow=False) as file:
             return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return Difference(path, Change.MISSING, "no file", "a regular file")
-    except (OSError, RuntimeError) as error:  # RuntimeError: Python's word for a loop of links
+    except (OSError, RuntimeError) as error:  # RuntimeError: raised by Python for a loop of links
         reason = (error.strerror if isinstance(error, OSError) else None) or "a loop of links"
         return Difference(path, Change.UNREADABLE, reason.lower(), "a readable regular file")
 
@@ -134,7 +132,7 @@ def _check_file(root: Path, path: str, sha256: str) -> Difference | None:
 
 
 def _differs_in_line_endings_only(data: bytes, sha256: str) -> bool:
-    """Return whether the listed bytes are these with all line ends LF, or all CRLF."""
+    """Return whether the listed bytes are these bytes with all line endings LF, or all CRLF."""
     lf = data.replace(b"\r\n", b"\n")
     return sha256 in (hashlib.sha256(text).hexdigest() for text in (lf, lf.replace(b"\n", b"\r\n")))
 
@@ -155,5 +153,5 @@ def _added(verified: VerifiedManifest, present: Iterable[str]) -> list[Differenc
 
 
 def in_scope(path: str, scope: Sequence[str]) -> bool:
-    """Return whether one of the parts of the tree that a manifest speaks for holds `path`."""
+    """Return whether `path` is in the scope of a manifest."""
     return any(part in (".", path) or path.startswith(f"{part}/") for part in scope)

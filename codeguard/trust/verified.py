@@ -1,4 +1,4 @@
-"""What verification makes of a manifest, and the question of trust it answers."""
+"""A verified manifest, which decides what is trusted."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from codeguard.trust.manifest import FileEntry, Manifest
 
 
 class VerifiedManifest:
-    """A manifest that passed verification; only the functions of this package make one.
+    """A manifest that passed verification; only functions of this package create one.
 
-    Trust comes from here and from the digest of a text alone, each time anew:
-    no name, store, comment or cache has a say. It cannot be constructed,
-    copied with changes, or pickled.
+    Trust comes only from here and from the digest of a text, and is determined anew each time: names, stores,
+    comments and caches do not matter. It cannot be constructed, copied with changes, or pickled.
     """
 
     __slots__ = ("_chunks", "_everywhere", "_manifest", "signed_by", "unsigned")
@@ -52,12 +51,11 @@ class VerifiedManifest:
         return self._manifest.root
 
     def trust_of(self, path: str, chunk_sha256: str) -> Trust:
-        """Return what the manifest says of a chunk text that stands in `path`.
+        """Return the trust of a chunk text in `path`.
 
-        `path` is relative to the manifest's root. TRUSTED: this path lists
-        this digest. COPY: another path does. MODIFIED: the path is listed,
-        the digest nowhere. UNLISTED: neither. A trivial text (an empty line,
-        a common import) is often a copy: that is harmless, as a copy gains
+        `path` is relative to the manifest's root. TRUSTED: this path lists this digest. COPY: another path
+        does. MODIFIED: the path is listed, but the digest is not listed anywhere. UNLISTED: neither. A
+        trivial text (an empty line, a common import) is often a copy: that is harmless, as a copy gains
         nothing.
         """
         here = self._chunks.get(path)
@@ -78,11 +76,10 @@ class VerifiedManifest:
 
 
 def verify_unsigned(manifest: Manifest, *, require_signature: bool = False) -> VerifiedManifest:
-    """Accept a manifest without a signature, and mark it so.
+    """Accept a manifest without a signature, and mark it as unsigned.
 
-    It is only as good as the place it comes from: call it for a manifest
-    just built from the trusted paths, or for one out of the state directory
-    (`codeguard.trust.load_unsigned`), never for a file of the corpus.
+    It is only as trustworthy as its source: call this for a manifest just built from the trusted paths, or
+    for one from the state directory (`codeguard.trust.load_unsigned`), never for a file of the corpus.
 
     Raises ManifestError if a signature is required.
     """
@@ -97,7 +94,7 @@ def verify_unsigned(manifest: Manifest, *, require_signature: bool = False) -> V
 
 
 def _admit(manifest: Manifest, signed_by: tuple[str, ...], *, unsigned: bool) -> VerifiedManifest:
-    """Make the verified form; only for functions of this package that have verified."""
+    """Create the verified form; to be called only after verification."""
     chunks = {path: frozenset(entry.chunks) for path, entry in manifest.files.items()}
     verified = object.__new__(VerifiedManifest)
     for name, value in (

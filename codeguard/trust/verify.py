@@ -24,7 +24,7 @@ CLOCK_SKEW = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class KeylessProof:
-    """What `codeguard.trust.keyless` found: this identity signed this payload."""
+    """The result of `codeguard.trust.keyless`: this identity signed this payload."""
 
     identity: str
     payload: bytes
@@ -40,17 +40,16 @@ def verify_envelope(
     keyless: Sequence[KeylessProof] = (),
     renewing: bool = False,
 ) -> VerifiedManifest:
-    """Return the manifest of a DSSE envelope after everything about it was checked.
+    """Return the manifest of a DSSE envelope after checking everything about it.
 
     In this order: the envelope's form; signatures by keys of the policy that
     are neither revoked nor past their time, before a byte of the payload is
     interpreted; the statement's form and paths; the label of the tree; for
-    every path, and for the extent as a whole, that enough distinct signers
-    who may sign it did; times; the version against the policy and against
-    what was last seen, which is then recorded in `state`.
+    every path, and for the scope as a whole, that enough distinct, entitled signers signed; times; the
+    version against the policy and against what was last seen, which is then recorded in `state`.
 
-    `now` is an aware time, the verifier's own. `renewing` accepts a manifest
-    that has grown old or expired, as one does that is about to be replaced.
+    `now` is an aware time, the verifier's own. `renewing` accepts an old or expired manifest, which is about
+    to be replaced.
 
     Raises ManifestError with got, expected and a hint.
     """
@@ -71,7 +70,7 @@ def verify_envelope(
 def verify_keyless(
     proofs: Sequence[KeylessProof], policy: SigningPolicy, *, state: VersionsSeen, now: datetime
 ) -> VerifiedManifest:
-    """Return the manifest that keyless signers alone have signed, checked like `verify_envelope` does."""
+    """Return a manifest signed only by keyless signers, checked as in `verify_envelope`."""
     payloads = {proof.payload for proof in proofs}
     if len(payloads) != 1:
         raise ManifestError("bundles carry several manifests", got=len(payloads), expected=1)
@@ -88,7 +87,7 @@ def _verify(
     *,
     renewing: bool = False,
 ) -> VerifiedManifest:
-    """Do what follows once it is known whose signatures hold."""
+    """Do the remaining checks once it is known whose signatures are valid."""
     signers = _counting(identities, refused, policy, now)
     manifest = manifest_from_json(payload)
     if manifest.root != policy.root:
@@ -112,7 +111,7 @@ def _verify(
 def _counting(
     identities: Set[str], refused: list[str], policy: SigningPolicy, now: datetime
 ) -> list[SignerPolicy]:
-    """Return those of the policy's signers who count now; raise ManifestError if none does."""
+    """Return the policy's signers who currently count; raise ManifestError if there are none."""
     if now.tzinfo is None:
         raise ValueError("now has to be an aware time")
     counting = []
@@ -134,7 +133,7 @@ def _counting(
 
 
 def _check_rights(manifest: Manifest, signers: Sequence[SignerPolicy], policy: SigningPolicy) -> None:
-    """Hold that every path, and each part of the extent, has enough signers who may sign it."""
+    """Check that every path, and each part of the scope, has enough signers who may sign it."""
     own = {rule.identity: rule.paths for rule in manifest.signers}
     for path in manifest.files:
         able = [
@@ -144,8 +143,8 @@ def _check_rights(manifest: Manifest, signers: Sequence[SignerPolicy], policy: S
         ]
         if len(able) < policy.threshold_of(path):
             _too_few(shown(path), able, policy.threshold_of(path), policy, path)
-    # What a manifest leaves out is a statement too: without this a signer of docs/
-    # could sign a list that silently drops everything else.
+    # Leaving a file out is a statement too: without this, a signer of docs/ could sign a list that silently
+    # drops everything else.
     for part in manifest.scope:
         if part in manifest.files:
             continue

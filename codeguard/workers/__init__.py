@@ -1,4 +1,4 @@
-"""Worker processes that can be ended, and the bounds on what a task may take.
+"""Worker processes that can be killed, and limits on the resources of a task.
 
-A task is a function of bytes that returns bytes. Imports nothing of codeguard but models and errors.
+A task is a function from bytes to bytes. Imports nothing of codeguard except models and errors.
 """

@@ -1,4 +1,4 @@
-"""A limit from inside for what may hang on hostile input: it ends one step and leaves the rest to go on."""
+"""An in-process time limit for steps that may hang on hostile input; later steps continue."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import threading
 import time
 from types import FrameType, TracebackType
 
-WALL_S = 60.0  # for one step that waits and does not compute
-AGAIN_S = 0.5  # of the processor, after which a step that goes on is told again
+WALL_S = 60.0  # wall time limit for a step that waits without computing
+AGAIN_S = 0.5  # processor time after which a step that continues is interrupted again
 LEAST_S = 0.05
 
 CPU, WALL = "cpu", "wall"
 
 
 class DeadlineError(BaseException):
-    """The time for a step ran out; no `except Exception` of a detector holds it up. `bound` says which time."""
+    """The time for a step ran out; not caught by `except Exception`. `bound` says which limit."""
 
     def __init__(self, bound: str, seconds: float) -> None:
         self.bound = bound
@@ -24,13 +24,12 @@ class DeadlineError(BaseException):
 
 
 class Deadline:
-    """Raises DeadlineError inside its block after some time of the processor, or some on the clock.
+    """Raises DeadlineError inside its block after some processor time or wall time.
 
-    The processor's time, as a busy machine is no attack; the clock for what
-    waits. The interpreter looks for it between instructions, and the regular
-    expression engine while it backtracks; what is deaf to it is ended from
-    outside (`codeguard.workers.processes`). Only a main thread can be interrupted so;
-    in another thread there is no limit.
+    Processor time, because a busy machine is no attack; wall time for code that waits. The interpreter checks
+    for it between instructions, and the regular expression engine while it backtracks; other code is ended
+    from outside (`codeguard.workers.processes`). Only a main thread can be interrupted this way; in other
+    threads there is no limit.
     """
 
     def __init__(self, cpu_s: float, wall_s: float | None = None) -> None:
@@ -62,7 +61,8 @@ class Deadline:
             signal.signal(number, handler)
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
-        # An import that is cut off leaves modules half made, for all that is read later: it is told again soon.
+        # An interrupted import would leave half-initialized modules for everything read later: interrupt
+        # again soon.
         if self._armed and not _is_importing(frame):
             bound, limit = next((bound, limit) for known, _, limit, bound in self._timers if known == number)
             raise DeadlineError(bound, limit)
@@ -77,11 +77,11 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 
 class Allowance:
-    """The processor's time that one file may take for all of its steps together."""
+    """The processor time of one file for all of its steps together."""
 
     def __init__(self, cpu_s: float) -> None:
         self._end = time.process_time() + cpu_s
 
     def step(self, reserved_s: float = 0.0) -> Deadline:
-        """Return the deadline of the next step, which leaves `reserved_s` to those after it."""
+        """Return the deadline of the next step, which leaves `reserved_s` for later steps."""
         return Deadline(max(LEAST_S, self._end - time.process_time() - reserved_s))

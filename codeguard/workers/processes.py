@@ -1,13 +1,11 @@
-"""Worker processes of this machine, as a `concurrent.futures.Executor`: whatever reads untrusted files runs in one.
+"""Worker processes as a `concurrent.futures.Executor`; all code that reads untrusted files runs in one.
 
-A worker gets one item at a time and answers in parts. What an item may use of
-the processor, the clock and the memory is bounded: softly inside the worker,
-where the task can keep what it found, and from outside, where the process is
-ended and another one takes its place. The processor's time decides, so that a
-busy machine changes no answer.
+A worker gets one item at a time and answers in parts. The processor time, wall time and memory of an item are
+limited: softly inside the worker, where the task keeps what it found so far, and from outside, where the
+process is killed and replaced. Processor time decides, so that a busy machine changes no answer.
 
-Nothing but bytes crosses the border between the processes: a worker that
-reads hostile files can send back wrong answers, but no code.
+Only bytes cross the process boundary: a worker that reads hostile files can send back wrong answers, but no
+code.
 """
 
 from __future__ import annotations
@@ -53,14 +51,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LONGEST = 1 << 30  # bytes of an answer
-TRIES = 2  # of an item whose worker ended by itself, and may have been ended by somebody else
+TRIES = 2  # tries of an item whose worker ended unexpectedly, possibly killed from outside
 STARTS = 3
-IDLE_S = 30.0  # until a worker without work is ended
-PATIENCE_S = 2.0  # with a worker that is to end by itself
+IDLE_S = 30.0  # until an idle worker is ended
+PATIENCE_S = 2.0  # grace period for a worker to exit
 MAKING_READY_S = 3600.0
-WALL_PER_CPU = 6.0  # where the system does not say how long a process has computed
-GROWN_BYTES = 600 << 20  # above what it needs, a worker is replaced
-SLACK_BYTES = 64 << 20  # of garbage
+WALL_PER_CPU = 6.0  # used if the system does not report a process's processor time
+GROWN_BYTES = 600 << 20  # above its baseline, a worker is replaced
+SLACK_BYTES = 64 << 20  # allowance for garbage
 PIPE_BYTES = 1 << 16
 
 READY, REFUSED, PART, DONE = b"r", b"x", b"p", b"d"
@@ -83,23 +81,23 @@ class _Item(NamedTuple):
 
 
 class Pool(Executor, ABC):
-    """Workers of any kind: `count` of them work at the same time."""
+    """An executor of any kind, with `count` workers."""
 
     count: int
 
     @abstractmethod
     def abort(self) -> None:
-        """Let go of every task at once."""
+        """Cancel every task at once."""
 
     def check(self) -> None:
         """Raise WorkerError if nobody is left to work."""
 
 
 class Processes(Pool):
-    """Runs tasks in processes that are started when there is something to do, and replaced when they are ended.
+    """Runs tasks in processes that are started on demand, and replaced when they are killed.
 
-    The processes are started afresh, another one only where those that there are have something to do. With
-    `fork` the first ones are made of this process, at once and at little cost, if it has a single thread.
+    The processes are started fresh, a further one only if all others are busy. With `fork` the first ones are
+    forked from this process, quickly and cheaply, if it has a single thread.
     """
 
     def __init__(self, count: int, *, fork: bool = False) -> None:
@@ -109,7 +107,7 @@ class Processes(Pool):
         self._workers: set[_Worker] = set()
         self.aborted = False
         self._guard = threading.Lock()
-        self._idle = threading.Semaphore(0)  # threads that have done what they had
+        self._idle = threading.Semaphore(0)  # threads without work
         self._threads: list[threading.Thread] = []
         first = [_Worker.forked() for _ in range(count)] if fork and may_fork() else []
         self._workers.update(first)
@@ -123,7 +121,7 @@ class Processes(Pool):
         thread.start()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Queue items of a task: their payloads, what the task shares with others, if anything, and the bounds."""
+        """Queue items of a task: their payloads, the data shared by its tasks, if any, and the limits."""
         payloads, shared, bounds = args
         assert isinstance(bounds, Bounds)
         future: Future[T] = Future()
@@ -135,7 +133,7 @@ class Processes(Pool):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes after the tasks that were queued, or after those that run."""
+        """End the processes after the queued tasks, or after the running ones."""
         if cancel_futures:
             with contextlib.suppress(queue.Empty):
                 while (item := self._tasks.get_nowait()) is not None:
@@ -147,7 +145,7 @@ class Processes(Pool):
                 thread.join()
 
     def abort(self) -> None:
-        """End the processes now, in the middle of their tasks."""
+        """Kill the processes now, in the middle of their tasks."""
         with self._guard:
             self.aborted = True
             workers = list(self._workers)
@@ -156,16 +154,16 @@ class Processes(Pool):
         self.shutdown(wait=True, cancel_futures=True)
 
     def wait(self, seconds: float) -> None:
-        """Wait for the threads to end, at most about so long."""
+        """Wait for the threads to end, with a timeout."""
         for thread in self._threads:
             thread.join(seconds)
 
     def is_free(self) -> None:
-        """Count a thread that has done what it had."""
+        """Count an idle thread."""
         self._idle.release()
 
     def next_item(self) -> _Item | None:
-        """Wait for something to do; None where there will be nothing more, queue.Empty where it takes long."""
+        """Wait for an item; return None if there will be no more, raise queue.Empty on timeout."""
         while (item := self._tasks.get(timeout=IDLE_S)) is not None:
             if not self.aborted and item.future.set_running_or_notify_cancel():
                 return item
@@ -195,7 +193,7 @@ class _Slot:
         self._worker = worker
 
     def serve(self) -> None:
-        """Work until there is nothing more to do."""
+        """Work until there is nothing left to do."""
         try:
             while True:
                 try:
@@ -212,14 +210,14 @@ class _Slot:
                     self._pool.is_free()
                     item.future.set_exception(error)
                 else:
-                    self._pool.is_free()  # before anyone who waits for the answer asks for more
+                    self._pool.is_free()  # before the caller gets the answer and submits more
                     item.future.set_result(answers)
         finally:
             self._end(PATIENCE_S)
 
     def _answer(self, item: _Item, payload: bytes) -> Answer:
-        """Return the answer to one payload; that of a worker which died is tried again."""
-        outside = False  # whether it was killed, and not by us: that says nothing of the payload
+        """Return the answer to one payload; retry if the worker died."""
+        outside = False  # whether it was killed by somebody else, which says nothing about the payload
         for _ in range(TRIES):
             worker = self._made_ready(item)
             try:
@@ -234,9 +232,10 @@ class _Slot:
         return Answer((), DIED, said(DIED, item.bounds), lasting=not outside)
 
     def _made_ready(self, item: _Item) -> _Worker:
-        """Return a worker that has what a task needs.
+        """Return a worker that is prepared for a task.
 
-        What this process can import may have changed since a worker began: only the refusal of a fresh one counts.
+        The importable modules may have changed since a worker started, so only a fresh worker's refusal
+        counts.
         """
         for _ in range(STARTS):
             if self._worker is not None and self._worker.path != _import_path():
@@ -277,9 +276,9 @@ _MAKING = threading.Lock()
 
 
 def default_workers() -> Processes:
-    """Return the one worker that this process shares for what it examines now and then, started when needed."""
+    """Return the shared worker of this process for occasional tasks, started when needed."""
     with _MAKING:
-        # After a fork the pipes are the parent's.
+        # After a fork, the pipes belong to the parent.
         if not _DEFAULT or _DEFAULT[0].owner != os.getpid() or _DEFAULT[0].aborted:
             _DEFAULT[:] = [Processes(1)]
             atexit.register(_shut_down, _DEFAULT[0])
@@ -294,18 +293,18 @@ def _shut_down(pool: Processes) -> None:
 
 
 def in_worker() -> bool:
-    """Return whether this process is a worker, so that its bounds hold already."""
+    """Return whether this process is a worker, whose limits already apply."""
     return bool(_WORK)
 
 
 def at_end(action: Callable[[], None]) -> None:
-    """Have something done, once, when this worker ends by itself."""
+    """Register a function to be called once, when this worker exits normally."""
     if action not in _AT_END:
         _AT_END.append(action)
 
 
 def may_fork() -> bool:
-    """Return whether this process can be forked: a copy of a process with threads may hold their locks for ever."""
+    """Return whether this process can be forked: with threads, a fork may hold their locks for ever."""
     try:
         return sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208
     except OSError:
@@ -313,7 +312,7 @@ def may_fork() -> bool:
 
 
 class _Worker:
-    """One process: what it is ready for, and its end."""
+    """One worker process: the task it is prepared for, and how it ended."""
 
     def __init__(
         self, pid: int, source: int, sink: int, process: subprocess.Popen[bytes] | None, path: list[str]
@@ -338,7 +337,7 @@ class _Worker:
         """Start a fresh interpreter."""
         path = _import_path()
         process = subprocess.Popen(
-            # -I: the working directory may be the hostile repository, and must not be imported from.
+            # -I: the working directory may be a hostile repository and must not be on the import path.
             [sys.executable, "-I", "-c", _START, json.dumps(path), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -354,7 +353,7 @@ class _Worker:
 
     @classmethod
     def forked(cls) -> _Worker:
-        """Make a copy of this process."""
+        """Fork this process."""
         (far_source, sink), (source, far_sink) = os.pipe(), os.pipe()
         parent = os.getpid()
         pid = os.fork()
@@ -370,7 +369,7 @@ class _Worker:
         return cls(pid, source, sink, None, _import_path())
 
     def make_ready(self, name: str, shared: Shared | None) -> None:
-        """Let it make ready for a task; raise EOFError if it dies over it, WorkerError if it cannot."""
+        """Prepare it for a task; raise EOFError if it dies, WorkerError if it cannot."""
         digest = "" if shared is None else shared.digest
         self._task = name
         if self._ready.get(name) == digest:
@@ -383,7 +382,7 @@ class _Worker:
         self._ready[name] = digest
 
     def ask(self, payload: bytes, bounds: Bounds) -> Answer:
-        """Return what it answers within the bounds; raise EOFError if it ended by itself."""
+        """Return its answer within the limits; raise EOFError if it ended unexpectedly."""
         memory = bounds.memory_bytes
         head = json.dumps({"run": self._task, "memory": memory}).encode()
         parts: list[bytes] = []
@@ -403,7 +402,7 @@ class _Worker:
         raise EOFError
 
     def _frames(self, request: bytes, bounds: Bounds) -> Iterator[tuple[bytes, bytes]]:
-        """Send a request and yield the frames that answer it, until the reader has enough."""
+        """Send a request and yield the frames of the answer, until the caller stops reading."""
         clock = _Clock(self._pid, bounds)
         unsent, answer = memoryview(request), bytearray()
         poll = select.poll()
@@ -434,18 +433,18 @@ class _Worker:
                 yield frame
 
     def kill(self) -> None:
-        """End the process; anyone who waits for its answer sees it."""
+        """Kill the process; the thread that waits for its answer notices."""
         with self._lock:
             self._killed = True
             if not self._closed:
                 os.kill(self._pid, signal.SIGKILL)
 
     def was_killed(self) -> bool:
-        """Return whether a signal that no fault of its own raises has ended it."""
+        """Return whether it was ended by a signal that it cannot have caused itself."""
         return not self._killed and self._wait() in (-signal.SIGKILL, -signal.SIGTERM)
 
     def _wait(self) -> int:
-        """Return how a process that is ending ended: its exit status, or minus the signal."""
+        """Wait for a process that is ending; return its exit status, or minus the signal."""
         with self._lock:
             if self._status is None:
                 if self._process is not None:
@@ -456,7 +455,7 @@ class _Worker:
             return self._status
 
     def end(self, patience_s: float = 0.0) -> None:
-        """End the process and its pipes; one that waits for something to do may end by itself."""
+        """End the process and close its pipes; an idle one may exit normally."""
         if patience_s and not self._killed:
             self._let_go(patience_s)
         self.kill()
@@ -466,7 +465,7 @@ class _Worker:
         self._open.clear()
 
     def _let_go(self, patience_s: float) -> None:
-        """Close the pipe that its requests come by, and wait a while for it to end."""
+        """Close its request pipe, and wait a while for it to exit."""
         if self._sink in self._open:
             self._open.remove(self._sink)
             os.close(self._sink)
@@ -480,7 +479,7 @@ def _import_path() -> list[str]:
 
 
 class _OutOfBoundsError(Exception):
-    """A process was ended at a bound."""
+    """A process was killed at a limit."""
 
     def __init__(self, bound: str) -> None:
         super().__init__(bound)
@@ -488,7 +487,7 @@ class _OutOfBoundsError(Exception):
 
 
 class _Clock:
-    """What a process has used since one moment."""
+    """What a process has used since a given time."""
 
     def __init__(self, pid: int, bounds: Bounds) -> None:
         self._pid = pid
@@ -497,12 +496,12 @@ class _Clock:
         self._before = None if self._cpu_s is None else cpu_of(pid)
 
     def wait_s(self) -> float:
-        """Return for how long no bound can be passed: no thread computes for longer than time passes."""
+        """Return for how long no limit can be reached: processor time of a thread is at most wall time."""
         left = self._wall_s - (time.monotonic() - self._begun)
         return min(left, 3600.0 if self._cpu_s is None else self._cpu_s - self._used())
 
     def passed(self) -> str:
-        """Return the bound that is passed, if one is."""
+        """Return the exceeded limit, if any."""
         if self._cpu_s is not None and self._used() >= self._cpu_s:
             return CPU
         return WALL if time.monotonic() - self._begun >= self._wall_s else ""
@@ -515,7 +514,7 @@ class _Clock:
 
 
 def cpu_of(pid: int) -> float | None:
-    """Return how long a process has computed, in seconds, without its children; None where the system does not say."""
+    """Return the processor time of a process in seconds, without its children, or None if unknown."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
@@ -528,7 +527,7 @@ def _message(data: bytes) -> bytes:
 
 
 def _frame_of(answer: bytearray) -> tuple[bytes, bytes] | None:
-    """Take a frame off what has come, None if it is not complete."""
+    """Take a frame from the received bytes; return None if it is incomplete."""
     if len(answer) < _FRAME.size:
         return None
     kind, length = _FRAME.unpack_from(answer)
@@ -541,13 +540,13 @@ def _frame_of(answer: bytearray) -> tuple[bytes, bytes] | None:
 
 
 def serve(source: int, sink: int, parent: int) -> None:
-    """Answer requests until there are no more: the main function of a worker process."""
+    """Answer requests until there are no more; the main function of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     _settle(parent)
     requests, answers = os.fdopen(os.dup(source), "rb"), os.fdopen(os.dup(sink), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
-        os.dup2(null, descriptor)  # what a task prints must not end up between the answers
+        os.dup2(null, descriptor)  # output of a task must not mix with the answers
     for descriptor in {source, sink} - {0, 1, 2}:
         os.close(descriptor)
     gc.disable()
@@ -565,11 +564,11 @@ def serve(source: int, sink: int, parent: int) -> None:
                 work.run(head["run"], data, head["memory"])
     for action in _AT_END:
         action()
-    os._exit(0)  # to take every module apart takes a fifth as long as to import them
+    os._exit(0)  # a normal exit takes a fifth as long as importing all modules
 
 
 class _Work:
-    """What a worker is ready for."""
+    """The task that a worker is prepared for."""
 
     def __init__(self, answers: IO[bytes]) -> None:
         self._answers = answers
@@ -578,7 +577,7 @@ class _Work:
         self._needed: int | None = None  # bytes of address space before the first item
 
     def make_ready(self, name: str, digest: str, data: bytes) -> None:
-        """Make a task ready, instead of the same task for something else."""
+        """Prepare a task, replacing the same task with other shared data."""
         _limit_memory(None)
         self._runs.pop(name, None)
         self._needed = None
@@ -625,7 +624,7 @@ class _Work:
         self._answers.flush()
 
 
-_WORK: list[_Work] = []  # of a process that is a worker
+_WORK: list[_Work] = []  # set in worker processes
 
 
 def _read(stream: IO[bytes]) -> bytes:
@@ -640,12 +639,12 @@ def _read(stream: IO[bytes]) -> bytes:
 
 
 def _settle(parent: int) -> None:
-    """Have this process killed when its parent ends, in whatever way, where the system offers that.
+    """Have the system kill this process when its parent ends for any reason, if supported.
 
-    A thread gets no heap of its own either, which would take 64 MB of the address space that is counted.
+    Also disable per-thread heaps, each of which would take 64 MB of the limited address space.
     """
     if sys.platform != "linux":
-        return  # it ends when it next reads
+        return  # it will end at its next read
     import ctypes
 
     library = ctypes.CDLL(None)
@@ -670,14 +669,14 @@ def _limit_memory(size: int | None) -> None:
     except ImportError:  # no such limit on this system
         return
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    highest = hard != resource.RLIM_INFINITY  # whoever started this process may have set one
+    highest = hard != resource.RLIM_INFINITY  # a limit inherited from the parent
     wanted = hard if size is None else min(size, hard) if highest else size
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
 
 
 def run_bounded(name: str, payloads: Sequence[bytes], shared: Shared | None, bounds: Bounds) -> list[Answer]:
-    """Return the answers to items of a task, within the bounds: what a cluster's worker is sent."""
+    """Return the answers to items of a task, within the limits; runs on a cluster's worker."""
     module, _, attribute = name.partition(":")
     task = getattr(importlib.import_module(module), attribute)
     if bounds == NO_BOUNDS:

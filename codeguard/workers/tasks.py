@@ -1,4 +1,4 @@
-"""What a task is: it turns bytes into bytes, wherever it runs, within bounds."""
+"""The definition of a task: a function from bytes to bytes, run within limits anywhere."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from dataclasses import dataclass, field
 from codeguard.errors import CodeguardError
 from codeguard.workers.deadline import CPU, WALL
 
-# What a task makes ready, of what is shared if there is something, is ours and not bounded; what it returns is
-# given one item at a time and yields the parts of its answer: those that came before it was ended are kept.
+# A task's preparation, from the shared data if any, is trusted and not limited. The function it returns gets
+# one item at a time and yields the parts of its answer: parts that came before it was ended are kept.
 Run = Callable[[bytes], Iterator[bytes]]
 Task = Callable[..., Run]
 
 MEMORY, DIED, FAILED = "memory", "died", "failed"
 MEMORY_BYTES = 300 << 20
-CUTTING_S, LOOKING_S = 1.5, 3.5  # of the processor for one file: five seconds in all
-CHECKING_S = 5.0  # for what is read of one function beside what the sandbox runs
-SOFT_SHARE = 0.85  # of a bound: what then still goes on is ended from outside
+CUTTING_S, LOOKING_S = 1.5, 3.5  # processor seconds per file: five in all
+CHECKING_S = 5.0  # for reading one function, apart from what the sandbox runs
+SOFT_SHARE = 0.85  # of a limit; a task that exceeds the limit is killed from outside
 
 
 class WorkerError(CodeguardError):
-    """A task cannot be made ready, or no worker lives long enough to try."""
+    """A task cannot be prepared, or no worker lives long enough to try."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What one item may use: seconds of the processor, seconds on the clock, bytes above what the worker had before.
+    """The limits of one item: processor seconds, wall seconds, bytes above the worker's previous memory.
 
-    None for the processor and the memory is no bound.
+    None means no limit on processor time or memory.
     """
 
     cpu_s: float | None = None
@@ -42,10 +42,11 @@ NO_BOUNDS = Bounds(None, float("inf"), None)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The parts of an answer, and what ended it before it was complete: empty, or one of the bounds.
+    """The parts of an answer, and what ended it early: empty, or one of the limits.
 
-    `DIED` is a worker that ended by itself, twice; `FAILED` an error that the task did not expect. `lasting`
-    says whether another try would come to the same: a busy machine or a signal from outside is not the file's.
+    `DIED` means that the worker ended unexpectedly, twice; `FAILED` an unexpected error of the task.
+    `lasting` says whether another try would give the same result: a busy machine or an external signal is not
+    the file's fault.
     """
 
     parts: tuple[bytes, ...]
@@ -55,14 +56,14 @@ class Answer:
 
     @property
     def last(self) -> bytes:
-        """The last part, of an answer that is complete."""
+        """The last part of a complete answer."""
         if self.ended or not self.parts:
             raise WorkerError(f"a task did not finish: {self.why or 'no answer'}")
         return self.parts[-1]
 
 
 def said(ended: str, bounds: Bounds) -> str:
-    """Return what ended an item as a clause for a person."""
+    """Return what ended an item, as a clause for a message."""
     return {
         CPU: f"it took more than {bounds.cpu_s or 0:g} s of the processor",
         WALL: f"it gave no answer within {bounds.wall_s:g} s",
@@ -73,18 +74,18 @@ def said(ended: str, bounds: Bounds) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Bytes that many tasks need, named by their sha256: a worker is sent them once."""
+    """Bytes that many tasks need, identified by their sha256 and sent to a worker once."""
 
     digest: str
     data: bytes = field(repr=False, compare=False)
 
     @classmethod
     def of(cls, data: bytes) -> Shared:
-        """Name some bytes."""
+        """Create a reference to some bytes."""
         return cls(hashlib.sha256(data).hexdigest(), data)
 
     def verified(self) -> bytes:
-        """Return the bytes; raise WorkerError if they are not those of the name."""
+        """Return the bytes; raise WorkerError if they do not match the digest."""
         found = hashlib.sha256(self.data).hexdigest()
         if found != self.digest:
             raise WorkerError(

@@ -1,4 +1,4 @@
-"""From a file's bytes and if they are cut to the file with its chunks: texts, digests, lines and offsets."""
+"""From a file's bytes and cuts to the file with its chunks: texts, digests, lines and offsets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONE_CR = re.compile(rb"\r(?!\n)")
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """A file as it is read: its name, its bytes, its text, and that in UTF-8, as it is and as the grammars take it."""
+    """A file being read: name, bytes, text, and the text in UTF-8, unchanged and for the grammars."""
 
     name: str
     data: bytes
@@ -43,14 +43,14 @@ def read_file_text(name: str, data: bytes) -> FileText:
 
 
 def _parseable(utf8: bytes) -> bytes:
-    """Return the text as the grammars take it, at the same length: a lone CR ends a line, a NUL ends nothing."""
+    """Return the text for the grammars, at the same length: a lone CR ends a line, a NUL ends nothing."""
     if b"\r" not in utf8 and b"\0" not in utf8:
         return utf8
     return _LONE_CR.sub(b"\n", utf8).replace(b"\0", b"\x01")
 
 
 def assembled(text: FileText, cuts: Cuts) -> SourceFile:
-    """Return the file with its chunks; raise ValueError if the cuts are not those of a text of this length."""
+    """Return the file with its chunks; raise ValueError if the cuts do not fit the text's length."""
     first = cuts.parts[0].cut
     notes = (text.decoded.note, *(part.cut.note for part in cuts.parts))
     return SourceFile(
@@ -75,7 +75,7 @@ def _chunks(text: FileText, cuts: Cuts) -> tuple[Chunk, ...]:
     found: list[Chunk] = []
     for part in cuts.parts:
         imports, language, name = part.cut.imports, part.language, text.name
-        # A function found in prose is Python; what is around it is not.
+        # A function found in prose is Python; the text around it is not.
         of_code = "python" if language in _PROSES else language
         for _, _, kind, symbol in part.cut.pieces:
             (lines, places), content, utf8 = next(filled)
@@ -86,14 +86,14 @@ def _chunks(text: FileText, cuts: Cuts) -> tuple[Chunk, ...]:
 
 
 def _offsets(text: FileText, texts: Sequence[str]) -> list[int]:
-    """Return where in the file's bytes each chunk begins, and the file's end."""
+    """Return the byte offset of each chunk in the file, and the file's end."""
     offsets = byte_offsets(text.data, text.decoded, list(accumulate(map(len, texts), initial=0)))
-    offsets[-1] = len(text.data)  # also where a byte order mark is all there is
+    offsets[-1] = len(text.data)  # also if the file is only a byte order mark
     return offsets
 
 
 def _tiles(utf8: bytes, pieces: Sequence[Piece]) -> list[bytes]:
-    """Return the bytes of each piece; raise ValueError if the pieces leave something out or hold something twice."""
+    """Return the bytes of each piece; raise ValueError if the pieces have gaps or overlap."""
     position = 0
     for start, end, _, _ in pieces:
         if start != position or end < start:

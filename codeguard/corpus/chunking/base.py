@@ -1,4 +1,4 @@
-"""What a language has to say for its files to be chunked, and the values that chunking works with."""
+"""The description of a language for chunking, and the value types of chunking."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from tree_sitter import Node
 
 from codeguard.models import ChunkKind
 
-ERROR = "ERROR"  # the type of the nodes in which tree-sitter puts what it could not parse
+ERROR = "ERROR"  # the type of tree-sitter's nodes for text that it could not parse
 
 
 class Role(Enum):
     """What a syntax node is to the chunker."""
 
-    FUNCTION = auto()  # a chunk of its own; what is nested in it stays in it
-    METHOD = auto()  # a function of a class that stands outside it; its name holds both
+    FUNCTION = auto()  # a separate chunk, including everything nested in it
+    METHOD = auto()  # a function defined outside its class; its name contains both
     CLASS = auto()  # its functions are methods; what remains is the class header
-    NAMESPACE = auto()  # lends its name to what it holds and is no chunk
-    SCOPE = auto()  # may hold functions and classes (`if`, `try`, a block); is no chunk
+    NAMESPACE = auto()  # qualifies the names in it; not a chunk
+    SCOPE = auto()  # may contain functions and classes (`if`, `try`, a block); not a chunk
     IMPORT = auto()  # brings names into scope
 
 
 class NodeRole(NamedTuple):
-    """What a grammar says of a node: its role, its name, and the node to look into (a class's own).
+    """A grammar's description of a node: its role, its name, and the node that holds its content.
 
-    Without a name it has that of the node to look into.
+    Without a name, it has that of the content node.
     """
 
     role: Role
@@ -60,15 +60,12 @@ class Grammar:
     `wheel` is the distribution that carries the tree-sitter grammar,
     `module` and `entry` the module and function that return it, and `extra`
     the extra of codeguard that installs it, empty for the default ones.
-    `roles` covers the node types whose role is plain; `examine` is asked
-    first, for those if one has to look inside: the types in `examined`,
-    all if that is None. `blocks` are the node
-    types whose named children are statements. `bodiless` are the function
-    types that may be mere declarations, which are no chunks; `leading` the
-    types of decorations that stand before a function as nodes of their own.
-    `comment` holds what a comment line may begin with. `recover` outlines a text that does not
-    parse; without it, the tree with its errors is used. `isolated` has the
-    text parsed in a process that can be ended.
+    `roles` covers the node types whose type determines the role; `examine` is called first for types that
+    need inspection: those in `examined`, or all if that is None. `blocks` are the node types whose named
+    children are statements. `bodiless` are the function types that may be mere declarations, which are not
+    chunks; `leading` the types of decorations that precede a function as separate nodes. `comment` lists the
+    beginnings of comment lines. `recover` outlines a text that does not parse; without it, the tree with its
+    errors is used. `isolated` parses the text in a process that can be killed.
     """
 
     name: str
@@ -92,7 +89,7 @@ class Grammar:
     """The node types that may mean something to the chunker, None for all."""
 
     def __post_init__(self) -> None:
-        """Work out what follows from the rest."""
+        """Derive the dependent fields."""
         known = self.roles.keys() | self.leading | {ERROR}
         relevant = None if self.examined is None else self.examined | known
         object.__setattr__(self, "relevant", relevant)
@@ -100,7 +97,7 @@ class Grammar:
 
 @dataclass(frozen=True, slots=True)
 class LanguageInfo:
-    """A language as a user sees it: is its grammar installed, and which wheel and extra bring it."""
+    """A language's status: whether its grammar is installed, and which wheel and extra provide it."""
 
     name: str
     extensions: tuple[str, ...]
@@ -110,7 +107,7 @@ class LanguageInfo:
 
 
 def name_of(node: Node) -> str:
-    """Return the text of the node's `name` field, empty if it has none."""
+    """Return the text of the node's `name` field, or ""."""
     return text_of(node.child_by_field_name("name"))
 
 

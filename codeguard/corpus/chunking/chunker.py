@@ -16,20 +16,19 @@ from codeguard.models import ChunkKind, SourceFile
 
 CHUNKER_ID = "codeguard-chunker/2"
 MAX_CHARS = 4000
-# A chunk costs half a millisecond of the processor from cut to store. Of well-known packages the file with most of
-# them has 3,400; the largest machine-made ones have one for each 2,000 bytes.
+# A chunk costs half a millisecond of processor time from cut to store. The largest file in well-known
+# packages has 3,400 chunks; the largest generated files have one per 2,000 bytes.
 MOST_CHUNKS = 5_000
-BYTES_A_CHUNK = 250  # what larger files may have
+BYTES_A_CHUNK = 250  # limit for larger files
 
 
 def chunk_file(name: str, data: bytes, *, max_chars: int = MAX_CHARS) -> SourceFile:
     """Cut a file into chunks.
 
-    `name` is the path relative to the corpus root; it decides the language
-    (by extension, else by the `#!` line). A chunk holds at most `max_chars`
-    characters. The chunks' bytes, in their order, are exactly `data`; a
-    file without bytes has none. In prose, fenced blocks are chunked by
-    their language and Python functions are found by their indentation.
+    `name` is the path relative to the corpus root; it determines the language (by extension, or by the `#!`
+    line). A chunk holds at most `max_chars` characters. The chunks' bytes, in their order, are exactly
+    `data`; a file without bytes has none. In prose, fenced blocks are chunked by their language and Python
+    functions are found by their indentation.
 
     Raises:
         CorpusError: the file declares an encoding that is not a plain character set.
@@ -39,7 +38,7 @@ def chunk_file(name: str, data: bytes, *, max_chars: int = MAX_CHARS) -> SourceF
 
 
 def cuts_of(text: FileText, max_chars: int = MAX_CHARS) -> Cuts:
-    """Find where a file is to be cut; `assembled` makes its chunks of that."""
+    """Find the cuts of a file, from which `assembled` creates the chunks."""
     grammar = registry.of_file(text.name, text.data)
     label = grammar.name if grammar else PROSE.get(_suffix(text.name), "text")
     parts = _parts(text.source, text.name, grammar, label, max_chars)
@@ -54,7 +53,7 @@ def cuts_of(text: FileText, max_chars: int = MAX_CHARS) -> Cuts:
 
 
 def cuts_by_lines(text: FileText, why: str, max_chars: int = MAX_CHARS) -> Cuts:
-    """Return where a file is cut whose chunker gave up on it: at its lines, in linear time."""
+    """Return the cuts of a file that the chunker gave up on: at its lines, in linear time."""
     grammar = registry.of_file(text.name, text.data)
     label = grammar.name if grammar else PROSE.get(_suffix(text.name), "text")
     cut = by_lines(text.source, max_chars, f"chunked by lines: the chunker gave up on it, {why}")
@@ -64,7 +63,7 @@ def cuts_by_lines(text: FileText, why: str, max_chars: int = MAX_CHARS) -> Cuts:
 
 
 def is_prose(name: str) -> bool:
-    """Return whether a file is prose by its name, in which only fenced blocks and Python functions are code."""
+    """Return whether a file is prose by its name: only fenced blocks and Python functions are code."""
     return _suffix(name) in PROSE
 
 

@@ -17,12 +17,12 @@ from codeguard.corpus.chunking.tiling import Piece, split, tile
 from codeguard.models import ChunkKind
 
 MAX_IMPORTS = 200  # statements that each chunk of a file carries
-MAX_IMPORT_CHARS = 8_000  # of all of them together
+MAX_IMPORT_CHARS = 8_000  # characters of all of them together
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The pieces of a text and what their chunks have in common. `gave_up`: the grammar could not be used."""
+    """The pieces of a text and what their chunks share. `gave_up`: the grammar could not be used."""
 
     pieces: tuple[Piece, ...]
     imports: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class Cut:
     note: str = ""
 
     def shifted(self, by: int) -> Cut:
-        """Return the same cut of a text that begins `by` bytes further into the file."""
+        """Return this cut shifted by `by` bytes."""
         if not by:
             return self
         pieces = tuple(piece._replace(start=piece.start + by, end=piece.end + by) for piece in self.pieces)
@@ -39,7 +39,7 @@ class Cut:
 
 
 class Part(NamedTuple):
-    """A stretch of a file that is in one language: if it is cut."""
+    """The cut of a part of a file that is in one language."""
 
     cut: Cut
     language: str
@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """Where a file is cut, without its text; the parts follow each other from its start to its end."""
+    """The cuts of a file, without its text; the parts tile the file."""
 
     language: str
     parsed: bool
@@ -68,7 +68,7 @@ def cut_by_grammar(text: bytes, grammar: Grammar, max_chars: int) -> Cut:
 
 
 def cut_prose(text: bytes, max_chars: int) -> Cut:
-    """Cut a text by the Python functions that stand in it, and by lines."""
+    """Cut a text by the Python functions in it, and by lines."""
     outline = outline_by_indentation(text)
     tiles = tile(text, outline.marks, (b"#",), ChunkKind.LINES)
     imports, note = _bounded(outline)
@@ -96,7 +96,7 @@ def _cut(text: bytes, outline: Outline, grammar: Grammar, root: Node | None, max
 
 
 def _bounded(outline: Outline) -> tuple[tuple[str, ...], str]:
-    """Every chunk carries the imports: without a limit a file of imports grows with its square."""
+    """Limit the imports: every chunk carries them, so a file of imports would take quadratic space."""
     kept: list[str] = []
     room = MAX_IMPORT_CHARS
     for statement in outline.imports[:MAX_IMPORTS]:

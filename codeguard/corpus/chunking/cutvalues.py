@@ -1,4 +1,4 @@
-"""Cuts as plain values, for the way from one process to another: what arrives may come from a subverted one."""
+"""Cuts as plain values, for transfer between processes; they may come from a compromised worker."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _KINDS = {kind.value: kind for kind in ChunkKind}
 
 
 def cut_values(cut: Cut) -> list[Any]:
-    """Return a cut as values that JSON holds."""
+    """Return a cut as JSON values."""
     pieces = [(piece.start, piece.end, piece.kind.value, piece.symbol) for piece in cut.pieces]
     return [pieces, cut.imports, cut.broken, cut.gave_up, cut.note]
 
 
 def cut_of(values: Any) -> Cut:
-    """Return the cut that `cut_values` was given; KeyError, TypeError or ValueError if it is none."""
+    """Inverse of `cut_values`; raise KeyError, TypeError or ValueError if malformed."""
     pieces, imports, broken, gave_up, note = values
     return Cut(
         tuple(Piece(int(start), int(end), _KINDS[kind], str(symbol)) for start, end, kind, symbol in pieces),
@@ -30,12 +30,12 @@ def cut_of(values: Any) -> Cut:
 
 
 def cuts_values(cuts: Cuts) -> list[Any]:
-    """Return the cuts of a file as values that JSON holds."""
+    """Return the cuts of a file as JSON values."""
     return [cuts.language, cuts.parsed, [(cut_values(part.cut), part.language) for part in cuts.parts]]
 
 
 def cuts_from(values: Any) -> Cuts:
-    """Return the cuts that `cuts_values` was given; KeyError, TypeError or ValueError if there are none."""
+    """Inverse of `cuts_values`; raise KeyError, TypeError or ValueError if malformed."""
     language, parsed, parts = values
     if not parts:
         raise ValueError("the cuts of a file have no part")

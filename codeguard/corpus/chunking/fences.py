@@ -1,4 +1,4 @@
-"""Code in prose: the fenced blocks of Markdown, and Python functions that stand in a text without a fence."""
+"""Code in prose: fenced Markdown blocks, and Python functions in a text without a fence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codeguard.corpus.chunking.base import Grammar
 _FENCE = re.compile(rb"^[ \t>]*(?P<fence>`{3,}|~{3,})[ \t]*\{?\.?(?P<info>[\w+#-]*)[^`\n]*$", re.MULTILINE)
 PYTHON_HEAD = re.compile(rb"^[ \t]*(?:async[ \t]+)?def[ \t]+[^\W\d][\w\x80-\xff]*[ \t]*\(", re.MULTILINE)
 
-# What people write after the fence beside the language's name and its file extensions.
+# Aliases that people write after the fence, besides a language's name and file extensions.
 _ALIASES = {
     "python3": "python",
     "python2": "python",
@@ -27,7 +27,7 @@ _ALIASES = {
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A stretch of a file that is in one language; None for prose. Offsets count bytes."""
+    """A part of a file that is in one language; None for prose. Offsets count bytes."""
 
     start: int
     end: int

@@ -1,8 +1,7 @@
-"""Outline Python by its indentation, where the text as a whole does not parse.
+"""Outline Python by its indentation, for texts that do not parse as a whole.
 
-Prose around code, Markdown fences, a syntax error somewhere: a parser that
-has to make sense of everything then swallows whole functions. A `def` line
-and what is indented below it are a function whatever stands around them.
+With prose around code, Markdown fences or a syntax error, a parser that must interpret everything loses whole
+functions. A `def` line and the lines indented below it are a function regardless of the text around them.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from codeguard.corpus.chunking.base import Mark, Outline
 from codeguard.models import ChunkKind
 
-MAX_HEADER = 4_000  # bytes of a `def` line, over all its physical lines, within which its colon has to come
+MAX_HEADER = 4_000  # bytes of a `def` line, over all its physical lines, within which its colon must come
 
 _TOKEN = re.compile(
     rb"(?P<comment>\#[^\n]*)"
@@ -35,7 +34,7 @@ _BEHIND_PARAMETERS = re.compile(rb"[)\]]\s*+(?::|(?P<returns>->))")
 _TRAILING = re.compile(rb"[ \t]*\#[^\n]*\Z")
 _DECORATOR = re.compile(rb"@[ \t]*[^\W\d]")
 _START = re.compile(rb"[ \t\f]*")
-# A line that begins like this ends whatever bracket was left open above it: no valid code has it inside one.
+# A line that begins like this closes any bracket left open above it: valid code never has it inside one.
 _RESTART = re.compile(
     rb"[ \t\f]*(?:(?:async[ \t]+)?def[ \t]+[^\W\d]\w*[ \t]*\(|class[ \t]+[^\W\d]\w*[ \t]*[(:]|@[^\W\d][\w.]*)"
 )
@@ -53,7 +52,7 @@ class _Line:
 
 @dataclass(slots=True)
 class _Open:
-    """A function or class whose end is still ahead."""
+    """A function or class whose end is not reached yet."""
 
     start: int
     indent: int
@@ -66,7 +65,7 @@ class _Open:
 
 
 def outline(source: bytes) -> Outline:
-    """Return the functions, classes and import statements that indentation shows.
+    """Return the functions, classes and import statements, by indentation.
 
     `source` is UTF-8. Functions inside functions stay in the outer one.
     """
@@ -77,7 +76,8 @@ def outline(source: bytes) -> Outline:
     for line in _lines(source):
         if not line.code:
             continue
-        # A comment belongs to the block that it is indented into, and ends none: it may stand at any indentation.
+        # A comment belongs to the block that it is indented into, and ends no block: it may have any
+        # indentation.
         if line.code.startswith(b"#"):
             for block in stack:
                 if block.body is not None and block.body <= line.indent:
@@ -88,7 +88,7 @@ def outline(source: bytes) -> Outline:
         for block in stack:
             block.end = line.end
             block.body = line.indent if block.body is None else block.body
-        # What is nested in a function stays in it: only the functions of classes and modules are chunks.
+        # Nested functions stay in the outer one: only functions of classes and modules are chunks.
         in_function = any(block.word == b"def" for block in stack)
         if not in_function and _DECORATOR.match(line.code):
             decorated = line.start if decorated is None else decorated
@@ -111,7 +111,7 @@ def outline(source: bytes) -> Outline:
 
 def _close(stack: list[_Open], marks: list[Mark | None]) -> None:
     block = stack.pop()
-    if not _is_complete(block.header):  # `def f(x) takes a number` in prose is no function
+    if not _is_complete(block.header):  # `def f(x) takes a number` in prose is not a function
         return
     scope = [outer.name for outer in stack]
     kind = ChunkKind.CLASS if block.word == b"class" else ChunkKind.METHOD if stack else ChunkKind.FUNCTION
@@ -119,7 +119,7 @@ def _close(stack: list[_Open], marks: list[Mark | None]) -> None:
 
 
 def _is_complete(header: bytes) -> bool:
-    """Return whether a header comes to its colon, behind a class's name or the brackets."""
+    """Return whether a header reaches its colon, after a class's name or the brackets."""
     if _BARE_CLASS.match(header):
         return True
     behind = _BEHIND_PARAMETERS.search(header)

@@ -1,7 +1,7 @@
-"""Parse in a process of its own, because some grammars can be made to hang or to take all memory.
+"""Parse in a separate process, because hostile input can make some grammars hang or take all memory.
 
-Twenty kilobytes of `x=>` cost the C grammar a minute and four gigabytes, and
-neither a deadline nor a cancellation reaches into the parser.
+Twenty kilobytes of `x=>` cost the C grammar a minute and four gigabytes, and neither a deadline nor a
+cancellation interrupts the parser.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ BOUNDS = Bounds(CUTTING_S)
 
 
 def cut_apart(text: bytes, grammar: Grammar, max_chars: int) -> Cut:
-    """Cut a text by its grammar; by lines, with a note, where the parser hangs or dies.
+    """Cut a text by its grammar, or by lines, with a note, if the parser hangs or dies.
 
-    In a worker process that is done on the spot: its own bounds hold, and end it.
+    A worker process parses in-process: its own limits apply and end it.
     """
     if in_worker():
         return cut_by_grammar(text, grammar, max_chars)

@@ -19,23 +19,23 @@ _SPACE = re.compile(r"\s+")
 
 @dataclass(slots=True)
 class _Level:
-    """What is left to visit at one depth, the name around it, and whether a class is the innermost around."""
+    """The remaining nodes at one depth, the enclosing name, and whether the innermost scope is a class."""
 
     nodes: Iterator[Node]
     scope: str = ""
     depth: int = 0  # how many names the scope holds
     in_class: bool = False
-    leading: int | None = None  # where the decorations directly before the next node begin
+    leading: int | None = None  # start of the decorations directly before the next node
 
     def named(self, name: str) -> str:
-        """Return the qualified name of what is called so here."""
+        """Return the qualified name of a local name."""
         if not name.isidentifier():
             name = _SPACE.sub(" ", name)
         return f"{self.scope}.{name[:MAX_NAME]}" if name and self.scope else name[:MAX_NAME] or self.scope
 
 
 def outline_of(root: Node, grammar: Grammar, source: bytes) -> Outline:
-    """Return what the tree of `source` holds; marks do not overlap except by nesting, outer ones first."""
+    """Return the outline of `source`; marks overlap only by nesting, outer ones first."""
     marks: list[Mark] = []
     imports: list[str] = []
     relevant, leading = grammar.relevant, grammar.leading
@@ -44,7 +44,7 @@ def outline_of(root: Node, grammar: Grammar, source: bytes) -> Outline:
         level = stack[-1]
         for node in level.nodes:
             kind = node.type
-            # Most nodes are of no kind that matters: they are passed over before anything of them is asked.
+            # Most nodes are irrelevant: skip them before accessing any of their attributes.
             if level.leading is None:
                 if relevant is not None and kind not in relevant:
                     continue
@@ -73,7 +73,7 @@ def outline_of(root: Node, grammar: Grammar, source: bytes) -> Outline:
             if role is Role.CLASS and level.depth < MAX_NESTING:
                 marks.append(Mark(start, node.end_byte, ChunkKind.CLASS, level.named(name)))
             below = _level_below(level, role, name, inside or node)
-            # This level goes on if it is when the one below is done: without recursion no depth ends it.
+            # This level continues where it is once the one below is done: no recursion, so no depth limit.
             if below is not None:
                 stack.append(below)
                 break
@@ -83,7 +83,7 @@ def outline_of(root: Node, grammar: Grammar, source: bytes) -> Outline:
 
 
 def _level_below(level: _Level, role: Role, name: str, inside: Node) -> _Level | None:
-    """Return what is to be visited inside a node that is no function, None if nothing is."""
+    """Return the nodes to visit inside a node that is not a function, or None."""
     if role is Role.SCOPE:
         return _Level(iter(inside.children), level.scope, level.depth, level.in_class)
     if level.depth >= MAX_NESTING:
@@ -98,7 +98,7 @@ def _name(node: Node, source: bytes) -> str:
 
 
 def _text(node: Node, source: bytes) -> str:
-    # `Node.text` would have the parser read the text once more, character by character.
+    # `Node.text` would make the parser read the text again, character by character.
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
@@ -121,8 +121,7 @@ def statement_starts(
 ) -> list[tuple[int, int]]:
     """Return where statements begin between two bytes, each with its depth.
 
-    Nodes shorter than `smallest` bytes are not looked into: nobody would
-    split them.
+    Nodes shorter than `smallest` bytes are not examined: they need no splitting.
     """
     starts: list[tuple[int, int]] = []
     stack: list[tuple[Node, int]] = [(root, 0)]

@@ -1,7 +1,7 @@
-"""Parse within bounds: a parser that recovers from errors can be made to take time in the square of a text.
+"""Parse with limits: hostile input can make a parser that recovers from errors take quadratic time.
 
-The bounds are counts, which come out the same on every machine, and only
-behind them a clock. Ordinary files come to a tenth of each.
+The limits are counts, which are the same on every machine, with a clock only as a fallback. Ordinary files
+reach a tenth of each.
 """
 
 from __future__ import annotations
@@ -12,29 +12,32 @@ from itertools import islice
 
 from tree_sitter import Language, Node, Parser
 
-# The tree takes about 380 bytes for each word and sign. A megabyte of ordinary code has 250,000, of a table 500,000.
+# The tree takes about 380 bytes per word and sign. A megabyte of ordinary code has 250,000, of tables
+# 500,000.
 MOST_WORDS = 600_000
 
 READ_BYTES = 4096
-# Ordinary files are read about 1.5 times. Before each line of a block of comments behind indented code the parser
-# reads the rest of the block: 13 million bytes for 800 lines, as honest tables of versions have. 150 million bytes
-# take a second of the processor.
+# Ordinary files are read about 1.5 times. Before each line of a comment block after indented code, the parser
+# reads the rest of the block: 13 million bytes for 800 lines, which honest version tables have. 150 million
+# bytes take a second of processor time.
 READ_BUDGET = 64  # times the text
 FREE_READS = 32_000_000
 
-# The parser asks after every hundred operations whether to go on: 4 to 8 times a kilobyte of ordinary code,
-# up to 55 times of the densest tables. `not ;` on every line makes it ask 300 times for the first kilobyte, and
-# for each further one more often.
+# After every hundred operations the parser asks whether to continue: 4 to 8 times per kilobyte of ordinary
+# code, up to 55 times in the densest tables. `not ;` on every line makes it ask 300 times for the first
+# kilobyte, and more often for each further one.
 ASKS_PER_KILOBYTE = 150
 FREE_ASKS = 300
-ASKS_A_LOOK = 2  # looking costs more than being asked
+ASKS_A_LOOK = 2  # checking costs more than being asked
 
-# Operators without operands (`/*` on every line) make each operation take as long as there were lines before,
-# and as much memory. In code that parses, a thousand operations on end meet names, literals and brackets.
-NEIGHBOURHOOD = 24  # bytes before and after the place that is being parsed
+# With operators without operands (`/*` on every line), the time and memory of each operation grow with the
+# lines before it. In code that parses, a thousand consecutive operations include names, literals and
+# brackets.
+NEIGHBOURHOOD = 24  # bytes before and after the current position
 BARREN_LOOKS = 5
 
-# For what gets by those. Ordinary code takes 0.1 s of the processor for a megabyte, code full of errors 0.5 s.
+# For input that evades the other limits. A megabyte of ordinary code takes 0.1 s of processor time, code full
+# of errors 0.5 s.
 FREE_CPU_S = 1.0
 CPU_S_PER_BYTE = 3e-6
 
@@ -47,7 +50,7 @@ FEWEST_OPERATORS = 4
 
 
 def _is_barren(near: bytes) -> bool:
-    """Return whether a stretch of code holds far more operators than there is something to operate on."""
+    """Return whether a part of the code has far more operators than operands."""
     if len(near.translate(None, _NO_OPERATOR)) < FEWEST_OPERATORS:
         return False
     bare = _NO_OPERAND.sub(b"", near)
@@ -55,7 +58,7 @@ def _is_barren(near: bytes) -> bool:
 
 
 class _Bounds:
-    """What one parse has used up."""
+    """The resources that one parse has used."""
 
     __slots__ = ("_asks", "_barren", "_blocks", "_cpu_end", "_look", "_place", "_reads", "_text", "by_clock")
 
@@ -71,25 +74,25 @@ class _Bounds:
         self.by_clock = False
 
     def read(self, offset: int, point: object) -> bytes:
-        """Return the text from a place on: always the truth, as an end that moves crashes the parser."""
+        """Return the text from an offset on: never less of it, as a moving end crashes the parser."""
         self._reads -= READ_BYTES
         end = offset - offset % READ_BYTES + READ_BYTES
         if offset % READ_BYTES:
             return self._text[offset:end]
-        # The parser of tree-sitter 0.26 never lets go of what it was given: what is read again is not made again.
+        # tree-sitter 0.26 never frees the text it was given, so text that is read again is not copied again.
         if offset not in self._blocks:
             self._blocks[offset] = self._text[offset:end]
         return self._blocks[offset]
 
     def are_passed(self, offset: int, has_error: bool) -> bool:
-        """Return whether to call the parse off."""
+        """Return whether to cancel the parse."""
         self._asks = asks = self._asks + 1
         if asks % ASKS_A_LOOK:
             return False
         start = offset - NEIGHBOURHOOD
         if not _is_barren(self._text[start if start > 0 else 0 : offset + NEIGHBOURHOOD]):
             self._barren = 0
-        elif offset != self._place:  # the tree is balanced at the end of the text, however long that takes
+        elif offset != self._place:  # at the end, the tree is balanced, for as long as it takes
             self._barren += 1
         self._place = offset
         return (
@@ -100,7 +103,7 @@ class _Bounds:
         )
 
     def _took_too_long(self) -> bool:
-        """Look at the processor's clock, and say when to look again: it never runs ahead of the wall's."""
+        """Check processor time, and set the next check: it never runs faster than wall time."""
         left = self._cpu_end - time.thread_time()
         self._look = time.monotonic() + left
         self.by_clock = left < 0
@@ -111,12 +114,12 @@ def parse(language: Language, text: bytes) -> Node | None:
     """Return the root of the syntax tree, None if the parse passed a bound."""
     if len(text) > MOST_WORDS and any(islice(_WORD.finditer(text), MOST_WORDS, None)):
         return None
-    # The clock alone is asked twice: that of a virtual machine which was stopped for a while has leapt.
+    # A clock limit is checked by a second try: a suspended virtual machine's clock jumps.
     for _ in range(2):
         bounds = _Bounds(text)
         try:
             return Parser(language).parse(bounds.read, progress_callback=bounds.are_passed).root_node
-        except ValueError:  # what a parse that was called off raises
+        except ValueError:  # raised by a cancelled parse
             if not bounds.by_clock:
                 break
     return None

@@ -14,7 +14,7 @@ from codeguard.corpus.chunking import grammars
 from codeguard.corpus.chunking.base import Grammar, LanguageInfo
 from codeguard.models import SourceFile
 
-GAVE_UP = "gave up on it"  # in the notes of such a file
+GAVE_UP = "gave up on it"  # part of the note about such a file
 _SHEBANG = re.compile(rb"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+|\w+=\S*\s+)*)?(?:\S*/)?([A-Za-z]+)")
 
 
@@ -30,9 +30,9 @@ _loaded: dict[str, Language] = {}
 
 
 def load(grammar: Grammar) -> Language | None:
-    """Return the tree-sitter language, None if its wheel is not installed or cannot be loaded.
+    """Return the tree-sitter language, or None if its wheel is missing or cannot be loaded.
 
-    Only what was loaded is remembered: a worker that once ran out of memory tries again.
+    Only successes are cached: a worker that once ran out of memory tries again.
     """
     if grammar.name not in _loaded:
         try:
@@ -44,7 +44,7 @@ def load(grammar: Grammar) -> Language | None:
 
 
 def installed(grammar: Grammar) -> bool:
-    """Return whether the wheel is there, without loading it."""
+    """Return whether the wheel is installed, without loading it."""
     return importlib.util.find_spec(grammar.module) is not None
 
 
@@ -66,7 +66,7 @@ def by_name(name: str) -> Grammar | None:
 
 
 def of_file(name: str, data: bytes) -> Grammar | None:
-    """Return the language of a file: by its name, by its extension, else by its `#!` line."""
+    """Return the language of a file by its name, its extension, or its `#!` line."""
     base = name.rsplit("/", 1)[-1]
     dot = base.rfind(".")
     suffix = base[dot:].lower() if dot > 0 else ""
@@ -84,12 +84,12 @@ def of_file(name: str, data: bytes) -> Grammar | None:
 
 
 def gave_up(file: SourceFile) -> bool:
-    """Return whether the parser did not get through a file: it is cut by its lines, or by indentation."""
+    """Return whether the parser gave up on a file, which is then cut by lines or indentation."""
     return uncut(file) or any(GAVE_UP in note for note in file.notes)
 
 
 def uncut(file: SourceFile) -> bool:
-    """Return whether a file is cut by its lines although its language has a grammar here."""
+    """Return whether a file is cut by lines although its language has a grammar."""
     if file.parsed or not file.text:
         return False
     grammar = by_name(file.language)

@@ -1,4 +1,4 @@
-"""From marks to pieces that tile the file: line borders, comments above, parts of what is too long."""
+"""From marks to pieces that tile the file: line boundaries, preceding comments, splitting of long pieces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Starts = Callable[[int, int, int], Sequence[tuple[int, int]]]
 
 
 class Piece(NamedTuple):
-    """A stretch of the file that becomes a chunk; offsets count bytes of the text in UTF-8."""
+    """A part of the file that becomes a chunk; offsets count bytes of the text in UTF-8."""
 
     start: int
     end: int
@@ -30,12 +30,12 @@ class Piece(NamedTuple):
 def tile(source: bytes, marks: Sequence[Mark], comment: Sequence[bytes], rest: ChunkKind) -> list[Piece]:
     """Cut `source` at the marks; what no mark covers becomes pieces of kind `rest`.
 
-    A function takes the comment lines directly above it and the rest of its
-    last line along. Marks come outer first, by their start.
+    A function includes the comment lines directly above it and the rest of its last line. Marks are ordered
+    by start, outer ones first.
     """
     pieces: list[Piece] = []
     position = 0
-    around: list[tuple[int, ChunkKind, str]] = []  # end, kind and symbol of the classes that are open
+    around: list[tuple[int, ChunkKind, str]] = []  # end, kind and symbol of the enclosing classes
     comments = tuple(comment)
     for mark in sorted(marks, key=lambda mark: (mark.start, -mark.end)):
         if mark.start < position:  # a recovered outline may contradict itself: the first one wins
@@ -56,7 +56,7 @@ def tile(source: bytes, marks: Sequence[Mark], comment: Sequence[bytes], rest: C
 
 
 def _emit(pieces: list[Piece], position: int, until: int, kind: ChunkKind, symbol: str) -> int:
-    """Add what lies between two places, if anything; return where the next piece begins."""
+    """Add the text between two offsets, if any; return where the next piece begins."""
     if until <= position:
         return position
     pieces.append(Piece(position, until, kind, symbol))
@@ -80,7 +80,7 @@ def _above(source: bytes, start: int, comment: tuple[bytes, ...], floor: int) ->
 
 
 def _rest_of_line(source: bytes, end: int) -> int:
-    """Return the end of the line where nothing but blanks, a separator or a comment follows."""
+    """Return the end of the line if only blanks, a separator or a comment follow."""
     if source.startswith(b"\n", end):
         return end if end and source[end - 1] == _NEWLINE else end + 1
     if end and source[end - 1] == _NEWLINE:
@@ -90,10 +90,10 @@ def _rest_of_line(source: bytes, end: int) -> int:
 
 
 def split(source: bytes, pieces: Iterable[Piece], max_chars: int, starts: Starts) -> tuple[Piece, ...]:
-    """Cut pieces of more than `max_chars` characters at statements, else lines, else anywhere.
+    """Split pieces of more than `max_chars` characters at statements, else lines, else anywhere.
 
-    Parts keep kind and symbol. A part is at least half full where a border
-    allows it, and ends at the border of the outermost statement in reach.
+    Parts keep kind and symbol. A part is at least half full if a boundary allows it, and ends at the boundary
+    of the outermost statement in reach.
     """
     parts: list[Piece] = []
     for piece in pieces:
@@ -125,11 +125,11 @@ def _split(source: bytes, piece: Piece, max_chars: int, starts: Starts) -> list[
 def _borders(
     source: bytes, piece: Piece, statements: Sequence[tuple[int, int]]
 ) -> tuple[list[int], list[int]]:
-    """Return where the piece may be cut, ascending, and how bad each place is."""
+    """Return the possible cuts of the piece, ascending, with the badness of each."""
     deepest = max((depth for _, depth in statements), default=0) + 1
     depths = {match.end(): deepest for match in _LINE_ENDS.finditer(source, piece.start, piece.end)}
     lines = [source.rfind(b"\n", 0, piece.start) + 1, *depths]
-    codes: dict[int, int] = {}  # where the code of a line begins
+    codes: dict[int, int] = {}  # offset of the first non-blank byte of a line
     for statement, depth in statements:
         line = lines[bisect_right(lines, statement) - 1]
         if line not in codes:
@@ -142,7 +142,7 @@ def _borders(
 
 
 def _best(at: Sequence[int], depths: Sequence[int], above: int, reach: int) -> int | None:
-    """Return the last of the least deep borders in (above, reach]."""
+    """Return the last of the least deep boundaries in (above, reach]."""
     first, last = bisect_right(at, above), bisect_right(at, reach)
     if first == last:
         return None

@@ -58,7 +58,7 @@ class Gate:
         return _same(given, self.form)
 
     def has_session(self, headers: Mapping[str, str]) -> bool:
-        """Return whether a request has the session, and comes from one of our pages or directly from the user."""
+        """Return whether a request has the session and comes from one of our pages or the user."""
         if headers.get("sec-fetch-site", "") not in OWN_SITES:
             return False
         pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))

@@ -1,8 +1,7 @@
-"""Signals that examine a retrieved chunk: its origin, its distance, how it behaves, how its text reads.
+"""Signals that examine a retrieved chunk: its origin, distance, behavior and text.
 
-Chunks come in with their file, trust and distance, evidence goes out. Each
-module that defines `SIGNAL` is one; another package takes part with an entry
-point of the group `codeguard.signals`.
+Chunks come in with their file, trust and distance, evidence goes out. Each module that defines `SIGNAL` is
+one; other packages add signals through an entry point of the group `codeguard.signals`.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def load_all(*, third_party: bool = True) -> tuple[AnySignal, ...]:
 
 
 def refuse_unknown(config: DefenseConfig) -> None:
-    """Raise ConfigError if a configuration names a signal or a rule that there is not: it would do nothing."""
+    """Raise ConfigError if a configuration names an unknown signal or rule, which would have no effect."""
     if not config.disabled_signals and not config.weights.overrides:
         return
     signals = load_all()

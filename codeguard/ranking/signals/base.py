@@ -1,4 +1,4 @@
-"""What a signal about a retrieved chunk is."""
+"""The interface of signals about a retrieved chunk."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ Check = Callable[[Chunk, SourceFile], CheckReport]
 
 
 class Moment(StrEnum):
-    """When a signal can speak, which is also how long its evidence keeps."""
+    """When a signal can be computed, and thus how long its evidence stays valid."""
 
     INDEX = "index"  # depends on the file alone (and the trusted corpus): cached by digest
-    QUERY = "query"  # depends on the query or on the trust of the moment: never cached
+    QUERY = "query"  # depends on the query or on the current trust: never cached
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What signals may consult beside the chunk; None if there is none of it.
+    """What signals may use besides the chunk; None for missing services.
 
-    `behavior` says what the sandboxed checker found out about a function,
-    `perplexity` is the character model of the trusted code, `static` the
-    evidence of the detectors. `acceptances` say what a person has overruled.
+    `behavior` gives the sandboxed checker's report on a function, `perplexity` is the character model of the
+    trusted code, `static` gives the evidence of the detectors. `acceptances` are a person's decisions.
     """
 
     behavior: Check | None = None
@@ -41,16 +40,16 @@ class Services:
     acceptances: Acceptances = field(default_factory=Acceptances)
 
     def meet(self, needs: Iterable[str]) -> bool:
-        """Return whether every service of these names is there."""
+        """Return whether every service of these names is available."""
         return all(getattr(self, name, None) is not None for name in needs)
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Services, and the weights that turn what is observed into penalties.
+    """Services, and the weights that turn observations into penalties.
 
-    `weights["signal.rule"]` is the table's, else what the rule brings itself,
-    else by its severity; it raises for a rule that nobody has.
+    `weights["signal.rule"]` is that of the table, or that of the rule itself, or that of its severity; it
+    raises for an unknown rule.
     """
 
     services: Services = field(default_factory=Services)
@@ -59,7 +58,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The chunk under examination, with its surroundings.
+    """The chunk under examination, with its context.
 
     `file` is the whole file the chunk stands in. `distance` is the
     cosine distance to the query and `distance_z` its z-score among the
@@ -75,7 +74,7 @@ class Subject:
 
 @runtime_checkable
 class Signal(Protocol):
-    """One source of evidence. Raise on an internal error: the caller turns it into a finding.
+    """One source of evidence. It raises on an internal error, which the caller turns into a finding.
 
     A signal must not look at a file's name or folder, nor at anything but
     its arguments: renaming an untrusted file changes no evidence.
@@ -88,5 +87,5 @@ class Signal(Protocol):
     needs: ClassVar[frozenset[str]]
 
     def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
-        """Yield the evidence about one chunk, none if there is nothing to say."""
+        """Yield the evidence about one chunk, if any."""
         ...

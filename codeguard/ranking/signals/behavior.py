@@ -1,4 +1,4 @@
-"""What the sandboxed behavior checker found, as evidence."""
+"""The results of the sandboxed behavior checker, as evidence."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ TAKING = frozenset({"environment", "files", "dynamic code", "native code"})
 
 
 class BehaviorSignal:
-    """Runs a function against what the trusted code says it should do.
+    """Compares a function's behavior with the expectations of the trusted code.
 
-    Trusted text is not checked: it is what the others are checked against.
-    A copy is, for its surroundings are not trusted.
+    Trusted text is not checked: it is the reference. A copy is checked, because the code around it is not
+    trusted.
     """
 
     name: ClassVar[str] = "behavior"
@@ -97,9 +97,9 @@ class BehaviorSignal:
         )
 
     def _company(self, subject: Subject, check: Check, context: Context) -> Iterable[Evidence]:
-        """Yield evidence about text that is no function: it speaks for the functions it stands around.
+        """Yield evidence about text outside functions, which depends on the functions that it surrounds.
 
-        Only a certain conviction demotes it as well; by an uncertain one it is charged.
+        Only a certain conviction demotes it as well; an uncertain one adds a penalty.
         """
         accepted = context.services.acceptances
         reports = [
@@ -133,7 +133,7 @@ class BehaviorSignal:
             yield _unchecked(unchecked, subject)
 
     def _reach(self, report: CheckReport, subject: Subject, context: Context) -> Iterable[Evidence]:
-        """Yield evidence if nothing is known but what the syntax can do: it needs both ends of a leak."""
+        """Yield evidence from the syntax alone, if nothing else is known: both source and sink of a leak."""
         used = [effect for effect in report.effects if not effect.endswith(UNUSED)]
         kinds = {effect.partition(":")[0] for effect in used}
         if report.verdict not in UNSHOWN or not (kinds & SENDING and kinds & TAKING):
@@ -172,12 +172,12 @@ class BehaviorSignal:
 
 
 def _surrounds(chunk: Chunk, function: Chunk) -> bool:
-    """Return whether text speaks for a function: that of a class for its own methods, any other for all of the file."""
+    """Return whether text belongs to a function: class text to its methods, other text to the file."""
     return chunk.kind is not ChunkKind.CLASS or function.symbol.startswith(f"{chunk.symbol}.")
 
 
 def _unchecked(report: CheckReport, subject: Subject) -> Evidence:
-    """Return that nobody has looked so far, which mode "drop" takes for no pass."""
+    """Return the evidence that a chunk is not checked yet, which mode "drop" does not take for a pass."""
     return Evidence(
         signal=BehaviorSignal.name,
         id=NOT_YET,
@@ -189,7 +189,7 @@ def _unchecked(report: CheckReport, subject: Subject) -> Evidence:
 
 
 def _unreached(report: CheckReport) -> str:
-    """Return what no call reached, one entry a line."""
+    """Return the places that no call reached, one entry per line."""
     parts = (note.partition("not reached: ") for note in report.notes)
     return "\n".join(
         part.removeprefix("one way out of: ") for before, found, part in parts if found and not before
@@ -197,12 +197,12 @@ def _unreached(report: CheckReport) -> str:
 
 
 def verdict_word(report: CheckReport) -> str:
-    """Return the verdict for a person: of a claim that calls refute, that it is false."""
+    """Return the verdict as text, or that a refuted claim is false."""
     return "false claim" if report.false_claim else report.verdict.value
 
 
 def describe(report: CheckReport) -> str:
-    """Return one line for a person: verdict, where the expectation is from, what differs."""
+    """Return one line for the user: verdict, source of the expectation, difference."""
     verdict = verdict_word(report)
     parts = [f"{verdict}: {report.reason}" if report.reason else verdict]
     if report.counterexample:

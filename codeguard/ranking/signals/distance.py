@@ -25,7 +25,7 @@ class DistanceSignal:
     rules: ClassVar[tuple[Rule, ...]] = (_RULES["outlier"],)
 
     def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
-        """Yield evidence where the z-score is above 1."""
+        """Yield evidence if the z-score is above 1."""
         z = subject.distance_z
         if z is None or z <= OUTLIER_Z:
             return

@@ -1,4 +1,4 @@
-"""How unlike the trusted code a chunk's characters are."""
+"""How much a chunk's characters differ from those of the trusted code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PerplexitySignal:
     rules: ClassVar[tuple[Rule, ...]] = (_RULES["outlier"],)
 
     def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
-        """Yield evidence where the chunk is an outlier; trusted text is what the model learned."""
+        """Yield evidence if the chunk is an outlier; the model was trained on trusted text."""
         model = context.services.perplexity
         if model is None or subject.trust in (Trust.TRUSTED, Trust.COPY) or not subject.chunk.text.strip():
             return

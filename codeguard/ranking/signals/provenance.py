@@ -1,4 +1,4 @@
-"""What the verified manifest says of a chunk's origin."""
+"""The origin of a chunk by the verified manifest."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ProvenanceSignal:
     )
 
     def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
-        """Yield one piece of evidence, whatever the trust."""
+        """Yield one piece of evidence for any trust."""
         rule = next(rule for rule in self.rules if rule.id == subject.trust.value)
         yield Evidence(
             signal=self.name,

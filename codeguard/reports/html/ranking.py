@@ -12,9 +12,7 @@ from codeguard.reports.html.page import Page, code_block, folded, page_of, place
 from codeguard.reports.level import level_line
 from codeguard.reports.ranking import MEANING, ORIGIN, why
 
-ALIKE = (
-    0.5  # least share of equal text for showing a trusted candidate next to one with a different name
-)
+ALIKE = 0.5  # least share of equal text for showing a trusted candidate next to one with a different name
 MOST_SHOWN = 100  # candidates with their code
 
 

@@ -1,1 +1,1 @@
-"""One file a language; each holds a `GRAMMAR`."""
+"""One file per language; each defines a `GRAMMAR`."""

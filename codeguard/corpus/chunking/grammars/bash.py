@@ -1,4 +1,4 @@
-"""Bash and what is close to it."""
+"""Bash and similar shells."""
 
 from __future__ import annotations
 

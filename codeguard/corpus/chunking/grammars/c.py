@@ -22,7 +22,7 @@ _TEMPLATE = re.compile(r"<[^<>]*>")
 
 
 def examine(node: Node) -> NodeRole | None:
-    """Find functions by their declarator, and types that are defined and not only named."""
+    """Find functions by their declarator, and types that are defined rather than only named."""
     if node.type == "function_definition":
         if node.child_by_field_name("body") is None:
             return None

@@ -28,7 +28,7 @@ GRAMMAR = Grammar(
     roles={
         **c.GRAMMAR.roles,
         "using_declaration": Role.IMPORT,
-        # Around a nested class; the function bodies in between are looked at first.
+        # Encloses a nested class; function bodies in between are examined first.
         **dict.fromkeys(("field_declaration", "field_declaration_list"), Role.SCOPE),
     },
     blocks=c.GRAMMAR.blocks,

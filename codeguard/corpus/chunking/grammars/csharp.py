@@ -17,7 +17,7 @@ _FUNCTIONS = (
 
 
 def _examine(node: Node) -> NodeRole | None:
-    """Operators have no name; `operator +` and `operator int` tell them apart."""
+    """Name operators, which have no name node: `operator +`, `operator int`."""
     if node.type == "operator_declaration" and node.child_by_field_name("body") is not None:
         return NodeRole(Role.FUNCTION, f"operator {text_of(node.child_by_field_name('operator'))}")
     if node.type == "conversion_operator_declaration" and node.child_by_field_name("body") is not None:

@@ -52,5 +52,5 @@ GRAMMAR = Grammar(
     examine=_examine,
     examined=frozenset({"decorated_definition"}),
     recover=outline,
-    isolated=False,  # nothing was found that makes this parser hang without reading the text again and again
+    isolated=False,  # no known input makes this parser hang without rereading the text, which is limited
 )

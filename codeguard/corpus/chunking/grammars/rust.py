@@ -12,7 +12,7 @@ _GENERICS = re.compile(r"<.*", re.DOTALL)
 
 
 def _examine(node: Node) -> NodeRole | None:
-    """`impl Display for Stack<T>` lends its methods the name of the type."""
+    """Qualify the methods of `impl Display for Stack<T>` with the name of the type."""
     if node.type != "impl_item":
         return None
     return NodeRole(

@@ -1,4 +1,4 @@
-"""TypeScript with JSX, which the same wheel holds as a grammar of its own."""
+"""TypeScript with JSX, a separate grammar in the same wheel."""
 
 from __future__ import annotations
 

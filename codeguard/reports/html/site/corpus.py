@@ -93,7 +93,7 @@ def file_page(
     level: str,
     frame: Frame,
 ) -> FinishedPage:
-    """Return the chunks of a file with what is known about each, next to the trusted code that they imitate."""
+    """Return the chunks of a file with the results about each, next to the trusted code they imitate."""
     wrong = sum(item.convicted for item in chunks)
     suspicious = sum(item.demoted and not item.convicted for item in chunks)
     story = "Nothing in this file was found wrong."
