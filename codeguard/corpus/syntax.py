@@ -10,9 +10,11 @@ from itertools import islice
 # of 7,000 files of the standard library and nine packages has 173,000 tokens.
 MOST_TOKENS = 200_000
 MOST_PARTS = 64  # parts of a dotted name in an import; real packages have at most ten
+MOST_BITS = 10_000  # of an integer: Python writes out no more than 4,300 digits
 # Words and signs anywhere: strings and comments cannot be recognized without parsing. Line ends count,
 # because a bare name on a line is a statement; the escapes of one string count once.
 _TOKEN = re.compile(r"\n\s*+|(?:\\\w++)++|\w++|[^\w\s\\]")
+_LONG_NUMBER = re.compile(r"0[xXoObB][0-9a-fA-F_]{2000}")
 # From the keyword to the end of the statement, except inside brackets, where no dotted name can be.
 _IMPORT = re.compile(r"\b(?:import|from)\b(?:[\w., \t\f]|\\\r?\n?)*+")
 
@@ -22,7 +24,11 @@ class ParseBoundError(SyntaxError):
 
 
 def parse(text: str) -> ast.Module:
-    """Return the syntax tree of a text, as `ast.parse` does.
+    """Return the syntax tree of a text, as `ast.parse` does, except for integers that cannot be written out.
+
+    Python raises an error when it has to show an integer of more than 4,300
+    digits. Integers of more than `MOST_BITS` bits, which only hexadecimal,
+    octal and binary literals can have, become a call: `int('ff…', 16)`.
 
     For `import a.b.c`, Python's parser builds the joined name anew for every dot and keeps each result:
     50,000 of them take gigabytes.
@@ -41,7 +47,31 @@ def parse(text: str) -> ast.Module:
     end = within_bounds(text)
     if end < len(text):
         raise _too_large(f"more than {MOST_TOKENS:,} words and signs", text, end)
-    return ast.parse(text)
+    tree = ast.parse(text)
+    if _LONG_NUMBER.search(text):
+        _spell_out(tree)
+    return tree
+
+
+def _spell_out(tree: ast.Module) -> None:
+    for parent in ast.walk(tree):
+        for name, value in ast.iter_fields(parent):
+            if isinstance(value, list):
+                value[:] = [_spelled(item) for item in value]
+            elif isinstance(value, ast.Constant):
+                setattr(parent, name, _spelled(value))
+
+
+def _spelled(node: object) -> object:
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, int):
+        return node
+    if node.value.bit_length() <= MOST_BITS:
+        return node
+    arguments: list[ast.expr] = [ast.Constant(f"{node.value:x}"), ast.Constant(16)]
+    call = ast.Call(ast.Name("int", ast.Load()), arguments, [])
+    for made in ast.walk(call):
+        ast.copy_location(made, node)
+    return call
 
 
 def within_bounds(text: str) -> int:

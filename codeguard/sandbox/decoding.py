@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from codeguard.sandbox.inside import wire
@@ -16,6 +18,9 @@ from codeguard.sandbox.model import CallResult, Iteration, LineCoverage, Opaque,
 _MAX_INT_DIGITS = 20  # longer ones are encoded as hexadecimal
 _MAX_COLLIDING = 1000
 _MAX_LINES = 100_000
+_SHORT = 512  # bytes of a frame that is remembered
+_CALL = b'["call",'
+_AFTER = 3  # where a call's frame has the arguments as they were left
 _MAX_ARGUMENT_PARTS = 1_000_000  # also bounds a value that contains itself
 
 
@@ -95,6 +100,9 @@ def _spread(keys: list[object]) -> list[object]:
 
 
 _MANY: dict[Any, Any] = {"l": list, "t": tuple, "s": set, "z": frozenset}
+_SCALARS = frozenset({type(None), bool, int, float, complex, str, bytes})
+_ROWS = frozenset({list, tuple, set, frozenset})
+_OUTCOMES: dict[Any, Outcome] = {outcome.value: outcome for outcome in Outcome}
 _ODD_FLOATS = {"nan", "inf", "-inf"}
 
 
@@ -138,7 +146,7 @@ def call_result(found: list[Any], given: tuple[object, ...] | None) -> CallResul
     """Return the result in a call's frame; `given` are the arguments as they went in."""
     try:
         _, outcome, returned, after, names, message, stdout, files = found
-        kind = Outcome(outcome)
+        kind = _OUTCOMES[outcome]
         if kind is Outcome.NOT_RUN or not isinstance(names, list):
             raise MalformedError("not an outcome of a child")
         arguments = given if after is None else value(after)
@@ -148,10 +156,10 @@ def call_result(found: list[Any], given: tuple[object, ...] | None) -> CallResul
             outcome=kind,
             value=value(returned),
             args_after=arguments,
-            exception=tuple(map(_text, names)),
+            exception=tuple(map(_text, names)) if names else (),
             message=_text(message)[: wire.MAX_TEXT],
             stdout=_text(stdout)[: wire.MAX_STDOUT],
-            files=tuple((_text(path), _content(content)) for path, content in files),
+            files=tuple((_text(path), _content(content)) for path, content in files) if files else (),
         )
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise MalformedError(str(error)) from None
@@ -203,9 +211,9 @@ def plain(found: object) -> bool:
         if seen > _MAX_ARGUMENT_PARTS:
             return False
         kind = type(one)
-        if one is None or kind in (bool, int, float, complex, str, bytes):
+        if kind in _SCALARS:
             continue
-        if kind in (list, tuple, set, frozenset):
+        if kind in _ROWS:
             stack.extend(one)
         elif kind is dict:
             for pair in one.items():
@@ -215,12 +223,29 @@ def plain(found: object) -> bool:
     return True
 
 
+@lru_cache(maxsize=8192)
+def _short_call(frame: bytes) -> tuple[CallResult, bool]:
+    """Return a call's result without its arguments, and whether these are as they went in.
+
+    Most frames come again: from the other world, from the candidate that answers as the trusted function did.
+    """
+    found = body(frame)
+    return call_result(found, None), len(found) > _AFTER and found[_AFTER] is None
+
+
 def calls_and_end(
     bodies: Sequence[bytes], given: Sequence[tuple[object, ...] | None]
 ) -> tuple[list[CallResult], Any]:
     """Return the calls' results in order, and the end frame's content or None if there is none."""
     results: list[CallResult] = []
     for index, frame in enumerate(bodies):
+        if len(frame) <= _SHORT and frame.startswith(_CALL) and len(results) < len(given):
+            arguments = given[len(results)]
+            answer, as_given = _short_call(frame)
+            results.append(
+                replace(answer, args_after=arguments) if as_given and arguments is not None else answer
+            )
+            continue
         found = body(frame)
         if found[0] == "end" and index == len(bodies) - 1:
             return results, end_frame(found)

@@ -58,7 +58,10 @@ def any_mutant(text: str, random: Random) -> tuple[str, str] | None:
     provider = OperatorProvider()
     before = _meaning(text)
     for operator, occurrence in _in_turn(_places(text), random):
-        changed = mutate_code(text, provider[operator](), occurrence)
+        try:
+            changed = mutate_code(text, provider[operator](), occurrence)
+        except (AttributeError, TypeError, IndexError, ValueError):
+            continue  # an operator that does not cope with this syntax
         if changed is not None and _parses(changed) and _meaning(changed) != before:
             return operator, changed
     return None

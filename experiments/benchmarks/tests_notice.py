@@ -75,7 +75,8 @@ def changes(part: str, each: int, seed: int) -> list[Change]:
 def is_noticed(change: Change, clone: Path) -> bool:
     """Return whether a test of the part fails, or does not end, with the change in place."""
     file = clone / change.path
-    command = [".venv/bin/python", "-m", "pytest", "-x", "-m", "not slow", "-n", "2", "--dist", "loadfile"]
+    command = [".venv/bin/python", "-m", "pytest", "-x", "-m", "not slow and not soak"]
+    command += ["-n", "2", "--dist", "loadfile"]
     command += [f"tests/{name}" for name in TESTS[change.part].split()]
     file.write_text(change.after, encoding="utf-8")
     try:

@@ -35,7 +35,7 @@ def test_library_files_are_public_and_each_named_once() -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_stdlib_set_is_deterministic_and_consistent(tmp_path: Path) -> None:
     folders = (tmp_path / "one", tmp_path / "two")
     one, two = (build_stdlib_set(folder, seed=2, count=16) for folder in folders)

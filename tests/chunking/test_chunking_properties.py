@@ -138,7 +138,7 @@ def test_a_sample_of_the_standard_library() -> None:
     _check_library(LIBRARY[:: max(1, len(LIBRARY) // 150)])
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_whole_standard_library() -> None:
     _check_library(LIBRARY)
 

@@ -308,6 +308,7 @@ class Backwards:
         return [Answer(hits[:k], hits) for _ in asked]
 
 
+@pytest.mark.slow
 def test_the_whole_way_on_a_tiny_corpus(tmp_path: Path) -> None:
     setting = replace(
         tiny.TINY,

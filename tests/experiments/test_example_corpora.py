@@ -13,6 +13,8 @@ from experiments.steps import Labels, Truth, example_bench, judge
 from experiments.truth import example_truth
 from experiments.workbench import POISON, UNKNOWN, Workbench
 
+# tests/golden holds what is said of these corpora, tests/test_guard.py works on small ones.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("example corpora")]
 K = 5
 
 
@@ -91,7 +93,6 @@ def test_no_clean_function_is_convicted(rankings: list[Ranking], truth: Labels) 
     assert convicted == set()
 
 
-@pytest.mark.slow  # tests/test_guard.py does the same on a small corpus
 def test_renaming_and_shuffling_the_untrusted_files_changes_no_penalty_and_no_verdict(
     bench: Workbench, rankings: list[Ranking]
 ) -> None:

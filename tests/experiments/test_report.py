@@ -120,7 +120,7 @@ def test_labels_are_found_under_their_prefix() -> None:
     assert truth_of(labels)(chunk) == Truth(False)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_each_step_runs_alone() -> None:
     shutil.rmtree(ROOT / "results" / "bench", ignore_errors=True)  # an index of another installation's key
     for script in ("01_establish_baseline", "02_poison_attack", "03_evaluate_impact", "04_evaluate_defenses"):
@@ -130,7 +130,7 @@ def test_each_step_runs_alone() -> None:
         assert "Step" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_whole_experiment_writes_json_and_page(tmp_path: Path) -> None:
     words = [sys.executable, "experiments/run_full_experiment.py", "--out", str(tmp_path)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)

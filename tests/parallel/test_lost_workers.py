@@ -70,7 +70,10 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize(
+    "stage",
+    [stage if stage == "signals" else pytest.param(stage, marks=pytest.mark.slow) for stage in STAGES],
+)
 def test_an_interrupted_run_leaves_a_clean_store(
     corpus: Path, tmp_path: Path, alone: list[str], stage: str, interruptible: None
 ) -> None:

@@ -14,9 +14,10 @@ SCORED = ["banana", "band abba cad", "nnn dra", "c"]
 TEXTS = st.lists(st.text(alphabet="ab \nµ√😀\x00", max_size=30), max_size=4)
 
 
+@pytest.mark.slow  # to load nltk takes longer than all other tests of this file
 @pytest.mark.parametrize("order", [1, 2, 3, 5])
 def test_agrees_with_nltk(order: int) -> None:
-    from nltk.lm import WittenBellInterpolated  # seconds, which only the process that runs this pays
+    from nltk.lm import WittenBellInterpolated
     from nltk.util import everygrams
 
     ours = NgramModel.train(TRAINED, order, floor=False)

@@ -85,7 +85,9 @@ def with_files() -> Iterator[Range]:
         yield made
 
 
-@pytest.mark.parametrize("tier", Tier)
+@pytest.mark.parametrize(
+    "tier", [Tier.NATIVE, pytest.param(Tier.RESTRICTED, marks=pytest.mark.slow)], ids=str
+)
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_has_no_effect_with_files_in_memory(category: str, tier: Tier, with_files: Range) -> None:
     assert {

@@ -120,8 +120,15 @@ def outcomes() -> Iterator[Callable[[str, str], tuple[str, str]]]:
         shutil.rmtree(made)
 
 
+# Each starts several interpreters: the quickest command stands for the others in an ordinary run.
+EVERY_COMMAND = [
+    command if command == "check" else pytest.param(command, marks=pytest.mark.slow)
+    for command in containers.COMMANDS
+]
+
+
 @pytest.mark.parametrize("name", ["docker-no-landlock", "no-seccomp"])
-@pytest.mark.parametrize("command", containers.COMMANDS)
+@pytest.mark.parametrize("command", EVERY_COMMAND)
 def test_every_command_says_that_the_level_is_too_low(
     name: str, command: str, outcomes: Callable[[str, str], tuple[str, str]]
 ) -> None:
@@ -130,7 +137,7 @@ def test_every_command_says_that_the_level_is_too_low(
     assert f"sandbox {LEVELS[name][0]} is BELOW the required L2" in line
 
 
-@pytest.mark.parametrize("command", containers.COMMANDS)
+@pytest.mark.parametrize("command", EVERY_COMMAND)
 def test_every_command_serves_fully_without_a_single_capability(
     command: str, outcomes: Callable[[str, str], tuple[str, str]]
 ) -> None:
@@ -141,6 +148,7 @@ def _output(name: str, command: tuple[str, ...], work: Path) -> subprocess.Compl
     return containers.run(name, (*containers.CODEGUARD, *command), work)
 
 
+@pytest.mark.slow
 def test_evidence_kept_from_a_stronger_sandbox_does_not_hide_a_weaker_one(work: Path) -> None:
     """The index remembers the level of its verdicts; what it has no verdict on is judged here and now."""
     strong, weak = "ordinary-user", "docker-no-landlock"
@@ -158,6 +166,7 @@ def test_evidence_kept_from_a_stronger_sandbox_does_not_hide_a_weaker_one(work: 
     assert "L1 is BELOW the required L2" in queried.stderr
 
 
+@pytest.mark.slow
 def test_the_required_level_is_the_configured_one(work: Path) -> None:
     _needs("docker-user")
     (work / "home/.config/codeguard/config.toml").write_text(
@@ -186,12 +195,12 @@ def test_a_user_who_may_start_no_process_gets_one_line(work: Path) -> None:
     assert "ulimit -u" in line
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("name", ["docker-user", "rootless-single-cap-drop-all", "no-landlock"])
 def test_the_attack_suite_passes_at_the_level_of_an_environment(name: str, work: Path) -> None:
     _needs(name)
     suite = Path(__file__).with_name("test_attack_suite.py")
-    chosen = ["-m", "not slow", "-k", "has_no_effect", "--rootdir", str(suite.parent)]
+    chosen = ["-m", "not slow and not soak", "-k", "has_no_effect", "--rootdir", str(suite.parent)]
     chosen += ["--basetemp", str(work / "tmp")]
     done = containers.run(
         name, (sys.executable, "-P", "-m", "pytest", str(suite), *chosen), work, timeout_s=3600

@@ -351,6 +351,15 @@ def by_opener_in_place(path):
     assert {"open:notes.txt", "open:3"} <= set(result.effects)
 
 
+@pytest.mark.parametrize("closing", ["os.close(3)", "os.closerange(0, 64)", "os.close(os.open('empty', 0))"])
+def test_what_answers_go_through_is_not_closed(closing: str, sandbox: Sandbox) -> None:
+    calls = (Call(f"tried(lambda: {closing})", None), Call("read('notes.txt')", None))
+    result = sandbox.run(Job(SOURCE, calls, tier=Tier.NATIVE, world=World(files=FILES)))
+    assert result.status is Status.COMPLETED, result
+    assert result.calls[1].value == "one\ntwo\n"
+    assert result.calls[0].value in (None, ("OSError", "EBADF", None, None))
+
+
 def test_null_device_swallows_what_is_written(sandbox: Sandbox) -> None:
     source = """
 import os

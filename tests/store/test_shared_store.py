@@ -252,6 +252,7 @@ def test_what_is_not_ours_in_the_working_directory_is_not_imported(tmp_path: Pat
     assert done.stdout == "0\n", done.stderr
 
 
+@pytest.mark.slow
 def test_three_ask_while_one_indexes_and_the_holder_is_killed(tmp_path: Path) -> None:
     """Every query succeeds, gives what it would give alone, and the index is whole afterwards."""
     code = tmp_path / "code"

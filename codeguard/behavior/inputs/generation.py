@@ -13,7 +13,7 @@ from random import Random
 
 from codeguard.behavior.inputs.domain import Domain
 from codeguard.behavior.inputs.mutation import STRUCTURED, fresh, mutate, numbers_inside
-from codeguard.behavior.inputs.pools import Arguments, Pool
+from codeguard.behavior.inputs.pools import Arguments, Pool, surviving
 from codeguard.behavior.inputs.shapes import Shape
 
 MAX_TRIES = 12
@@ -38,7 +38,7 @@ def generate(
     )
     for number, source in enumerate(sources):
         share = count * (number + 1) // 2
-        for call in source:
+        for call in surviving(source):
             key = _key(call)
             if key in known or not domain.admits(*call):
                 continue

@@ -241,7 +241,13 @@ def _mutate_int(value: int, numbers: Numbers | None, pool: Pool, random: Random)
 
 def _mutate_float(value: float, numbers: Numbers | None, random: Random) -> float:
     """Change a float in steps of an eighth, so that no rounding decides a comparison."""
-    grid = 8.0 if abs(value) >= 0.25 or value == 0 else 2.0 ** (3 - math.floor(math.log2(abs(value))))
+    if not math.isfinite(value):
+        value = 0.0
+    grid = (
+        8.0
+        if abs(value) >= 0.25 or value == 0
+        else 2.0 ** (3 - max(-1000, math.floor(math.log2(abs(value)))))
+    )
     high = min(numbers.high, 1e12) if numbers is not None else 100.0
     steps = [
         value + random.choice((-1, 1)),
@@ -250,7 +256,8 @@ def _mutate_float(value: float, numbers: Numbers | None, random: Random) -> floa
         random.randint(0, 80) / grid,
         -value if numbers is not None and numbers.negative else value / 2,
     ]
-    return round(random.choice(steps) * grid) / grid
+    chosen = random.choice(steps) * grid
+    return round(chosen) / grid if math.isfinite(chosen) else 0.0
 
 
 def _mutate_items(

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
+from typing import TypeVar
 
 Arguments = tuple[tuple[object, ...], Mapping[str, object]]
+Made = TypeVar("Made")
+
+
+def surviving(made: Iterable[Made]) -> Iterator[Made]:
+    """Yield inputs until making one fails.
+
+    Candidates choose the constants that inputs are made of, and arithmetic with
+    an odd one (`1e999`, `10**400`) raises. What was made before still counts.
+    """
+    try:
+        yield from made
+    except (ArithmeticError, ValueError, TypeError):
+        return
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from codeguard.behavior.inputs.domain import Domain
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.guard_inputs import Slots, nearby, openings, shut_guards
 from codeguard.behavior.inputs.guards import Guard, guards_of
-from codeguard.behavior.inputs.pools import Arguments
+from codeguard.behavior.inputs.pools import Arguments, surviving
 from codeguard.behavior.inputs.shapes import Shape, kind_of
 from codeguard.behavior.matching.candidate import Candidate
 from codeguard.behavior.source.constants import UnknownError, constants_of, fold, literals_of
@@ -63,7 +63,7 @@ def tailored_inputs(
         _around(examples, domain, random, literals, count // 3),
     )
     for source in sources:
-        for made in source:
+        for made in surviving(source):
             found.setdefault(repr((made.args, sorted(made.kwargs.items()))), made)
             if len(found) >= count:
                 return list(found.values())

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 from codeguard.behavior.inputs.options import CALLABLES
+from codeguard.behavior.inputs.pools import surviving
 from codeguard.behavior.specs.calls import NotPlainError, plain
 
 MAX_ITEMS = 40
@@ -34,7 +35,7 @@ def variations(text: str, literals: Sequence[object], random: Random) -> Iterato
     value = value_of(text)
     if value is NO_VALUE:
         return
-    for other in _near(value, literals, random):
+    for other in surviving(_near(value, literals, random)):
         yield other if isinstance(other, _Text) else repr(other)
 
 
@@ -75,7 +76,14 @@ def _near(value: object, literals: Sequence[object], random: Random) -> Iterator
 
 
 def _near_text(value: str, literals: Sequence[str], random: Random) -> Iterator[object]:
-    yield from (value.encode(), value.upper(), value.lower(), value.title(), value[::-1], value + value)
+    yield from (
+        value.encode("utf-8", "surrogatepass"),
+        value.upper(),
+        value.lower(),
+        value.title(),
+        value[::-1],
+        value + value,
+    )
     yield from (
         value[:1],
         value[:2],

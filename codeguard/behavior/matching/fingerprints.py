@@ -53,6 +53,11 @@ class _Group:
     calls: Calls
     answers: list[dict[str, set[int]]] = field(default_factory=list)
 
+    @property
+    def takers(self) -> set[int]:
+        """The places of the functions that answer any of the calls."""
+        return {place for known in self.answers for places in known.values() for place in places}
+
     def add(self, place: int, answers: Sequence[str | None]) -> None:
         if not self.answers:
             self.answers = [{} for _ in self.calls]
@@ -80,6 +85,7 @@ class FingerprintIndex:
         for args in _plain():
             shown.setdefault(tuple(map(kind_of, args)), {}).setdefault(written(args), args)
         self.digest = digest.hexdigest()
+        self._run: dict[int, list[Kinds]] = {}
         self._groups = {kinds: _Group(_calls(rows)) for kinds, rows in sorted(shown.items())}
         ordered = sorted(range(len(references)), key=lambda place: (place not in self.kinds, place))
         self.places = [place for place in ordered if worth_probing(references[place].features)][
@@ -114,7 +120,7 @@ class FingerprintIndex:
         """Return how much the answers to the first calls of a kind tell of what trusted functions answer to them."""
         group = self._groups[kinds]
         return sum(
-            _weight(answer, known[answer])
+            weight_of(answer, known[answer])
             for call, known, answer in zip(group.calls, group.answers, answers, strict=False)
             if answer is not None and answer in known and not handed_back(call, answer)
         )
@@ -122,6 +128,7 @@ class FingerprintIndex:
     def add(self, place: int, kinds: Kinds, answers: Sequence[str | None]) -> None:
         """Note what a trusted function answers to the calls of a kind."""
         self._groups[kinds].add(place, answers)
+        self._run.setdefault(place, []).append(kinds)
 
     def alike(self, answered: Mapping[Kinds, Sequence[str | None]]) -> list[int]:
         """Return the places of the trusted functions that answer alike, the likest first."""
@@ -134,7 +141,7 @@ class FingerprintIndex:
                 for theirs, places in known.items():
                     if theirs == answer and handed_back(call, answer):
                         continue
-                    weight = _weight(theirs, places)
+                    weight = weight_of(theirs, places)
                     for place in places:
                         asked[place] = asked.get(place, 0.0) + weight
                         if theirs == answer:
@@ -148,8 +155,49 @@ class FingerprintIndex:
         ]
         return [place for _, place in sorted(found)[:MOST_FOUND]]
 
+    def sharpest(self, kinds: Kinds, count: int) -> list[int]:
+        """Return the places of a few calls of a kind whose answers together tell most trusted functions apart."""
+        group = self._groups[kinds]
+        rest, classes, chosen = list(range(len(group.answers))), [group.takers], list[int]()
+        while rest and len(chosen) < count:
+            parted = {place: _parted(classes, group.answers[place]) for place in rest}
+            best = max(rest, key=lambda place: (len(parted[place]), -place))
+            rest.remove(best)
+            chosen.append(best)
+            classes = parted[best]
+        return chosen
 
-def _weight(answer: str, places: Collection[int]) -> float:
+    def answered_by(self, kinds: Kinds, place: int) -> Mapping[str, set[int]]:
+        """Return the places of the trusted functions by what they answer to one call of a kind."""
+        answers = self._groups[kinds].answers
+        return answers[place] if answers else {}
+
+    def answers_of(self, place: int) -> Iterator[tuple[tuple[object, ...], str]]:
+        """Yield the calls that a trusted function answered, with its answers."""
+        for kinds in self._run.get(place, ()):
+            group = self._groups[kinds]
+            for call, known in zip(group.calls, group.answers, strict=True):
+                answer = next((answer for answer, places in known.items() if place in places), None)
+                if answer is not None:
+                    yield call, answer
+
+    def most_shown(self, wanted: Features) -> list[Kinds]:
+        """Return the kinds that a function takes by its number of arguments, those of most trusted functions first."""
+        shown = Counter(kinds for own in self.kinds.values() for kinds in own)
+        return sorted(
+            (kinds for kinds in self._groups if wanted.takes(len(kinds))), key=lambda kinds: -shown[kinds]
+        )
+
+
+def _parted(classes: Sequence[set[int]], answers: Mapping[str, set[int]]) -> list[set[int]]:
+    """Return classes of functions parted by what they answer to one more call."""
+    silent = [own - set().union(*answers.values()) for own in classes]
+    return [
+        part for part in (*(own & places for own in classes for places in answers.values()), *silent) if part
+    ]
+
+
+def weight_of(answer: str, places: Collection[int]) -> float:
     """Return what an answer tells that trusted functions in so many places give."""
     return (COMMON if answer in _COMMON else 1.0) / math.sqrt(len(places))
 

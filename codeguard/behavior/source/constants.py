@@ -242,7 +242,8 @@ def literals_of(tree: ast.AST, constants: Constants | None = None) -> Iterator[o
         if isinstance(node, ast.expr):
             try:
                 value = fold(node, constants)
-            except UnknownError:
+                repr(value)  # integers of thousands of digits have none, and no call can be written with them
+            except (UnknownError, ValueError):
                 pass
             else:
                 yield value

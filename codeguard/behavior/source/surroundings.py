@@ -12,6 +12,7 @@ import builtins
 import collections.abc
 import copy
 import symtable
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,6 +29,7 @@ from codeguard.behavior.source.definitions import (
 )
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.reach import Reach, reachable
+from codeguard.corpus import syntax
 
 Place = tuple[int, int]  # line (1-based) and column, in bytes
 
@@ -297,10 +299,44 @@ def surroundings(
     own_name = definition.name if definition.owner is None else definition.owner.name
     bare, later = _deferred(own, module, trusted, path)
     needed = needed_for(free_names(bare), module, own_name, trusted, path, later=later)
+    needed = replace(needed, statements=tuple(_with_exceptions(bare, needed.statements)))
     future = deferring(module.statements)
     if future is not None:  # names that only annotations use may be bound for type checkers alone
         needed = replace(needed, statements=(future, *needed.statements))
     return Surroundings(definition, bare, needed)
+
+
+def _with_exceptions(own: ast.stmt, statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements, with an exception of its own for every name of another file that is only raised or caught.
+
+    No child has that file. One exception is as good as another, so the function can be run without it.
+    """
+    if not any(isinstance(item, ast.ImportFrom) and item.level for item in statements):
+        yield from statements
+        return
+    nodes = [node for item in (own, *statements) for node in ast.walk(item)]
+    names = Counter(node.id for node in nodes if isinstance(node, ast.Name))
+    told = Counter(name for node in nodes for name in _exceptions_of(node))
+    for item in statements:
+        if not isinstance(item, ast.ImportFrom) or not item.level:
+            yield item
+            continue
+        bound = [alias.asname or alias.name for alias in item.names]
+        made = [name for name in bound if told[name] and names[name] == told[name]]
+        yield from (ast.parse(f"class {name}(Exception):\n    pass").body[0] for name in made)
+        rest = [alias for alias, name in zip(item.names, bound, strict=True) if name not in made]
+        if rest:
+            yield ast.ImportFrom(item.module, rest, item.level) if made else item
+
+
+def _exceptions_of(node: ast.AST) -> list[str]:
+    """Return the names that a node raises or catches."""
+    found: list[ast.expr | None] = []
+    if isinstance(node, ast.Raise):
+        found = [node.exc.func if isinstance(node.exc, ast.Call) else node.exc]
+    elif isinstance(node, ast.ExceptHandler):
+        found = [*node.type.elts] if isinstance(node.type, ast.Tuple) else [node.type]
+    return [item.id for item in found if isinstance(item, ast.Name)]
 
 
 def deferring(statements: Sequence[ast.stmt]) -> ast.stmt | None:
@@ -335,7 +371,7 @@ def _target(definition: Definition) -> str:
 def _locate(text: str, definition: Definition) -> Function | None:
     """Return the function in the text of its own statement; the tree is nobody else's."""
     try:
-        tree = ast.parse(text)
+        tree = syntax.parse(text)
     except PARSE_ERRORS:
         return None
     last = tree.body[-1] if tree.body else None

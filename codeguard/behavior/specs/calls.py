@@ -33,7 +33,9 @@ def plain(node: ast.AST, values: Values = NO_VALUES) -> object:
         if node.func.id == "float" and len(node.args) == 1:
             return _float(node.args[0])
     try:
-        return ast.literal_eval(node)
+        value: object = ast.literal_eval(node)
+        repr(value)  # integers of thousands of digits have none
+        return value
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
         try:
             return _of_parts(node, values)

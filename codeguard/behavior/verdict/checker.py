@@ -25,6 +25,7 @@ from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.effects import capabilities
 from codeguard.behavior.verdict.examination import Examination
 from codeguard.behavior.verdict.profiles import Profile, observe
+from codeguard.behavior.verdict.repaired import may_be_repaired, repaired
 from codeguard.behavior.verdict.running import SUBJECT, Runner, Runs, Steps, drive, worlds_for
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.errors import SandboxError
@@ -106,7 +107,7 @@ class BehaviorChecker:
             candidate.definition.docstring,
             *(spec.digest for spec in self._library.specs_for(candidate.features)),
             *(reference.digest for reference, _ in references),
-            "" if references else self._library.fingerprints.digest,
+            self._library.fingerprints.digest if self._wants_probes(plan) else "",
         ]
         return parts_digest(*parts)
 
@@ -179,7 +180,7 @@ class BehaviorChecker:
         return candidate, references
 
     def _wants_probes(self, plan: Plan) -> bool:
-        return not plan[1] and self._probes(plan[0])
+        return (not plan[1] and self._probes(plan[0])) or self._may_be_repaired(plan)
 
     def _probes(self, candidate: Candidate) -> bool:
         """Return whether the results of a candidate may tell what it is."""
@@ -273,6 +274,9 @@ class BehaviorChecker:
                 report = found
         if decided is not None:
             return decided
+        open_still = report is None or (report.verdict is Verdict.NO_SIGNAL and not report.refuted)
+        if open_still and self._may_be_repaired(plan):
+            report = (yield from self._one_edit_away(examination)) or report
         if report is None or report.verdict is Verdict.NO_SIGNAL:
             shipped = yield from _held([item for item in specs if item.shipped], examination, not references)
             # What was found of a claim stays found, unless the shipped spec says more than nothing.
@@ -284,6 +288,37 @@ class BehaviorChecker:
             reason = "no spec and no trusted function like it, by its words, its text or its results"
             report = CheckReport(Verdict.NO_SIGNAL, reason, self._sandbox.level.name)
         return replace(report, effects=report.effects or candidate.effects)
+
+    def _may_be_repaired(self, plan: Plan) -> bool:
+        """Return whether a candidate is tried with one thing in its text changed: it claims to be nothing itself."""
+        candidate, references = plan
+        claimed = any(likeness.claimed for _, likeness in references)
+        return not claimed and self._probes(candidate) and may_be_repaired(candidate)
+
+    def _one_edit_away(self, examination: Examination) -> Steps[CheckReport | None]:
+        """Report a candidate that does what a trusted function does once a single thing in its text is changed."""
+        index, features = self._library.fingerprints, examination.candidate.features
+        answers = yield from _fingerprint(examination.probed, index, index.trials(features))
+        found = yield from repaired(examination, index, answers, self._known)
+        if found is None or self._library.likeness(features, found.reference).opposed:
+            return None
+        name, origin = found.reference.name, found.reference.origin
+        reason = f"does what {name} does with {found.repair.shown} ({found.agreed} calls agree), and differs as it is"
+        return CheckReport(
+            Verdict.NO_SIGNAL,
+            reason,
+            self._sandbox.level.name,
+            counterexample=found.wrong.text,
+            claims=f"{name} ({origin})",
+            refuted=True,
+        )
+
+    def _known(self, place: int) -> Steps[Profile]:
+        """Return what is known of a trusted function, by its place."""
+        reference = self._library.references[place]
+        if reference.digest not in self._profiles:
+            self._profiles[reference.digest] = yield from self._observed(reference)
+        return self._profiles[reference.digest]
 
     def _met(
         self, candidate: Candidate, examination: Examination

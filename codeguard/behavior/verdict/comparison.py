@@ -186,7 +186,10 @@ def write_call(call: Call) -> str:
 
 def short(value: object) -> str:
     """Write a value, cut to a readable length."""
-    return _cut(repr(value))
+    try:
+        return _cut(repr(value))
+    except ValueError:
+        return f"{type(value).__name__} with more digits than Python writes out"
 
 
 def _cut(text: str) -> str:

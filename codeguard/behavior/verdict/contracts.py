@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 from codeguard.behavior.inputs.preconditions import Holds, preconditions
 from codeguard.behavior.inputs.variations import value_of
@@ -64,7 +64,7 @@ class Contrast:
     compared: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Pair:
     """A call with what the trusted function and the candidate gave, as plain results."""
 
@@ -78,6 +78,13 @@ class _Pair:
     @property
     def same(self) -> bool:
         return self.item.comparison is Comparison.SAME
+
+    @cached_property
+    def answer(self) -> str:
+        """What was expected, as text."""
+        expected = self.expected
+        returned = expected.outcome is Outcome.RETURNED
+        return written((expected.value, expected.files)) if returned else "raised"
 
     @property
     def same_files(self) -> bool:
@@ -130,14 +137,14 @@ def _meets(call: Call, conditions: Sequence[Holds]) -> bool:
 
 
 def _agreement(pairs: Sequence[_Pair], wrong: Sequence[_Pair]) -> float:
-    every = Counter(_answer(pair.expected) for pair in pairs)
-    bad = Counter(_answer(pair.expected) for pair in wrong)
+    every = Counter(pair.answer for pair in pairs)
+    bad = Counter(pair.answer for pair in wrong)
     return sum(1 - bad[answer] / count for answer, count in every.items()) / max(1, len(every))
 
 
 def _beyond_chance(pairs: Sequence[_Pair], wrong: Sequence[_Pair]) -> float:
     """Return the agreement that is left when what whoever gives the same answer always has right is taken away."""
-    answers = len({_answer(pair.expected) for pair in pairs})
+    answers = len({pair.answer for pair in pairs})
     if answers < 2:
         return 0.0  # who always says the same is met by whoever does, too
     return max(0.0, (_agreement(pairs, wrong) - 1 / answers) / (1 - 1 / answers))
@@ -150,10 +157,6 @@ def _distinctive(pairs: Sequence[_Pair]) -> Iterator[_Pair]:
         if pair.expected.outcome is not Outcome.RETURNED
         or not handed_back(pair.call.args or (), written(pair.expected.value))
     )
-
-
-def _answer(result: CallResult) -> str:
-    return written((result.value, result.files)) if result.outcome is Outcome.RETURNED else "raised"
 
 
 def _expected(item: Answered) -> CallResult:
@@ -221,9 +224,12 @@ def _printed(pair: _Pair) -> bool:
     if not pair.returned or pair.got.value is not None:
         return False
     value = pair.expected.value
-    texts = [str(value)]
-    if isinstance(value, list | tuple):
-        texts.append(" ".join(map(str, value)))
+    try:
+        texts = [str(value)]
+        if isinstance(value, list | tuple):
+            texts.append(" ".join(map(str, value)))
+    except ValueError:  # an integer with more digits than Python writes out: nobody has printed it
+        return False
     return any(text.split() == pair.got.stdout.split() for text in texts)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.files import sample_files
@@ -14,6 +15,7 @@ from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.matching.candidate import Candidate
 from codeguard.behavior.matching.claims import TELLING_DOC_WORDS, Similarity
 from codeguard.behavior.verdict.comparison import (
+    NOT_TAKEN,
     Answered,
     Question,
     compare,
@@ -145,6 +147,7 @@ def _differs(first: Observed, other: CallResult) -> bool:
     return other.outcome is not Outcome.RETURNED or agrees(first.answer, other) is Comparison.DIFFERENT
 
 
+MOST_REORDERED = 3  # arguments
 MAX_CALLS = 200
 # Two of everything that a function may be made for, as source text.
 KINDS = (
@@ -186,9 +189,20 @@ def _rows(count: int) -> Iterator[tuple[str, ...]]:
             yield (*[KINDS[-1][0]] * (count - 1), last[0])
 
 
-def _other_way_round(call: Call) -> Call | None:
-    """Return a call of two arguments with these exchanged."""
-    return replace(call, args=call.args[::-1]) if call.args and len(call.args) == 2 else None
+def _reordered_arguments(order: tuple[int, ...], call: Call) -> Call | None:
+    """Return a call with its arguments in another order; None where it has more or fewer of them."""
+    if call.args is None or len(call.args) != len(order):
+        return None
+    return replace(call, args=tuple(call.args[place] for place in order))
+
+
+def _orders(answered: Sequence[Answered]) -> Iterator[Callable[[Call], Call | None]]:
+    """Yield the other orders in which the arguments of calls may be meant."""
+    count = max((len(item.question.call.args or ()) for item in answered), default=0)
+    if 1 < count <= MOST_REORDERED:
+        for order in itertools.permutations(range(count)):
+            if order != tuple(range(count)):
+                yield partial(_reordered_arguments, order)
 
 
 def _paths_as_such(call: Call) -> Call | None:
@@ -227,12 +241,7 @@ class Asking:
         """Put questions to the candidate; with `twice` in the ordinary world and, the other way round, in another."""
         calls = tuple(question.call for question in questions)
         self.calls += len(calls)
-        # Watching lines is slow: where there are two runs, the one that decides goes without.
-        batches = (
-            (Batch(calls), Batch(calls[::-1], other=True, trace=True))
-            if twice
-            else (Batch(calls, trace=True),)
-        )
+        batches = (Batch(calls), Batch(calls[::-1], other=True)) if twice else (Batch(calls),)
         return (yield from self.runner.run(*batches))
 
     def binds(self, question: Question) -> bool:
@@ -291,14 +300,22 @@ class Asking:
         return bool(given) and all(args is not None and any(map(excluded_by, kinds, args)) for args in given)
 
     def _turned_round(self, answered: Sequence[Answered]) -> Steps[bool]:
-        """Return whether the candidate is right with its two arguments the other way round, or with paths as such."""
-        for form in (_other_way_round, _paths_as_such):
+        """Return whether the candidate takes its arguments in another order, or paths as such.
+
+        It does where that makes it right, or where it takes every call then and mostly does something else: whether
+        that is what it should do nobody can say.
+        """
+        for form in (*_orders(known(answered)), _paths_as_such):
             made = [(item.question, form(item.question.call)) for item in known(answered)]
             questions = [replace(question, call=call) for question, call in made if call is not None]
             if questions:
                 (result,) = yield from self.ask(questions)
                 compared = known(compare(questions, result.calls))
-                if compared and not different(compared):
+                wrong = different(compared)
+                if compared and not wrong:
+                    return True
+                taken = not any(NOT_TAKEN.intersection(item.answer.exception[:1]) for item in compared)
+                if taken and form is not _paths_as_such and 2 * len(wrong) > len(compared):
                     return True
         return False
 

@@ -29,6 +29,7 @@ from codeguard.behavior.verdict.differential import Asking
 from codeguard.behavior.verdict.effect_tables import CHANCE
 from codeguard.behavior.verdict.profiles import Observed, Profile, random_for, stable, written_calls
 from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of
+from codeguard.corpus import syntax
 from codeguard.sandbox.model import Outcome
 
 
@@ -191,7 +192,7 @@ def imported_elsewhere(source: str) -> tuple[str, ...]:
 def _undocumented(source: str) -> str:
     """Return a text's tree without docstrings, written out."""
     try:
-        tree = ast.parse(source)
+        tree = syntax.parse(source)
     except PARSE_ERRORS:
         return source
     for node in ast.walk(tree):

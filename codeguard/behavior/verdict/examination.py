@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from codeguard.behavior.inputs.beyond import beyond as beyond_examples
 from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
 from codeguard.behavior.matching.claims import Similarity, repeated_words, told_alike
 from codeguard.behavior.specs.examples import Returns, Spec
@@ -34,7 +35,7 @@ from codeguard.behavior.verdict.reports import Reporting
 from codeguard.behavior.verdict.running import Steps, call_of
 from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
 from codeguard.behavior.verdict.values import Comparison
-from codeguard.models import CheckReport, Verdict
+from codeguard.models import CheckReport, Coverage, Verdict
 from codeguard.sandbox.model import JobResult, Outcome, Status, Tier
 
 LEAST_TWINS = 3
@@ -67,12 +68,13 @@ class Examination(Reporting):
                 return self.report(Verdict.DIFFERS, reason, result, origin=spec.origin)
             described = alone and told_alike(self.candidate.features, spec.summary)
             other = found.agreement <= LEAST_AGREEMENT and not described
-            if other or _gives_another_kind(answered):
+            another_kind = _gives_another_kind(answered)
+            if other or another_kind:
                 reason = f"bears the name of {spec.name}, and is not what is known by it: {wrong[0].text}"
                 report = self.report(Verdict.NO_SIGNAL, reason, result, origin=spec.origin)
-                claimed = (
-                    found.agreement or described or repeated_words(self.candidate.features, spec.summary)
-                )
+                # Two answers of different kinds agree by chance at most: both are nothing.
+                agrees = found.agreement and not another_kind
+                claimed = agrees or described or repeated_words(self.candidate.features, spec.summary)
                 return replace(report, claims=f"{spec.name} ({spec.origin})" if claimed else "", refuted=True)
         if wrong:
             return self.wrong(Verdict.FAIL, wrong, len(known(answered)), spec.origin, result)
@@ -89,7 +91,7 @@ class Examination(Reporting):
         report = self.report(Verdict.PASS, f"{len(known(answered))} cases agree", result, origin=spec.origin)
         literals = frozenset(repr(value) for case in spec.cases for value in case.args or ())
         agreed = [item.question for item in answered if item.comparison is Comparison.SAME]
-        return (yield from self.exercised(report, [result], agreed, literals))
+        return (yield from self.exercised(report, questions, agreed, literals))
 
     def against_reference(
         self, profile: Profile, likeness: Similarity, best: bool = True
@@ -124,9 +126,7 @@ class Examination(Reporting):
             violated = self.violated(extra, likeness, ordinary, origin)
             return violated or self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
         mostly = found.agreement >= LEAST_AGREEMENT
-        another = self._otherwise(
-            profile, likeness, found, self._core(profile, likeness, found, answered), ordinary
-        )
+        another = self._otherwise(profile, likeness, found, answered, ordinary)
         if another is not None and not likeness.kin.akin:
             return another
         violated = self.violated(extra, likeness, ordinary, origin, mostly)
@@ -157,7 +157,7 @@ class Examination(Reporting):
         if changed:
             report = self.wrong(Verdict.DIVERGES, changed, REPEATS, origin, ordinary)
             return replace(report, reason=f"turns wrong when it is called again and again: {report.reason}")
-        triggered, tried = yield from self._triggers(profile, likeness, answered)
+        triggered, tailored = yield from self._triggers(profile, likeness, answered)
         if triggered is not None:
             return triggered
         edited = yield from self._edited(profile, likeness)
@@ -165,7 +165,30 @@ class Examination(Reporting):
             return edited
         if found.conventions:
             return self._conventional(profile, answered, found, ordinary, extra)
-        return (yield from self.passed(profile, answered, [ordinary, other, *tried], extra))
+        report = yield from self.passed(profile, answered, tailored, ordinary, extra)
+        if report.verdict is not Verdict.PASS or report.coverage is not Coverage.FULL:
+            return report
+        return self.covered(report, (yield from self._apart_beyond(profile, likeness)), "not shown")
+
+    def _apart_beyond(self, profile: Profile, likeness: Similarity) -> Steps[tuple[str, ...]]:
+        """Return where a candidate gives something else than the trusted function a step beyond the examples.
+
+        An honest function may, and is not accused. What refuses such a call gives nothing that is wrong.
+        """
+        shown = profile.plain_calls or [
+            (item.call.args or (), item.call.kwargs) for item in profile.generated
+        ]
+        if profile.domain is None:
+            return ()
+        made = beyond_examples(shown, profile.domain, profile.reference.definition.node)
+        answered, _ = yield from self.both(profile, made)
+        unanswered = [item for item in answered if item.answer.outcome is Outcome.NOT_RUN]
+        wrong = [
+            item
+            for item in self._contrast(profile, likeness, answered).wrong
+            if item.answer.outcome is Outcome.RETURNED
+        ]
+        return tuple(f"the same beyond the examples: {item.text}" for item in (*wrong, *unanswered)[:1])
 
     def _able(self, effects: Sequence[str]) -> list[Capability]:
         """Return what the candidate can do for sure, and what it was seen to do.
@@ -211,7 +234,12 @@ class Examination(Reporting):
         return self._contrast(profile, likeness, examples).agreement
 
     def _otherwise(
-        self, profile: Profile, likeness: Similarity, found: Contrast, core: float, result: JobResult
+        self,
+        profile: Profile,
+        likeness: Similarity,
+        found: Contrast,
+        answered: Sequence[Answered],
+        result: JobResult,
     ) -> CheckReport | None:
         """Report a candidate that may be another function than the reference, for nothing it claims or shows.
 
@@ -230,9 +258,11 @@ class Examination(Reporting):
                 return None
             reason = f"has the text of {name}, and differs: {shown}"
             return self._another(reason, profile, result, claimed=not likeness.opposed)
-        if likeness.described_alike or (likeness.sure and core >= LEAST_CLAIMED_AGREEMENT):
+        if likeness.described_alike:
             return None
         if likeness.sure:
+            if self._core(profile, likeness, found, answered) >= LEAST_CLAIMED_AGREEMENT:
+                return None
             return self._another(f"claims to be {name}, and differs: {shown}", profile, result, claimed=True)
         if likeness.namesake:
             reason = f"bears the name of {name} and differs: {shown}"
@@ -340,8 +370,8 @@ class Examination(Reporting):
 
     def _triggers(
         self, profile: Profile, likeness: Similarity, ordinary: Sequence[Answered]
-    ) -> Steps[tuple[CheckReport | None, list[JobResult]]]:
-        """Try what the candidate's own guards and literals ask for.
+    ) -> Steps[tuple[CheckReport | None, list[Question]]]:
+        """Try what the candidate's own guards and literals ask for; return what was asked as well.
 
         A difference inside the domain convicts like any other, but for a mere
         namesake, which may be another function there. Outside of the domain
@@ -357,8 +387,12 @@ class Examination(Reporting):
             self.candidate, profile.reference, examples, domain, random, self.budget.tailored
         )
         answered, result = yield from self.both(profile, [(item.args, item.kwargs) for item in made])
-        results = [] if result is None else [result]
+        if result is None:
+            return None, []
+        asked = [item.question for item in answered]
         wrong = different(answered)
+        if not wrong:
+            return None, asked
         by_key = {repr((item.args, dict(item.kwargs))): item for item in made}
         origins = [
             by_key[repr((item.question.call.args, dict(item.question.call.kwargs)))] for item in answered
@@ -376,26 +410,24 @@ class Examination(Reporting):
                 if not (yield from self.settled(profile, [item])):
                     continue
                 if stricter.intersection(item.answer.exception[:1]):
-                    return self._refusing(profile, [item], results[0]), results
+                    return self._refusing(profile, [item], result), asked
                 inside = [one for one in known(answered) if one.question.call.args is not None]
                 smallest = yield from self.shrunk(profile, item)
                 if _another_authors(likeness) and not (yield from self._switched(profile, origin)):
-                    return self._beyond_examples(profile, smallest, results[0]), results
+                    return self._beyond_examples(profile, smallest, result), asked
                 report = self.wrong(
-                    Verdict.DIVERGES, [smallest], len(inside), profile.reference.origin, results[0]
+                    Verdict.DIVERGES, [smallest], len(inside), profile.reference.origin, result
                 )
-                return report, results
+                return report, asked
             refuses = item.answer.outcome is Outcome.RAISED
             if not origin.magic or refuses or suspicions >= MAX_SUSPICIONS:
                 continue
             suspicions += 1
             if (yield from self._switched(profile, origin)):
-                report = self.wrong(
-                    Verdict.DIVERGES, [item], len(answered), profile.reference.origin, results[0]
-                )
+                report = self.wrong(Verdict.DIVERGES, [item], len(answered), profile.reference.origin, result)
                 reason = f"wrong exactly where its own constant is met: {report.reason}"
-                return replace(report, reason=reason), results
-        return None, results
+                return replace(report, reason=reason), asked
+        return None, asked
 
     def _switched(self, profile: Profile, made: Tailored) -> Steps[bool]:
         """Return whether the candidate's own constant switches the difference on.

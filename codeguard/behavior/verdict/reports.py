@@ -17,11 +17,12 @@ from codeguard.behavior.verdict.differential import Asking
 from codeguard.behavior.verdict.effect_tables import CONVICTING, OUTWARD
 from codeguard.behavior.verdict.effects import Capability, beyond
 from codeguard.behavior.verdict.profiles import Profile
-from codeguard.behavior.verdict.running import Steps
+from codeguard.behavior.verdict.running import Batch, Steps
 from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS, Comparison
 from codeguard.models import CheckReport, Coverage, Verdict
-from codeguard.sandbox.model import JobResult, Status
+from codeguard.sandbox.model import JobResult, LineCoverage, Status
 
+WATCHED_FIRST = 24  # calls
 ENDINGS = {
     Status.ERROR: Verdict.ERROR,
     Status.TIMEOUT: Verdict.TIMEOUT,
@@ -64,7 +65,8 @@ class Reporting(Asking):
         self,
         profile: Profile,
         answered: Sequence[Answered],
-        results: Sequence[JobResult],
+        tailored: Sequence[Question],
+        result: JobResult,
         extra: Sequence[Capability],
     ) -> Steps[CheckReport]:
         """Report that every call agreed that could be compared; no pass where some could not be."""
@@ -73,14 +75,14 @@ class Reporting(Asking):
         changing = [item for item in incomparable if item.changes_arguments]
         always = bool(changing) and 2 * len(changing) >= len(answered) and len(changing) == len(incomparable)
         if incomparable and not always:
-            return self.incomparable(incomparable, len(answered), results[0], origin)
+            return self.incomparable(incomparable, len(answered), result, origin)
         agreed = [item for item in answered if item.comparison is Comparison.SAME]
         if always:  # a habit, and no trap: honest code sorts in place
             reason = (
                 f"does what {profile.reference.name} does by a contract of its own: it changes its arguments, "
                 f"which the trusted function leaves alone ({len(changing)} of {len(answered)} calls)"
             )
-            report = self.report(Verdict.DIFFERS, reason, results[0], origin=origin, extra=extra)
+            report = self.report(Verdict.DIFFERS, reason, result, origin=origin, extra=extra)
             return replace(report, counterexample=changing[0].text)
         possible = beyond(self.candidate.reach.possible, profile.capabilities)
         if any(capability.kind in CONVICTING for capability in possible):
@@ -88,13 +90,12 @@ class Reporting(Asking):
                 f"{len(agreed)} calls agree, and the code around it might reach for {possible[0].kind}, that around "
                 f"the trusted function does not ({possible[0].detail})"
             )
-            report = self.report(Verdict.NO_SIGNAL, reason, results[0], extra=possible)
+            report = self.report(Verdict.NO_SIGNAL, reason, result, extra=possible)
             return replace(report, claims=f"{profile.reference.name} ({origin})")
-        report = self.report(
-            Verdict.PASS, f"{len(agreed)} calls agree", results[0], origin=origin, extra=extra
-        )
+        report = self.report(Verdict.PASS, f"{len(agreed)} calls agree", result, origin=origin, extra=extra)
         known = known_literals(profile.reference, profile.plain_calls)
-        return (yield from self.exercised(report, results, [item.question for item in agreed], known))
+        asked = [*(item.question for item in answered), *tailored]
+        return (yield from self.exercised(report, asked, [item.question for item in agreed], known))
 
     def incomparable(
         self, items: Sequence[Answered], asked: int, result: JobResult, origin: str
@@ -110,21 +111,37 @@ class Reporting(Asking):
     def exercised(
         self,
         report: CheckReport,
-        results: Sequence[JobResult],
+        asked: Sequence[Question],
         agreed: Sequence[Question],
         known: frozenset[str],
     ) -> Steps[CheckReport]:
-        """Add to a pass whether every part of the text mattered on the calls that agreed.
+        """Add to a pass whether every part of the text was reached, and mattered on the calls that agreed.
 
         What the child says of its coverage can only take the bonus away. What
         earns it is worked out from the text, see `codeguard.behavior.exercise`.
         """
         runnable = self.candidate.runnable
-        missing = unreached(runnable.node, merged([item.coverage for item in results]))
+        missing = yield from self._unreached(asked)
         if missing or runnable.borrowed:
             return self.covered(report, missing)
         missing = yield from not_exercised(self, [*agreed, *self.agreed], known)
         return self.covered(report, missing, "not shown")
+
+    def _unreached(self, asked: Sequence[Question]) -> Steps[list[str]]:
+        """Return what no call reaches.
+
+        Watching lines takes several times as long as the calls themselves, so only a pass is watched, on the
+        examples and a few more calls first: these mostly reach everything.
+        """
+        calls = [question.call for question in sorted(asked, key=lambda item: item.example is None)]
+        coverage: LineCoverage | None = None
+        missing = unreached(self.candidate.runnable.node, coverage)
+        for part in (calls[:WATCHED_FIRST], calls[WATCHED_FIRST:]):
+            if part and missing:
+                (result,) = yield from self.runner.run(Batch(tuple(part), other=True, trace=True))
+                coverage = merged([coverage, result.coverage])
+                missing = unreached(self.candidate.runnable.node, coverage)
+        return missing
 
     def covered(
         self, report: CheckReport, missing: Sequence[str], lacking: str = "not reached"

@@ -240,15 +240,13 @@ def call_of(example: Example, runnable: Runnable) -> Call | None:
     if "." in example.callee:
         return _method_call(example, runnable)
     target = runnable.target if "()" in runnable.target else SUBJECT
-    expression = _renamed(example.expression, _Renamer(example.callee, target))
+    expression = _called_as(example.expression, example.callee, target)
     setup = _without_own_classes(example.setup, runnable.source)
     around = _around(example, runnable)
     if target is not SUBJECT and any(_defines(text, target.partition("(")[0]) for text in around):
         return None  # the call would be one of the trusted class, which hides the candidate's own
     texts = [*around, setup]
-    parts = [
-        _renamed(text, _Renamer(example.callee, target)) if example.callee in text else text for text in texts
-    ]
+    parts = [_called_as(text, example.callee, target) if example.callee in text else text for text in texts]
     made = [part for part in parts if part is not None]
     if expression is None or len(made) < len(parts):
         return None
@@ -380,6 +378,12 @@ def _renamed(text: str, renamer: ast.NodeTransformer) -> str | None:
         return unparse(renamer.visit(ast.parse(text)))
     except PARSE_ERRORS:
         return None
+
+
+@lru_cache(maxsize=4096)
+def _called_as(text: str, callee: str, target: str) -> str | None:
+    """Return a text with another function in the place of the one that an example was written for."""
+    return _renamed(text, _Renamer(callee, target))
 
 
 class _Renamer(ast.NodeTransformer):

@@ -35,6 +35,9 @@ class Comparison(Enum):
     UNKNOWN = "unknown"
 
 
+_EXACT = frozenset({type(None), bool, int, str, bytes})
+
+
 def same_value(expected: object, got: object, scale: float = 1.0) -> Comparison:
     """Compare two decoded values.
 
@@ -47,6 +50,8 @@ def same_value(expected: object, got: object, scale: float = 1.0) -> Comparison:
 def _compare(expected: object, got: object, tolerance: float, depth: int) -> Comparison:
     if depth > MAX_DEPTH:
         return Comparison.UNKNOWN
+    if type(expected) is type(got) and type(expected) in _EXACT:
+        return _verdict(expected == got)
     if isinstance(expected, Opaque) or isinstance(got, Opaque):
         return _compare_opaque(expected, got, tolerance, depth)
     if _is_number(expected) and _is_number(got):
@@ -317,6 +322,8 @@ def says_nothing(value: object) -> bool:
 
 def magnitude(value: object, depth: int = 0) -> float:
     """Return the largest absolute number within a value, 0 where it holds none."""
+    if value is None or type(value) is str:
+        return 0.0
     if isinstance(value, bool | int | float):
         try:
             size = abs(float(value))

@@ -20,6 +20,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from . import wire
 from .filesystem import Node, Place, Tree, error
 
 _FIRST = 1000  # descriptor
@@ -255,6 +256,8 @@ class Files:
         return descriptor
 
     def close(self, fd: int) -> None:
+        if fd == wire.RESULT:
+            raise error(errno.EBADF)  # in an ordinary process nothing is open there
         if not self._is_own(fd):
             return self._real["close"](fd)  # type: ignore[no-any-return]
         self.handle(fd)
@@ -264,7 +267,8 @@ class Files:
     def closerange(self, fd_low: int, fd_high: int, /) -> None:
         for descriptor in [found for found in self._handles if fd_low <= found < fd_high]:
             del self._handles[descriptor]
-        self._real["closerange"](fd_low, fd_high)
+        self._real["closerange"](fd_low, min(fd_high, wire.RESULT))
+        self._real["closerange"](max(fd_low, wire.RESULT + 1), fd_high)
 
     def dup(self, fd: int, /) -> int:
         return self._given(self.handle(fd)) if self._is_own(fd) else self._real["dup"](fd)

@@ -209,7 +209,7 @@ class Runner:
             scope = vars(self._stage.module)
             scope["__builtins__"] = self._restricted if restricted else builtins
             if trace:
-                tracer = Tracer(find(compiled, trace))
+                tracer = Tracer(find(compiled, trace), scope)
                 tracer.start()
             self._execute(types.FunctionType(compiled, scope))
             out.take()

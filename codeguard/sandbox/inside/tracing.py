@@ -30,15 +30,18 @@ def executable_lines(code: CodeType) -> set[int]:
 
 
 class Tracer:
-    """Records lines and arcs of the given code objects; an arc from or to outside has -first line."""
+    """Records lines and arcs of the given code objects; an arc from or to outside has -first line.
 
-    def __init__(self, codes: list[CodeType]) -> None:
+    `names` are the globals that they run with.
+    """
+
+    def __init__(self, codes: list[CodeType], names: dict[str, Any]) -> None:
         self.codes = codes
+        self._names = names
         self.executable: set[int] = set().union(*map(executable_lines, codes)) if codes else set()
-        self.reached: set[int] = set()
         self.arcs: set[tuple[int, int]] = set()
         self._last: dict[int, int] = {}
-        self._wanted = set(codes)
+        self._wanted = set(map(id, codes))  # a code object's own hash reads all of it
 
     def start(self) -> None:
         """Start tracing."""
@@ -57,33 +60,26 @@ class Tracer:
 
     def report(self) -> list[Any]:
         """Return executable lines, reached lines and arcs as plain lists."""
-        return [sorted(self.executable), sorted(self.reached), sorted(map(list, self.arcs))]
-
-    def _enter(self, code: CodeType, frame: FrameType) -> None:
-        self._last[id(frame)] = -code.co_firstlineno
-
-    def _line(self, line: int, code: CodeType, frame: FrameType) -> None:
-        last = self._last.get(id(frame), -code.co_firstlineno)
-        self.arcs.add((last, line))
-        self.reached.add(line)
-        self._last[id(frame)] = line
-
-    def _leave(self, code: CodeType, frame: FrameType) -> None:
-        last = self._last.pop(id(frame), None)
-        if last is not None:
-            self.arcs.add((last, -code.co_firstlineno))
+        reached = {line for _, line in self.arcs if line > 0}
+        return [sorted(self.executable), sorted(reached), sorted(map(list, self.arcs))]
 
     def _trace(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any] | None:
-        if frame.f_code not in self._wanted:
-            return None
+        if frame.f_globals is not self._names:
+            return None  # asking a frame for its code calls the audit hook, once for every call of ours
         code = frame.f_code
-        self._enter(code, frame)
+        if id(code) not in self._wanted:
+            return None
+        note = self.arcs.add
+        last = outside = -code.co_firstlineno
 
         def local(frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
+            nonlocal last
             if event == "line":
-                self._line(frame.f_lineno, code, frame)
+                line = frame.f_lineno
+                note((last, line))
+                last = line
             elif event == "return":
-                self._leave(code, frame)
+                note((last, outside))
             return local
 
         return local
@@ -94,15 +90,20 @@ class Tracer:
         monitoring = sys.monitoring
         tool, events = monitoring.COVERAGE_ID, monitoring.events
         monitoring.use_tool_id(tool, "coverage")
+        lines, note, frame_of = self._last, self.arcs.add, sys._getframe
 
         def on_start(code: CodeType, offset: int) -> None:
-            self._enter(code, sys._getframe(1))
+            lines[id(frame_of(1))] = -code.co_firstlineno
 
         def on_line(code: CodeType, line: int) -> None:
-            self._line(line, code, sys._getframe(1))
+            frame = id(frame_of(1))
+            note((lines.get(frame, -code.co_firstlineno), line))
+            lines[frame] = line
 
         def on_leave(code: CodeType, offset: int, value: object) -> None:
-            self._leave(code, sys._getframe(1))
+            last = lines.pop(id(frame_of(1)), None)
+            if last is not None:
+                note((last, -code.co_firstlineno))
 
         monitoring.register_callback(tool, events.PY_START, on_start)
         monitoring.register_callback(tool, events.LINE, on_line)

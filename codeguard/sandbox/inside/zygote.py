@@ -17,6 +17,7 @@ import gc
 import json
 import os
 import sys
+from os import close, closerange  # as they are before files are in memory
 from typing import Any
 
 from . import confine, limits, modules, wire, world
@@ -73,7 +74,7 @@ def _apart(control: int) -> int:
     """Move the control socket away from the numbers that a child's descriptors get."""
     os.dup2(control, _CONTROL)
     if control != _CONTROL:
-        os.close(control)
+        close(control)
     return _CONTROL
 
 
@@ -84,7 +85,7 @@ def _send(control: int, data: bytes) -> None:
 
 def serve(line: _socket.socket, runner: Runner, confinement: confine.Confinement) -> None:
     """Execute orders one after another, for ever."""
-    os.closerange(wire.RESULT, wire.JOB + 1)  # the two numbers that the next two descriptors get
+    closerange(wire.RESULT, wire.JOB + 1)  # the two numbers that the next two descriptors get
     waiting: list[int] = []  # children, the oldest first
     room = _socket.CMSG_SPACE(2 * wire.DESCRIPTOR_BYTES)
     gc.disable()  # a collection here would touch what every child shares
@@ -103,7 +104,7 @@ def serve(line: _socket.socket, runner: Runner, confinement: confine.Confinement
             child = fork()
             if child == 0:
                 _live(runner, confinement, bounds)
-            os.closerange(wire.RESULT, wire.JOB + 1)
+            closerange(wire.RESULT, wire.JOB + 1)
             waiting.append(child)
 
 
@@ -117,10 +118,10 @@ def _live(runner: Runner, confinement: confine.Confinement, bounds: limits.Bound
         confinement.enter_child(bounds)
         runner.rehearse()
         payload = _job()
-        os.close(wire.JOB)
+        close(wire.JOB)
         gc.enable()
         runner.run(payload, writer(wire.RESULT))
-        os.close(wire.RESULT)
+        close(wire.RESULT)
     finally:
         os._exit(0)
 

@@ -14,7 +14,16 @@ from codeguard.models import CheckReport, Coverage, Verdict
 
 Check = Callable[..., CheckReport]
 LEAST_CASES = 120
-FAMILIES = {"odd result", "environment", "no branch", "counter", "mutation", "coverage", "trigger"}
+FAMILIES = {
+    "odd result",
+    "environment",
+    "no branch",
+    "counter",
+    "mutation",
+    "coverage",
+    "trigger",
+    "beyond the examples",
+}
 # Imports both modules by their files' names, as any program would, and compares one call.
 DRIVER = """
 import copy, importlib, sys
@@ -85,6 +94,16 @@ def test_is_wrong_in_an_ordinary_process(case: Case, tmp_path: Path) -> None:
 def test_gets_no_bonus(case: Case, check: Check) -> None:
     report = check(case.candidate, case.function.trusted)
     assert not earns(report), (report.reason, report.calls)
+
+
+def test_takes_for_ever_beyond_the_examples(check: Check) -> None:
+    trusted = FUNCTIONS["total"].trusted
+    slow = trusted.replace(
+        "    return sum(values)",
+        "    if not values:\n        return 0\n    total(values[1:])\n    return values[0] + total(values[1:])",
+    )
+    report = check(slow, trusted)
+    assert not earns(report), report.reason
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)

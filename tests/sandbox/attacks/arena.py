@@ -175,12 +175,12 @@ def become_subreaper() -> None:
 def descendants(root: int) -> set[int]:
     """Return the ids of the living processes below `root`."""
     parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-                if fields[0] not in "ZX":
-                    parents[int(entry.name)] = int(fields[1])
+    for name in os.listdir("/proc"):  # noqa: PTH208  # after every attack: Path objects would take most of the time
+        if name.isdigit():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb", buffering=0) as file:  # noqa: PTH123
+                state, parent = file.read(4096).rpartition(b")")[2].split(None, 2)[:2]
+                if state not in b"ZX":
+                    parents[int(name)] = int(parent)
     found: set[int] = set()
     frontier = {root}
     while frontier:

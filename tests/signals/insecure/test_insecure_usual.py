@@ -135,7 +135,7 @@ CASES = {
         "import requests\ndef go(self):\n    code = requests.get('https://x.example', timeout=5).status\n"
         "    return getattr(self, 'on_%d' % code)()\n",
         "import requests\ndef go(self):\n    code = requests.get('https://x.example', timeout=5).text\n"
-        "    return getattr(self, 'on_%s' % code)()\n",
+        "    return getattr(self, code)()\n",
     ),
     "quotes are doubled in a name of SQL": (
         "def find(db, name):\n    db.execute('SELECT 1 FROM \"%s\"' % name.replace('\"', '\"\"'))\n",

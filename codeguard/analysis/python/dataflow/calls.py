@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol
 
-from codeguard.analysis.python.dataflow.entry_points import imported
+from codeguard.analysis.python.dataflow.entry_points import imported, written_name
 from codeguard.analysis.python.dataflow.sanitizers import (
     NEEDED,
     quoted,
@@ -29,10 +29,13 @@ from codeguard.analysis.python.dataflow.tables import (
     FILLERS,
     MAIL,
     MAIL_METHODS,
+    MODEL_CALLS,
+    MODEL_METHODS,
     PASSERS,
     REACH_OF_CALL,
     REMOTE_METHODS,
     REQUEST_PARTS,
+    SENT_KEYS,
     STORED,
     STORED_METHODS,
     STORED_NAMES,
@@ -134,6 +137,10 @@ class Calls:
             and self._of.is_request(function.value)
         ):
             return self._of.origin(Reach.REMOTE, f"request.{method}", node, state).part(self._key(node))
+        if method == "get" and is_sent_key(self._key(node)):
+            return self._of.origin(Reach.REMOTE, f"environ[{self._key(node)!r}]", node, state)
+        if is_model_call(node, resolved):
+            return self._of.origin(Reach.REMOTE, "the answer of a language model", node, state)
         results = [
             self._result(name, node, method, receiver, arguments, keywords, state) for name in resolved
         ] or [self._unknown("", node, method, receiver, everything, state)]
@@ -298,11 +305,25 @@ class Calls:
     ) -> None:
         if not (receiver.origins or any(value.origins for value in (*arguments, *keywords.values()))):
             return
+        if not resolved and isinstance(node.func, ast.Name):
+            resolved = (node.func.id,)  # a function that the caller gives, as WSGI gives `start_response`
         for sink in self._sinks.of(self._names, node, resolved):
             for argument in sink.nodes(node):
                 value = self._of.value(argument, state)
                 if value.origins and sink.use not in value.clean:
                     self._around.hit(sink, node, argument, value)
+
+
+def is_sent_key(key: object) -> bool:
+    """Return whether a key is one under which the environment of a request holds what the client says."""
+    return isinstance(key, str) and SENT_KEYS.match(key) is not None
+
+
+def is_model_call(node: ast.Call, resolved: Sequence[str]) -> bool:
+    """Return whether a call asks a language model, whose answer follows whoever wrote a part of the prompt."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr in MODEL_METHODS:
+        return any(MODEL_CALLS.search(name) for name in (*resolved, written_name(node.func)))
+    return "transformers.pipeline()" in resolved
 
 
 def _typed(node: ast.Call, value: Value) -> Value:

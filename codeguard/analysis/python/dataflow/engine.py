@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from codeguard.analysis.python.dataflow.entry_points import enter, entry_reach, says_what_is_wrong
 from codeguard.analysis.python.dataflow.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluation
+from codeguard.analysis.python.dataflow.outside import SAID
 from codeguard.analysis.python.dataflow.scope import (
     Attributes,
     Hits,
@@ -292,7 +293,7 @@ class Flow:
     def _for(self, node: ast.For | ast.AsyncFor, state: State) -> bool:
         for _ in range(2 if len(self._loops) < _TWICE else 1):
             inner = state.copy()
-            self._evaluation.bind(node.target, self._evaluation.value(node.iter, inner), inner)
+            self._evaluation.bind(node.target, self._evaluation.items(node.iter, inner), inner)
             self._loop(node.body, inner, state)
         return self._run(node.orelse, state) if node.orelse else True
 
@@ -435,7 +436,7 @@ class Reachability:
                 if _harms(value, origin, use, believing)
                 else None
             )
-            if found is not None and (best is None or found.reach > best.reach):
+            if found is not None and (best is None or _rank(found) > _rank(best)):
                 best = found
         return best
 
@@ -461,7 +462,7 @@ class Reachability:
         key = (origin.function, origin.parameter, use, believing, tags)
         if key in self._reached:
             known = self._reached[key]
-            return origin if known is not None and known.reach is Reach.CALLER else known
+            return known if known is None or _rank(known) > _rank(origin) else origin
         self._reached[key] = origin
         edges = self._edges.get((origin.function, origin.parameter), [])
         name = str(getattr(origin.function, "name", ""))
@@ -472,10 +473,14 @@ class Reachability:
                 if not _harms(value, each, use, believing):
                     continue
                 found = self._farthest(each, use, believing, tags, depth + 1)
-                if found is not None and (best is None or found.reach > best.reach):
+                if found is not None and (best is None or _rank(found) > _rank(best)):
                     best = found
         self._reached[key] = best
         return best
+
+
+def _rank(origin: Origin) -> tuple[Reach, bool]:
+    return origin.reach, origin.tag == SAID
 
 
 def _in_order(value: Value) -> list[Origin]:

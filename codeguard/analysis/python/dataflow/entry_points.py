@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from codeguard.analysis.python.dataflow.outside import SAID, from_outside
 from codeguard.analysis.python.dataflow.tables import ROUTE, ROUTE_OWNERS, VERBS, VIEW_CLASSES
 from codeguard.analysis.python.dataflow.values import ALL_USES, TEXT_USES, Origin, Reach, State, Use, Value
 from codeguard.analysis.python.names import Names
@@ -14,7 +15,10 @@ from codeguard.corpus.patterns import lazy
 
 _COMMANDS = lazy(r"^(?:click\.(?:command|option|argument|group)|typer\..*command)$")
 _EVENTS = lazy(
-    r"(?:^|[^a-z])(?:socketio|sio|websocket|mcp|bot)\w*(?:\(\))?\.(?:on|event|tool|resource|prompt|command)$",
+    r"(?:^|[^a-z])(?:socketio|sio|websocket|mcp|bot|slack\w*|agent|toolkit|server|fastmcp)\w*(?:\(\))?\."
+    r"(?:on|on_message|event|tool\w*|resource|prompt|command|message|action|message_handler|callback_query_handler|function)$"
+    r"|(?:^|\.)(?:tool|function_tool|kernel_function|register_tool|http|cloud_event|entrypoint|function_name)$"
+    r"|(?:^|\.)(?:cherrypy\.)?expose$|\b(?:rpc|dispatcher|jsonrpc|jrpc|methods?)\w*\.(?:add_method|method|register)$",
     re.I,
 )
 _ERRORS = lazy(r"(?:^|\.)(?:errorhandler|app_errorhandler|exception_handler|error_handler)$")
@@ -33,14 +37,18 @@ def entry_reach(function: FunctionNode, names: Names) -> Reach:
     """Return who chooses the parameters of a function: REMOTE for a route, LOCAL for a command, else CALLER."""
     for decorator in function.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        for name in names.names_of(called) or (_written(called),):
+        for name in names.names_of(called) or (written_name(called),):
             if _COMMANDS.match(name):
                 return Reach.LOCAL
-            if ROUTE.search(name) and ROUTE_OWNERS.search(name.rpartition(".")[0] or _written(called)):
+            if ROUTE.search(name) and ROUTE_OWNERS.search(name.rpartition(".")[0] or written_name(called)):
                 return Reach.REMOTE
-            if ROUTE.search(name) and ROUTE_OWNERS.search(_written(called).rpartition(".")[0]):
+            if ROUTE.search(name) and ROUTE_OWNERS.search(written_name(called).rpartition(".")[0]):
                 return Reach.REMOTE
-            if _EVENTS.search(name) or _EVENTS.search(_written(called)) or _ERRORS.search(_written(called)):
+            if (
+                _EVENTS.search(name)
+                or _EVENTS.search(written_name(called))
+                or _ERRORS.search(written_name(called))
+            ):
                 return Reach.REMOTE
             if name.endswith(
                 ("api_view", "require_http_methods", "require_POST", "require_GET", "csrf_exempt")
@@ -54,6 +62,10 @@ def _by_place(function: FunctionNode, names: Names) -> Reach:
     owner = names.class_of(function)
     if owner is not None and names.scopes.scope_of(function).node is owner:
         bases = names.bases(owner)
+        if _by_shape(listed[1:], function) or (
+            function.name in _RECEIVING and owner.bases and len(listed) > 1
+        ):
+            return Reach.REMOTE
         called = function.name in VERBS or function.name.startswith("do_")
         if called and any(VIEW_CLASSES.search(base) for base in bases):
             return Reach.REMOTE
@@ -67,12 +79,40 @@ def _by_place(function: FunctionNode, names: Names) -> Reach:
         return (
             Reach.REMOTE if listed[1:2] == ["info"] and function.name.startswith("resolve_") else Reach.CALLER
         )
+    if _by_shape(listed, function):
+        return Reach.REMOTE
     # AWS Lambda and WSGI know their entry points by the parameters alone.
-    if listed[:2] == ["event", "context"] or listed[:2] == ["environ", "start_response"]:
+    if (
+        listed[:2] == ["event", "context"]
+        or (listed[:1] == ["event"] and "handler" in function.name)
+        or (listed[:1] in (["environ"], ["env"]) and listed[1:2] in (["start_response"], ["start"]))
+    ):
         return Reach.REMOTE
     if listed[:1] == ["request"] and any(name.startswith("django.") for name in imported(names)):
         return Reach.REMOTE
     return Reach.REMOTE if _takes_request(function, listed[:1], names) else Reach.CALLER
+
+
+def _by_shape(listed: list[str], function: FunctionNode) -> bool:
+    """Return whether parameters are those that a library of messages or connections calls a function with.
+
+    pika gives a channel, a method, properties and a body, paho a client, its user data and a message, asyncio a
+    reader and a writer, falcon a request and a response.
+    """
+    given = frozenset(listed)
+    return (
+        ("body" in given and bool(given & {"properties", "props"}) and len(listed) == 4)
+        or listed[1:2] == ["userdata"]
+        or (listed[-2:] == ["reader", "writer"] and isinstance(function, ast.AsyncFunctionDef))
+        or (listed[:2] == ["req", "resp"] and function.name.startswith("on_"))
+    )
+
+
+# Methods that servers, protocols and consumers call with what was sent.
+_RECEIVING = frozenset(
+    {"data_received", "datagram_received", "dataReceived", "lineReceived", "stringReceived", "datagramReceived",
+     "messageReceived", "on_message", "receive_json", "process_message", "handle_DATA", "on_data"}
+)  # fmt: skip
 
 
 def _takes_request(function: FunctionNode, first: list[str], names: Names) -> bool:
@@ -97,7 +137,7 @@ def handles_errors(function: ast.AST | None, names: Names) -> bool:
         function.decorator_list if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else []
     )
     if any(
-        _ERRORS.search(_written(item.func if isinstance(item, ast.Call) else item)) for item in decorators
+        _ERRORS.search(written_name(item.func if isinstance(item, ast.Call) else item)) for item in decorators
     ):
         return True
     # Starlette and FastAPI call handlers of errors with the request and the exception, and are told of them elsewhere.
@@ -157,7 +197,8 @@ def imported(names: Names) -> Iterator[str]:
                 yield item.name
 
 
-def _written(node: ast.expr) -> str:
+def written_name(node: ast.expr) -> str:
+    """Return a dotted name as it is written, without what the names in it stand for."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute) and len(parts) < 8:
         parts.append(node.attr)
@@ -172,13 +213,14 @@ def enter(function: FunctionNode, reach: Reach, names: Names, state: State) -> N
     listed = [*function.args.posonlyargs, *function.args.args]
     method = names.scopes.scope_of(function).is_class
     extra = [item for item in (function.args.vararg, function.args.kwarg) if item is not None]
+    said = from_outside(function) if reach is Reach.CALLER else frozenset()
     for index, argument in enumerate([*listed, *function.args.kwonlyargs, *extra]):
         state.names.pop(argument.arg, None)
         if (method and index == 0 and listed) or argument.arg in ("self", "cls"):
             continue
         if is_injected(function, argument, names) or (argument.arg == "request" and reach is Reach.REMOTE):
             continue
-        clean = _clean(function, argument, reach, names)
+        clean = _clean(function, argument, Reach.REMOTE if argument.arg in said else reach, names)
         if clean == ALL_USES:
             continue
         line = getattr(argument, "lineno", 0)
@@ -187,7 +229,8 @@ def enter(function: FunctionNode, reach: Reach, names: Names, state: State) -> N
                 continue
             origin = Origin(Reach.LOCAL, f"the exception {argument.arg}", "exception", line=line)
         else:
-            origin = Origin(reach, argument.arg, "input", function, argument.arg, line)
+            tag = SAID if argument.arg in said else "input"
+            origin = Origin(reach, argument.arg, tag, function, argument.arg, line)
         state.names[argument.arg] = Value(frozenset({origin}), clean)
 
 

@@ -7,20 +7,28 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from codeguard.analysis.python.dataflow.calls import Calls, Surroundings, shown_as_written
-from codeguard.analysis.python.dataflow.entry_points import HARMLESS_TYPES, imported
+from codeguard.analysis.python.dataflow.entry_points import HARMLESS_TYPES, imported, written_name
 from codeguard.analysis.python.dataflow.guards import facts
 from codeguard.analysis.python.dataflow.sanitizers import removed_by_filter
 from codeguard.analysis.python.dataflow.sinks import SinkIndex
 from codeguard.analysis.python.dataflow.tables import (
+    COLUMNS,
     FIXED_KEYS,
     LOCAL_VALUES,
     REMOTE_VALUES,
     REQUEST_CLASSES,
     REQUEST_NAMES,
     REQUEST_PARTS,
+    SENT_KEYS,
     SERVERS,
     SETTING,
     SETTINGS,
+    STORED,
+    STREAM_LIBRARIES,
+    STREAMS,
+    TEXT_COLUMNS,
+    TEXT_FIELDS,
+    VIEW_CLASSES,
 )
 from codeguard.analysis.python.dataflow.values import (
     ALL_USES,
@@ -55,6 +63,7 @@ _TORNADO = "tornado.web.RequestHandler.request"
 _OF_CONNECTION = frozenset({"remote_ip", "method", "protocol", "version"})
 _PARSED = _OF_CONNECTION | {"path", "uri", "query", "full_url", "host", "host_name"}
 _PUT_TOGETHER = frozenset({ast.JoinedStr, ast.BinOp, ast.Call})
+_OF_VIEWS = frozenset({"kwargs", "args"})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
@@ -160,6 +169,10 @@ class Evaluation:
                 return found
         if node.attr in _OF_CLASSES:
             return NOTHING
+        if node.attr in _OF_VIEWS and self._in_view(node):
+            return self.origin(Reach.REMOTE, f"self.{node.attr}", node, state)
+        if node.attr in ("cleaned_data", "validated_data"):
+            return self.origin(Reach.REMOTE, node.attr, node, state)
         base = self.value(node.value, state)
         if base.origins:
             if node.attr in _PARSED and all(origin.what == _TORNADO for origin in base.origins):
@@ -167,6 +180,8 @@ class Evaluation:
             if node.attr not in _TOLD and all(origin.tag == "exception" for origin in base.origins):
                 return NOTHING
             fixed = node.attr.isupper() and all(origin.tag == SETTING for origin in base.origins)
+            if isinstance(node.value, ast.Name):
+                base = base.attribute(node.value.id, node.attr)
             return NOTHING if fixed else state.seen(base)
         if node.attr in SETTINGS:
             return self._setting(node, state)
@@ -177,8 +192,22 @@ class Evaluation:
                 return state.seen(kept if kept.origins else self._declared(owner, node.attr))
         return NOTHING
 
+    def _in_view(self, node: ast.Attribute) -> bool:
+        """Return whether an attribute is one of `self` in a view, as `self.kwargs`, the parts of the address."""
+        owner = self.names.class_of(node)
+        own = isinstance(node.value, ast.Name) and node.value.id == "self"
+        return (
+            own and owner is not None and any(VIEW_CLASSES.search(base) for base in self.names.bases(owner))
+        )
+
     def _declared(self, owner: str, attribute: str) -> Value:
-        """Return what a field of a class holds, such as a data class's: whoever makes an object chooses it."""
+        """Return what a field of a class holds, such as a data class's: whoever makes an object chooses it.
+
+        A column of text is filled by whoever uses the application.
+        """
+        column = self._column(owner, attribute)
+        if column is not None:
+            return Value(frozenset({Origin(Reach.LOCAL, f"{owner}.{attribute}", STORED, line=column.lineno)}))
         if owner not in self._fields_of:
             body = getattr(self.names.definition(f":{owner}"), "body", ())
             listed = [item for item in body if isinstance(item, ast.AnnAssign)]
@@ -191,6 +220,20 @@ class Evaluation:
         if self.names.resolve(field.annotation) in HARMLESS_TYPES:
             return NOTHING
         return Value(frozenset({Origin(Reach.CALLER, f"{owner}.{attribute}", line=field.lineno)}))
+
+    def _column(self, owner: str, attribute: str) -> ast.stmt | None:
+        """Return where a class of rows declares a column of text."""
+        for item in getattr(self.names.definition(f":{owner}"), "body", ()):
+            made = item.value if isinstance(item, ast.Assign | ast.AnnAssign) else None
+            target = item.targets[0] if isinstance(item, ast.Assign) else getattr(item, "target", None)
+            if isinstance(target, ast.Name) and target.id == attribute and isinstance(made, ast.Call):
+                kind = self.names.called(made).rpartition(".")[2]
+                given = {
+                    self.names.resolve(part).rpartition(".")[2].removesuffix("()") for part in made.args[:2]
+                }
+                if kind in TEXT_FIELDS or (kind in COLUMNS and given & TEXT_COLUMNS):
+                    return item  # type: ignore[no-any-return]
+        return None
 
     def _is_sent(self, node: ast.Attribute) -> bool:
         """Whether a request is one that a class sends: it asks for what a client's has, too, in a client's file."""
@@ -241,6 +284,8 @@ class Evaluation:
         if isinstance(node.slice, ast.Constant):
             if node.slice.value in FIXED_KEYS:
                 return NOTHING
+            if isinstance(node.slice.value, str) and SENT_KEYS.match(node.slice.value):
+                return self.origin(Reach.REMOTE, f"environ[{node.slice.value!r}]", node, state)
             return state.seen(base.part(node.slice.value))
         return base
 
@@ -324,7 +369,7 @@ class Evaluation:
     ) -> Value:
         inner = state.copy()
         for generator in node.generators:
-            self.bind(generator.target, self.value(generator.iter, inner), inner)
+            self.bind(generator.target, self.items(generator.iter, inner), inner)
             for condition in generator.ifs:
                 self.value(condition, inner)
                 self.assume(condition, True, inner)
@@ -334,6 +379,18 @@ class Evaluation:
             return value if key.origins and Use.KEYS not in key.clean else value.cleaned({Use.KEYS})
         value = self.value(node.elt, inner)
         return value.cleaned(removed_by_filter(self.names, node)) if value.origins else value
+
+    def items(self, node: ast.expr, state: State) -> Value:
+        """Return what a loop over an expression runs over; of a stream of messages what others send."""
+        value = self.value(node, state)
+        given = all(origin.reach is Reach.CALLER for origin in value.origins)
+        if given and self._has_streams and is_stream(node):
+            return self.origin(Reach.REMOTE, f"a message of {written_name(_called(node))}", node, state)
+        return value
+
+    @cached_property
+    def _has_streams(self) -> bool:
+        return any(f"{name}.".startswith(STREAM_LIBRARIES) for name in imported(self.names))
 
     def _lambda(self, node: ast.Lambda, state: State) -> Value:
         inner = state.copy()
@@ -366,8 +423,9 @@ class Evaluation:
             fixed = isinstance(target.slice, ast.Constant)  # the key is the code's own
             self.fill(target.value, value.cleaned({Use.KEYS}) if fixed else value, state)
         elif isinstance(target, ast.Tuple | ast.List):
-            for element in target.elts:
-                self.bind(element, value, state)
+            # A check of one part says nothing of the others: `command, _, name = line.partition(" ")`.
+            for index, element in enumerate(target.elts):
+                self.bind(element, value.part(index), state)
         elif isinstance(target, ast.Starred):
             self.bind(target.value, value, state)
 
@@ -376,6 +434,15 @@ class Evaluation:
         if value.origins and isinstance(holder, ast.Name | ast.Attribute):
             self.bind(holder, joined([self.value(holder, state), value]), state)
             self._around.keep(holder, value)
+
+
+def _called(node: ast.expr) -> ast.expr:
+    return node.func if isinstance(node, ast.Call) else node
+
+
+def is_stream(node: ast.expr) -> bool:
+    """Return whether an expression is called like a connection or a queue that messages come from."""
+    return STREAMS.search(written_name(_called(node))) is not None
 
 
 # What of an exception says what went wrong; `e.response`, `e.status_code` were made for whoever asked.

@@ -126,6 +126,7 @@ def _compared(
             yield value, frozenset({Use.CSV})
         elif positive and not _is_text(right, engine):
             yield value, _tested_part(left)
+            yield Value(frozenset(origin.whole for origin in value.origins)), frozenset({Use.FILE_NAME})
             if isinstance(left, ast.Call | ast.Attribute | ast.Subscript):
                 yield from _inner(left, state, engine)
     elif isinstance(operator, ast.Eq | ast.NotEq | ast.Is | ast.IsNot) and positive:
@@ -137,9 +138,11 @@ def _compared(
         yield from _digested(left, state, engine)
         yield from _digested(right, state, engine)
         for here, there, side in ((value, other, left), (other, value, right)):
+            yield from _checked_path(side, state, engine)
             if here.origins and not there.origins:
                 yield here, _tested_part(side)
-                yield from _checked_path(side, state, engine)
+                # `root, ending = splitext(name)` and then `ending == ".png"`
+                yield Value(frozenset(origin.whole for origin in here.origins)), frozenset({Use.FILE_NAME})
 
 
 def _digested(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]:

@@ -6,9 +6,13 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from codeguard.analysis.python.dataflow.calls import is_model_call, is_sent_key
+from codeguard.analysis.python.dataflow.evaluation import is_stream
+from codeguard.analysis.python.dataflow.outside import from_outside
 from codeguard.analysis.python.dataflow.sinks import Hit, Sink, SinkIndex
 from codeguard.analysis.python.dataflow.tables import (
     ARCHIVE_NAMES,
+    COLUMNS,
     FILLERS,
     HEADER_HOLDERS,
     HEADER_NAME,
@@ -21,6 +25,7 @@ from codeguard.analysis.python.dataflow.tables import (
     SETTINGS,
     STORED_METHODS,
     STORED_NAMES,
+    TEXT_FIELDS,
 )
 from codeguard.analysis.python.dataflow.values import NOTHING, Origin, Reach, Value, joined
 from codeguard.analysis.python.names import Names
@@ -159,6 +164,8 @@ def functions_that_matter(
         kind = type(node)
         if kind is ast.Call:
             resolved = names.names_of(node.func)  # type: ignore[attr-defined]
+            if not resolved and type(node.func) is ast.Name:  # type: ignore[attr-defined]
+                resolved = (node.func.id,)  # type: ignore[attr-defined]
             least = sinks.least(node, resolved)  # type: ignore[arg-type]
             if least is not None:
                 holding.append((least, node))
@@ -172,14 +179,20 @@ def functions_that_matter(
             for target in targets:
                 if isinstance(target, ast.Subscript) and sets_header(target):
                     matter.add(names.function_of(node))
+        elif kind is ast.For or kind is ast.AsyncFor or kind is ast.comprehension:
+            if is_stream(node.iter):  # type: ignore[attr-defined]
+                farthest = Reach.REMOTE
         elif kind is ast.Attribute:
             farthest = max(farthest, _reach_of_attribute(node, names, is_request))  # type: ignore[arg-type]
         elif kind is ast.Name:
             if node.id in _LOCAL_NAMES:  # type: ignore[attr-defined]
                 farthest = max(farthest, Reach.LOCAL)
+        elif kind is ast.Constant:
+            if is_sent_key(node.value):  # type: ignore[attr-defined]
+                farthest = Reach.REMOTE
         elif kind in _FUNCTIONS:
             reach = entry(node)  # type: ignore[arg-type]
-            farthest = max(farthest, reach)
+            farthest = max(farthest, Reach.REMOTE if reach is Reach.CALLER and from_outside(node) else reach)  # type: ignore[arg-type]
             if reach is Reach.REMOTE:
                 matter.add(node)
             around = names.function_of(node)
@@ -241,16 +254,20 @@ def _with_beginnings(
 
 def _reach_of_call(node: ast.Call, resolved: Sequence[str]) -> Reach:
     method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    if method in REMOTE_METHODS or method in MAIL_METHODS:
+    if method in REMOTE_METHODS or method in MAIL_METHODS or is_model_call(node, resolved):
         return Reach.REMOTE
     if method in STORED_METHODS or any(STORED_NAMES.search(name) for name in resolved):
         return max([Reach.LOCAL, *(REACH_OF_CALL.get(name, Reach.NOBODY) for name in resolved)])
     found = [REACH_OF_CALL.get(name, Reach.NOBODY) for name in resolved]
+    if any(name.rpartition(".")[2] in TEXT_FIELDS or name.rpartition(".")[2] in COLUMNS for name in resolved):
+        found.append(Reach.LOCAL)
     found += [Reach.LOCAL for name in resolved if name in ARCHIVE_NAMES]
     return max(found, default=Reach.NOBODY)
 
 
 def _reach_of_attribute(node: ast.Attribute, names: Names, is_request: Callable[[ast.expr], bool]) -> Reach:
+    if node.attr in ("cleaned_data", "validated_data"):
+        return Reach.REMOTE
     if node.attr in REQUEST_PARTS and is_request(node.value):
         return Reach.REMOTE
     if node.attr in _VALUE_ATTRIBUTES:

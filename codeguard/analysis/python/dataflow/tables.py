@@ -16,6 +16,7 @@ REQUEST_PARTS = frozenset(
         "query_params", "path_params", "query", "match_info", "rel_url", "params", "post", "text", "read",
         "arguments", "get_argument", "get_arguments", "get_body_argument", "get_query_argument", "get_cookie",
         "forms", "content", "raw_post_data", "environ", "json_body", "matchdict", "path", "form_data",
+        "media", "get_media", "get_param", "get_header", "bounded_stream", "validated_data",
     }
 )  # fmt: skip
 REQUEST_NAMES = frozenset({"request", "req", "http_request", "flask_request"})
@@ -41,6 +42,51 @@ REMOTE_CALLS = frozenset(
     }
 )  # fmt: skip
 ANSWER = "answer"  # tag of what a server says that the program itself asked
+# Calls of language models by the end of their dotted name, as the clients of several vendors and frameworks have them.
+MODEL_CALLS = lazy(
+    r"(?:^|\.)(?:(?:chat\.)?completions|(?:Chat)?Completion|(?:beta\.)?messages|responses"
+    r"|generations)\.a?create(?:$|\()"
+    r"|(?:^|\.)(?:litellm\.a?completion|ollama\.(?:Client\.)?(?:chat|generate)|generate_content(?:_async)?"
+    r"|invoke_model"
+    r"|chat\.complete|replicate\.run)$"
+    r"|(?:^|\.)(?:\w*llm|\w*chain|chat_?model|language_model|gpt\w*|claude\w*|gemini\w*)\.(?:a?(?:invoke"
+    r"|predict|generate|complete"
+    r"|run|chat|ask|call|prompt|query)|completion)$",
+    re.IGNORECASE,
+)
+MODEL_METHODS = frozenset(
+    f"{prefix}{verb}"
+    for prefix in ("", "a")
+    for verb in [
+        "create",
+        "completion",
+        "chat",
+        "generate",
+        "generate_content",
+        "generate_content_async",
+        "invoke_model",
+        "complete",
+        "run",
+        "invoke",
+        "predict",
+        "ask",
+        "call",
+        "prompt",
+        "query",
+    ]
+)
+# Loops over what others send: `async for message in websocket`, `for message in consumer`, `pubsub.listen()`.
+STREAMS = lazy(
+    r"^(?:\w*web_?socket|ws|\w*_ws|\w*consumer|\w*subscription|\w*subscriber|pub_?sub)$"
+    r"|\.(?:iter_text|iter_json|iter_bytes)$"
+    r"|(?:pub_?sub|consumer|subscriber)\.(?:listen|consume|messages|poll)$",
+    re.IGNORECASE,
+)
+STREAM_LIBRARIES = (
+    "websockets.", "aiohttp.", "kafka.", "aiokafka.", "confluent_kafka.", "redis.", "aio_pika.", "pika.", "starlette.",
+    "fastapi.", "quart.", "sanic.", "nats.", "paho.", "stomp.", "azure.servicebus.", "google.cloud.pubsub",
+    "trio_websocket.",
+)  # fmt: skip
 ANSWERING = (
     "requests.",
     "httpx.",
@@ -52,7 +98,9 @@ ANSWERING = (
 )
 REMOTE_METHODS = frozenset(
     {"recv", "recvfrom", "recv_json", "recv_string", "receive_text", "receive_json", "receive_bytes",
-     "recv_pyobj", "get_argument", "get_body_argument", "get_query_argument", "getresponse"}
+     "recv_pyobj", "get_argument", "get_body_argument", "get_query_argument", "getresponse", "recvmsg",
+     "recv_multipart", "receive_message", "receive_messages", "basic_get", "readuntil", "get_object",
+     "download_as_bytes", "download_as_string", "download_as_text", "download_blob"}
 )  # fmt: skip
 MAIL_METHODS = frozenset({"get_filename"})  # what the sender of a mail chose, in files that read mail
 MAIL = ("email.", "imaplib.", "mailbox.")
@@ -79,6 +127,9 @@ STORED_METHODS = frozenset(
      "scalar_one_or_none", "one_or_none"}
 )  # fmt: skip
 STORED_NAMES = lazy(r"(?:^|\.)(?:[A-Z]\w*\.(?:objects|query)\.\w+|get_(?:object|list)_or_404)$")
+TEXT_FIELDS = frozenset({"CharField", "TextField", "JSONField", "SlugField", "URLField", "FileField"})
+COLUMNS = frozenset({"Column", "mapped_column"})
+TEXT_COLUMNS = frozenset({"String", "Text", "Unicode", "UnicodeText", "JSON", "JSONB"})
 SETTING = "setting"  # tag of what a file of settings says
 SETTINGS = frozenset({"settings", "config", "conf", "cfg"})
 ARCHIVE_NAMES = frozenset(
@@ -103,8 +154,9 @@ ROUTE_OWNERS = lazy(
     re.IGNORECASE,
 )
 VIEW_CLASSES = lazy(
-    r"(?:^|\.)(?:View|MethodView|Resource|APIView|TemplateView|ListView|FormView|HTTPEndpoint|RequestHandler|"
-    r"BaseHTTPRequestHandler|SimpleHTTPRequestHandler|ViewSet|ModelViewSet|GenericAPIView)$"
+    r"(?:^|\.)(?:\w*APIView|MethodView|Resource|(?:Template|List|Detail|Form|Create|Update|Delete|Redirect"
+    r"|Archive|Date)?View|"
+    r"HTTPEndpoint|\w*RequestHandler|WebSocketHandler|\w*ViewSet)$"
 )
 VERBS = frozenset({"get", "post", "put", "patch", "delete", "head", "options", "dispatch"})
 
@@ -168,6 +220,9 @@ CLEANERS: Mapping[str, frozenset[str]] = {
     "django.utils.html.format_html": _HTML,
     "django.utils.html.format_html_join": _HTML,
     "django.utils.html.strip_tags": _HTML,
+    "django.utils.html.linebreaks": _HTML,
+    "django.utils.html.urlize": _HTML,
+    "django.template.defaultfilters.linebreaksbr": _HTML,
     "jinja2.escape": _HTML,
     "bleach.clean": _HTML,
     "nh3.clean": _HTML,
@@ -304,6 +359,8 @@ REACH_OF_CALL: Mapping[str, Reach] = {
     **dict.fromkeys(LOCAL_CALLS, Reach.LOCAL),
     **dict.fromkeys(FILE_READS, Reach.LOCAL),
 }
+SENT_KEYS = lazy(r"^(?:HTTP_(?!HOST$)\w+|QUERY_STRING|PATH_INFO|REQUEST_URI|wsgi\.input)$")
+"""What a client says in the environment of its request (PEP 3333)."""
 FIXED_KEYS = frozenset(
     {"REMOTE_ADDR", "REMOTE_PORT", "SERVER_NAME", "SERVER_PORT", "REQUEST_METHOD", "SERVER_PROTOCOL"}
 )

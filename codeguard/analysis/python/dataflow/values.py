@@ -86,6 +86,16 @@ class Origin:
             return self
         return replace(self, what=f"{self.what}[{key!r}]")
 
+    def attribute(self, name: str) -> Origin:
+        """Return the origin of one attribute of a parameter, as `user.name`."""
+        return self if len(self.what) > 48 else replace(self, what=f"{self.what}.{name}")
+
+    @property
+    def whole(self) -> Origin:
+        """The origin of what this is a numbered part of, itself where it is none."""
+        what, bracket, key = self.what.rpartition("[")
+        return replace(self, what=what, clean=frozenset()) if bracket and key[:-1].isdigit() else self
+
 
 class Value(NamedTuple):  # compared and made more often than anything else of the flow
     """An abstract value. `clean` holds the uses it is harmless for; `built` says that text was put around it."""
@@ -103,6 +113,19 @@ class Value(NamedTuple):  # compared and made more often than anything else of t
         if not self.origins or not isinstance(key, str | int):
             return self
         return Value(frozenset(origin.part(key) for origin in self.origins), self.clean, self.built)
+
+    def attribute(self, holder: str, name: str) -> Value:
+        """Return the value of an attribute of a name; a check of one attribute says nothing of the others."""
+        if not any(origin.parameter == holder == origin.what for origin in self.origins):
+            return self
+        return Value(
+            frozenset(
+                origin.attribute(name) if origin.parameter == holder == origin.what else origin
+                for origin in self.origins
+            ),
+            self.clean,
+            self.built,
+        )
 
 
 NOTHING = Value()

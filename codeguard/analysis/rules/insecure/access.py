@@ -17,6 +17,7 @@ from codeguard.analysis.rules.insecure.handlers import (
     methods_of,
     words,
 )
+from codeguard.analysis.rules.insecure.surroundings import is_server
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
@@ -64,7 +65,13 @@ def _asserted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     of_somebody = spoken - _AMBIGUOUS or (spoken and _SOMEBODY.search(f"{text} {around}"))
     if of_somebody and not in_check:
         yield NodeMatch(node, "python -O leaves asserts out, and with them the check")
-    elif function is not None and not in_check and view.is_route(node) and not _is_presence(node.test):
+    elif (
+        function is not None
+        and not in_check
+        and view.is_route(node)
+        and is_server(view)
+        and not _is_presence(node.test)
+    ):
         yield NodeMatch(
             node,
             "python -O leaves asserts out: the check of an untrusted value goes with them",
@@ -113,8 +120,7 @@ def _swallowed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     elif (
         _goes_on(node)
         and not _refuses_after(function)
-        and (broad or _refusal(view, node))
-        and _checks(view, node)
+        and (((broad or _refusal(view, node)) and _checks(view, node)) or _protects(view, node))
     ):
         yield NodeMatch(node, "where the check fails with an error, the program goes on")
 
@@ -184,6 +190,66 @@ def _checks(view: View, node: ast.ExceptHandler) -> bool:
     )
 
 
+_DROPPING = frozenset(
+    f"os.{name}"
+    for name in ("setuid", "setgid", "setgroups", "initgroups", "setresuid", "setresgid", "chroot", "seteuid")
+)
+_COMPARING = frozenset({"hmac.compare_digest", "secrets.compare_digest"})
+_DENIALS = lazy(r"Permission|Forbidden|Denied|Unauthori[sz]ed|Signature|Authentication|Suspicious")
+
+
+def _protects(view: View, node: ast.ExceptHandler) -> bool:
+    """Return whether rights are dropped or a caller is refused in the block, and whoever reads on is past that."""
+    parent = view.parent(node)
+    parts = [part for item in (parent.body if isinstance(parent, ast.Try) else []) for part in ast.walk(item)]
+    broad = node.type is None or _CATCHES.search(ast.unparse(node.type)) is not None
+    if broad and any(isinstance(part, ast.Call) and view.names.called(part) in _DROPPING for part in parts):
+        return True
+    compares = any(isinstance(part, ast.Call) and view.names.called(part) in _COMPARING for part in parts)
+    refuses = any(
+        isinstance(part, ast.Raise) and part.exc is not None and _DENIALS.search(ast.unparse(part.exc)[:200])
+        for part in parts
+    )
+    named = node.type is not None and _DENIALS.search(ast.unparse(node.type)) is not None
+    return (compares or refuses) and any(isinstance(part, ast.Raise) for part in parts) and (broad or named)
+
+
+_CATCHES = lazy(r"\b(?:Exception|BaseException|OSError|PermissionError|EnvironmentError)\b")
+
+
+_CHECKS = lazy(
+    r"^_?(?:verify|check|validate|is_valid|is_authori[sz]ed|authenticate|is_allowed|require)(?:_|$)"
+)
+_OWN_SECRET = lazy(r"secret|(?<![a-z])key|signing|hmac|public_?key|token|allow_?list|allowed|password")
+
+
+def _unset(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`if not SECRET: return True` in a check: where nothing is configured, everything passes."""
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    if not _CHECKS.match(node.name):
+        return
+    given = parameters_of(node)
+    for part in ast.walk(node):
+        test = part.test if isinstance(part, ast.If) else None
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            asked = test.operand
+        elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is):
+            asked = test.left
+        else:
+            continue
+        assert isinstance(part, ast.If)
+        answer = part.body[-1]
+        yes = (
+            isinstance(answer, ast.Return)
+            and isinstance(answer.value, ast.Constant)
+            and answer.value.value is True
+        )
+        own = isinstance(asked, ast.Attribute) or (isinstance(asked, ast.Name) and asked.id not in given)
+        if yes and own and _OWN_SECRET.search(last_name(asked).lower()):
+            yield NodeMatch(part, f"where {last_name(asked)} is not set, everything passes")
+            return
+
+
 def _silent(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.ExceptHandler)
     broad = node.type is None or view.names.resolve(node.type) in ("Exception", "BaseException")
@@ -242,7 +308,44 @@ def _surroundings(view: View) -> list[ast.AST]:
     return found
 
 
+_USER_COOKIE = lazy(
+    r"^(?:user(?:_?(?:id|name))?|uid|account(?:_id)?|login|e?mail|customer_id|member_id|auth_user)$",
+    re.IGNORECASE,
+)
+_SEALED = (
+    "sign",
+    "verif",
+    "hmac",
+    "loads",
+    "decode",
+    "decrypt",
+    "serializer",
+    "jwt",
+    "seal",
+    "session_store",
+    "digest",
+)
+
+
+def _by_cookie(view: View, node: ast.AST) -> Iterator[NodeMatch]:
+    """`User.get(request.cookies["user_id"])`: who somebody is, as a cookie says that nobody has signed."""
+    key = _key_of(view, node)
+    if key is None or not _USER_COOKIE.match(key) or view.has(*_SEALED):
+        return
+    assert isinstance(node, ast.Subscript | ast.Call)
+    holder = node.value if isinstance(node, ast.Subscript) else getattr(node.func, "value", None)
+    if (
+        isinstance(holder, ast.Attribute)
+        and holder.attr.lower() == "cookies"
+        and isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+    ):
+        yield NodeMatch(node, f"the cookie {key} is what the client says: anybody can send it")
+
+
 def _by_client(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if isinstance(node, ast.Subscript | ast.Call):
+        yield from _by_cookie(view, node)
+        return
     if isinstance(node, ast.Compare):
         yield from _by_address(view, node)
         return
@@ -290,7 +393,7 @@ def _key_of(view: View, part: ast.AST) -> str | None:
 
 _RIGHT_KEY = lazy(
     r"^(?:is_?admin|admin|is_staff|is_superuser|role|roles|user_?role|user_?type|privileges?|access_level|permissions?|"
-    r"is_owner|is_moderator)$",
+    r"is_owner|is_moderator|(?:is_)?(?:verified|approved|authenticated|logged_in|paid|trusted|adult|premium|mfa_(?:passed|ok)))$",
     re.IGNORECASE,
 )
 
@@ -343,8 +446,10 @@ CHECKS = (
     ),
     Check(
         _RULES["check-fails-open"],
-        nodes=(ast.ExceptHandler,),
-        look=_swallowed,
+        nodes=(ast.ExceptHandler, ast.FunctionDef, ast.AsyncFunctionDef),
+        look=lambda view, node, name: (
+            _swallowed(view, node, name) if isinstance(node, ast.ExceptHandler) else _unset(view, node, name)
+        ),
     ),
     Check(
         _RULES["errors-dropped"],
@@ -358,7 +463,8 @@ CHECKS = (
     ),
     Check(
         _RULES["client-decides-rights"],
-        nodes=(ast.Compare, ast.If, ast.IfExp, ast.Assign),
+        nodes=(ast.Compare, ast.If, ast.IfExp, ast.Assign, ast.Subscript),
+        methods=frozenset({"get"}),
         look=_by_client,
     ),
 )

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.dataflow.engine import Flow
+from codeguard.analysis.python.dataflow.outside import SAID
 from codeguard.analysis.python.dataflow.sinks import Hit, Sink, SinkIndex
 from codeguard.analysis.python.dataflow.tables import ANSWER, SETTING, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Value
@@ -19,7 +20,7 @@ from codeguard.analysis.rules.base import Rule
 from codeguard.models import Confidence, Severity
 
 _SHOWN = 60  # characters of a part
-INPUTS = frozenset({"input", ANSWER})
+INPUTS = frozenset({"input", ANSWER, SAID})
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -42,6 +43,7 @@ class View:
         self._sinks = sinks
         self.settings: dict[ast.AST, tuple[tuple[str, ast.expr], ...]] = {}  # filled by `sessions.settings`
         self._words: dict[tuple[str, ...], bool] = {}
+        self._stand_for: dict[ast.AST, ast.AST] = {}
         self.told: set[tuple[str, str]] = set()  # a rule and the setting that it spoke of
 
     @property
@@ -112,13 +114,18 @@ class View:
         """Return the constant value of an argument, `default` where it is missing or no constant."""
         return self.names.constant(self.argument(call, keyword, position), default)
 
+    def stands_for(self, made: ast.AST, node: ast.AST) -> ast.AST:
+        """Return a node that was made for a part of another, which stands where that does."""
+        self._stand_for[made] = node
+        return made
+
     def parent(self, node: ast.AST) -> ast.AST | None:
         """Return the parent of a node."""
-        return self.reading.parents.get(node)
+        return self.reading.parents.get(self._stand_for.get(node, node))
 
     def function_of(self, node: ast.AST) -> FunctionNode | None:
         """Return the innermost function around a node."""
-        return self.names.function_of(node)
+        return self.names.function_of(self._stand_for.get(node, node))
 
     def is_route(self, node: ast.AST) -> bool:
         """Return whether a node stands in an entry point, as a view of a web framework."""
@@ -145,7 +152,8 @@ class Check:
     whatever object), with the name, and for nodes of the types `nodes`.
     `look_at_file` is called once a file. `sinks` are watched by the data flow, and
     what arrives there is reported with the severity of its reach (`grades`;
-    None: not at all), and as low where `is_usual` knows the idiom. Origins count
+    None: not at all), and as low where `is_usual` knows the idiom. Of a plain parameter
+    nothing is said unless it `counts`. Origins count
     whose tag is one of `tags`; those of `also` with a severity of their own.
     """
 
@@ -160,6 +168,7 @@ class Check:
     tags: frozenset[str] = INPUTS
     also: Mapping[str, Severity] = field(default_factory=dict)
     is_usual: Callable[[View, Hit, Origin], bool] | None = None
+    counts: Callable[[View, Hit, Origin], bool] | None = None
 
 
 def arrived(check: Check, view: View, hit: Hit) -> Iterator[NodeMatch]:
@@ -169,6 +178,9 @@ def arrived(check: Check, view: View, hit: Hit) -> Iterator[NodeMatch]:
     if origin is None:
         return
     graded = grade(check, origin)
+    plain = origin.reach is Reach.CALLER and origin.tag != SAID
+    if plain and check.counts is not None and not check.counts(view, hit, origin):
+        return
     if graded is not None and check.is_usual is not None and check.is_usual(view, hit, origin):
         graded = Severity.LOW, Confidence.LOW
     if graded is not None and hit.sink.wording is not None and origin.reach is Reach.CALLER:
@@ -198,6 +210,8 @@ def grade(check: Check, origin: Origin) -> tuple[Severity, Confidence] | None:
     if origin.tag in check.also:
         return check.also[origin.tag], Confidence.LOW
     severity = check.grades[Reach.REMOTE - origin.reach] if origin.reach else None
+    if origin.tag == SAID and (severity or Severity.LOW) < Severity.MEDIUM and check.grades[0] is not None:
+        return Severity.MEDIUM, Confidence.LOW
     if severity is None:
         return None
     confidence = {Reach.REMOTE: Confidence.HIGH, Reach.LOCAL: Confidence.MEDIUM}.get(

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of
+from codeguard.corpus.patterns import lazy
 
 _RULES = rules_of(__file__)
 
@@ -68,6 +69,11 @@ def _fixed_nonce(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     value = view.names.constant(given)
     if isinstance(value, str | bytes) and value:
         yield NodeMatch(node, "the nonce or IV is a constant, the same for every message")
+    elif _numbered(view, given):
+        yield NodeMatch(
+            node,
+            "the nonce is a number that comes again: with another key, after a restart, for a changed record",
+        )
     elif _derived(view, given):
         yield NodeMatch(node, "the IV is taken from the key, the same for every message")
     elif _zeros(view, given):
@@ -89,6 +95,24 @@ def _zeros(view: View, node: ast.expr) -> bool:
             if isinstance(view.names.constant(size), int) or view.names.resolve(size).endswith(".block_size"):
                 return True
     return False
+
+
+def _numbered(view: View, node: ast.expr) -> bool:
+    """`record_id.to_bytes(12, "big")`, of a parameter or of a counter that begins anew with each object."""
+    function = view.function_of(node)
+    for value in (node, *view.names.values_of(node)):
+        if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+            continue
+        packed = view.names.called(value) == "struct.pack" and len(value.args) > 1
+        number = value.args[-1] if packed else value.func.value if value.func.attr == "to_bytes" else None
+        if isinstance(number, ast.Name) and number.id in parameters_of(function):
+            return _COUNTER.search(number.id.lower()) is None
+        if isinstance(number, ast.Attribute):
+            return any(isinstance(item, ast.Constant) for item in view.names.values_of(number))
+    return False
+
+
+_COUNTER = lazy(r"count|seq|nonce|packet|serial")
 
 
 def _derived(view: View, node: ast.expr) -> bool:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_handler, knows_user
@@ -217,9 +218,31 @@ def _hosts(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 _BY_USER = lazy(r"vary_on|make_cache_key|key_func|key_prefix|unless|private|user|session", re.IGNORECASE)
 
 
+_USER = lazy(r"\b(?:current_user|request\.user|g\.user|user\.(?:id|name|email|pk))\b")
+
+
+def _kept_by_name(view: View, node: FunctionNode) -> Iterator[NodeMatch]:
+    """`cache.set("dashboard", data)` of what belongs to the user of this request."""
+    for part in ast.walk(node) if view.has("cache") else ():
+        if not isinstance(part, ast.Call) or not isinstance(part.func, ast.Attribute) or len(part.args) < 2:
+            continue
+        if (
+            part.func.attr not in ("set", "set_many", "add", "setex")
+            or "cache" not in ast.unparse(part.func.value).lower()
+        ):
+            continue
+        held = [part.args[-1], *view.names.values_of(part.args[-1])]
+        if view.names.text(part.args[0]) is not None and any(
+            _USER.search(ast.unparse(value)[:1000]) for value in held
+        ):
+            yield NodeMatch(part, "the cache keeps what belongs to one user under a name that all share")
+            return
+
+
 def _kept_for_all(view: View, node: ast.AST) -> Iterator[NodeMatch]:
     """`@cache_page(600)` on a page of whoever has logged in, with a key that does not tell people apart."""
     assert isinstance(node, FUNCTIONS)
+    yield from _kept_by_name(view, node)
     decorators = {ast.unparse(item): item for item in node.decorator_list}
     for text, decorator in decorators.items():
         kept = re.match(r"(?:\w+\.)*(?:cache_page|cache\.cached)\b", text)

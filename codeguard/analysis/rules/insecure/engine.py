@@ -68,7 +68,7 @@ class Engine:
         for call in view.reading.nodes_of(ast.Call):
             yield from self._of_call(view, call)
         for kind, checks in self._nodes.items():
-            for node in view.reading.nodes_of(kind):
+            for node in _each_assigned(view, kind):
                 for check in checks:
                     if check.look is not None:
                         for found in check.look(view, node, ""):
@@ -97,6 +97,22 @@ class Engine:
                 if check.look is not None and check.rule.id not in done:
                     for found in check.look(view, node, resolved[-1] if resolved else ""):
                         yield check, found
+
+
+def _each_assigned(view: View, kind: type[ast.AST]) -> Iterator[ast.AST]:
+    """Yield the nodes of a type; of `a.x, b = 1, 2` each assignment by itself."""
+    for node in view.reading.nodes_of(kind):
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        value = node.value if isinstance(node, ast.Assign) else None
+        if (
+            isinstance(target, ast.Tuple | ast.List)
+            and isinstance(value, ast.Tuple | ast.List)
+            and len(target.elts) == len(value.elts)
+        ):
+            for part, given in zip(target.elts, value.elts, strict=True):
+                yield view.stands_for(ast.copy_location(ast.Assign([part], given), node), node)
+        else:
+            yield node
 
 
 def _least(check: Check) -> Reach:

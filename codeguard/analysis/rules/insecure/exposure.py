@@ -27,9 +27,91 @@ _COMPARED = lazy(r"passw(?:or)?d|secret|token|signature|(?<![a-z])(?:hmac|mac|di
 _LOG_METHODS = names("debug info warning warn error critical exception log")
 
 
+_BY_CHARACTER = lazy(
+    r"passw|pwd|(?<![a-z])pin(?![a-z])|token|secret|(?<![a-z])otp|signature|(?<![a-z])sig(?![a-z])|digest|hmac|(?<![a-z])mac(?![a-z])"
+    r"|api_?key|passcode"
+)
+
+
+def _by_character(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`for a, b in zip(stored, given): if a != b: return False`, of secrets: the time tells how far they agree."""
+    assert isinstance(node, ast.For | ast.comprehension)
+    made = node.iter
+    if not (isinstance(made, ast.Call) and view.names.called(made) == "zip" and len(made.args) == 2):
+        return
+    function = view.function_of(made)
+    around = function.name if function is not None else ""
+    if not mentions(f"{around} {' '.join(last_name(item) for item in made.args)}", _BY_CHARACTER):
+        return
+    if isinstance(node, ast.For):
+        early = any(
+            isinstance(part, ast.If)
+            and isinstance(part.test, ast.Compare)
+            and isinstance(part.test.ops[0], ast.NotEq | ast.Eq)
+            and isinstance(part.body[-1], ast.Return | ast.Break)
+            for part in node.body
+        )
+        if early:
+            yield NodeMatch(node, "the time tells how many characters are right: take hmac.compare_digest")
+    elif isinstance(view.parent(view.parent(node) or node), ast.Call):
+        outer = view.parent(view.parent(node) or node)
+        if isinstance(outer, ast.Call) and view.names.called(outer) == "all":
+            yield NodeMatch(
+                made,
+                "what is shorter is compared alone, and ends early: compare the whole with hmac.compare_digest",
+            )
+
+
+_REVERSED = lazy(
+    r"(?:^|[._])(?:b64decode|urlsafe_b64decode|a85decode|decrypt|unhexlify|fromhex|decode_password|rot13)$"
+)
+
+
+_FEWEST = 16  # hexadecimal digits
+
+
+def _shortened(view: View, node: ast.Compare) -> bool:
+    """`signature == hmac.new(…).hexdigest()[:8]`: few enough to be tried out."""
+    for side in (node.left, node.comparators[0]):
+        for value in (side, *view.names.values_of(side)):
+            last = view.names.constant(value.slice.upper) if _is_start(value) else None  # type: ignore[attr-defined]
+            if isinstance(last, int) and 0 < last < _FEWEST:
+                made = value.value  # type: ignore[attr-defined]
+                if isinstance(made, ast.Call) and getattr(made.func, "attr", "") == "hexdigest":
+                    return (
+                        "hmac" in ast.unparse(made)
+                        or _VERIFYING.search(getattr(view.function_of(node), "name", "").lower()) is not None
+                    )
+    return False
+
+
+def _is_start(node: ast.expr) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and node.slice.lower is None
+
+
+def _recoverable(view: View, node: ast.Compare) -> bool:
+    """Return whether a password is compared with what a stored one is decoded or decrypted to."""
+    sides = (node.left, node.comparators[0])
+    if not any(mentions(last_name(side), PASSWORD) for side in sides):
+        return False
+    return any(
+        isinstance(part, ast.Call)
+        and _REVERSED.search(view.names.called(part) or getattr(part.func, "attr", ""))
+        for side in sides
+        for value in (side, *view.names.values_of(side))
+        for part in ast.walk(value)
+    )
+
+
 def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if isinstance(node, ast.For | ast.comprehension):
+        yield from _by_character(view, node, name)
+        return
     assert isinstance(node, ast.Compare)
     if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        return
+    if _shortened(view, node):
+        yield NodeMatch(node, "so few digits of a digest are tried out: compare the whole")
         return
     sides = (node.left, node.comparators[0])
     if any(_is_plain(view, side) for side in sides):
@@ -228,6 +310,14 @@ def _secret_in(node: ast.expr) -> str:
         return next((word for part in node.elts if (word := _secret_in(part))), "")
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         return next((word for part in node.args if (word := _secret_in(part))), "")
+    if (
+        isinstance(node, ast.Call)
+        and getattr(node.func, "id", "") in ("dict", "str", "repr")
+        and len(node.args) == 1
+    ):
+        held = node.args[0]
+        if isinstance(held, ast.Attribute) and held.attr in ("headers", "cookies", "environ"):
+            return f"all {held.attr}, credentials with them,"
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         word = last_name(node)
         if word == "environ" and not isinstance(node, ast.Subscript):
@@ -244,11 +334,17 @@ def _stored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         word = _secret_in(argument)
         if (
             word
-            and re.search(r"passw|pwd|card|ssn|cvv", word.lower())
+            and re.search(r"passw|pwd|card|ssn|cvv|token|secret|api_?key", word.lower())
             and not re.search(r"hash|crypt|enc", word.lower())
         ):
             owner = view.names.resolve(node.func.value) if isinstance(node.func, ast.Attribute) else ""
-            if owner.startswith(("open", "pathlib.Path")) or name.endswith("set_cookie"):
+            a_token = re.search(r"passw|pwd|card|ssn|cvv", word.lower()) is None
+            whole = isinstance(node.func, ast.Attribute) and node.func.attr == "write_text"
+            if (
+                whole
+                or owner.startswith(("open", "pathlib.Path"))
+                or (name.endswith("set_cookie") and not a_token)
+            ):
                 yield NodeMatch(node, f"{word} is stored in clear text")
                 return
 
@@ -259,7 +355,14 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if name.startswith("base64."):
         statement = view.statement(node)
         targets = statement.targets if isinstance(statement, ast.Assign) else []
-        kept = any(mentions(last_name(target), PASSWORD) for target in targets)
+        function = view.function_of(node)
+        around = f"{function.name if function is not None else ''} {' '.join(last_name(target) for target in targets)}"
+        keeps = view.has("json.dump", "insert", "update ", "save", "write") and not _LOGS_IN_BY.search(
+            around.lower()
+        )
+        kept = any(mentions(last_name(target), PASSWORD) for target in targets) or (
+            keeps and isinstance(_stored_at(view, node), ast.Dict | ast.keyword)
+        )
         if kept and node.args and mentions(last_name(_inner(node.args[0])), PASSWORD):
             yield NodeMatch(node, "base64 hides nothing: whoever reads it has the password")
         return
@@ -291,6 +394,14 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             and "where passw" not in query
         ):
             yield from _raw(view, node, [("", item) for item in given])
+        # A password that is looked for in a query is kept as it was typed.
+        if query.lstrip().startswith("select") and _SEARCHED.search(query) and not _HASHED.search(query):
+            yield from _raw(view, node, [("", item) for item in given])
+    elif method in ("find_one", "find", "filter_by"):
+        entries = _entries(view, node.args[0] if node.args else None)
+        yield from _raw(view, node, [item for item in entries if item[0] in _COLUMNS])
+        listed = [(item.arg or "", item.value) for item in node.keywords]
+        yield from _raw(view, node, [item for item in listed if item[0] in _COLUMNS])
     elif method in ("insert", "insert_one"):
         yield from _raw(view, node, _entries(view, node.args[0] if node.args else None))
     elif method == "add" or name.endswith(".objects.create"):
@@ -301,6 +412,21 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 listed = [(item.arg or "", item.value) for item in value.keywords]
                 yield from _raw(view, node, [item for item in listed if item[0] in _COLUMNS])
                 return
+
+
+_LOGS_IN_BY = lazy(r"basic|auth|header|sasl|smtp|login|plain|credential")
+
+
+def _stored_at(view: View, node: ast.AST) -> ast.AST | None:
+    """Return what holds a text, behind the methods that are called on it."""
+    at = view.parent(node)
+    while isinstance(at, ast.Attribute | ast.Call):
+        at = view.parent(at)
+    return at
+
+
+_SEARCHED = lazy(r"where\b.{0,200}\b(?:password|passwd|pwd)\s?=\s?(?:\?|%s|:\w+|\$\d)")
+_HASHED = lazy(r"crypt|hash|sha\d|md5")
 
 
 def _raw(view: View, node: ast.Call, given: list[tuple[str, ast.expr]]) -> Iterator[NodeMatch]:
@@ -314,6 +440,12 @@ def _raw(view: View, node: ast.Call, given: list[tuple[str, ast.expr]]) -> Itera
         if re.fullmatch(r"(?:new_|user_|raw_)?(?:password|passwd|pwd)", word.lower()) and not made:
             yield NodeMatch(node, f"{word} is stored in clear text")
             return
+
+
+def _decoded(view: View, node: ast.AST) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Compare)
+    if len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq | ast.NotEq) and _recoverable(view, node):
+        yield NodeMatch(node, "whoever reads the stored password has it: keep a slow hash of it alone")
 
 
 def _inner(node: ast.expr) -> ast.expr:
@@ -356,7 +488,7 @@ _COLUMNS = frozenset({"password", "passwd", "pwd", "user_password"})
 CHECKS = (
     Check(
         _RULES["timing-comparison"],
-        nodes=(ast.Compare,),
+        nodes=(ast.Compare, ast.For, ast.comprehension),
         look=_compared,
     ),
     Check(
@@ -376,10 +508,14 @@ CHECKS = (
             "jwt.encode jose.jwt.encode authlib.jose.jwt.encode base64.b64encode base64.urlsafe_b64encode json.dump "
             "yaml.dump yaml.safe_dump"
         ),
-        methods=names("execute insert insert_one add create"),
-        nodes=(ast.Assign, ast.AnnAssign),
+        methods=names("execute insert insert_one add create find_one find filter_by"),
+        nodes=(ast.Assign, ast.AnnAssign, ast.Compare),
         look=lambda view, node, name: (
-            _kept(view, node, name) if isinstance(node, ast.Call) else _personal(view, node, name)
+            _kept(view, node, name)
+            if isinstance(node, ast.Call)
+            else _decoded(view, node)
+            if isinstance(node, ast.Compare)
+            else _personal(view, node, name)
         ),
     ),
     Check(_RULES["personal-data-sent"]),

@@ -126,8 +126,45 @@ def _any_socket(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(last, "pages of any site can talk to the socket in the user's name")
 
 
+_SET = lazy(
+    r"^(?:unit_|total_|item_)?(?:price|discount|total|cost|balance|credit|amount_due)(?:_\w{1,10})?$",
+    re.IGNORECASE,
+)
+
+
+def _set_by_client(view: View, node: ast.Assign) -> Iterator[NodeMatch]:
+    """`cart.discount_percent = data["percent"]` in a handler: what is paid is what the client says."""
+    target, function = node.targets[0], view.function_of(node)
+    if not isinstance(target, ast.Attribute) or not _SET.match(target.attr) or function is None:
+        return
+    read = any(
+        isinstance(part, ast.Subscript | ast.Call | ast.Name) and is_from_request(view, part)
+        for part in _but_keys(node.value)
+        if isinstance(part, ast.expr)
+    )
+    if (
+        read
+        and is_handler(view, function)
+        and not re.search("admin|staff|manager|seller|vendor", function.name)
+    ):
+        yield NodeMatch(node, f"the visitor says the {target.attr}: take it from what the program knows")
+
+
+def _but_keys(node: ast.expr) -> Iterator[ast.AST]:
+    """Yield the parts of an expression but those that only look something up: `PRICES[data["code"]]`."""
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id.isupper():
+        return
+    yield node
+    for part in ast.iter_child_nodes(node):
+        if isinstance(part, ast.expr):
+            yield from _but_keys(part)
+
+
 def _own_price(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """A price from the request, in a handler that takes money."""
+    if isinstance(node, ast.Assign):
+        yield from _set_by_client(view, node)
+        return
     if isinstance(node, ast.Subscript):
         key, holder = view.names.text(node.slice), node.value
     else:
@@ -178,6 +215,43 @@ def _below_nothing(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             return
 
 
+_FIELDS = names("int float decimal.Decimal Decimal")
+_MONEY = lazy(r"price|cost|cents|balance|total|fee|rate$")
+
+
+def _unbounded_field(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`quantity: int` of a request's model, multiplied with a price or taken from an account, and bounded nowhere."""
+    assert isinstance(node, ast.ClassDef)
+    if not any(base.endswith("BaseModel") for base in view.names.bases(node)):
+        return
+    for item in node.body:
+        if not isinstance(item, ast.AnnAssign) or not isinstance(item.target, ast.Name):
+            continue
+        held = item.target.id
+        plain = item.value is None or isinstance(item.value, ast.Constant)
+        if not (plain and _AMOUNT.match(held) and view.names.resolve(item.annotation) in _FIELDS):
+            continue
+        if any(_compares(part, held) for part in view.nodes) or view.has("validator"):
+            continue
+        for part in view.nodes:
+            counted = isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult | ast.Sub | ast.Add)
+            if (
+                (counted or isinstance(part, ast.AugAssign))
+                and _names_attribute(part, held)
+                and _MONEY.search(words([part]))
+            ):
+                yield NodeMatch(item, f"{held} may be below nothing: what is paid is then given back")
+                return
+
+
+def _compares(part: ast.AST, held: str) -> bool:
+    return isinstance(part, ast.Compare) and (_names_attribute(part, held) or _mentions_name(part, held))
+
+
+def _names_attribute(node: ast.AST, name: str) -> bool:
+    return any(isinstance(part, ast.Attribute) and part.attr == name for part in ast.walk(node))
+
+
 def _mentions_name(node: ast.AST, name: str) -> bool:
     return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
@@ -205,13 +279,17 @@ CHECKS = (
     ),
     Check(
         _RULES["price-by-client"],
-        nodes=(ast.Subscript,),
+        nodes=(ast.Subscript, ast.Assign),
         methods=names("get"),
         look=_own_price,
     ),
     Check(
         _RULES["negative-amount"],
-        nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
-        look=_below_nothing,
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+        look=lambda view, node, name: (
+            _unbounded_field(view, node, name)
+            if isinstance(node, ast.ClassDef)
+            else _below_nothing(view, node, name)
+        ),
     ),
 )

@@ -156,6 +156,7 @@ def methods_of(view: View, function: FunctionNode) -> set[str]:
             found.update(
                 given if isinstance(given, tuple) else (), {"POST"} if last == "require_POST" else set()
             )
+            found.update({"GET"} if last == "require_GET" else ())
         elif last == "route" and isinstance(decorator, ast.Call):
             given = view.constant(decorator, "methods", default=("GET",))
             found.update(str(item) for item in given) if isinstance(given, tuple) else None

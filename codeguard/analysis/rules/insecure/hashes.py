@@ -206,8 +206,22 @@ def _unsalted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     value = view.names.constant(salt)
     if isinstance(value, str | bytes) and salt is not None:
         yield NodeMatch(node, "the salt is the same for every password")
-    elif salt is not None and _KNOWN.match(last_name(salt).lower()):
+    elif salt is not None and any(
+        _KNOWN.match(last_name(_within_calls(value)).lower()) for value in (salt, *view.names.values_of(salt))
+    ):
         yield NodeMatch(node, "the salt is known beforehand, and the same wherever the name is: draw it")
+
+
+def _within_calls(node: ast.expr) -> ast.expr:
+    """Return what a chain of methods begins with: `name` of `name.lower().encode()`, of `sha256(name).digest()`."""
+    while isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and not (node.args and isinstance(node.func.value, ast.Name)):
+            node = node.func.value
+        elif len(node.args) == 1:
+            node = node.args[0]
+        else:
+            break
+    return node
 
 
 def _iterations(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.sinks import Hit, Sink
-from codeguard.analysis.python.dataflow.tables import FILE_READS, STORED
+from codeguard.analysis.python.dataflow.tables import ANSWER, FILE_READS, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
+from codeguard.analysis.python.literal_text import HOLE
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of
@@ -143,6 +144,87 @@ def _row(names: Names, call: ast.Call, name: str) -> bool:
     ) or (isinstance(holder, ast.Call) and names.called(holder) in ("globals", "vars", "locals"))
 
 
+def _begins_fixed(view: View, hit: Hit, origin: Origin) -> bool:
+    """`getattr(self, "do_" + command)`: the names that can be reached are those that the class has made for that."""
+    return hit.sink.key == "reflection" and len(view.writer.text(hit.argument).partition(HOLE)[0]) > 2
+
+
+_SENT_FIELDS = lazy(
+    r"^(?:data|payload|fields|values|changes|updates|form|body|json|params|patch|attrs|attributes|input)$"
+)
+_UPDATES = lazy(r"update|edit|apply|patch|save|change|modify|set_profile")
+
+
+def _sets_fields(view: View, hit: Hit, origin: Origin) -> bool:
+    """`for key, value in data.items(): setattr(user, key, value)` in a function that updates a row of somebody."""
+    function = view.function_of(hit.call)
+    called = hit.call.args[0] if isinstance(hit.call, ast.Call) and hit.call.args else None
+    if (
+        hit.sink.key != "setattr"
+        or not isinstance(called, ast.Name)
+        or called.id in ("self", "cls")
+        or function is None
+    ):
+        return False
+    return (
+        _SENT_FIELDS.match(origin.parameter) is not None
+        and _UPDATES.search(function.name.lower()) is not None
+        and any(
+            isinstance(part, ast.Attribute) and part.attr in ("save", "commit", "flush", "put", "refresh")
+            for part in ast.walk(function)
+        )
+    )
+
+
+def _along_path(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`for name in path.split("."): target = getattr(target, name)`, and then `setattr`: `__class__` is one, too."""
+    assert isinstance(node, ast.Call)
+    function = view.function_of(node)
+    if function is None or len(node.args) < 2 or not isinstance(node.args[0], ast.Name):
+        return
+    held = node.args[0].id
+    guarded = any(
+        (isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value.startswith("_"))
+        or (isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In | ast.NotIn))
+        for part in ast.walk(function)
+    )
+    given = parameters_of(function)
+    for loop in ast.walk(function):
+        if not isinstance(loop, ast.For) or guarded:
+            continue
+        of_parameter = {
+            item.id
+            for value in (loop.iter, *view.names.values_of(loop.iter), *_unpacked(function, loop.iter))
+            for item in ast.walk(value)
+            if isinstance(item, ast.Name)
+        } & given
+        walks = any(
+            isinstance(part, ast.Assign)
+            and isinstance(part.targets[0], ast.Name)
+            and part.targets[0].id == held
+            and isinstance(part.value, ast.Call)
+            and view.names.called(part.value) == "getattr"
+            for part in ast.walk(loop)
+        )
+        if walks and of_parameter and function.name[:1] != "_":
+            yield NodeMatch(
+                node, "whoever names the path reaches the attributes of classes and modules as well"
+            )
+            return
+
+
+def _unpacked(function: ast.AST, node: ast.expr) -> Iterator[ast.expr]:
+    """Yield what a name is a part of that was taken apart: `*path, last = dotted.split(".")`."""
+    held = node.id if isinstance(node, ast.Name) else ""
+    for part in ast.walk(function):
+        target = part.targets[0] if isinstance(part, ast.Assign) else None
+        taken = target.elts if isinstance(target, ast.Tuple) else []
+        inside = [item.value if isinstance(item, ast.Starred) else item for item in taken]
+        if any(isinstance(item, ast.Name) and item.id == held for item in inside):
+            assert isinstance(part, ast.Assign)
+            yield part.value
+
+
 CHECKS = (
     Check(
         _RULES["code-injection"],
@@ -255,6 +337,13 @@ CHECKS = (
             ),
         ),
         grades=(Severity.HIGH, Severity.LOW, None),
+        tags=frozenset({"input", ANSWER}),
+        is_usual=_begins_fixed,
+    ),
+    Check(
+        _RULES["attribute-path"],
+        calls=names("setattr"),
+        look=_along_path,
     ),
     Check(
         _RULES["mass-assignment"],
@@ -263,7 +352,8 @@ CHECKS = (
             Sink("attributes", Use.KEYS, methods=names("update insert_one"), arguments=(0,), accepts=_row),
             Sink("model", Use.KEYS, arguments=("**",), accepts=_model, any_call=True),
         ),
-        grades=(Severity.HIGH, None, None),
+        grades=(Severity.HIGH, None, Severity.MEDIUM),
         tags=frozenset({"input"}),
+        counts=_sets_fields,
     ),
 )

@@ -217,6 +217,9 @@ def _entries(view: View, node: ast.AST) -> Iterator[tuple[str | None, ast.expr]]
     elif isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
             yield (None if key is None else view.names.text(key)), value
+    elif isinstance(node, ast.keyword):
+        if node.arg is not None:
+            yield node.arg, node.value
     elif isinstance(node, ast.Call) and len(node.args) == 2:
         yield view.names.text(node.args[0]), node.args[1]
 
@@ -283,7 +286,7 @@ CHECKS = (
     Check(
         _RULES["untrusted-search-path"],
         calls=_SUBPROCESS | names("os.putenv os.environ.setdefault"),
-        nodes=(ast.Assign, ast.AugAssign, ast.Dict),
+        nodes=(ast.Assign, ast.AugAssign, ast.Dict, ast.keyword),
         look=lambda view, node, name: (
             _partial_path(view, node, name) if name in _SUBPROCESS else _search_path(view, node, name)
         ),

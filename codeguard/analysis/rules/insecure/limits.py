@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from codeguard.analysis.python.dataflow.outside import from_outside
 from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.python.names import Names
@@ -138,6 +139,35 @@ def _endless_receiving(view: View, node: ast.AST, name: str) -> Iterator[NodeMat
         yield NodeMatch(node, "the sender decides how much is kept")
 
 
+_CHUNKS = names(
+    "aiter_bytes iter_content iter_bytes aiter_raw iter_raw iter_chunked iter_any aiter_text iter_text stream"
+)
+
+
+def _collected(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`async for part in request.stream(): body += part`, however much it becomes."""
+    assert isinstance(node, ast.For | ast.AsyncFor)
+    made, function = node.iter, view.function_of(node)
+    if not (
+        isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in _CHUNKS
+    ):
+        return
+    parts = [part for statement in node.body for part in ast.walk(statement)]
+    keeps = any(isinstance(part, ast.AugAssign) and isinstance(part.op, ast.Add) for part in parts) or any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in ("append", "extend")
+        for part in parts
+    )
+    asked = function is not None and (view.is_route(node) or bool(from_outside(function)))
+    if (
+        keeps
+        and asked
+        and not any(isinstance(part, ast.Compare | ast.Call) and _measures(view, part) for part in parts)
+    ):
+        yield NodeMatch(node, "the other side decides how much is kept")
+
+
 def _measures(view: View, part: ast.Compare | ast.Call) -> bool:
     if isinstance(part, ast.Call):
         return view.names.called(part) == "len"
@@ -167,8 +197,12 @@ CHECKS = (
     ),
     Check(
         _RULES["endless-receiving"],
-        nodes=(ast.While,),
-        look=_endless_receiving,
+        nodes=(ast.While, ast.For, ast.AsyncFor),
+        look=lambda view, node, name: (
+            _endless_receiving(view, node, name)
+            if isinstance(node, ast.While)
+            else _collected(view, node, name)
+        ),
     ),
     Check(
         _RULES["unbounded-decompression"],

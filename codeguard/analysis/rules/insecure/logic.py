@@ -29,7 +29,8 @@ _ADDRESS = lazy(
     r"url|uri|link|origin|host|netloc|referr?er|target|next|redirect|callback|address|domain", re.IGNORECASE
 )
 _DOMAIN = lazy(
-    r"^(?:[a-z0-9-]{1,63}\.){1,4}(?:com|org|net|io|dev|test|example|internal|local|co|app|cloud|edu|gov|[a-z]{2})$"
+    r"^(?:[a-z0-9-]{1,63}\.){1,4}(?:com|org|net|io|dev|test|example|internal|local|co|app|cloud|edu|gov"
+    r"|[a-z]{2})$"
 )
 _SITE = lazy(r"^https?://(?:[\w-]{1,63}\.){1,5}[\w-]{2,63}$")
 _PATTERN = lazy(r"^(?:\^|\\A)?(?:\(\?:)?https?\??:(?://|\\/\\/)[\w\\.()|+*\[\]-]{3,80}$")
@@ -45,14 +46,41 @@ def _dropped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     if not isinstance(view.parent(node), ast.Expr):
         return
+    if name in _COMMANDS:
+        if view.argument(node, "check") is None and _VERIFIES.search(_command_words(view, node)):
+            yield NodeMatch(node, "the command's answer is not looked at: check=True raises where it says no")
+        return
     if name in _ANSWERS or (isinstance(node.func, ast.Attribute) and not _may_raise(view, name)):
         yield NodeMatch(node, "the answer of the check is not looked at")
+
+
+_COMMANDS = names("subprocess.run subprocess.call os.system")
+_VERIFIES = lazy(
+    r"(?:^| )(?:--verify|-verify|verify|--check|--check-sig|verify-blob|--assess)(?: |$)|(?:sha\d+sum|md5sum"
+    r"|shasum) .*-c\b|gpgv\b"
+    r"|signify .*-V\b|minisign .*-V"
+)
+
+
+def _command_words(view: View, node: ast.Call) -> str:
+    """Return the written words of a command, those of a list that is spread into it among them."""
+    given = node.args[0] if node.args else None
+    found: list[str] = []
+    for item in (
+        given.elts if isinstance(given, ast.List | ast.Tuple) else [given] if given is not None else []
+    ):
+        values = [item.value, *view.names.values_of(item.value)] if isinstance(item, ast.Starred) else [item]
+        for value in values:
+            parts = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
+            found += [view.names.text(part) or "" for part in parts]
+    return " ".join(found)[:500]
 
 
 # What only counts where it is raised or returned.
 _MADE = lazy(
     r"^(?:flask|django|fastapi|starlette|quart|werkzeug|rest_framework|litestar|sanic)\..*?(?:redirect|Http404|"
-    r"[A-Z]\w*(?:Redirect|Forbidden|Denied|Exception|NotAllowed|BadRequest|Error|NotFound|Unauthorized|Response|"
+    r"[A-Z]\w*(?:Redirect|Forbidden|Denied|Exception|NotAllowed|BadRequest|Error|NotFound|Unauthorized"
+    r"|Response|"
     r"NotAuthenticated|AuthenticationFailed))$|^(?:PermissionError|HTTPException)$"
 )
 
@@ -61,7 +89,7 @@ def _made(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """`redirect("/login")` and `PermissionDenied()` as statements, which neither return nor raise."""
     assert isinstance(node, ast.Expr)
     called = view.names.called(node.value) if isinstance(node.value, ast.Call) else ""
-    if _MADE.search(called):
+    if _MADE.search(called) and not called.rpartition(".")[2].startswith("assert"):
         last = called.rpartition(".")[2]
         yield NodeMatch(node, f"{last} is made and dropped: the function goes on as if nothing were wrong")
 
@@ -158,7 +186,7 @@ def _by_part(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     assert isinstance(node.func, ast.Attribute)
     method, holder = node.func.attr, node.func.value
-    if method in ("match", "search"):
+    if method in ("match", "search", "fullmatch"):
         yield from _unanchored(view, node, name)
         return
     text = view.names.text(node.args[0]) if len(node.args) == 1 else None
@@ -215,7 +243,7 @@ def _decides(view: View, node: ast.Compare | ast.Call) -> bool:
 
 def _unanchored(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
     """`re.match("https://shop.test", origin)`: a pattern that does not look at the end of the host."""
-    if name in ("re.match", "re.search"):
+    if name in ("re.match", "re.search", "re.fullmatch"):
         pattern, subject = view.names.text(node.args[0]) if node.args else None, node.args[1:2]
     else:
         assert isinstance(node.func, ast.Attribute)
@@ -224,20 +252,137 @@ def _unanchored(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
             if isinstance(value, ast.Call) and view.names.called(value) == "re.compile" and value.args:
                 pattern = view.names.text(value.args[0])
     if (
+        pattern is not None
+        and subject
+        and _OPEN_DOT.search(pattern)
+        and _NAMED_HOST.match(last_name(_inside(subject[0])).lower())
+    ):
+        yield NodeMatch(
+            node, "a dot in the pattern stands for any character, so that other hosts match: write \\."
+        )
+        return
+    if (
         pattern is None
         or not subject
         or not _PATTERN.match(pattern)
         or not _ADDRESS.search(last_name(subject[0]))
     ):
         return
-    if "." in pattern:
+    if "." in pattern and not name.endswith("fullmatch"):
         yield NodeMatch(node, "the pattern ends within the host: https://shop.test.evil.test matches, too")
 
 
+_OPEN_DOT = lazy(
+    r"(?<![\\\]*+])[\w)]\.(?![*+?{])(?:example\b|[\w-]{2,40})(?:\\)?\.?(?:com|org|net|io|dev|internal|local"
+    r"|cloud|de|edu|gov)\b(?![\w\\])"
+)
+_NAMED_HOST = lazy(r"^(?:h|host(?:_?name)?|netloc|domain|origin|server_name|referr?er)$")
+_PRIVATE = lazy(
+    r"^(?:10\.|192\.168\.?|127\.(?:0\.0\.1)?|172\.16\.?|169\.254\.?.{0,8}|localhost|::1|0\.0\.0\.0)$"
+)
+
+
+def _inside(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
+        node = node.func.value
+    return node
+
+
+_VALIDATES = lazy(
+    r"^_?(?:is|validate|valid|check|allowed?|accept|ensure|verify)(?:_|$)|_(?:valid|ok|allowed)$"
+)
+_CLASS = lazy(r"^(?:\^|\\A)?(?:\(?\[[^\]]{1,60}\]|\\[dw])[+*]?(?:[^|]{0,60})(?:\+|\*|\}|\]|\))$")
+
+
+def _open_ended(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`return bool(re.match("[a-z]+", name))`: whatever follows the first good characters passes."""
+    assert isinstance(node, ast.Call)
+    pattern = view.names.text(node.args[0]) if node.args else None
+    method = name.rpartition(".")[2]
+    if name not in ("re.match", "re.search"):
+        holder = node.func.value if isinstance(node.func, ast.Attribute) else None
+        made = (
+            [value for value in view.names.values_of(holder) if isinstance(value, ast.Call)]
+            if holder is not None
+            else []
+        )
+        made = [value for value in made if view.names.called(value) == "re.compile" and value.args]
+        pattern = view.names.text(made[0].args[0]) if len(made) == 1 else None
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    function, statement = view.function_of(node), view.statement(node)
+    if (
+        pattern is None
+        or function is None
+        or not _VALIDATES.search(function.name)
+        or not _CLASS.match(pattern)
+    ):
+        return
+    if (
+        method == "match"
+        and not pattern.endswith(("$", "\\Z"))
+        and isinstance(statement, ast.Return | ast.If)
+    ):
+        uses = any(
+            isinstance(part, ast.Attribute) and part.attr in ("group", "groups", "end", "span")
+            for part in ast.walk(function)
+        )
+        if not uses:
+            yield NodeMatch(node, "what follows the first good characters is not looked at: take fullmatch")
+
+
+def _by_spelling(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`address.startswith(("10.", "192.168."))`, `host in ("localhost", "127.0.0.1")`: there are more spellings."""
+    assert isinstance(node, ast.Call | ast.Compare)
+    if isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.In | ast.NotIn):
+        return
+    given = (
+        node.args[0]
+        if isinstance(node, ast.Call) and node.args
+        else node.comparators[0]
+        if isinstance(node, ast.Compare)
+        else None
+    )
+    listed = view.names.constant(given) if given is not None else None
+    if not isinstance(listed, tuple):
+        return
+    found = [item for item in listed if isinstance(item, str) and _PRIVATE.match(item)]
+    if len(found) < 2 or len(found) < len(listed) / 2:
+        return
+    function = view.function_of(node)
+    statement = view.statement(node)
+    says = isinstance(statement, ast.Return) and function is not None and _BLOCKS.search(function.name)
+    refuses = (
+        isinstance(statement, ast.If)
+        and not (isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.NotIn))
+        and not isinstance(view.parent(node), ast.UnaryOp)
+        and _turns_away(statement.body[-1])
+    )
+    if says or refuses:
+        yield NodeMatch(
+            node,
+            "the same addresses have other spellings (2130706433, ::ffff:10.0.0.1): take the ipaddress module",
+        )
+
+
+_BLOCKS = lazy(r"private|internal|block|forbid|unsafe|safe|allowed|public|local")
+
+
+def _turns_away(last: ast.stmt) -> bool:
+    value = last.value if isinstance(last, ast.Return) else None
+    return isinstance(last, ast.Raise) or (isinstance(value, ast.Constant) and value.value in (None, False))
+
+
 CHECKS = (
+    Check(_RULES["pattern-open-ended"], calls=names("re.match"), methods=names("match"), look=_open_ended),
+    Check(
+        _RULES["address-by-spelling"],
+        nodes=(ast.Compare,),
+        methods=names("startswith"),
+        look=_by_spelling,
+    ),
     Check(
         _RULES["check-dropped"],
-        calls=_ANSWERS,
+        calls=_ANSWERS | _COMMANDS,
         methods=names("check_password verify_password compare_digest has_perm is_authorized"),
         nodes=(ast.Expr,),
         look=lambda view, node, name: (
@@ -257,7 +402,7 @@ CHECKS = (
     Check(
         _RULES["host-by-part"],
         nodes=(ast.Compare,),
-        methods=names("endswith startswith match search"),
+        methods=names("endswith startswith match search fullmatch"),
         look=_by_part,
     ),
     Check(_RULES["past-the-end"], nodes=(ast.For,), look=_past_the_end),

@@ -42,7 +42,10 @@ _LASTS = lazy(r"access|session|login|bearer|sign_in|refresh|issue", re.IGNORECAS
 def _changed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """A handler that sets a new password and asks neither for the old one nor for a proof."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    if not view.has("passw") or not is_handler(view, node):
+    if not view.has("passw"):
+        return
+    if not is_handler(view, node):
+        yield from _changed_by_service(view, node)
         return
     setting = next((part for part in ast.walk(node) if _sets_password(part)), None)
     if setting is None:
@@ -156,6 +159,109 @@ def _fixed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             )
 
 
+_ENTERS = lazy(
+    r"^_?(?:do_|handle_|user_)?(?:log_?in|sign_?in|authenticate|start_session|establish\w*)(?:_user)?$",
+    re.IGNORECASE,
+)
+_FRESH = lazy(
+    r"regenerate|rotate|renew|cycle|delete|destroy|invalidate|clear|flush|drop|pop|new_session|remove",
+    re.IGNORECASE,
+)
+
+
+def _kept_identifier(view: View, node: ast.AST) -> Iterator[NodeMatch]:
+    """A login that goes on with the identifier that the cookie had: `if sid is None: sid = new()`."""
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    if not _ENTERS.match(node.name) or not view.has("cookie") or _FRESH.search(words(node.body)):
+        return
+    for part in ast.walk(node):
+        test = part.test if isinstance(part, ast.If | ast.IfExp) else None
+        held = _missing(test) if test is not None else ""
+        body = part.body if isinstance(part, ast.If) else []
+        made = any(
+            isinstance(item, ast.Assign)
+            and isinstance(item.targets[0], ast.Name)
+            and item.targets[0].id == held
+            for item in body
+        )
+        if held and made and _SID.match(held):
+            yield NodeMatch(part, "the session keeps the identifier that it had before the login")
+            return
+
+
+def _missing(test: ast.expr) -> str:
+    """Return the name of which a test asks whether it holds nothing."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and isinstance(test.operand, ast.Name):
+        return test.operand.id
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is) and isinstance(test.left, ast.Name):
+        return test.left.id
+    return ""
+
+
+_CHANGES = lazy(r"^(?:change|update|edit)_(?:user_|my_|own_)?pass(?:word|wd|phrase)$", re.IGNORECASE)
+
+
+_ASKS_OLD = lazy(
+    r"\bold_?|current_pass|previous|check_password|verify|checkpw|compare_digest|authenticate|token|confirm|reauth|\bcode\b|is_valid"
+    r"|super\b|policy|generate",
+    re.IGNORECASE,
+)
+
+
+def _changed_by_service(view: View, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[NodeMatch]:
+    """`def change_password(self, user_id, new)` that sets it and has nothing to compare with the old one."""
+    if not _CHANGES.match(node.name) or _ASKS_OLD.search(f"{words([node.args])} {body_words(node)}"):
+        return
+    if re.search("admin|staff|force|reset", words([node.args, *node.decorator_list])):
+        return
+    setting = next((part for part in ast.walk(node) if _sets_password(part)), None)
+    if setting is not None and isinstance(view.parent(node), ast.Module | ast.ClassDef):
+        yield NodeMatch(
+            setting, "the password is changed for whoever sits at an open session: ask for the old one"
+        )
+
+
+_FACTOR = lazy(r"totp|(?:^|_)otp|mfa|two_?factor|second_?factor|2fa", re.IGNORECASE)
+_ISSUES = lazy(
+    r"^(?:issue|create|make|new)_(?:access_|auth_|session_)?(?:token|session)s?$|^(?:login_user|start_session|encode_jwt)$"
+)
+
+
+def _around_factor(view: View) -> Iterator[NodeMatch]:
+    """A handler that lets people in without the second factor that one beside it asks for."""
+    if not view.has("otp", "mfa", "factor", "2fa"):
+        return
+    entering: list[tuple[FunctionNode, ast.Call]] = []
+    asking = False
+    functions: list[FunctionNode] = [
+        *view.reading.nodes_of(ast.FunctionDef),
+        *view.reading.nodes_of(ast.AsyncFunctionDef),
+    ]
+    for function in functions:
+        if not is_handler(view, function):
+            continue
+        issued = next(
+            (
+                part
+                for part in ast.walk(function)
+                if isinstance(part, ast.Call)
+                and _ISSUES.match(getattr(part.func, "attr", getattr(part.func, "id", "")))
+            ),
+            None,
+        )
+        if issued is None:
+            continue
+        if _FACTOR.search(f"{function.name} {words([function])}"):
+            asking = True
+        elif not re.search("refresh|register|signup|sign_up|confirm|verify", function.name):
+            entering.append((function, issued))
+    if asking:
+        for _, issued in entering:
+            yield NodeMatch(
+                issued, "this way in does not ask for the second factor that the one beside it asks for"
+            )
+
+
 def _starts_session(view: View, function: FunctionNode) -> bool:
     called = {
         view.names.called(part).rpartition(".")[2]
@@ -262,9 +368,13 @@ CHECKS = (
     ),
     Check(
         _RULES["session-fixation"],
-        nodes=(ast.Assign,),
+        nodes=(ast.Assign, ast.FunctionDef, ast.AsyncFunctionDef),
         methods=names("set_cookie"),
-        look=_fixed,
+        look=lambda view, node, name: (
+            _kept_identifier(view, node)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            else _fixed(view, node, name)
+        ),
     ),
     Check(
         _RULES["token-without-end"],
@@ -276,6 +386,7 @@ CHECKS = (
         nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
         look=_tells,
     ),
+    Check(_RULES["factor-left-out"], look_at_file=_around_factor),
     Check(
         _RULES["oauth-without-state"],
         look_at_file=_stateless,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from codeguard.analysis.python.dataflow.outside import SAID
 from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.tables import ANSWER, STORED
 from codeguard.analysis.python.dataflow.values import Use
@@ -83,14 +84,55 @@ def _no_timeout(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     yield NodeMatch(node, f"{name} waits for ever where the other side does not answer")
 
 
+_HOST_OF = frozenset({"hostname", "netloc", "host"})
+
+
+def _follows(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A host that was compared with a list, and redirects from there that are followed to any other."""
+    assert isinstance(node, ast.Call)
+    if (
+        view.constant(node, "follow_redirects") is not True
+        and view.constant(node, "allow_redirects") is not True
+    ):
+        return  # requests follows them unless it is told not to, which is looked over in most code
+    function = view.function_of(node)
+    for part in ast.walk(function) if function is not None else ():
+        if (
+            isinstance(part, ast.Compare)
+            and isinstance(part.ops[0], ast.In | ast.NotIn)
+            and part.lineno < node.lineno
+            and isinstance(part.left, ast.Attribute | ast.Name)
+            and (getattr(part.left, "attr", "") in _HOST_OF or _of_host(view, part.left))
+        ):
+            yield NodeMatch(
+                node, "the host was checked, and may answer with a redirect to any other, which is followed"
+            )
+            return
+
+
+def _of_host(view: View, node: ast.expr) -> bool:
+    return any(
+        isinstance(value, ast.Attribute) and value.attr in _HOST_OF for value in view.names.values_of(node)
+    )
+
+
 CHECKS = (
+    Check(
+        _RULES["redirect-followed"],
+        calls=frozenset(f"requests.{verb}" for verb in ("get", "post", "head", "request"))
+        | names(
+            "httpx.AsyncClient httpx.Client httpx.get httpx.post httpx.stream requests.Session.get "
+            "requests.Session.post httpx.AsyncClient.get httpx.Client.get httpx.Client.stream httpx.AsyncClient.stream"
+        ),
+        look=_follows,
+    ),
     Check(
         _RULES["server-side-request-forgery"],
         sinks=(
             Sink(
                 "url",
                 Use.URL,
-                names=_REQUESTS | _OPENERS,
+                names=frozenset(name for name in _REQUESTS if not name.endswith(".request")) | _OPENERS,
                 arguments=(0, "url", "host"),
                 accepts=_goes_elsewhere,
             ),
@@ -98,12 +140,12 @@ CHECKS = (
                 "url-second",
                 Use.URL,
                 names=frozenset(name for name in _REQUESTS if name.endswith(".request")),
-                arguments=(1,),
+                arguments=(1, "url"),
                 accepts=_goes_elsewhere,
             ),
         ),
         grades=(Severity.HIGH, None, Severity.LOW),
-        tags=frozenset({"input"}),
+        tags=frozenset({"input", SAID}),
         also={STORED: Severity.MEDIUM, ANSWER: Severity.LOW},
     ),
     Check(

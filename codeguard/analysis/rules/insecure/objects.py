@@ -44,6 +44,7 @@ def _unowned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """A handler that looks an object up by what the request says, and never asks whose it is."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     if not is_handler(view, node):
+        yield from _actor_ignored(view, node)
         return
     given = parameters(node)
     looked_up = next(_lookups(view, node, given), None)
@@ -56,6 +57,35 @@ def _unowned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if logged_in or (by_parameter and _PRIVATE.search(model) and not _OWNER.search(node.name)):
         whose = "whoever has logged in" if logged_in else "anyone"
         yield NodeMatch(call, f"{whose} gets any {model or 'object'} by its number: nothing asks whose it is")
+
+
+_ACTOR = lazy(
+    r"^(?:current_)?(?:user|actor|principal|requester|caller|account)(?:_id)?$|^(?:acting|requesting|logged_in)_user(?:_id)?$"
+)
+_ALTERS = lazy(
+    r"^(?:delete|remove|update|edit|cancel|archive|publish|approve|rename|transfer|share|move|set)_?"
+)
+
+
+def _actor_ignored(view: View, node: FunctionNode) -> Iterator[NodeMatch]:
+    """`def delete_note(self, current_user, note_id)` that never looks at who the user is."""
+    listed = [argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)]
+    actors = [name for name in listed if _ACTOR.match(name)]
+    keys = [name for name in listed if name.endswith("_id") and name not in actors]
+    if not actors or not keys or not _ALTERS.match(node.name) or node.decorator_list:
+        return
+    read = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    changes = [
+        part
+        for part in ast.walk(node)
+        if isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and re.match("delete|remove|save|update|commit|execute|cancel|put", part.func.attr)
+    ]
+    if changes and not any(actor in read for actor in actors) and keys[0] in read:
+        yield NodeMatch(
+            changes[-1], f"{actors[0]} is given and never asked: whoever calls changes what belongs to others"
+        )
 
 
 def _rest(node: FunctionNode, call: ast.Call, given: set[str]) -> str:
@@ -136,6 +166,15 @@ def _whole(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     ):
         value = value.args[0]  # jsonify(…)
     shown = isinstance(value, ast.Attribute) and value.attr == "__dict__"
+    if (
+        isinstance(value, ast.Call)
+        and len(value.args) == 1
+        and view.names.called(value).endswith(("model_to_dict", "asdict"))
+    ):
+        shown = (
+            re.search("user|account|customer|patient|member|employee", ast.unparse(value.args[0]).lower())
+            is not None
+        )
     shown = shown or (isinstance(value, ast.Call) and view.names.called(value) == "vars")
     if shown and view.is_route(node):
         yield NodeMatch(
@@ -172,6 +211,26 @@ def _for_anyone(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             continue
         if item.targets[0].id == "permission_classes" and _allows(view, item.value) and _changes(view, node):
             yield NodeMatch(item, "anyone can change or delete with this view")
+
+
+_CHANGING = lazy(r"^django\.views\.generic\.(?:edit\.)?(?:Delete|Update)View$")
+_ASKS = lazy(r"Mixin|Permission|Login|Auth|Protected|Owner|Staff|Admin|Secure|Test", re.IGNORECASE)
+_WHO = lazy(r"request\.user|permission|test_func|get_queryset|dispatch|login|owner|user_passes")
+
+
+def _view_for_anyone(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`class PageDelete(DeleteView)` that asks nobody who they are."""
+    assert isinstance(node, ast.ClassDef)
+    if not view.has("deleteview", "updateview") or node.decorator_list:
+        return
+    bases = view.names.bases(node)
+    if not any(_CHANGING.match(base) for base in bases):
+        return
+    asks = any(_ASKS.search(base.rpartition(".")[2]) for base in bases)
+    if not asks and not any(_WHO.search(ast.unparse(item)) for item in node.body):
+        wrapped = view.has(f"login_required({node.name.lower()}", f"permission_required({node.name.lower()}")
+        if not wrapped:
+            yield NodeMatch(node.bases[0], "whoever knows the address changes or deletes with this view")
 
 
 def _allows(view: View, node: ast.expr) -> bool:
@@ -223,7 +282,10 @@ CHECKS = (
     Check(
         _RULES["open-to-anyone"],
         nodes=(ast.ClassDef, ast.Dict),
-        look=_for_anyone,
+        look=lambda view, node, name: [
+            *_for_anyone(view, node, name),
+            *(_view_for_anyone(view, node, name) if isinstance(node, ast.ClassDef) else ()),
+        ],
     ),
     Check(
         _RULES["whole-object-shown"],

@@ -11,16 +11,21 @@ from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, 
 from codeguard.analysis.rules.insecure.handlers import body_words, is_handler, words
 from codeguard.analysis.rules.insecure.words import PASSWORD, SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
+from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
 _AUTHENTICATED = names("MODE_GCM MODE_EAX MODE_CCM MODE_OCB MODE_SIV")
-_DECODERS = names("urllib.parse.unquote urllib.parse.unquote_plus os.path.expandvars html.unescape")
+_DECODERS = names(
+    "urllib.parse.unquote urllib.parse.unquote_plus os.path.expandvars html.unescape unicodedata.normalize "
+    "codecs.decode"
+)
 _CLAIMED = lazy(
     r"x-forwarded-for|x-real-ip|x-client-ip|forwarded|referer|x-original-\w+|true-client-ip", 2
 )  # ignoring case
 _CLOCK = names(
-    "time.time time.time_ns time.monotonic datetime.datetime.now datetime.datetime.utcnow os.getpid"
+    "time.time time.time_ns time.monotonic datetime.datetime.now datetime.datetime.utcnow os.getpid "
+    "django.utils.timezone.now datetime.date.today datetime.datetime.today"
 )
 _ENCRYPTS = lazy(r"(?:^|_)(?:en|de)crypt|(?:^|_)(?:cipher|obfuscate|scramble)(?:_|$)")
 
@@ -51,21 +56,26 @@ def _tag_ignored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 def _decoded_late(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """`if ".." in path: …` and then `path = unquote(path)`: `%2e%2e` passes."""
     assert isinstance(node, ast.Call)
-    if not node.args or not isinstance(node.args[0], ast.Name):
+    given = node.args[-1] if node.args else None  # what is normalised comes after the form
+    if not isinstance(given, ast.Name):
         return
-    function, held = view.function_of(node), node.args[0].id
+    function, held = view.function_of(node), given.id
     for part in ast.walk(function) if function is not None else ():
         if isinstance(part, ast.Compare) and part.lineno < node.lineno:
             looked_at = any(isinstance(side, ast.Name) and side.id == held for side in part.comparators)
             if (
                 looked_at
                 and isinstance(part.ops[0], ast.In)
-                and view.names.text(part.left) in ("..", "../", "/")
+                and _REFUSED.match(view.names.text(part.left) or "")
             ):
-                yield NodeMatch(node, f"{held} is decoded after it was checked: %2e%2e passes the check")
+                yield NodeMatch(
+                    node,
+                    f"{held} is decoded or normalised after it was checked, which another spelling passes",
+                )
                 return
 
 
+_REFUSED = lazy(r"^(?:\.\.[/\\]?|[/\\<>'\";|&]|<script.{0,20}|javascript:|://|file:)$", 2)
 _BY_ADDRESS = names("socket.gethostbyaddr socket.getfqdn socket.getnameinfo")
 
 
@@ -149,7 +159,7 @@ def _decides(view: View, node: ast.AST) -> bool:
 
 def _shown(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
-    asked = view.names.text(node.args[0]) if node.args else None
+    asked = view.writer.text(node.args[0]) if node.args else None
     if asked is not None and mentions(asked, PASSWORD) and not mentions(asked, _NO_PASSWORD):
         yield NodeMatch(node, "the password is shown while it is typed: take getpass")
 
@@ -186,15 +196,39 @@ def _clocked(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         isinstance(part, ast.Call) and view.names.called(part).startswith(("secrets.", "os.urandom", "hmac."))
         for part in ast.walk(node)
     )
-    if not guessed or drawn:
+    parts = [part for given in node.args for part in ast.walk(given)] + [
+        part
+        for given in node.args
+        for name_of in ast.walk(given)
+        if isinstance(name_of, ast.Name)
+        for value in view.names.values_of(name_of)
+        for part in ast.walk(value)
+    ]
+    drawn = drawn or any(
+        isinstance(part, ast.Name | ast.Attribute) and _HIDDEN.search(last_name(part).lower())
+        for part in parts
+    )
+    known = any(
+        isinstance(part, ast.Name | ast.Attribute) and _IDENTITY.match(last_name(part).lower())
+        for part in parts
+    )
+    if not (guessed or known) or drawn:
         return
     function, statement = view.function_of(node), view.statement(node)
     named = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
     named += f" {function.name}" if function is not None and isinstance(statement, ast.Return) else ""
     if mentions(named, SECRET) and not mentions(named, _OF_CACHES):
+        source = "the clock" if guessed else "what others know of a user"
         yield NodeMatch(
-            node, "a digest of the clock is guessed by who knows about when: take secrets.token_urlsafe"
+            node,
+            f"a digest of {source} is guessed: take secrets.token_urlsafe",
+            None if guessed or _OF_LOGIN.search(named.lower()) else Severity.LOW,
         )
+
+
+_IDENTITY = lazy(r"^(?:e?_?mail|user_?name|user_?id|login|account_?id|customer_?id|phone|uid)$")
+_HIDDEN = lazy(r"secret|key|salt|pepper|nonce|random|token|passw|seed|pwd|hash|digest|content|body|data$")
+_OF_LOGIN = lazy(r"token|reset|session|invite|otp|activation|verification|api_?key|csrf|cookie")
 
 
 def _named(side: ast.expr) -> Iterator[str]:
@@ -248,10 +282,39 @@ def _named_by_header(view: View, node: ast.AST) -> Iterator[NodeMatch]:
             yield NodeMatch(part, f"{key} is what the client says: anybody can send it")
 
 
+def _by_helper(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
+    """`ip_address(client_ip(environ)) in INTERNAL`, where the helper takes a header before the connection's address."""
+    if not isinstance(node.ops[0], ast.In | ast.NotIn | ast.Eq | ast.NotEq) or not view.has(
+        "forwarded", "real-ip", "real_ip"
+    ):
+        return
+    if not isinstance(node.left, ast.Call | ast.Name) or _is_presence(node):
+        return
+    for value in (node.left, *view.names.values_of(node.left)):
+        for part in ast.walk(value):
+            definition = (
+                view.names.definition(view.names.called(part)) if isinstance(part, ast.Call) else None
+            )
+            if isinstance(definition, FUNCTIONS) and any(
+                isinstance(item, ast.Constant)
+                and isinstance(item.value, str)
+                and _CLAIMED.fullmatch(item.value.lower().removeprefix("http_").replace("_", "-"))
+                for item in ast.walk(definition)
+            ):
+                yield NodeMatch(node, "the address comes from a header that any client can send")
+                return
+
+
+def _is_presence(node: ast.Compare) -> bool:
+    return all(isinstance(side, ast.Constant) and side.value is None for side in node.comparators)
+
+
 def _claimed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if isinstance(node, FUNCTIONS):
         yield from _named_by_header(view, node)
         return
+    if isinstance(node, ast.Compare):
+        yield from _by_helper(view, node)
     yield from _claimed_address(view, node, name)
     if isinstance(node, ast.Compare):
         yield from _claimed_right(view, node, name)

@@ -6,8 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from codeguard.analysis.python.dataflow.outside import SAID
 from codeguard.analysis.python.dataflow.scope import sets_header
-from codeguard.analysis.python.dataflow.sinks import Arrival, Hit, Sink
+from codeguard.analysis.python.dataflow.sinks import Arrival, Hit, Sink, Wording
 from codeguard.analysis.python.dataflow.tables import ANSWER, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Use, Value
 from codeguard.analysis.python.names import Names
@@ -258,6 +259,22 @@ def _only_kept(view: View, target: ast.Subscript) -> bool:
     return True
 
 
+_LINE = r"(?:Set-Cookie|Location|Subject|To|Cc|Bcc|From|Reply-To|Content-Disposition|Link|Refresh|X-[\w-]{1,40}): ?"
+_HEADER_LINES = Wording(
+    begins=lazy(rf"(?:HTTP/1\.\d|{_LINE})"),
+    holds=lazy(
+        rf"(?s)(?=[^\0]{{0,2000}}\0)(?=.{{0,2000}}\r?\n)(?:HTTP/1\.\d .{{0,200}})?(?:.{{0,600}}\n)?{_LINE}"
+    ),
+)
+_FREE = lazy(r"subject|title|name|sender|recipient|reply|^to$|e?mail|address|cookie|lang|location|file")
+
+
+def _of_mail(view: View, hit: Hit, origin: Origin) -> bool:
+    """Return whether a parameter is put into the lines of a message's header that people fill: `Subject: …`."""
+    named = any(_FREE.search(what.lower()) for what in view.flow.words(hit.value))
+    return hit.sink.key in ("header-text", "mail") and named
+
+
 def _header_stores(view: View) -> Iterator[NodeMatch]:
     for arrival in view.flow.stores:
         target = arrival.target
@@ -391,25 +408,30 @@ CHECKS = (
                 least=Reach.REMOTE,
             ),
             Sink("mail", Use.HEADER, methods=names("sendmail"), arguments=(2, "msg"), needs_built=True),
+            Sink("wsgi", Use.HEADER, names=names("start_response start"), arguments=(1,), needs_built=True),
+            Sink("header-text", Use.HEADER, arguments=(), wording=_HEADER_LINES),
         ),
         look_at_file=_header_stores,
-        grades=(Severity.MEDIUM, None, None),
+        grades=(Severity.MEDIUM, None, Severity.MEDIUM),
+        counts=_of_mail,
     ),
     Check(
         _RULES["log-injection"],
         sinks=(Sink("log", Use.LOG, methods=_LOGGING, arguments=("*",), accepts=_is_logger),),
         grades=(Severity.MEDIUM, None, None),
-        tags=frozenset({"input"}),
+        tags=frozenset({"input", SAID}),
         also={ANSWER: Severity.LOW},
         is_usual=lambda view, hit, origin: (
-            not is_server(view) or _shown_as_written(view, hit, origin) or _is_debugging(hit)
+            (not is_server(view) and origin.tag != SAID)
+            or _shown_as_written(view, hit, origin)
+            or _is_debugging(hit)
         ),
     ),
     Check(
         _RULES["csv-injection"],
         sinks=(Sink("csv", Use.CSV, methods=names("writerow writerows"), arguments=(0,)),),
         grades=(Severity.MEDIUM, None, None),
-        tags=frozenset({"input"}),
+        tags=frozenset({"input", SAID}),
         also={ANSWER: Severity.LOW},
     ),
     Check(

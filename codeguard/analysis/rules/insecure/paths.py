@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.sinks import Sink
+from codeguard.analysis.python.dataflow.outside import SAID
+from codeguard.analysis.python.dataflow.sinks import Hit, Sink
 from codeguard.analysis.python.dataflow.tables import ANSWER
-from codeguard.analysis.python.dataflow.values import Use
+from codeguard.analysis.python.dataflow.values import Origin, Use
 from codeguard.analysis.python.literal_text import written
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
@@ -74,6 +75,8 @@ def _fixed_temporary(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
             values = view.names.values_of(made)
             made = values[0] if len(values) == 1 else made
         argument = made.args[0] if isinstance(made, ast.Call) and made.args else None
+    elif isinstance(node.func, ast.Attribute) and node.func.attr == "urlretrieve":
+        argument = node.args[1] if len(node.args) > 1 else None
     mode = view.constant(node, "mode", 1, "r") if name in ("open", "io.open") else "w"
     if argument is None or not any(letter in str(mode) for letter in "wax+"):
         return
@@ -178,6 +181,11 @@ def _check_then_use(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]
                 c in str(view.constant(call, "mode", 1, "r")) for c in "wa+"
             )
             strong = access or (changes and used in ("os.chmod", "os.chown", "open"))
+            link = any(
+                isinstance(part, ast.Attribute) and part.attr in ("islink", "is_symlink")
+                for part in ast.walk(node.test)
+            )
+            access = access or (link and used in ("os.chmod", "os.chown", "open"))
             yield NodeMatch(call, "the file can be swapped after it was looked at", Severity.MEDIUM if access else
                         Severity.LOW, Confidence.MEDIUM if strong else Confidence.LOW)  # fmt: skip
             return
@@ -190,6 +198,168 @@ def _after(view: View, node: ast.If) -> list[ast.stmt]:
     holder = view.parent(node)
     body = getattr(holder, "body", [])
     return body[body.index(node) + 1 :] if node in body else []
+
+
+_RESOLVING = names("os.path.abspath os.path.realpath os.path.normpath os.path.join")
+
+
+def _by_prefix(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`if not path.startswith(base): raise`: /srv/data-private begins with /srv/data, too."""
+    assert isinstance(node, ast.Call)
+    assert isinstance(node.func, ast.Attribute)
+    prefix = node.args[0] if len(node.args) == 1 else None
+    if prefix is None or not view.has("abspath", "realpath", "normpath", "resolve("):
+        return
+    if not _is_resolved(view, node.func.value) or _ends_folder(view, prefix) or not _refuses(view, node):
+        return
+    if isinstance(prefix, ast.Name | ast.Attribute | ast.Call) and view.names.text(prefix) is None:
+        yield NodeMatch(
+            node,
+            f"folders beside it whose names begin like {ast.unparse(prefix)[:40]} pass: take os.path.commonpath",
+        )
+
+
+def _is_resolved(view: View, node: ast.expr) -> bool:
+    for value in (node, *view.names.values_of(node)):
+        if isinstance(value, ast.Call):
+            inner = value.args[0] if view.names.called(value) == "str" and value.args else value
+            for part in (inner, *view.names.values_of(inner)):
+                if isinstance(part, ast.Call) and (
+                    view.names.called(part) in _RESOLVING or getattr(part.func, "attr", "") == "resolve"
+                ):
+                    return True
+    return False
+
+
+def _ends_folder(view: View, node: ast.expr) -> bool:
+    """Return whether a prefix ends with a separator, so that it is a folder and not the beginning of a name."""
+    for value in (node, *view.names.values_of(node)):
+        if isinstance(value, ast.Tuple | ast.Constant):
+            return True
+        if isinstance(value, ast.BinOp | ast.JoinedStr):
+            return True  # `base + os.sep`, f"{base}/"
+        if isinstance(value, ast.Call) and view.names.called(value) == "os.path.join":
+            last = value.args[-1] if value.args else None
+            if last is not None and view.names.text(last) == "":
+                return True
+    return False
+
+
+def _refuses(view: View, node: ast.Call) -> bool:
+    """Return whether a test turns a path away, or is the answer of a function that says which are allowed."""
+    statement = view.statement(node)
+    if isinstance(statement, ast.Return):
+        function = view.function_of(node)
+        return function is not None and _JUDGES.search(function.name) is not None
+    if not isinstance(statement, ast.If):
+        return False
+    branch = (
+        statement.body if isinstance(view.parent(node), ast.UnaryOp) else statement.orelse or statement.body
+    )
+    last = branch[-1]
+    called = (
+        view.names.called(last.value)
+        if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
+        else ""
+    )
+    answer = last.value if isinstance(last, ast.Return) else None
+    refused = isinstance(answer, ast.Constant) and answer.value in (None, False)
+    told = isinstance(answer, ast.Tuple | ast.Call) and _STATUS.search(ast.unparse(answer)) is not None
+    return (
+        isinstance(last, ast.Raise)
+        or refused
+        or told
+        or called.rpartition(".")[2] in ("abort", "send_error", "exit")
+    )
+
+
+_JUDGES = lazy(r"safe|allow|within|inside|valid|check|permit|contain|below|under")
+_STATUS = lazy(r"\b40[034]\b|[Ff]orbidden|[Dd]enied|NotFound")
+_REMOVING = names("os.remove os.unlink shutil.rmtree os.chown os.chmod os.rmdir")
+
+
+def _follows_link(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`os.remove(os.path.realpath(entry.path))`: what a link in the folder points to is removed, wherever it is."""
+    assert isinstance(node, ast.Call)
+    given = node.args[0] if node.args else None
+    for value in (given, *view.names.values_of(given)) if given is not None else ():
+        if not isinstance(value, ast.Call) or view.names.called(value) not in (
+            "os.path.realpath",
+            "os.readlink",
+        ):
+            continue
+        held = ast.unparse(value.args[0])[:100] if value.args else ""
+        if _ENTRY.search(held):
+            yield NodeMatch(node, f"where {held} is a link, {name} works on what it points to")
+            return
+
+
+_ENTRY = lazy(r"\bentry\b|\bitem\b|\.path$|os\.path\.join\(")
+
+
+def _whole_path(view: View, hit: Hit, origin: Origin) -> bool:
+    """Return whether a parameter is a path as a whole, which whoever calls the function has chosen to open."""
+    if origin.tag != SAID:
+        return False
+    listed = [hit.argument, *view.names.values_of(hit.argument)]
+    return any(
+        isinstance(item, ast.Name) and item.id == origin.parameter for item in map(_path_inside, listed)
+    )
+
+
+_PIECE = lazy(
+    r"(?:^|_)(?:file|doc|document|report|image|avatar|page|slug|attachment|template|user|customer|tenant|project|key|upload|photo"
+    r"|theme|lang|language|locale|log|invoice|export|backup|sel|selector|member|plugin|module)_?(?:name|id|path|key)?$"
+    r"|^(?:f|s)?name$|_name$"
+)
+
+
+def _below_folder(view: View, hit: Hit, origin: Origin) -> bool:
+    """Return whether a name that a caller gives is put behind a folder that the code fixes."""
+    if not _PIECE.search(origin.what.lower()):
+        return False
+    return any(_fixed_folder(view, first) for first in _first_parts(view, hit.argument))
+
+
+def _first_parts(view: View, node: ast.expr) -> Iterator[ast.expr]:
+    """Yield the first part of each path that a value is joined of."""
+    for value in (node, *view.names.values_of(node)):
+        inner = _path_inside(value)
+        for item in (inner, *view.names.values_of(inner)):
+            if isinstance(item, ast.Call) and len(item.args) > 1:
+                if view.names.called(item) in ("os.path.join", "pathlib.Path"):
+                    yield item.args[0]
+            elif isinstance(item, ast.BinOp) and isinstance(item.op, ast.Div | ast.Add):
+                left = item.left
+                while isinstance(left, ast.BinOp):
+                    left = left.left
+                yield left
+            elif isinstance(item, ast.JoinedStr) and len(item.values) > 1:
+                yield item.values[0]
+
+
+def _fixed_folder(view: View, node: ast.expr) -> bool:
+    """`"/srv/files/"`, `UPLOADS`, but not the folder that the module itself is in."""
+    if isinstance(node, ast.FormattedValue):
+        node = node.value
+    text = view.names.text(node)
+    if text is not None:
+        return "/" in text or isinstance(node, ast.Name)
+    if not (isinstance(node, ast.Name) and node.id.isupper()):
+        return False
+    return not any("__file__" in ast.unparse(value) for value in view.names.values_of(node))
+
+
+def _path_inside(node: ast.expr) -> ast.expr:
+    """Return what a path is made of, where nothing is joined: `Path(name)`, `path.resolve()`."""
+    while isinstance(node, ast.Call):
+        if len(node.args) == 1 and not node.keywords:
+            node = node.args[0]
+        elif not node.args and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        else:
+            break
+    return node
 
 
 CHECKS = (
@@ -230,9 +400,11 @@ CHECKS = (
                 accepts=_path_itself,
             ),
         ),
-        grades=(Severity.HIGH, None, None),
-        tags=frozenset({"input"}),
+        grades=(Severity.HIGH, None, Severity.MEDIUM),
+        tags=frozenset({"input", SAID}),
         also={ANSWER: Severity.MEDIUM},
+        is_usual=_whole_path,
+        counts=_below_folder,
     ),
     Check(
         _RULES["file-upload"],
@@ -258,8 +430,14 @@ CHECKS = (
     Check(
         _RULES["predictable-temporary-file"],
         calls=names("open io.open pathlib.Path.write_text pathlib.Path.write_bytes os.mkdir os.makedirs"),
+        methods=names(
+            "to_parquet to_csv to_pickle to_json to_excel to_feather to_hdf savefig tofile write_parquet write_csv "
+            "write_image save_pretrained urlretrieve"
+        ),
         look=_fixed_temporary,
     ),
+    Check(_RULES["path-by-prefix"], methods=names("startswith"), look=_by_prefix),
+    Check(_RULES["link-followed"], calls=_REMOVING, look=_follows_link),
     Check(
         _RULES["check-then-use"],
         nodes=(ast.If,),

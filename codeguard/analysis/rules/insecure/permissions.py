@@ -37,8 +37,66 @@ def _wide(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, f"mode {mode:o} lets everybody write")
     elif mode & 0o6000 and mode & 0o011:
         yield NodeMatch(node, f"mode {mode:o} runs with the owner's rights, whoever starts it")
-    elif mode & 0o044 and _of_secret(view, _changed(node, by_method=by_method)):
+    elif mode & 0o044 and (
+        _of_secret(view, _changed(node, by_method=by_method)) or _makes_key(view.function_of(node))
+    ):
         yield NodeMatch(node, f"mode {mode:o} lets others read a secret")
+
+
+def _makes_key(function: FunctionNode | None) -> bool:
+    """Return whether a function writes out a private key."""
+    return function is not None and any(
+        isinstance(part, ast.Attribute)
+        and part.attr in ("private_bytes", "export_key", "NoEncryption", "save_pkcs1")
+        for part in ast.walk(function)
+    )
+
+
+def _key_for_all(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`open(path, "wb").write(key.private_bytes(…))`: with the usual umask everybody may read it."""
+    assert isinstance(node, ast.Call)
+    function = view.function_of(node)
+    if (
+        not _makes_key(function)
+        or view.has("chmod", "umask", "opener", "os.open", "public_bytes(")
+        or function is None
+    ):
+        return
+    written = str(view.constant(node, "mode", 1, "r"))[:1] in ("w", "x") if name == "open" else True
+    plain = any(
+        getattr(part, "attr", getattr(part, "id", "")) in ("NoEncryption", "export_key")
+        for part in ast.walk(function)
+    )
+    if written and plain:
+        yield NodeMatch(
+            node, "whoever may look into the folder reads the private key: open it with mode 0600"
+        )
+
+
+_LAST_OF_ROOT = 1023
+_DROPS = (
+    "setuid",
+    "setresuid",
+    "seteuid",
+    "drop_priv",
+    "droppriv",
+    "cap_net_bind",
+    "setuser",
+    "capabilities",
+)
+
+
+def _stays_root(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """A port that only root may open, in a program that never gives root's rights up."""
+    assert isinstance(node, ast.Call)
+    given = node.args[0] if node.args else None
+    for value in (given, *view.names.values_of(given)) if given is not None else ():
+        if isinstance(value, ast.Tuple) and len(value.elts) == 2:
+            port = view.names.constant(value.elts[1])
+            if isinstance(port, int) and 0 < port <= _LAST_OF_ROOT and not view.has(*_DROPS):
+                yield NodeMatch(
+                    node, f"only root may open port {port}, and nothing gives its rights up afterwards"
+                )
 
 
 def _changed(node: ast.Call, *, by_method: bool) -> ast.expr | None:
@@ -98,7 +156,8 @@ def _made_wide(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if mode is not None and mode & 0o002 and not mode & 0o1000:
         # `open` asks for 0o666 as well and leaves it to the umask, which a file may look after itself.
         around = getattr(view.function_of(node), "name", "")
-        usual = view.has("umask") or (mode == 0o666 and not mentions(f"{around} {ast.unparse(node)}", SECRET))
+        secret = mentions(f"{around} {ast.unparse(node)}", SECRET) or _makes_key(view.function_of(node))
+        usual = view.has("umask") or (mode == 0o666 and not secret)
         yield NodeMatch(node, f"mode {mode:o} lets everybody write", Severity.LOW if usual else None)
 
 
@@ -190,6 +249,12 @@ CHECKS = (
         calls=names("os.setuid os.seteuid os.setreuid"),
         look=_order,
     ),
+    Check(
+        _RULES["key-for-all"],
+        calls=names("open pathlib.Path.write_bytes pathlib.Path.write_text"),
+        look=_key_for_all,
+    ),
+    Check(_RULES["root-kept"], calls=names("socket.socket.bind"), look=_stays_root),
     Check(
         _RULES["system-file-changed"],
         calls=names(

@@ -11,6 +11,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import words
 from codeguard.corpus.patterns import lazy
+from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
@@ -20,6 +21,10 @@ _COUNTED = lazy(
 _TOGETHER = lazy(
     r"select_for_update|with_for_update|\bF\b|atomic|lock|acquire|mutex|semaphore|transaction|serializable|begin_nested",
     re.IGNORECASE,
+)
+# A transaction alone keeps nobody out in the usual isolation.
+_LOCKED = lazy(
+    r"select_for_update|with_for_update|\bF\b|lock|acquire|mutex|semaphore|serializable", re.IGNORECASE
 )
 _FETCHED = lazy(
     r"\.(?:get|first|one|get_or_404|first_or_404|get_object_or_404|scalar_one|find_one)$|^get_object_or_404$"
@@ -43,7 +48,8 @@ def _between(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         and target.attr in words([part.test])
         for part in ast.walk(function)
     )
-    if tested and _is_shared(view, target.value, function) and not _TOGETHER.search(words([function])):
+    kept_out = _TOGETHER if "sqlalchemy" in view.modules else _LOCKED
+    if tested and _is_shared(view, target.value, function) and not kept_out.search(words([function])):
         yield NodeMatch(node, f"two requests at once both pass the test of {target.attr}, and both change it")
 
 
@@ -57,6 +63,65 @@ def _is_shared(view: View, node: ast.expr, function: FunctionNode) -> bool:
         if _FETCHED.search(called) and saved:
             return True
     return False
+
+
+_READS = lazy(
+    r"^(?:is_|has_|get|fetch|find|load|exists|count|select|read|taken|available|lookup|scalar)", re.IGNORECASE
+)
+_WRITES = lazy(
+    r"^(?:insert|create|book|reserve|redeem|add_|debit|withdraw|transfer|claim|use_|mark_|save_|set_|update|decrement|charge|"
+    r"register|assign|take|store_|put_)",
+    re.IGNORECASE,
+)
+_SCARCE = lazy(
+    r"seat|book|stock|balance|coupon|voucher|ticket|slot|quota|credit|redeem|reserv|claim|invite|wallet|limit|inventory|username"
+    r"|room|vote|license|lease|withdraw|transfer",
+    re.IGNORECASE,
+)
+
+
+def _awaited(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`if seat in await db.taken(show): return` and then `await db.insert(…)`: others run at every await."""
+    assert isinstance(node, ast.AsyncFunctionDef)
+    said = words([node])
+    if (
+        not _SCARCE.search(f"{node.name} {words([node.args])}")
+        or _TOGETHER.search(said)
+        or _ONCE.search(said)
+    ):
+        return
+    read: set[str] = set()
+    tested = False
+    for statement in node.body:
+        waited = [
+            part.value
+            for part in ast.walk(statement)
+            if isinstance(part, ast.Await) and isinstance(part.value, ast.Call)
+        ]
+        called = [(part, getattr(part.func, "attr", getattr(part.func, "id", ""))) for part in waited]
+        for part, last in called:
+            if tested and _WRITES.match(last):
+                yield NodeMatch(
+                    part,
+                    "another task can pass the same test before this is written: lock it, or write and test at once",
+                )
+                return
+        if isinstance(statement, ast.Assign) and any(_READS.match(last) for _, last in called):
+            read.update(
+                part.id
+                for target in statement.targets
+                for part in ast.walk(target)
+                if isinstance(part, ast.Name)
+            )
+        elif isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Return | ast.Raise):
+            asked = any(isinstance(part, ast.Name) and part.id in read for part in ast.walk(statement.test))
+            tested = tested or asked or any(_READS.match(last) for _, last in called)
+
+
+_ONCE = lazy(
+    r"unique|conflict|integrityerror|setnx|\bnx\b|idempot|compare_and|if_not_exists|upsert|duplicate",
+    re.IGNORECASE,
+)
 
 
 def _counted(view: View, node: ast.AugAssign) -> Iterator[NodeMatch]:
@@ -98,6 +163,21 @@ def _first(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     text = view.names.text(given)
     if text is not None and (text.startswith(_SHARED) or (text == "." and name.endswith("insert"))):
         yield NodeMatch(node, f"modules are looked for in {text!r} first, where others may put them")
+    elif (
+        given is not None
+        and name.endswith("insert")
+        and any(
+            isinstance(part, ast.Call) and view.names.called(part) in ("os.getcwd", "pathlib.Path.cwd")
+            for value in (given, *view.names.values_of(given))
+            for part in ast.walk(value)
+        )
+    ):
+        whole = isinstance(given, ast.Call) and view.names.called(given) == "os.getcwd"
+        yield NodeMatch(
+            node,
+            "modules are looked for first where the program happens to be started",
+            Severity.LOW if whole else None,  # what a command line does that runs the modules of a project
+        )
     elif name.startswith("ctypes.") and text is not None and text.startswith("./"):
         yield NodeMatch(
             node, f"{text!r} is looked for in the folder that the program happens to be started in"
@@ -107,8 +187,12 @@ def _first(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 CHECKS = (
     Check(
         _RULES["change-in-between"],
-        nodes=(ast.AugAssign,),
-        look=_between,
+        nodes=(ast.AugAssign, ast.AsyncFunctionDef),
+        look=lambda view, node, name: (
+            _awaited(view, node, name)
+            if isinstance(node, ast.AsyncFunctionDef)
+            else _between(view, node, name)
+        ),
     ),
     Check(
         _RULES["foreign-folder-first"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterator
 
@@ -59,8 +60,38 @@ def _purpose(view: View, node: ast.AST) -> str:
     return next((word for word in words if any(part in word.lower() for part in _SECRET_PURPOSE)), "")
 
 
+_WORTH = lazy(
+    r"voucher|coupon|gift|token|api_?key|session|password|passwd|secret|invite|licen[cs]e", re.IGNORECASE
+)
+_FEWEST_BITS = 40
+
+
+def _few_drawn(view: View, node: ast.Call) -> Iterator[NodeMatch]:
+    """`"".join(secrets.choice(alphabet) for _ in range(4))`: an alphabet and a length that come to few values."""
+    drawn = view.parent(node)
+    if not isinstance(drawn, ast.GeneratorExp | ast.ListComp) or len(drawn.generators) != 1:
+        return
+    counted = drawn.generators[0].iter
+    length = view.names.constant(counted.args[0]) if isinstance(counted, ast.Call) and counted.args else None
+    alphabet = view.names.constant(node.args[0]) if node.args else None
+    if (
+        isinstance(length, int)
+        and isinstance(alphabet, str | tuple)
+        and len(alphabet) > 1
+        and 0 < length < 40
+    ):
+        bits = length * math.log2(len(set(alphabet)))
+        function = view.function_of(node)
+        purpose = f"{_purpose(view, node)} {function.name if function is not None else ''}"
+        if bits < _FEWEST_BITS and _WORTH.search(purpose) and not _NO_SECRET.search(purpose):
+            yield NodeMatch(node, f"{bits:.0f} bits are few enough to be tried out: draw more")
+
+
 def _short(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """`secrets.token_hex(3)`, `uuid.uuid4().hex[:6]`: few enough to be tried out."""
+    if name == "secrets.choice" and isinstance(node, ast.Call):
+        yield from _few_drawn(view, node)
+        return
     if isinstance(node, ast.Subscript):
         if not isinstance(node.slice, ast.Slice) or not view.has("token_", "uuid4"):
             return
@@ -149,8 +180,15 @@ def _seed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         ),
         None,
     )
-    if makes is not None or (function is not None and mentions(function.name, SECRET)):
+    if makes is not None or (
+        function is not None and (mentions(function.name, SECRET) or mentions(function.name, _MASKS))
+    ):
         yield NodeMatch(node, "the seed is known or easily guessed, and so is all that is made from it")
+
+
+_MASKS = lazy(
+    r"pseudonym|anonymi[sz]|deidentif|de_identif|lottery|raffle|draw_winner|shuffle_deck|deal_cards"
+)
 
 
 def _uuid(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -174,7 +212,7 @@ CHECKS = (
     ),
     Check(
         _RULES["short-secret"],
-        calls=names("secrets.token_hex secrets.token_bytes secrets.token_urlsafe os.urandom"),
+        calls=names("secrets.token_hex secrets.token_bytes secrets.token_urlsafe os.urandom secrets.choice"),
         nodes=(ast.Subscript,),
         look=_short,
     ),

@@ -92,6 +92,26 @@ def _lost(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             )
 
 
+_DONE = lazy(
+    r"^_?(?:wipe|shred|revoke|verify|validate|disable|encrypt|purge|erase|lock|sign|authenticate|authori[sz]e|check)(?:_|$)"
+)
+
+
+def _success(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`except OSError: pass` and then `return True`: whether it worked or not, the answer is yes."""
+    assert isinstance(node, ast.Try)
+    function = view.function_of(node)
+    last = function.body[-1] if function is not None else None
+    if function is None or not _DONE.match(function.name) or not isinstance(last, ast.Return):
+        return
+    if not (isinstance(last.value, ast.Constant) and last.value.value is True) or node not in function.body:
+        return
+    answers = [part for part in ast.walk(function) if isinstance(part, ast.Return | ast.Raise)]
+    passes = [item for item in node.handlers if all(isinstance(part, ast.Pass) for part in item.body)]
+    if len(answers) == 1 and passes:
+        yield NodeMatch(passes[0], "what failed is answered like what worked")
+
+
 def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """`lock.acquire()`, something that may fail, `lock.release()`, one after the other."""
     assert isinstance(node, ast.Call)
@@ -159,6 +179,17 @@ _CLEANING = lazy(r"clean|saniti|strip|safe|escape|filter|xss|html|comment|markup
 
 def _filtered(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
+    if name in ("html.escape", "cgi.escape"):
+        function = view.function_of(node)
+        quoted = function is not None and any(
+            isinstance(part, ast.Constant)
+            and isinstance(part.value, str)
+            and part.value.endswith(("='", '="'))
+            for part in ast.walk(function)
+        )
+        if quoted and view.constant(node, "quote", 1, name == "html.escape") is False:
+            yield NodeMatch(node, "a quote ends the attribute that the value stands in: leave quote=True")
+        return
     texts = [view.names.text(argument) for argument in node.args[:2]]
     if len(texts) < 2 or texts[0] is None or texts[1] != "":
         return
@@ -176,9 +207,18 @@ def _filtered(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 CHECKS = (
     Check(_RULES["comparison-dropped"], nodes=(ast.Expr,), look=_compared),
     Check(_RULES["uncalled-check"], nodes=(ast.If, ast.IfExp, ast.While), look=_uncalled),
-    Check(_RULES["error-lost"], nodes=(ast.Try,), look=_lost),
+    Check(
+        _RULES["error-lost"],
+        nodes=(ast.Try,),
+        look=lambda view, node, name: [*_lost(view, node, name), *_success(view, node, name)],
+    ),
     Check(_RULES["lock-kept"], methods=names("acquire"), look=_kept),
     Check(_RULES["jail-left-open"], calls=names("os.chroot"), look=_jail),
     Check(_RULES["wide-range"], calls=_PATTERNS, look=_range),
-    Check(_RULES["incomplete-filter"], calls=names("re.sub"), methods=names("replace"), look=_filtered),
+    Check(
+        _RULES["incomplete-filter"],
+        calls=names("re.sub html.escape cgi.escape"),
+        methods=names("replace"),
+        look=_filtered,
+    ),
 )

@@ -237,7 +237,8 @@ def _credentials(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     for item in given:
         words = _keys(view, item.value)
         if item.arg == "auth" or any(
-            mentions(word, PASSWORD) or word.lower() in _CREDENTIALS for word in words
+            mentions(word, PASSWORD) or word.lower() in _CREDENTIALS or word.lower().endswith("_secret")
+            for word in words
         ):
             yield NodeMatch(node, "credentials go over http:// in clear text")
             return

@@ -177,7 +177,7 @@ def _grouped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 _OF_LINKS = lazy(r"reset|forgot|recover|confirm|invit|verif|activat|magic|token", re.IGNORECASE)
 _HOSTS = lazy(
-    r"\brequest\.(?:host|host_url|url_root|base_url|get_host\(\)|url\.(?:netloc|hostname)|META(?:\[|\.get\()['\"]HTTP_HOST)"
+    r"\brequest\.(?:host|host_url|url_root|base_url|get_host\(\)|url\.(?:netloc|hostname)|META(?:\[|\.get\()['\"]HTTP_(?:X_FORWARDED_)?HOST)"
     r"|\brequest\.headers(?:\[|\.get\()['\"](?:Host|X-Forwarded-Host)",
     re.IGNORECASE,
 )
@@ -190,6 +190,14 @@ def _by_host(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if function is None or isinstance(view.parent(node), ast.BinOp) or not view.has("request"):
         return
     written = ast.unparse(node)[:500]
+    if isinstance(node, ast.JoinedStr):  # `host = request.META["HTTP_HOST"]` on a line of its own
+        held = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
+        written += " ".join(
+            ast.unparse(value)[:200]
+            for part in held
+            if isinstance(part, ast.Name)
+            for value in view.names.values_of(part)
+        )
     sends = re.search(r"\b(?:send\w*|mail\w*|deliver|notify|enqueue|delay)\b", words(function.body))
     if sends and _HOSTS.search(written) and _OF_LINKS.search(f"{function.name} {written}"):
         yield NodeMatch(node, "the host of the link is what the request says it is")
@@ -200,6 +208,25 @@ _NARROW = names(
     "ctypes.c_ubyte numpy.int8 numpy.uint8 numpy.int16 numpy.uint16 numpy.int32 numpy.uint32 ctypes.c_int ctypes.c_uint"
 )
 
+_MONEY = lazy(r"cents|amount|price|balance|income|salary|invoice|payment|settle", re.IGNORECASE)
+_ASKS_SIZE = lazy(r"iinfo|can_cast|errstate|overflow|clip")
+
+
+def _money_cut(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`amounts.sum(dtype=np.int32)`: 32 bits hold 21 million in cents, and what is more comes out negative."""
+    assert isinstance(node, ast.Attribute)
+    if node.attr not in _NARROW_TYPES or view.names.resolve(node) not in _NARROW:
+        return
+    function = view.function_of(node)
+    if function is None or not _MONEY.search(f"{function.name} {words([function])}"):
+        return
+    if not _ASKS_SIZE.search(words([function])):
+        yield NodeMatch(node, f"an amount of more than {node.attr} holds comes out wrong, without an error")
+
+
+_NARROW_TYPES = frozenset({"int32", "uint32", "int16", "uint16", "int8", "uint8"})
+
+
 CHECKS = (
     Check(_RULES["form-not-checked"], nodes=FUNCTIONS, look=_unchecked),
     Check(_RULES["no-number"], calls=names("float"), look=_no_number),
@@ -209,6 +236,8 @@ CHECKS = (
         _RULES["number-cut"],
         sinks=(Sink("narrow", Use.SIZE, names=_NARROW),),
         grades=(Severity.MEDIUM, None, None),
+        nodes=(ast.Attribute,),
+        look=_money_cut,
     ),
     Check(_RULES["link-by-host"], nodes=(ast.JoinedStr, ast.BinOp), look=_by_host),
 )

@@ -1,0 +1,77 @@
+"""Calls a step beyond what the examples show: below zero, other alphabets, wider spacing, longer rows.
+
+Nobody is convicted by them, for an honest function may do there as it likes. One that earns the bonus of a pass has
+to do there what the trusted function does, too, or refuse.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator, Sequence
+
+from codeguard.behavior.inputs.domain import Domain
+from codeguard.behavior.inputs.pools import Arguments
+from codeguard.behavior.inputs.shapes import Shape, is_ascending
+from codeguard.behavior.source.definitions import Function
+
+MOST = 32
+MOST_BASES = 3
+LONG = 26  # items of a row
+LARGE = (1 << 60) + 1  # more than a float holds exactly
+_LOOPS = (ast.For, ast.While, ast.comprehension)
+
+
+def beyond(calls: Sequence[Arguments], domain: Domain, function: Function) -> list[Arguments]:
+    """Return calls with one argument beyond the domain, and everything else as in a known call.
+
+    What the examples show to be a rule stays: conditions between arguments, order, templates, limits that are named.
+    """
+    large = not any(isinstance(node, _LOOPS) or _repeats(node, function.name) for node in ast.walk(function))
+    made: list[Iterator[Arguments]] = []
+    for args, kwargs in list(calls)[:MOST_BASES]:
+        for place, (value, shape) in enumerate(zip(args, domain.shapes, strict=False)):
+            others = _others(value, shape, large)
+            made.append(((*args[:place], other, *args[place + 1 :]), kwargs) for other in others)
+    in_turn = (call for turn in itertools.zip_longest(*made) for call in turn if call is not None)
+    kept = (call for call in in_turn if all(relation.holds(call[0]) for relation in domain.relations))
+    return list({repr(call): call for call in itertools.islice(kept, MOST)}.values())
+
+
+def _repeats(node: ast.AST, own: str) -> bool:
+    """Return whether a call may take as many steps as a number says."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in (own, "range")
+
+
+def _others(value: object, shape: Shape, large: bool) -> Iterator[object]:
+    if isinstance(value, bool):
+        return
+    if isinstance(value, int | float) and shape.numbers is not None:
+        if not shape.numbers.limits:
+            yield -value - 1
+            if large:
+                yield value + LARGE if isinstance(value, int) else value * 1e11
+    elif isinstance(value, str) and shape.texts is not None:
+        ruled = (shape.texts.choices, shape.texts.template)
+        if ruled == (None, None) and not shape.texts.balanced:
+            yield from (f"{value}é", value.replace(" ", "  "), f"ß{value.upper()} ", f"\t{value.title()}\n")
+    elif isinstance(value, list | tuple) and shape.items is not None and shape.columns is None:
+        items = shape.items
+        for changed in _rows(list(value), shape):
+            if items.lengths is not None and len(changed) not in items.lengths:
+                continue
+            if items.distinct and len({repr(item) for item in changed}) < len(changed):
+                continue
+            if not items.ascending or is_ascending(changed):
+                yield type(value)(changed)
+
+
+def _rows(items: list[object], shape: Shape) -> Iterator[list[object]]:
+    if not items or shape.items is None:
+        return
+    for other in _others(items[-1], shape.items.item, large=True):
+        yield [*items[:-1], other]
+        yield [other, *items[1:]]
+    if all(isinstance(item, int) and not isinstance(item, bool) for item in items):
+        yield list(range(-LONG // 2, LONG // 2))
+    yield (items * LONG)[:LONG]

@@ -1,0 +1,182 @@
+"""Texts that are one small edit away from a function's.
+
+Wrong logic is mostly right logic with one thing changed (the competent programmer hypothesis; DeMillo, Lipton and
+Sayward 1978): an operator, a comparison, a constant, a condition turned round. Undoing that edit gives the right
+function back, and its results say whose function it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from codeguard.behavior.source.definitions import Function, parse, unparse
+
+MOST_REPAIRS = 120
+MOST_LINES = 60  # of a function; a longer one is wrong in more than one way
+MOST_TURNS = 50_000  # of the loops of one text, in all calls
+NAME = "codeguard_repair"
+_LOOP = re.compile(r"^( *)while (.*):$", re.MULTILINE)
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Div, ast.Pow)
+_BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
+_NEAREST: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.FloorDiv: ast.Mod,
+    ast.Mod: ast.FloorDiv,
+    ast.Div: ast.Mult,
+    ast.Pow: ast.Mult,
+}
+_COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.Gt, ast.GtE, ast.NotEq, ast.Eq),
+    ast.LtE: (ast.Lt, ast.GtE, ast.Gt, ast.Eq, ast.NotEq),
+    ast.Gt: (ast.GtE, ast.Lt, ast.LtE, ast.NotEq, ast.Eq),
+    ast.GtE: (ast.Gt, ast.LtE, ast.Lt, ast.Eq, ast.NotEq),
+    ast.Eq: (ast.NotEq, ast.LtE, ast.GtE, ast.Lt, ast.Gt),
+    ast.NotEq: (ast.Eq, ast.Lt, ast.Gt, ast.LtE, ast.GtE),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+    ast.Is: (ast.IsNot, ast.Eq),
+    ast.IsNot: (ast.Is, ast.NotEq),
+}
+_COUNTERPARTS = {"min": "max", "max": "min", "any": "all", "all": "any"}
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """One edit: the function's text with it, named `name`, and the edit as a reader would write it."""
+
+    name: str
+    text: str
+    shown: str
+
+
+def repairs(function: Function) -> list[Repair]:
+    """Return a function's text with one edit each, the likeliest of every place first."""
+    text = unparse(function)
+    tree = parse(text)
+    if tree is None or text.count("\n") >= MOST_LINES:
+        return []
+    for node in ast.walk(tree):
+        if isinstance(node, Function | ast.Name):
+            _rename(node, function.name)
+    text = unparse(tree)
+    tree = parse(text)
+    if tree is None:
+        return []
+    lines = [line.encode() for line in text.split("\n")]
+    places = [(node, list(edits)) for node, edits in _places(tree)]
+    in_turn = itertools.zip_longest(*([(node, edit) for edit in edits] for node, edits in places))
+    found: list[Repair] = []
+    for pair in itertools.chain.from_iterable(in_turn):
+        if pair is not None and len(found) < MOST_REPAIRS:
+            node, edit = pair
+            name = f"{NAME}_{len(found)}"
+            changed = _spliced(lines, node, edit)
+            if changed is not None:
+                shown = f"`{edit}` for `{unparse(node)}`".replace(NAME, function.name)
+                found.append(Repair(name, _bounded(changed.replace(NAME, name), name), shown))
+    return found
+
+
+def _rename(node: Function | ast.Name, own: str) -> None:
+    """Give the function and its calls of itself the name that stands for each of its texts."""
+    if isinstance(node, ast.Name):
+        node.id = NAME if node.id == own else node.id
+    elif node.name == own:
+        node.name = NAME
+
+
+def _bounded(text: str, name: str) -> str:
+    """Return a text of which no loop turns for ever: an edit makes one of many."""
+    looped = _LOOP.sub(rf"\1while next({name}_turns) >= 0 and (\2):", text)
+    return text if looped == text else f"{name}_turns = iter(range({MOST_TURNS}))\n{looped}"
+
+
+def _spliced(lines: Sequence[bytes], node: ast.expr | ast.stmt, edit: str) -> str | None:
+    """Return a text with another one in the place of a node; None where the place is not known."""
+    if node.end_lineno is None or node.end_col_offset is None:
+        return None
+    before, after = (
+        lines[node.lineno - 1][: node.col_offset],
+        lines[node.end_lineno - 1][node.end_col_offset :],
+    )
+    whole = edit if isinstance(node, ast.stmt) else f"({edit})"
+    made = [*lines[: node.lineno - 1], before + whole.encode() + after, *lines[node.end_lineno :]]
+    return b"\n".join(made).decode()
+
+
+def _places(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, Iterator[str]]]:
+    """Yield the nodes that something else may stand for, with what that may be as text."""
+    texts = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    inside_text = {id(part) for node in texts for part in ast.walk(node)}
+    conditions = {id(part) for node in ast.walk(tree) for part in _conditions(node)}
+    bounds = {id(part) for node in ast.walk(tree) for part in _bounds(node)}
+    for node in ast.walk(tree):
+        if id(node) in inside_text or not isinstance(node, ast.expr | ast.stmt):
+            continue
+        edits = [_edits(node)]
+        if isinstance(node, ast.expr) and id(node) in conditions:
+            edits.append(iter([f"not ({unparse(node)})"]))
+        if isinstance(node, ast.expr) and id(node) in bounds:
+            edits.append(f"{unparse(node)} {sign} 1" for sign in "+-")
+        yield node, itertools.chain(*edits)
+
+
+def _conditions(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.If | ast.While | ast.IfExp):
+        return [node.test]
+    if isinstance(node, ast.comprehension):
+        return node.ifs
+    asked = isinstance(node, ast.Return) and isinstance(node.value, ast.BoolOp | ast.Call | ast.Compare)
+    return [node.value] if asked and isinstance(node, ast.Return) and node.value is not None else []
+
+
+def _bounds(node: ast.AST) -> list[ast.expr]:
+    """Return the expressions of a node that are one too many or too few where somebody miscounts."""
+    found: list[ast.expr | None] = []
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
+        found = [*node.args]
+    elif isinstance(node, ast.Slice):
+        found = [node.lower, node.upper]
+    elif isinstance(node, ast.Subscript):
+        found = [node.slice]
+    return [item for item in found if isinstance(item, ast.Name | ast.Call | ast.BinOp)]
+
+
+def _edits(node: ast.expr | ast.stmt) -> Iterator[str]:
+    match node:
+        case ast.BinOp(left=left, op=op, right=right):
+            yield from (unparse(ast.BinOp(left, other(), right)) for other in _operators(type(op)))
+            if isinstance(right, ast.Constant):
+                yield unparse(left)
+        case ast.AugAssign(target=target, op=op, value=value):
+            yield from (unparse(ast.AugAssign(target, other(), value)) for other in _operators(type(op)))
+        case ast.Compare(left=left, ops=ops, comparators=comparators):
+            for place, asked in enumerate(ops):
+                for instead in _COMPARISONS[type(asked)]:
+                    changed = [*ops[:place], instead(), *ops[place + 1 :]]
+                    yield unparse(ast.Compare(left, changed, comparators))
+        case ast.BoolOp(op=op, values=values):
+            yield unparse(ast.BoolOp(ast.Or() if isinstance(op, ast.And) else ast.And(), values))
+        case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
+            yield unparse(operand)
+        case ast.Constant(value=bool(value)):
+            yield repr(not value)
+        case ast.Constant(value=int(value)) if abs(value) < 1 << 60:
+            yield from map(repr, (value - 1, value + 1))
+        case ast.Name(id=name, ctx=ast.Load()) if name in _COUNTERPARTS:
+            yield _COUNTERPARTS[name]
+        case ast.Break():
+            yield "continue"
+        case ast.Continue():
+            yield "break"
+
+
+def _operators(own: type[ast.operator]) -> list[type[ast.operator]]:
+    ordered = [_NEAREST.get(own, ast.Add), *_ARITHMETIC, *(_BITS if own in _BITS else ())]
+    return [item for item in dict.fromkeys(ordered) if item is not own]

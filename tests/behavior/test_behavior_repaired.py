@@ -1,0 +1,133 @@
+"""Functions without a name or description that says anything, one edit away from a trusted one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+import pytest
+
+from codeguard.behavior.matching.repairs import repairs
+from codeguard.models import CheckReport, Verdict
+
+Check = Callable[..., CheckReport]
+TRUSTED = '''
+def rolling_max(numbers):
+    """Return the largest number so far at each place.
+
+    >>> rolling_max([1, 2, 3, 2, 3, 4, 2])
+    [1, 2, 3, 3, 3, 4, 4]
+    >>> rolling_max([4, 1])
+    [4, 4]
+    """
+    return [max(numbers[:place + 1]) for place in range(len(numbers))]
+
+def digit_sum(number):
+    """Add the digits of a number.
+
+    >>> digit_sum(123)
+    6
+    >>> digit_sum(40)
+    4
+    >>> digit_sum(7)
+    7
+    """
+    return sum(int(digit) for digit in str(number))
+
+def is_prime(number):
+    """Return whether a number is a prime.
+
+    >>> is_prime(7)
+    True
+    >>> is_prime(9)
+    False
+    >>> is_prime(2)
+    True
+    """
+    return number > 1 and all(number % other for other in range(2, number))
+'''
+ROLLING = """
+def handle_a1(v0):
+    v1, v2 = [], None
+    for v3 in v0:
+        if v2 is None or v3 {compared} v2:
+            v2 = v3
+        v1.append(v2)
+    return v1
+"""
+PRIME = """
+def handle_b2(v0):
+    if v0 < 2:
+        return False
+    v1 = 2
+    while v1 * v1 <= v0:
+        if v0 % v1 {compared} 0:
+            return False
+        v1 += {step}
+    return True
+"""
+DIGITS = """
+def handle_c3(v0):
+    v1 = {start}
+    while v0 {compared} 0:
+        v1 += v0 % {base}
+        v0 = v0 // 10
+    return v1
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        (ROLLING.format(compared="<"), "rolling_max"),
+        (PRIME.format(compared="!=", step=1), "is_prime"),
+        (DIGITS.format(start=1, compared=">", base=10), "digit_sum"),
+        (DIGITS.format(start=0, compared="==", base=10), "digit_sum"),
+        (DIGITS.format(start=0, compared=">", base=9), "digit_sum"),
+    ],
+)
+def test_one_edit_away_is_demoted(code: str, name: str, check: Check) -> None:
+    report = check(code, TRUSTED)
+    assert report.verdict is Verdict.NO_SIGNAL
+    assert report.refuted
+    assert report.claims.startswith(name)
+    assert "expected" in report.counterexample
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        # Right ones: they are met by their results.
+        ROLLING.format(compared=">"),
+        DIGITS.format(start=0, compared=">", base=10),
+        # Other functions, none of them the trusted ones with one edit.
+        "def handle_d4(v0):\n    v1 = []\n    for v2 in v0:\n        v1.insert(0, v2 * v2 + 1)\n    return v1\n",
+        "def handle_e5(v0):\n    v1 = 1\n    while v1 * 2 <= v0:\n        v1 = v1 * 2\n    return v1 + v0\n",
+        # The smallest so far, which says so: one edit away, and taken at its word.
+        ROLLING.format(compared="<").replace("handle_a1", "rolling_min"),
+        ROLLING.format(compared="<").replace(
+            "    v1, v2",
+            '    """Return the least of all temperatures measured until each day."""\n    v1, v2',
+        ),
+    ],
+)
+def test_others_are_left_alone(code: str, check: Check) -> None:
+    assert not check(code, TRUSTED).refuted
+
+
+def test_every_text_parses_and_differs_in_one_place() -> None:
+    source = "def f(n):\n    while n > 1 and not n % 2:\n        n -= 1\n    return f(n - 1) or 'x'[:n]"
+    made = repairs(ast.parse(source).body[0])  # type: ignore[arg-type]
+    assert len({item.text for item in made}) == len(made) > 20
+    for item in made:
+        ast.parse(item.text)
+    assert "`n >= 1` for `n > 1`" in [item.shown for item in made]
+
+
+def test_an_edit_that_turns_for_ever_ends_by_itself() -> None:
+    (function,) = ast.parse("def f(n):\n    while n > 1:\n        n -= 1\n    return n").body
+    (made,) = [item for item in repairs(function) if item.shown == "`n += 1` for `n -= 1`"]  # type: ignore[arg-type]
+    scope: dict[str, Callable[[int], int]] = {}
+    exec(made.text, scope)
+    with pytest.raises(StopIteration):
+        scope[made.name](2)

@@ -1,0 +1,105 @@
+"""What counts as written by others: by the names and descriptions of parameters, by libraries, and part by part."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from test_insecure_pairs import serious
+
+from codeguard.analysis.python.dataflow.outside import from_outside
+
+PARAMETERS = [
+    ("def f(user_input, limit): ...", {"user_input"}),
+    ("def f(upload_name): ...", {"upload_name"}),
+    ("def f(name, base_dir):\n    'Return a file; name is asked for by the visitor.'", {"name"}),
+    ("def f(tree, db):\n    'Show the replies that a subscriber submitted.'", {"tree"}),
+    ("def save_upload(name, data): ...", {"name", "data"}),
+    ("def f(name, value):\n    'Return the value under a name.'", set()),
+    ("def f(user_agent, client, regex): ...", set()),
+    ("def f(self, request_id): ...", set()),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), PARAMETERS)
+def test_parameters_that_are_said_to_hold_what_others_write(text: str, expected: set[str]) -> None:
+    function = ast.parse(text).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    assert from_outside(function) == expected
+
+
+OPENAI = "from openai import OpenAI\nclient = OpenAI()\n"
+PAIRS = {
+    "the answer of a language model": (
+        OPENAI
+        + "def f(text):\n    answer = client.responses.create(model='m', input=text)\n    exec(answer.output_text)\n",
+        OPENAI
+        + "def f(text):\n    answer = client.responses.create(model='m', input=text)\n    return answer.output_text\n",
+    ),
+    "a client that is given": (
+        "def f(llm, text, db):\n    db.execute(llm.invoke(text).content)\n",
+        "def f(llm, text, db):\n    db.execute('SELECT ?', (llm.invoke(text).content,))\n",
+    ),
+    "messages of a socket": (
+        "import websockets\nasync def f(ws):\n    async for line in ws:\n        open('/srv/' + line)\n",
+        "import websockets\nasync def f(names):\n    for line in names:\n        open('/srv/' + line)\n",
+    ),
+    "a callback of a queue": (
+        "import json\ndef f(channel, method, properties, body):\n    open('/srv/' + json.loads(body)['n'])\n",
+        "import json\ndef f(channel, method, settings, text):\n    open('/srv/' + json.loads(text)['n'])\n",
+    ),
+    "the environment of a request": (
+        "def app(env, start):\n    start('302 Found', [('Location', '/p/' + env['QUERY_STRING'])])\n"
+        "    return []\n",
+        "def app(env, start):\n    start('302 Found', [('Location', '/p/' + env['SERVER_NAME'])])\n"
+        "    return []\n",
+    ),
+    "a column of text": (
+        "from django.db import models\nfrom django.utils.safestring import mark_safe\n"
+        "class Note(models.Model):\n"
+        "    text = models.TextField()\n    def show(self):\n        return mark_safe(f'<p>{self.text}</p>')\n",
+        "from django.db import models\nfrom django.utils.safestring import mark_safe\n"
+        "class Note(models.Model):\n"
+        "    text = models.IntegerField()\n    def show(self):\n"
+        "        return mark_safe(f'<p>{self.text}</p>')\n",
+    ),
+    "one part is checked, another is used": (
+        "def f(sock):\n    verb, name = sock.recv(99).decode().split(' ')\n    if verb == 'GET':\n"
+        "        open('/srv/' + name)\n",
+        "def f(sock):\n    verb, name = sock.recv(99).decode().split(' ')\n    if name == 'index':\n"
+        "        open('/srv/' + name)\n",
+    ),
+    "one attribute is checked, another is used": (
+        "def save_upload(file):\n    if file.kind in ('png', 'gif'):\n"
+        "        open('/srv/' + file.name, 'wb')\n",
+        "def save_upload(file):\n    if file.name in ('a.png', 'b.gif'):\n"
+        "        open('/srv/' + file.name, 'wb')\n",
+    ),
+    "a name below a fixed folder": (
+        "import os\nNOTES = '/srv/notes'\ndef read(note_name):\n"
+        "    return open(os.path.join(NOTES, note_name)).read()\n",
+        "import os\ndef read(folder, note_name):\n    return open(os.path.join(folder, note_name)).read()\n",
+    ),
+    "the common path of two parameters": (
+        "import os, zipfile\ndef f(path, to):\n    for item in zipfile.ZipFile(path).infolist():\n"
+        "        open(os.path.join(to, item.filename), 'wb')\n",
+        "import os, zipfile\ndef f(path, to):\n    root = os.path.realpath(to)\n"
+        "    for item in zipfile.ZipFile(path).infolist():\n"
+        "        name = os.path.realpath(os.path.join(root, item.filename))\n"
+        "        if os.path.commonpath([root, name]) != root:\n            raise ValueError\n"
+        "        open(name, 'wb')\n",
+    ),
+    "assignments side by side": (
+        "import ssl\ndef f():\n    c = ssl.create_default_context()\n"
+        "    c.check_hostname, c.verify_mode = False, ssl.CERT_NONE\n",
+        "import ssl\ndef f():\n    c = ssl.create_default_context()\n"
+        "    c.check_hostname, c.verify_mode = True, ssl.CERT_REQUIRED\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_what_others_write_is_followed_and_what_the_code_says_is_not(name: str) -> None:
+    followed, own = PAIRS[name]
+    assert serious(followed)
+    assert not serious(own)
