@@ -118,9 +118,7 @@ def confine(without: frozenset[str], control: int) -> Confinement:
     confinement.zygote = os.getpid()
     confinement.attempt("capabilities", lambda: _drop(machine))
     confinement.attempt("no_new_privs", _no_new_privs)
-    with contextlib.suppress(
-        OSError
-    ):  # hides its memory from the user's other processes; no layer
+    with contextlib.suppress(OSError):  # hides its memory from the user's other processes; no layer
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     confinement.attempt("landlock", lambda: _landlock(confinement))
     confinement.attempt("seccomp", install)
