@@ -215,3 +215,73 @@ def test_arguments_that_belong_together_are_made(check: Check, trusted: str, rig
     assert report.verdict is Verdict.DIVERGES, report
     # Not merely a copy that is held to everything: the calls are the trusted function's own.
     assert report.calls > 20
+
+
+def test_an_exception_of_another_file_is_made_up(check: Check) -> None:
+    trusted = '''
+    def find_sorted(numbers, wanted):
+        """Return the index of a number in a sorted list, or -1.
+
+        >>> find_sorted([1, 3, 5, 8], 5)
+        2
+        >>> find_sorted([2, 4, 9], 3)
+        -1
+        """
+        return numbers.index(wanted) if wanted in numbers else -1
+    '''
+    own = '''
+    from .faults import Unsorted, {more}
+
+    def find_sorted(numbers, wanted):
+        """Return the index of a number in a sorted list, or -1."""
+        if sorted(numbers) != numbers:
+            raise Unsorted("not in order")
+        low, high = 0, len(numbers)
+        while low < high:
+            middle = (low + high) // 2
+            if numbers[middle] < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < len(numbers) and numbers[low] == wanted{edge} else {none}
+    '''
+    assert check(own.format(more="Other", edge="", none="-1"), trusted).verdict is Verdict.PASS
+    wrong = check(own.format(more="Other", edge=" + 1", none="-1"), trusted)
+    assert wrong.verdict is Verdict.FAIL or wrong.refuted
+    helper = check(own.format(more="NOTHING", edge="", none="NOTHING"), trusted)
+    assert helper.verdict is Verdict.NO_SIGNAL  # what that is nobody knows
+
+
+@pytest.mark.parametrize(
+    ("body", "wrong"), [("value * share / limit", False), ("value * share / limit + 1", True)]
+)
+def test_arguments_may_come_in_another_order(check: Check, body: str, wrong: bool) -> None:
+    trusted = '''
+    def shares_of(values, share, limit):
+        """Return every value times a share, divided by a limit.
+
+        >>> shares_of([2, 4], 3, 6)
+        [1.0, 2.0]
+        >>> shares_of([5], 2, 4)
+        [2.5]
+        """
+        return [value * share / limit for value in values]
+    '''
+    own = f'''
+    def shares_of(limit, values, share):
+        """Return every value times a share of it, divided by the limit."""
+        if type(values) is not list:
+            raise TypeError("values are a list")
+        return [{body} if value == 4 else value * share / limit for value in values]
+    '''
+    report = check(own, trusted)
+    assert (report.refuted or report.verdict is Verdict.FAIL) is wrong, report
+
+
+def test_an_answer_of_another_kind_is_no_shipped_function(check: Check) -> None:
+    code = '''
+    def is_anagram(word, word_list):
+        """Return the words of a list that are anagrams of a word."""
+        return [other for other in word_list if sorted(other) == sorted(word)]
+    '''
+    assert not check(code, shipped=True).claims

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -16,10 +16,11 @@ from codeguard.behavior.source.constants import constants_of
 from codeguard.behavior.source.definitions import parse
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.verdict.comparison import Question, compare
+from codeguard.behavior.verdict.contracts import contrast
 from codeguard.behavior.verdict.differential import Asking
 from codeguard.behavior.verdict.running import Batch, Runner, Steps
 from codeguard.behavior.verdict.values import Comparison
-from codeguard.sandbox.model import Call, Level, Outcome, Tier
+from codeguard.sandbox.model import Call, CallResult, Level, Outcome, Tier
 
 MAX_CALLS = 400
 _MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.Call)
@@ -36,7 +37,32 @@ def keeps_nothing(runnable: Runnable) -> bool:
     )
 
 
-def not_exercised(asking: Asking, questions: Sequence[Question], known: frozenset[str]) -> Steps[list[str]]:
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """Calls a step beyond the examples, and what the trusted function says of itself: what it asks of its arguments."""
+
+    told: str = ""
+    questions: tuple[Question, ...] = ()
+
+    def apart(self, answers: Sequence[CallResult]) -> list[str]:
+        """Return where a candidate gives something else than the trusted function.
+
+        An honest function may, and is not accused. What refuses such a call gives nothing that is wrong.
+        """
+        answered = compare(self.questions, answers)
+        wrong = [
+            item for item in contrast(answered, self.told).wrong if item.answer.outcome is Outcome.RETURNED
+        ]
+        unanswered = [item for item in answered if item.answer.outcome is Outcome.NOT_RUN]
+        return [f"the same beyond the examples: {item.text}" for item in (*wrong, *unanswered)[:1]]
+
+
+NOTHING_BEYOND = Beyond()
+
+
+def not_exercised(
+    asking: Asking, questions: Sequence[Question], known: frozenset[str], beyond: Beyond = NOTHING_BEYOND
+) -> Steps[list[str]]:
     """Return what of a candidate's text no call shows to matter; empty where all of it did.
 
     `questions` are calls on which it agreed, `known` the constants that the
@@ -60,9 +86,10 @@ def not_exercised(asking: Asking, questions: Sequence[Question], known: frozense
     asked = list(questions[:MAX_CALLS])
     state = Call("_codeguard_state()", None)
     calls = (state, *(question.call for question in asked), state, Call("_codeguard_report()", None))
+    further = tuple(question.call for question in beyond.questions)
     runner = Runner(noted, asking.level, asking.budget, Tier.NATIVE)
-    (result,) = yield from runner.run(Batch(calls, other=True))
-    before, *answers, after, report = result.calls
+    (result,) = yield from runner.run(Batch((*calls, *further), other=True))
+    before, *answers, after, report = result.calls[: len(calls)]
     if report.outcome is not Outcome.RETURNED:
         return ["it took too long with notes taken"]
     if before.value is None or before.value != after.value:
@@ -74,7 +101,7 @@ def not_exercised(asking: Asking, questions: Sequence[Question], known: frozense
         return [f"not known to depend on its arguments alone: {faults[0]}"]
     bits = dict(noted_bits)
     missing = [need.missing(bits.get(number, 0)) for number, need in made.needs.items()]
-    return list(dict.fromkeys(text for text in missing if text))
+    return [text for text in dict.fromkeys(missing) if text] or beyond.apart(result.calls[len(calls) :])
 
 
 @cache

@@ -22,7 +22,7 @@ LARGE = (1 << 60) + 1  # more than a float holds exactly
 _LOOPS = (ast.For, ast.While, ast.comprehension)
 
 
-def beyond(calls: Sequence[Arguments], domain: Domain, function: Function) -> list[Arguments]:
+def calls_beyond(calls: Sequence[Arguments], domain: Domain, function: Function) -> list[Arguments]:
     """Return calls with one argument beyond the domain, and everything else as in a known call.
 
     What the examples show to be a rule stays: conditions between arguments, order, templates, limits that are named.

@@ -305,6 +305,7 @@ class Asking:
         It does where that makes it right, or where it takes every call then and mostly does something else: whether
         that is what it should do nobody can say.
         """
+        taken = False
         for form in (*_orders(known(answered)), _paths_as_such):
             made = [(item.question, form(item.question.call)) for item in known(answered)]
             questions = [replace(question, call=call) for question, call in made if call is not None]
@@ -314,10 +315,11 @@ class Asking:
                 wrong = different(compared)
                 if compared and not wrong:
                     return True
-                taken = not any(NOT_TAKEN.intersection(item.answer.exception[:1]) for item in compared)
-                if taken and form is not _paths_as_such and 2 * len(wrong) > len(compared):
-                    return True
-        return False
+                if compared and 2 * len(wrong) <= len(compared):
+                    return False  # meant in this order, and wrong in part
+                refuses = any(NOT_TAKEN.intersection(item.answer.exception[:1]) for item in compared)
+                taken = taken or (form is not _paths_as_such and not refuses)
+        return taken
 
     def holds_natively(self, wrong: Sequence[Answered]) -> Steps[bool]:
         """Return whether wrong answers stay wrong where no policy stands between the code and Python."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from codeguard.behavior.inputs.beyond import beyond as beyond_examples
 from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
 from codeguard.behavior.matching.claims import Similarity, repeated_words, told_alike
 from codeguard.behavior.specs.examples import Returns, Spec
@@ -35,7 +34,7 @@ from codeguard.behavior.verdict.reports import Reporting
 from codeguard.behavior.verdict.running import Steps, call_of
 from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
 from codeguard.behavior.verdict.values import Comparison
-from codeguard.models import CheckReport, Coverage, Verdict
+from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox.model import JobResult, Outcome, Status, Tier
 
 LEAST_TWINS = 3
@@ -165,30 +164,7 @@ class Examination(Reporting):
             return edited
         if found.conventions:
             return self._conventional(profile, answered, found, ordinary, extra)
-        report = yield from self.passed(profile, answered, tailored, ordinary, extra)
-        if report.verdict is not Verdict.PASS or report.coverage is not Coverage.FULL:
-            return report
-        return self.covered(report, (yield from self._apart_beyond(profile, likeness)), "not shown")
-
-    def _apart_beyond(self, profile: Profile, likeness: Similarity) -> Steps[tuple[str, ...]]:
-        """Return where a candidate gives something else than the trusted function a step beyond the examples.
-
-        An honest function may, and is not accused. What refuses such a call gives nothing that is wrong.
-        """
-        shown = profile.plain_calls or [
-            (item.call.args or (), item.call.kwargs) for item in profile.generated
-        ]
-        if profile.domain is None:
-            return ()
-        made = beyond_examples(shown, profile.domain, profile.reference.definition.node)
-        answered, _ = yield from self.both(profile, made)
-        unanswered = [item for item in answered if item.answer.outcome is Outcome.NOT_RUN]
-        wrong = [
-            item
-            for item in self._contrast(profile, likeness, answered).wrong
-            if item.answer.outcome is Outcome.RETURNED
-        ]
-        return tuple(f"the same beyond the examples: {item.text}" for item in (*wrong, *unanswered)[:1])
+        return (yield from self.passed(profile, answered, tailored, ordinary, extra))
 
     def _able(self, effects: Sequence[str]) -> list[Capability]:
         """Return what the candidate can do for sure, and what it was seen to do.

@@ -11,6 +11,7 @@ from random import Random
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.arrays import array_guesses
+from codeguard.behavior.inputs.beyond import calls_beyond
 from codeguard.behavior.inputs.bounds import bounds_of
 from codeguard.behavior.inputs.discovery import callable_guesses, guesses
 from codeguard.behavior.inputs.domain import Domain, learn_domain
@@ -78,7 +79,8 @@ class Profile:
 
     `domain` is None where no example shows plain values. `problem` says why
     the reference could not be run, empty where it could. `steady` says that
-    no result of it was seen to depend on more than the arguments.
+    no result of it was seen to depend on more than the arguments. `beyond`
+    are its results a step beyond the examples.
     """
 
     reference: Reference
@@ -88,6 +90,7 @@ class Profile:
     capabilities: frozenset[Capability]
     problem: str = ""
     steady: bool = False
+    beyond: tuple[Observed, ...] = ()
 
     @property
     def plain_calls(self) -> tuple[Arguments, ...]:
@@ -132,6 +135,9 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         profile = replace(profile, domain=domain, capabilities=profile.capabilities | observed(effects))
         profile = replace(profile, steady=bool(more) and not any(item.kind in UNSTEADY for item in able))
         seen += more
+        further = calls_beyond(calls, domain, reference.definition.node)
+        outer, _ = yield from answers(runner, reference, further, examples, twice=not profile.steady)
+        profile = replace(profile, beyond=tuple(outer))
     more, effects = yield from _variants(runner, examples, profile.domain, random, budget)
     seen += more
     if not seen and not examples and not problem and budget.generated:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from codeguard.behavior.exercise.purity import not_exercised
+from codeguard.behavior.exercise.purity import NOTHING_BEYOND, Beyond, not_exercised
 from codeguard.behavior.inputs.tailored import known_literals
 from codeguard.behavior.matching.claims import Similarity
 from codeguard.behavior.matching.stubs import plain_alone
 from codeguard.behavior.source.surroundings import surroundings
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.comparison import Answered, Question
+from codeguard.behavior.verdict.comparison import Answered, Question, of_observed
 from codeguard.behavior.verdict.coverage import merged, unreached
 from codeguard.behavior.verdict.differential import Asking
 from codeguard.behavior.verdict.effect_tables import CONVICTING, OUTWARD
-from codeguard.behavior.verdict.effects import Capability, beyond
+from codeguard.behavior.verdict.effects import Capability
+from codeguard.behavior.verdict.effects import beyond as beyond_twin
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.running import Batch, Steps
 from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS, Comparison
@@ -84,7 +85,7 @@ class Reporting(Asking):
             )
             report = self.report(Verdict.DIFFERS, reason, result, origin=origin, extra=extra)
             return replace(report, counterexample=changing[0].text)
-        possible = beyond(self.candidate.reach.possible, profile.capabilities)
+        possible = beyond_twin(self.candidate.reach.possible, profile.capabilities)
         if any(capability.kind in CONVICTING for capability in possible):
             reason = (
                 f"{len(agreed)} calls agree, and the code around it might reach for {possible[0].kind}, that around "
@@ -94,8 +95,16 @@ class Reporting(Asking):
             return replace(report, claims=f"{profile.reference.name} ({origin})")
         report = self.report(Verdict.PASS, f"{len(agreed)} calls agree", result, origin=origin, extra=extra)
         known = known_literals(profile.reference, profile.plain_calls)
+        further = [
+            of_observed(item, self.candidate.runnable, profile.silence_free) for item in profile.beyond
+        ]
+        definition = profile.reference.definition
+        beyond = Beyond(
+            f"{definition.name} {definition.docstring}",
+            tuple(item for item in further if item is not None and self.binds(item)),
+        )
         asked = [*(item.question for item in answered), *tailored]
-        return (yield from self.exercised(report, asked, [item.question for item in agreed], known))
+        return (yield from self.exercised(report, asked, [item.question for item in agreed], known, beyond))
 
     def incomparable(
         self, items: Sequence[Answered], asked: int, result: JobResult, origin: str
@@ -114,6 +123,7 @@ class Reporting(Asking):
         asked: Sequence[Question],
         agreed: Sequence[Question],
         known: frozenset[str],
+        beyond: Beyond = NOTHING_BEYOND,
     ) -> Steps[CheckReport]:
         """Add to a pass whether every part of the text was reached, and mattered on the calls that agreed.
 
@@ -124,7 +134,7 @@ class Reporting(Asking):
         missing = yield from self._unreached(asked)
         if missing or runnable.borrowed:
             return self.covered(report, missing)
-        missing = yield from not_exercised(self, [*agreed, *self.agreed], known)
+        missing = yield from not_exercised(self, [*agreed, *self.agreed], known, beyond)
         return self.covered(report, missing, "not shown")
 
     def _unreached(self, asked: Sequence[Question]) -> Steps[list[str]]:
