@@ -13,10 +13,12 @@ import pytest
 from codeguard.api import CodeGuard
 from codeguard.config import CATALOG, DefenseConfig, Settings
 from codeguard.errors import EmbeddingError, ManifestError, NothingToDoError, StoreError
+from codeguard.index.embedding.base import Vectors
 from codeguard.index.pipeline import Indexer
-from codeguard.index.store import Row
+from codeguard.index.store import Hit, Row, VectorStore
 from codeguard.models import Trust
 from codeguard.ranking.reranking import Ranked, Ranking
+from codeguard.ranking.search import LEAST_SEARCHED
 
 TRUSTED = '''"""Arithmetic."""
 
@@ -316,12 +318,25 @@ def test_quarantine_keeps_the_convicted_out_of_the_collection(corpus: Path) -> N
         assert "theirs/wrong.py" in {item.chunk.path for item in guard.query(QUERY, defense=False).ranking}
 
 
-def test_the_candidate_set_grows_past_a_flood_of_convicted_copies(corpus: Path) -> None:
+def test_the_candidate_set_grows_past_a_flood_of_convicted_copies(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(40):
         (corpus / "theirs" / f"flood_{number}.py").write_text(WRONG.replace("official", f"official {number}"))
     with open_guard(corpus) as guard:
         guard.index([corpus])
+        kind = type(guard.workspace.vectors)
+        asked: list[int] = []
+
+        def nearest(self: VectorStore, vector: Vectors, count: int) -> list[Hit]:
+            asked.append(count)
+            return real(self, vector, count)
+
+        real = kind.nearest
+        monkeypatch.setattr(kind, "nearest", nearest)
         ranking = guard.query(QUERY, k=2)
+    assert asked == [LEAST_SEARCHED]  # what it grows by was found the first time
+    assert len(ranking.ranking) > 2 * 3
     assert not any(item.convicted for item in ranking.results)
     assert {item.chunk.path for item in ranking.results} == {"ours/m.py", "theirs/clean.py"}
 

@@ -56,14 +56,13 @@ def with_context(
     symbol = _symbol(question)
     files: dict[str, list[str]] = defaultdict(list)
     for id_ in trusted:
-        chunk = chunks[id_]
-        found[id_] -= NAME_WEIGHT * _name_fit(asked, chunk.path)
-        if symbol and chunk.symbol.rpartition(".")[2] == symbol:
-            found[id_] -= DEFINITION_WEIGHT
-        if _secondary(chunk.path, asked):
-            found[id_] += SECONDARY_WEIGHT
-        files[chunk.path].append(id_)
-    for ids in files.values():
+        files[chunks[id_].path].append(id_)
+    for path, ids in files.items():
+        secondary = SECONDARY_WEIGHT if _secondary(path, asked) else 0.0
+        own = secondary - NAME_WEIGHT * _name_fit(asked, path)
+        for id_ in ids:
+            defines = symbol and chunks[id_].symbol.rpartition(".")[2] == symbol
+            found[id_] += own - (DEFINITION_WEIGHT if defines else 0.0)
         best, *others = sorted(ids, key=lambda id_: (found[id_], id_))
         found[best] -= COHERENCE_WEIGHT * sum(
             max(0.0, -found[id_]) / 2**place for place, id_ in enumerate(others[:COHERENT_CHUNKS])
@@ -95,6 +94,8 @@ def _akin(one: str, other: str) -> bool:
     """Return whether two words are forms of one, differing at most in their last letters."""
     if one == other:
         return True
+    if one[:_LEAST_PREFIX] != other[:_LEAST_PREFIX]:
+        return False
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
     return same >= max(_LEAST_PREFIX, min(len(one), len(other)) - _ENDING)
 

@@ -57,6 +57,21 @@ class Question:
     without: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Fetched:
+    """What both searches gave, each asked for `searched` chunks: the ids, nearest first, and what is known of them.
+
+    `all_of_them` says that the vectors hold no more.
+    """
+
+    searched: int
+    nearest: Sequence[str]
+    chunks: Mapping[str, Chunk]
+    distances: Mapping[str, float]
+    costs: Mapping[str, float]
+    all_of_them: bool
+
+
 class Searcher:
     """Answers queries over one workspace; keeps what it read for as long as the catalog stays as it is."""
 
@@ -185,9 +200,13 @@ class Searcher:
         self._behavior.reports = reports
         count = config.fetch_multiplier * k
         limit = max(count, config.max_candidates)
+        fetched: _Fetched | None = None
         while True:
-            found, exhausted = self._retrieve(question, count, manager.trust_of, warnings)
-            outcome = manager.apply(found)
+            searched = max(count, LEAST_SEARCHED)
+            if fetched is None or fetched.searched < searched:
+                fetched = self._fetch(question, searched, manager.trust_of, warnings)
+            outcome = manager.apply(self._candidates(fetched, count))
+            exhausted = fetched.all_of_them and len(fetched.nearest) <= count
             if exhausted or _enough(outcome, k, config) or count >= limit:
                 break
             count = min(limit, count * 2)
@@ -204,15 +223,14 @@ class Searcher:
             ] = None
         return self._ranking(question.text, outcome, warnings, config, k, defense)
 
-    def _retrieve(
+    def _fetch(
         self,
         question: Question,
-        count: int,
+        searched: int,
         trust_of: Callable[[Chunk], Trust],
         warnings: dict[str, None],
-    ) -> tuple[list[Candidate], bool]:
-        """Return the `count` nearest candidates, and whether there are no others."""
-        searched = max(count, LEAST_SEARCHED)
+    ) -> _Fetched:
+        """Return what the two searches give, each asked for `searched` chunks."""
         vector = question.vector
         hits = [] if vector is None else self._workspace.vectors.nearest(vector, searched)
         distances = {hit.id: hit.distance for hit in hits}
@@ -234,12 +252,21 @@ class Searcher:
         if weight:  # without, the order is the vectors' alone
             trusted = [id_ for id_, chunk in chunks.items() if trust_of(chunk) is Trust.TRUSTED]
             costs = with_context(question.text, costs, chunks, trusted)
-        nearest = sorted(costs, key=lambda id_: (costs[id_], distances[id_], id_))[:count]
-        found = [
-            Candidate(id_, chunks[id_], self._file_with(chunks[id_]), round(distances[id_], 6), costs[id_])
-            for id_ in nearest
+        nearest = sorted(costs, key=lambda id_: (costs[id_], distances[id_], id_))
+        return _Fetched(searched, nearest, chunks, distances, costs, len(hits) < searched)
+
+    def _candidates(self, fetched: _Fetched, count: int) -> list[Candidate]:
+        """Return the `count` nearest candidates."""
+        return [
+            Candidate(
+                id_,
+                fetched.chunks[id_],
+                self._file_with(fetched.chunks[id_]),
+                round(fetched.distances[id_], 6),
+                fetched.costs[id_],
+            )
+            for id_ in fetched.nearest[:count]
         ]
-        return found, len(hits) < searched and len(costs) <= count
 
     def _awaited(self, ids: Sequence[str], known: Mapping[str, float]) -> dict[str, float]:
         """Return a middling distance for chunks that the index has not come to yet, and have them written first.

@@ -146,3 +146,13 @@ def test_no_bytes_raise_anything_else(data: bytes) -> None:
             decoding.calls_and_end([body], [(1,)])
         except decoding.MalformedError:
             continue
+
+
+@pytest.mark.parametrize(("after", "left"), [(None, [(1,), (2,)]), (["t", 5], [(5,), (5,)])])
+def test_a_frame_that_comes_again_tells_of_the_arguments_of_its_own_call(
+    after: object, left: list[tuple[int, ...]]
+) -> None:
+    body = json.dumps(["call", "returned", 7, after, [], "", "", []], separators=(",", ":")).encode()
+    results, _ = decoding.calls_and_end([body, body], [(1,), (2,)])
+    assert [result.value for result in results] == [7, 7]
+    assert [result.args_after for result in results] == left
