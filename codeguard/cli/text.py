@@ -170,7 +170,10 @@ def ingest_command(
             report = ingest(opened, documents, defense, embedding=embedding)
     except CodeguardError as error:
         _fail(error)
-    done = f"{len(report.added)} added to {collection}, {len(report.skipped)} there already, batch {report.batch}"
+    done = (
+        f"{len(report.added)} added to {collection}, "
+        f"{len(report.skipped)} skipped (repeated or there already), batch {report.batch}"
+    )
     extra = {"batch": report.batch, "added": list(report.added), "skipped": list(report.skipped)}
     _show(report.selection, form, "codeguard.text.ingest/1", extra, done)
 

@@ -41,7 +41,7 @@ FEWEST_ADDED = 3  # words; less says too little to be judged alone
 ECHO_FLOOR = 0.25  # of the best sentence's cosine to the query, for what such a sentence adds
 SYNONYM = 0.6  # cosine of two words from which they are one claim
 AGREED = 0.7  # of the best sentence's agreement with what most votes say, for a sentence to be answered from
-NEAR = 0.7  # of the other camp's cosine to the query, for a camp that answers the same question
+NEAR = 0.75  # of the other camp's cosine to the query, for a camp that answers the same question
 REPEATED_FLOOR = 0.5  # of the best sentence's cosine to the query, for a sentence of several documents
 
 

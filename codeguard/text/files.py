@@ -123,9 +123,10 @@ def read_records(path: Path, names: Fields) -> Iterator[Record]:
 def _table(content: str, path: Path, names: Fields, separator: str) -> Iterator[Record]:
     csv.field_size_limit(LARGEST_FIELD)
     lines = content.splitlines(keepends=True)
-    # Quotation marks of a TSV are text: SMS and reviews are full of lone ones.
+    # Quotation marks of a TSV are text: SMS and reviews are full of lone ones. One that is never closed in a CSV
+    # would make a single document of all that follows, so it is an error there (strict).
     reader = (
-        csv.DictReader(lines, delimiter=separator)
+        csv.DictReader(lines, delimiter=separator, strict=True)
         if separator == ","
         else csv.DictReader(lines, delimiter=separator, quoting=csv.QUOTE_NONE)
     )

@@ -33,8 +33,8 @@ class Collection(Protocol):
 class IngestReport:
     """What became of a batch: `added` ids, everything rejected with its reason, and the batch's name.
 
-    `skipped` are documents that occurred twice or are in the collection
-    already, the same in text and label: they are not judged again.
+    `skipped` names each document that repeats an earlier one of the batch or
+    of the collection, the same in text and label: it is not judged again.
     """
 
     batch: str
@@ -88,9 +88,14 @@ def ingest(
             got=repr(other[0]),
             hint="ingestion never overwrites: give new ids, or delete the old records first",
         )
-    occurrences = Counter((document.id, document.label) for document in documents)
     there = {key for key in distinct if key[0] in stored and stored[key[0]][1] == key[1]}
-    skipped = [key[0] for key in distinct if key in there or occurrences[key] > 1]
+    seen = set(there)
+    skipped: list[str] = []
+    for document in documents:
+        key = document.id, document.label
+        if key in seen:
+            skipped.append(document.id)
+        seen.add(key)
     selection = defense.select([item for key, item in distinct.items() if key[0] not in stored])
     selection = _one_label_each(selection)
     known = [

@@ -36,7 +36,7 @@ CORE = 0.5  # of the votes from which a word belongs to what the summaries have 
 APART = 0.2  # of the core: who says less of it speaks of something else, or contradicts
 JOINT = 0.75  # of a second camp that has to say one word for it to be a camp
 SLIP = 0.15  # share of summaries in which a negation is read wrongly
-CONTRAST = 0.37  # of two camps, by the root of the number of votes: the fewer, the more is chance
+CONTRAST = 0.33  # of two camps, by the root of the number of votes: the fewer, the more is chance
 
 Floats = NDArray[np.float64]
 

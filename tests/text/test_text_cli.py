@@ -208,6 +208,7 @@ def test_every_format_is_read_with_fields_of_any_name_and_integer_ids(
     [
         ("a.csv", "label,text2\nham,hello\n", "--text-field"),
         ("a.csv", "", "no column 'text'"),
+        ("a.csv", 'label,text\nham,"never closed\nspam,free prize\n', "is not readable"),
         ("a.json", "{}", "an array of objects"),
         ("a.json", "[3]", "entry 1"),
         ("a.json", "[", "not JSON"),
@@ -244,7 +245,7 @@ def test_ingest_adds_what_fits_once_and_the_collection_can_be_asked(base: str, t
     )
     assert (
         again.exit_code,
-        again.stdout.splitlines()[0].startswith("0 added to mails, 6 there already"),
+        again.stdout.splitlines()[0].startswith("0 added to mails, 6 skipped (repeated or there already)"),
     ) == (0, True)
     asked = ["--query", "free prize", "--embedding", "lexical", "--format", "json"]
     for command in ("filter", "consensus"):

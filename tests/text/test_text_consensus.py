@@ -2,6 +2,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from codeguard.errors import ConfigError
 from codeguard.index.embedding import LexicalEmbedding
@@ -196,6 +197,49 @@ def test_two_that_share_their_own_words_and_none_of_the_others_are_a_second_camp
     one_vote = [*range(count - 1), count - 2]
     found = find_camps(summaries, summaries, TEA, np.ones(count), one_vote, EMBEDDING.embed)
     assert found is None or found.second != {count - 2, count - 1}
+
+
+class Placed:
+    """An embedding of single known texts, the rows given."""
+
+    identity, dimension, note = "placed", 8, ""
+
+    def __init__(self, rows: dict[str, list[float]]) -> None:
+        self._rows = rows
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for index, text in enumerate(texts):
+            known = self._rows.get(text, [])
+            rows[index, : len(known)] = known
+        return rows
+
+
+@pytest.mark.parametrize(("within", "split"), [(0.30, False), (0.35, True)])
+def test_the_contrast_from_which_four_votes_are_two_camps(within: float, split: bool) -> None:
+    rest = (1 - within**2) ** 0.5
+    rows = {"lead": [1.0], "zinc": [within, rest], "oak": [0, 0, 1.0], "elm": [0, 0, within, rest]}
+    texts = list(rows)
+    found = find_camps(texts, texts, "", np.ones(4), list(range(4)), Placed(rows).embed)
+    assert (found is not None) == split
+
+
+@pytest.mark.parametrize(("nearness", "abstains"), [(0.73, False), (0.77, True)])
+def test_a_camp_that_is_farther_from_the_question_answers_another_one(
+    nearness: float, abstains: bool
+) -> None:
+    # Dimensions: the question, each camp's matter, and what is each document's own.
+    own, other, extra = 0.9, 0.9 * nearness, 0.3
+    first, second = (1 - own**2 - extra**2) ** 0.5, (1 - other**2 - extra**2) ** 0.5
+    rows = {
+        "which metal": [1.0],
+        "lead pipes": [own, first, 0, extra],
+        "lead solder": [own, first, 0, 0, extra],
+        "oak beams": [other, 0, second, 0, 0, extra],
+        "oak planks": [other, 0, second, 0, 0, 0, extra],
+    }
+    result = Consensus(Scripted(), Placed(rows)).answer(documents(*list(rows)[1:]), "which metal")
+    assert bool(result.abstained) == abstains
 
 
 def test_the_words_of_the_question_make_no_camp() -> None:

@@ -138,10 +138,12 @@ def test_a_text_is_rejected_where_both_its_labels_could_be_right(collection: Any
 def test_what_is_there_already_or_occurs_twice_is_skipped_and_named(collection: Any) -> None:
     judge, batch = defense(clean_base()), clean_batch()
     ingest(collection, batch[:3], judge, embedding=EMBEDDING)
-    report = ingest(collection, [*batch, batch[5]], judge, embedding=EMBEDDING)
+    given = [*batch, batch[5], batch[5]]
+    report = ingest(collection, given, judge, embedding=EMBEDDING)
     assert collection.count() == len(batch)
     assert report.added == tuple(item.id for item in batch[3:])
-    assert report.skipped == (*(item.id for item in batch[:3]), batch[5].id)
+    assert report.skipped == (*(item.id for item in batch[:3]), batch[5].id, batch[5].id)
+    assert len(report.added) + len(report.skipped) == len(given)
 
 
 def test_metadata_of_a_document_cannot_pose_as_the_label_or_the_batch(collection: Any) -> None:
