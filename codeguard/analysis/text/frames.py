@@ -14,7 +14,7 @@ import tomllib
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,11 +26,14 @@ _LONGEST_CLAUSE = 700  # characters
 _MOST_CLAUSES = 5_000  # of one section
 _NEAR = 3  # clauses before and after one in which a frame may find its further classes
 _TOGETHER = 6  # clauses whose frames add up
+_MOST_KNOWN = 20_000  # words whose entries are kept
 _GAP = 4  # words that `…` may stand for
 _REACH = 6  # words between a negation and what it negates
 _WIDE_REACH = 14  # the same in characters, where words are not parted by spaces
 
 _TOKEN = lazy(r"[\u3040-\u30ff\u4e00-\u9fff]|[^\W_\u3040-\u30ff\u4e00-\u9fff]+(?:['’][^\W_]+)?")
+# Addresses, paths, options, constants, calls and pictures: no pattern of a table is found without one of these.
+_MARKS = lazy(r"[/\\~$@=#&`_({\[]|--|[A-Z]{3}|\d\.\d|\.[a-z]|[“「«\"]|[\U0001f000-\U0001faff]")
 _WIDE = lazy(r"[\u3040-\u30ff\u4e00-\u9fff]")
 _BREAK = lazy(
     r"(?<=[.!?;])[\s)*\"”]+|(?<=[。！？；])|\n\s*\n"
@@ -64,6 +67,18 @@ class Table:
     exact: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]]  # first word: the further ones and the class
     prefixes: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]]
     patterns: tuple[tuple[str, re.Pattern[str]], ...]
+    _known: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = field(default_factory=dict)
+
+    def entries(self, word: str) -> tuple[tuple[tuple[str, ...], str], ...]:
+        """Return the entries that begin with a word: what has to follow, and the class."""
+        known = self._known.get(word)
+        if known is None:
+            known = self.exact.get(word, ())
+            for length in range(1, len(word) + 1):
+                known += self.prefixes.get(word[:length], ())
+            if len(self._known) < _MOST_KNOWN:
+                self._known[word] = known
+        return known
 
 
 class Block(NamedTuple):
@@ -177,14 +192,11 @@ def _read(table: Table, block: Block, start: int, end: int) -> _Clause:
     tokens = list(_TOKEN.finditer(_QUOTED.sub(lambda found: " " * len(found[0]), text)))
     words = [token[0].lower().replace("’", "'") for token in tokens]
     for index, word in enumerate(words):
-        entries = list(table.exact.get(word, ()))
-        for length in range(2, len(word) + 1):
-            entries += table.prefixes.get(word[:length], ())
-        for rest, name in entries:
+        for rest, name in table.entries(word):
             if _follow(words, index + 1, rest):
                 places[name].append(index)
     starts = [token.start() for token in tokens]
-    for name, pattern in table.patterns:
+    for name, pattern in table.patterns if _MARKS.search(text) else ():
         places[name] += [bisect_left(starts, found.start()) for found in pattern.finditer(text)]
     return _Clause(
         text,
