@@ -172,14 +172,19 @@ def frames_in(table: Table, blocks: Sequence[Block]) -> Iterator[Found]:
 
 def _clauses(table: Table, block: Block) -> Iterator[_Clause]:
     at, banned = 0, False
-    for end, after in [*((found.start(), found.end()) for found in _BREAK.finditer(block.text)), (len(block.text),) * 2]:
+    for end, after in [
+        *((found.start(), found.end()) for found in _BREAK.finditer(block.text)),
+        (len(block.text),) * 2,
+    ]:
         for start in range(at, end, _LONGEST_CLAUSE):
             clause = _read(table, block, start, min(end, start + _LONGEST_CLAUSE))
             if not banned:
                 yield clause
         text = block.text[at:end]
         if _INTRODUCES_BANS.search(text):
-            banned = "not" in _read(table, block, at, min(end, at + _LONGEST_CLAUSE)).places and len(text) < 80
+            banned = (
+                "not" in _read(table, block, at, min(end, at + _LONGEST_CLAUSE)).places and len(text) < 80
+            )
         elif "\n\n" in block.text[end:after]:
             banned = False
         at = after
@@ -230,7 +235,9 @@ def _met(frames: Sequence[Frame], clauses: Sequence[_Clause], index: int) -> lis
         for frame in frames
         if (frame.code or not clause.code)
         and any(
-            clause.negated(place) is frame.negated for name in frame.act for place in clause.places.get(name, ())
+            clause.negated(place) is frame.negated
+            for name in frame.act
+            for place in clause.places.get(name, ())
         )
         and all(_has(clause, name) for name in frame.all)
         and all(any(_has(one, name) for one in beside) for name in frame.near)

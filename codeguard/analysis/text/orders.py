@@ -93,7 +93,7 @@ _TAKEN_BACK = lazy(
     re.IGNORECASE,
 )
 # "Push to origin; never put tokens in its address": what forbids stands between the words of an order.
-_FORBIDS = lazy(r"\b(?:never|(?:do|must|shall|should) not|don't) \w+", re.IGNORECASE)
+_FORBIDS = lazy(r"\b(?:never|do not|don't) (?:put|send|share|upload|print|log|store|commit)\b", re.IGNORECASE)
 _QUOTED = lazy(r"[\"“'`«][^\"”'`»]{0,60}$")
 
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from codeguard.analysis.rules.base import Match
 from codeguard.analysis import Reading, SegmentKind
+from codeguard.analysis.rules.base import Match
 from codeguard.analysis.text.frames import Block, frames_in, read_frames
 from codeguard.analysis.text.orders import orders_in, read_orders
 from codeguard.corpus.patterns import lazy
@@ -49,7 +49,9 @@ _TABLE = Path(__file__).with_name("orders.toml")
 _FRAMES = Path(__file__).with_name("frames.toml")
 _SECTION = lazy(r"^#{1,6}[ \t]", re.MULTILINE)
 _FENCE = lazy(r"^[ \t]{0,8}(?:```|~~~)[ \t]*(?P<language>[\w+-]{0,20})[^\n]{0,200}$", re.MULTILINE)
-_WRITTEN = frozenset({"yaml", "yml", "markdown", "md", "json", "toml"})  # prose, or what says as much as prose
+_WRITTEN = frozenset(
+    {"yaml", "yml", "markdown", "md", "json", "toml"}
+)  # prose, or what says as much as prose
 _ADDRESSED = lazy(
     r"\b(?:assistants?|agents?|ais?|llms?|copilot|claude|gemini|codegen|(?:language )?models?|bots?|ki|ia)\b"
     r"|sprachmodell|ассистент|модел|нейросет|助手|模型|智能体|アシスタント|エージェント|モデル",
@@ -84,7 +86,8 @@ def frames(reading: Reading, *, prose: bool) -> Iterator[Match]:
         sections = (
             [Block(segment.text, segment.start, code=False)]
             for segment in reading.segments
-            if segment.kind in (SegmentKind.COMMENT, SegmentKind.DOCSTRING) and _ADDRESSED.search(segment.text)
+            if segment.kind in (SegmentKind.COMMENT, SegmentKind.DOCSTRING)
+            and _ADDRESSED.search(segment.text)
         )
     for blocks in sections:
         last = blocks[-1].start + len(blocks[-1].text)

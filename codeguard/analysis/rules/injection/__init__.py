@@ -191,7 +191,10 @@ def _asks(text: str, kind: SegmentKind) -> bool:
     return any(map(_named(text).issuperset, _ASKED))
 
 
-_FORBIDS_LEAKS = lazy(r"\b(?:must|shall|should|do) not\b[^.!?]{0,60}\b(?:credentials|secrets|tokens|passwords|keys)\b", re.IGNORECASE)
+_FORBIDS_LEAKS = lazy(
+    r"\b(?:must|shall|should|do) not\b[^.!?]{0,60}\b(?:credentials|secrets|tokens|passwords|keys)\b",
+    re.IGNORECASE,
+)
 
 
 def _is_rule_for_people(text: str) -> bool:
