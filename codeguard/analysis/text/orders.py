@@ -92,6 +92,8 @@ _TAKEN_BACK = lazy(
     r"|✗)\b[^.!?]{0,60}$|[❌✗🚫][^.!?\n]{0,60}$",
     re.IGNORECASE,
 )
+# "Push to origin; never put tokens in its address": what forbids stands between the words of an order.
+_FORBIDS = lazy(r"\b(?:never|do not|don't) (?:put|send|share|upload|print|log|store|commit)\b", re.IGNORECASE)
 _QUOTED = lazy(r"[\"“'`«][^\"”'`»]{0,60}$")
 
 
@@ -174,7 +176,9 @@ def _in_line(
             continue
         for found in order.pattern.finditer(line):
             before = line[max(0, found.start() - _BEFORE) : found.start()]
-            taken_back = not order.negated and _TAKEN_BACK.search(before) is not None
+            taken_back = not order.negated and (
+                _TAKEN_BACK.search(before) is not None or _FORBIDS.search(found.group()) is not None
+            )
             # `Opens …` in a comment or docstring says what the code does.
             described = not prose and _THIRD_PERSON.match(found.group()) is not None
             inside = (

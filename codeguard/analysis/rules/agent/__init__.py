@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.rules.agent.links import links
-from codeguard.analysis.rules.agent.prose import instructs, is_for_assistants, orders
+from codeguard.analysis.rules.agent.prose import frames, instructs, is_for_assistants, orders
 from codeguard.analysis.rules.agent.settings import settings
 from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
 
@@ -35,6 +35,7 @@ class AgentSignal:
             yield from settings(reading.text)
             yield from links(reading.text)
             guides = is_for_assistants(reading.text)
+        yield from frames(reading, prose=reading.language in PROSE)
         for segment in reading.segments:
             if segment.kind is SegmentKind.PROSE and (guides or instructs(segment.text)):
                 yield Match("instructions", segment.start, segment.end, "instructs an assistant")

@@ -6,10 +6,12 @@ Also whether prose instructs an assistant at all: by its front matter, or since 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.rules.base import Match
+from codeguard.analysis.text.frames import Block, frames_in, read_frames
 from codeguard.analysis.text.orders import orders_in, read_orders
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
@@ -44,6 +46,18 @@ _SPOKEN_TO = lazy(
 )
 _HEAD = 400  # characters of a text that say what it is
 _TABLE = Path(__file__).with_name("orders.toml")
+_FRAMES = Path(__file__).with_name("frames.toml")
+_SECTION = lazy(r"^#{1,6}[ \t]", re.MULTILINE)
+_FENCE = lazy(r"^[ \t]{0,8}(?:```|~~~)[ \t]*(?P<language>[\w+-]{0,20})[^\n]{0,200}$", re.MULTILINE)
+_WRITTEN = frozenset(
+    {"yaml", "yml", "markdown", "md", "json", "toml"}
+)  # prose, or what says as much as prose
+_ADDRESSED = lazy(
+    r"\b(?:assistants?|agents?|ais?|llms?|copilot|claude|gemini|codegen|(?:language )?models?|bots?|ki|ia)\b"
+    r"|sprachmodell|ассистент|модел|нейросет|助手|模型|智能体|アシスタント|エージェント|モデル",
+    re.IGNORECASE,
+)
+_SHOWN = 120
 
 
 def orders(text: str, start: int, end: int, *, prose: bool) -> Iterator[Match]:
@@ -61,6 +75,59 @@ def orders(text: str, start: int, end: int, *, prose: bool) -> Iterator[Match]:
             severity = Severity.LOW  # code that hides, sends or loads something says so in its comments
         end_shown = min(end, found.start + 80)
         yield Match(found.order.rule, found.start, end_shown, found.reason, severity, confidence)
+
+
+def frames(reading: Reading, *, prose: bool) -> Iterator[Match]:
+    """Yield what the sections of a text, or the comments of code that name a model, have an agent do."""
+    table = read_frames(_FRAMES)
+    if prose:
+        sections: Iterable[list[Block]] = _sections(reading.text)
+    else:
+        sections = (
+            [Block(segment.text, segment.start, code=False)]
+            for segment in reading.segments
+            if segment.kind in (SegmentKind.COMMENT, SegmentKind.DOCSTRING)
+            and _ADDRESSED.search(segment.text)
+        )
+    for blocks in sections:
+        last = blocks[-1].start + len(blocks[-1].text)
+        for found in frames_in(table, blocks):
+            what = ", ".join(dict.fromkeys(frame.what for frame in found.frames))
+            words = found.words if len(found.words) <= _SHOWN else f"{found.words[: _SHOWN - 1]}…"
+            start = found.start if prose else blocks[0].start
+            yield Match(
+                found.frames[0].rule,
+                start,
+                min(last, start + 80),
+                f"{what}: “{words}”",
+                Severity.MEDIUM,
+            )
+
+
+def _sections(text: str) -> Iterator[list[Block]]:
+    """Yield a text's sections, each as the blocks of prose and of code in it."""
+    blocks: list[Block] = []
+    at, fence = 0, ""
+    for found in _FENCE.finditer(text):
+        yield from _parted(text, at, found.start(), fence, blocks)
+        fence = "" if fence else (found["language"].lower() or "-")
+        at = found.end()
+    yield from _parted(text, at, len(text), fence, blocks)
+    if blocks:
+        yield blocks
+
+
+def _parted(text: str, start: int, end: int, fence: str, blocks: list[Block]) -> Iterator[list[Block]]:
+    """Add a stretch to the blocks of a section; yield, and empty, them where a heading begins the next one."""
+    if fence and fence not in _WRITTEN:
+        blocks.append(Block(text[start:end], start, code=True))
+        return
+    for heading in _SECTION.finditer(text, start, end) if not fence else ():
+        blocks.append(Block(text[start : heading.start()], start, code=False))
+        yield blocks.copy()
+        blocks.clear()
+        start = heading.start()
+    blocks.append(Block(text[start:end], start, code=False))
 
 
 def instructs(text: str) -> bool:

@@ -191,6 +191,19 @@ def _asks(text: str, kind: SegmentKind) -> bool:
     return any(map(_named(text).issuperset, _ASKED))
 
 
+_FORBIDS_LEAKS = lazy(
+    r"\b(?:must|shall|should|do) not\b[^.!?]{0,60}\b(?:credentials|secrets|tokens|passwords|keys)\b",
+    re.IGNORECASE,
+)
+
+
+def _is_rule_for_people(text: str) -> bool:
+    """Return whether prose in English asks for nothing that is asked of a model, or forbids to give secrets away."""
+    named = _named(text)
+    asks = any(map(named.issuperset, (*_ADDRESSED, *_ASKED)))
+    return text.isascii() and (not asks or _FORBIDS_LEAKS.search(text) is not None)
+
+
 def _is_wording(text: str) -> bool:
     """Return whether an English text neither names a model nor asks for what is asked of one: its words count alone."""
     named = _named(text)
@@ -321,7 +334,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         rule = POSSIBLE  # "Write the report to this file."
     if segment.kind is SegmentKind.PROSE and (
         rule is LIKELY
-        or (rule is INSTRUCTION and _FOR_AGENTS.match(reading.text))
+        or (rule is INSTRUCTION and (_FOR_AGENTS.match(reading.text) or _is_rule_for_people(text)))
         or is_translation(segment.text)
     ):
         rule = POSSIBLE  # prose tells its readers what to do; `agent` and the forms look at what that is

@@ -1,0 +1,249 @@
+"""Frames: what a text has its reader do, told from classes of words that stand together in a clause.
+
+A table names classes of words in several languages (actions, objects,
+places, conditions) and frames that combine them. A frame is met in a clause
+that holds a word of each of its classes, where nothing forbids the action.
+One frame rarely proves anything ("leave formatting out of the summary"), so
+frames have weights, and those of neighbouring clauses add up.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from codeguard.corpus.patterns import lazy
+
+ENOUGH = 3  # weight of what is worth a finding
+_LONGEST_CLAUSE = 700  # characters
+_MOST_CLAUSES = 5_000  # of one section
+_NEAR = 3  # clauses before and after one in which a frame may find its further classes
+_TOGETHER = 6  # clauses whose frames add up
+_MOST_KNOWN = 20_000  # words whose entries are kept
+_GAP = 4  # words that `…` may stand for
+_REACH = 6  # words between a negation and what it negates
+_WIDE_REACH = 14  # the same in characters, where words are not parted by spaces
+
+_TOKEN = lazy(r"[\u3040-\u30ff\u4e00-\u9fff]|[^\W_\u3040-\u30ff\u4e00-\u9fff]+(?:['’][^\W_]+)?")
+# Addresses, paths, options, constants, calls and pictures: no pattern of a table is found without one of these.
+_MARKS = lazy(r"[/\\~$@=#&`_({\[]|--|[A-Z]{3}|\d\.\d|\.[a-z]|[“「«\"]|[\U0001f000-\U0001faff]")
+_WIDE = lazy(r"[\u3040-\u30ff\u4e00-\u9fff]")
+_BREAK = lazy(
+    r"(?<=[.!?;])[\s)*\"”]+|(?<=[。！？；])|\n\s*\n"
+    r"|\n(?=[ \t]*(?:[-*+#>|\"}]|\d{1,3}[.)]|[A-Za-z][\w-]{0,30}\)?:\s|[\u2190-\u2bff\U0001f000-\U0001faff]))"
+)
+_QUOTED = lazy(r"\"[^\"\n]{2,200}\"|“[^”]{2,200}”|„[^“”]{2,200}[“”]|«[^»]{2,200}»|「[^」]{2,100}」")
+_INTRODUCES_BANS = lazy(r"[:：]\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One combination: the rule that it speaks for, what it says, and the classes that it needs."""
+
+    rule: str
+    kind: str  # frames of one kind count once
+    what: str
+    weight: int
+    act: tuple[str, ...]  # alternatives, one of them in the clause, and not negated (or negated, see below)
+    all: tuple[str, ...]  # each in the clause; `a|b` is either
+    near: tuple[str, ...]  # each in the clause or one beside it
+    unless: frozenset[str]  # none in the clause
+    negated: bool
+    code: bool  # looked for in code blocks, too
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The frames and words of one file."""
+
+    frames: tuple[Frame, ...]
+    exact: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]]  # first word: the further ones and the class
+    prefixes: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]]
+    patterns: tuple[tuple[str, re.Pattern[str]], ...]
+    _known: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = field(default_factory=dict)
+
+    def entries(self, word: str) -> tuple[tuple[tuple[str, ...], str], ...]:
+        """Return the entries that begin with a word: what has to follow, and the class."""
+        known = self._known.get(word)
+        if known is None:
+            known = self.exact.get(word, ())
+            for length in range(1, len(word) + 1):
+                known += self.prefixes.get(word[:length], ())
+            if len(self._known) < _MOST_KNOWN:
+                self._known[word] = known
+        return known
+
+
+class Block(NamedTuple):
+    """A stretch of a section: prose, or code in it."""
+
+    text: str
+    start: int
+    code: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the clauses of a section add up to: the heaviest frame first, and where its clause begins."""
+
+    frames: tuple[Frame, ...]
+    start: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    text: str
+    start: int
+    code: bool
+    places: Mapping[str, Sequence[int]]  # class: the indices of its words
+    wide: bool
+
+    def negated(self, place: int) -> bool:
+        reach = _WIDE_REACH if self.wide else _REACH
+        return any(place - reach <= at < place for at in self.places.get("not", ())) or any(
+            abs(at - place) <= reach for at in self.places.get("not-after", ())
+        )
+
+
+@cache
+def read_frames(path: Path) -> Table:
+    """Return the table of a TOML file: `[classes]` of words, `[patterns]`, and `[[frame]]` tables.
+
+    Words are parted by commas; `*` stands for any ending, `…` for a few words in between.
+    """
+    stored: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    exact: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
+    prefixes: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
+    for name, words in stored["classes"].items():
+        for entry in filter(None, (" ".join(part.split()) for part in words.split(","))):
+            first, *rest = _ENTRY.findall(entry.lower())
+            into = prefixes if first.endswith("*") else exact
+            into[first.removesuffix("*")].append((tuple(rest), name))
+    return Table(
+        tuple(
+            Frame(
+                row["rule"],
+                row["kind"],
+                row["what"],
+                row["weight"],
+                tuple(row["act"].split("|")),
+                tuple(row.get("all", ())),
+                tuple(row.get("near", ())),
+                frozenset(row.get("unless", ())),
+                row.get("negated", False),
+                row.get("code", False),
+            )
+            for row in stored["frame"]
+        ),
+        {word: tuple(rest) for word, rest in exact.items()},
+        {word: tuple(rest) for word, rest in prefixes.items()},
+        tuple((name, lazy(pattern, re.IGNORECASE)) for name, pattern in stored["patterns"].items()),
+    )
+
+
+_ENTRY = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]|[^\W_\u3040-\u30ff\u4e00-\u9fff]+(?:['’][^\W_]+)?\*?|…")
+
+
+def frames_in(table: Table, blocks: Sequence[Block]) -> Iterator[Found]:
+    """Yield what a section has its reader do, each rule once: where the weights of its frames are enough."""
+    clauses = [clause for block in blocks for clause in _clauses(table, block)][:_MOST_CLAUSES]
+    met = [_met(table.frames, clauses, index) for index in range(len(clauses))]
+    said: set[str] = set()
+    for index in range(len(clauses)):
+        heaviest: dict[str, tuple[Frame, int]] = {}
+        for at in range(index, min(index + _TOGETHER, len(clauses))):
+            for frame in met[at]:
+                if frame.kind not in heaviest or frame.weight > heaviest[frame.kind][0].weight:
+                    heaviest[frame.kind] = (frame, at)
+        ordered = sorted(heaviest.values(), key=lambda pair: -pair[0].weight)
+        if sum(frame.weight for frame, _ in ordered) >= ENOUGH and ordered[0][0].rule not in said:
+            said.add(ordered[0][0].rule)
+            clause = clauses[ordered[0][1]]
+            yield Found(tuple(frame for frame, _ in ordered), clause.start, " ".join(clause.text.split()))
+
+
+def _clauses(table: Table, block: Block) -> Iterator[_Clause]:
+    at, banned = 0, False
+    for end, after in [
+        *((found.start(), found.end()) for found in _BREAK.finditer(block.text)),
+        (len(block.text),) * 2,
+    ]:
+        for start in range(at, end, _LONGEST_CLAUSE):
+            clause = _read(table, block, start, min(end, start + _LONGEST_CLAUSE))
+            if not banned:
+                yield clause
+        text = block.text[at:end]
+        if _INTRODUCES_BANS.search(text):
+            banned = (
+                "not" in _read(table, block, at, min(end, at + _LONGEST_CLAUSE)).places and len(text) < 80
+            )
+        elif "\n\n" in block.text[end:after]:
+            banned = False
+        at = after
+
+
+def _read(table: Table, block: Block, start: int, end: int) -> _Clause:
+    """Return a clause with the classes of its words; what stands in quotation marks is said by others."""
+    text = block.text[start:end]
+    places: dict[str, list[int]] = defaultdict(list)
+    tokens = list(_TOKEN.finditer(_QUOTED.sub(lambda found: " " * len(found[0]), text)))
+    words = [token[0].lower().replace("’", "'") for token in tokens]
+    for index, word in enumerate(words):
+        for rest, name in table.entries(word):
+            if _follow(words, index + 1, rest):
+                places[name].append(index)
+    starts = [token.start() for token in tokens]
+    for name, pattern in table.patterns if _MARKS.search(text) else ():
+        places[name] += [bisect_left(starts, found.start()) for found in pattern.finditer(text)]
+    return _Clause(
+        text,
+        block.start + start,
+        block.code,
+        {name: at for name, at in places.items() if at},
+        _WIDE.search(text) is not None,
+    )
+
+
+def _follow(words: Sequence[str], at: int, rest: Sequence[str]) -> bool:
+    """Return whether the words from a place on are those of an entry."""
+    for number, wanted in enumerate(rest):
+        if wanted == "…":
+            return any(_follow(words, at + skipped, rest[number + 1 :]) for skipped in range(_GAP + 1))
+        if at >= len(words):
+            return False
+        if not (words[at].startswith(wanted[:-1]) if wanted.endswith("*") else words[at] == wanted):
+            return False
+        at += 1
+    return True
+
+
+def _met(frames: Sequence[Frame], clauses: Sequence[_Clause], index: int) -> list[Frame]:
+    clause = clauses[index]
+    if not clause.places or "defence" in clause.places:
+        return []
+    beside = clauses[max(0, index - _NEAR) : index + _NEAR + 1]
+    return [
+        frame
+        for frame in frames
+        if (frame.code or not clause.code)
+        and any(
+            clause.negated(place) is frame.negated
+            for name in frame.act
+            for place in clause.places.get(name, ())
+        )
+        and all(_has(clause, name) for name in frame.all)
+        and all(any(_has(one, name) for one in beside) for name in frame.near)
+        and frame.unless.isdisjoint(clause.places)
+    ]
+
+
+def _has(clause: _Clause, names: str) -> bool:
+    return any(name in clause.places for name in names.split("|"))
