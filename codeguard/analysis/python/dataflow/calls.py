@@ -60,6 +60,9 @@ _ABSORBERS = frozenset(
 )
 
 
+_SENT = ("HTTP_", "QUERY_", "PATH_", "REQUEST_", "wsgi.")
+
+
 class Surroundings(Protocol):
     """What evaluation asks of the flow through the whole file."""
 
@@ -316,7 +319,7 @@ class Calls:
 
 def is_sent_key(key: object) -> bool:
     """Return whether a key is one under which the environment of a request holds what the client says."""
-    return isinstance(key, str) and SENT_KEYS.match(key) is not None
+    return isinstance(key, str) and key.startswith(_SENT) and SENT_KEYS.match(key) is not None
 
 
 def is_model_call(node: ast.Call, resolved: Sequence[str]) -> bool:

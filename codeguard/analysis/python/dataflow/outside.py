@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.corpus.patterns import lazy
@@ -78,6 +79,7 @@ def outside(function: FunctionNode) -> bool:
     return bool(_SERVES.search(function.name) or (described and _SAYS.search(described[:_LONGEST])))
 
 
+@lru_cache(maxsize=512)
 def from_outside(function: FunctionNode) -> frozenset[str]:
     """Return the parameters of a function that are said to hold what others have written."""
     listed = [

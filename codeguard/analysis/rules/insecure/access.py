@@ -329,7 +329,7 @@ _SEALED = (
 
 def _by_cookie(view: View, node: ast.AST) -> Iterator[NodeMatch]:
     """`User.get(request.cookies["user_id"])`: who somebody is, as a cookie says that nobody has signed."""
-    key = _key_of(view, node)
+    key = _key_of(view, node) if view.has("cookies") else None
     if key is None or not _USER_COOKIE.match(key) or view.has(*_SEALED):
         return
     assert isinstance(node, ast.Subscript | ast.Call)
@@ -359,7 +359,13 @@ def _by_client(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.If | ast.IfExp)
     if not view.has("request"):
         return
-    for part in ast.walk(node.test):
+    held = [
+        value
+        for part in ast.walk(node.test)
+        if isinstance(part, ast.Name)
+        for value in view.names.values_of(part)
+    ]
+    for part in (part for value in (node.test, *held) for part in ast.walk(value)):
         key = _key_of(view, part)
         if key is not None and _RIGHT_KEY.match(key):
             assert isinstance(part, ast.Subscript | ast.Call)

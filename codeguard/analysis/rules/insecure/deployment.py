@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_handler, knows_user
@@ -221,28 +220,21 @@ _BY_USER = lazy(r"vary_on|make_cache_key|key_func|key_prefix|unless|private|user
 _USER = lazy(r"\b(?:current_user|request\.user|g\.user|user\.(?:id|name|email|pk))\b")
 
 
-def _kept_by_name(view: View, node: FunctionNode) -> Iterator[NodeMatch]:
+def _kept_by_name(view: View, node: ast.Call) -> Iterator[NodeMatch]:
     """`cache.set("dashboard", data)` of what belongs to the user of this request."""
-    for part in ast.walk(node) if view.has("cache") else ():
-        if not isinstance(part, ast.Call) or not isinstance(part.func, ast.Attribute) or len(part.args) < 2:
-            continue
-        if (
-            part.func.attr not in ("set", "set_many", "add", "setex")
-            or "cache" not in ast.unparse(part.func.value).lower()
-        ):
-            continue
-        held = [part.args[-1], *view.names.values_of(part.args[-1])]
-        if view.names.text(part.args[0]) is not None and any(
-            _USER.search(ast.unparse(value)[:1000]) for value in held
-        ):
-            yield NodeMatch(part, "the cache keeps what belongs to one user under a name that all share")
-            return
+    assert isinstance(node.func, ast.Attribute)
+    if not view.has("cache") or len(node.args) < 2 or view.names.text(node.args[0]) is None:
+        return
+    held = [node.args[-1], *view.names.values_of(node.args[-1])]
+    if "cache" in ast.unparse(node.func.value).lower() and any(
+        _USER.search(ast.unparse(value)[:1000]) for value in held
+    ):
+        yield NodeMatch(node, "the cache keeps what belongs to one user under a name that all share")
 
 
 def _kept_for_all(view: View, node: ast.AST) -> Iterator[NodeMatch]:
     """`@cache_page(600)` on a page of whoever has logged in, with a key that does not tell people apart."""
     assert isinstance(node, FUNCTIONS)
-    yield from _kept_by_name(view, node)
     decorators = {ast.unparse(item): item for item in node.decorator_list}
     for text, decorator in decorators.items():
         kept = re.match(r"(?:\w+\.)*(?:cache_page|cache\.cached)\b", text)
@@ -337,8 +329,13 @@ CHECKS = (
     Check(
         _RULES["weak-header"],
         nodes=(ast.Assign, *FUNCTIONS),
+        methods=names("set setex"),
         look=lambda view, node, name: (
-            _weak_header(view, node, name) if isinstance(node, ast.Assign) else _kept_for_all(view, node)
+            _weak_header(view, node, name)
+            if isinstance(node, ast.Assign)
+            else _kept_by_name(view, node)
+            if isinstance(node, ast.Call)
+            else _kept_for_all(view, node)
         ),
     ),
     Check(

@@ -110,7 +110,7 @@ def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Compare)
     if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
         return
-    if _shortened(view, node):
+    if view.has("hexdigest") and _shortened(view, node):
         yield NodeMatch(node, "so few digits of a digest are tried out: compare the whole")
         return
     sides = (node.left, node.comparators[0])
@@ -444,6 +444,8 @@ def _raw(view: View, node: ast.Call, given: list[tuple[str, ast.expr]]) -> Itera
 
 def _decoded(view: View, node: ast.AST) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Compare)
+    if not view.has("decode", "decrypt", "unhexlify", "fromhex", "rot13"):
+        return
     if len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq | ast.NotEq) and _recoverable(view, node):
         yield NodeMatch(node, "whoever reads the stored password has it: keep a slow hash of it alone")
 

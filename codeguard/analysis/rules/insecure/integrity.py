@@ -167,32 +167,25 @@ _MARKS = lazy(
 
 def _never_compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """`body, tag = blob[:-32], blob[-32:]`, and the tag is never looked at."""
-    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    taken: dict[str, ast.AST] = {}
-    read: set[str] = set()
-    for part in ast.walk(node):
-        if isinstance(part, ast.Assign):
-            target, parts = (
-                part.targets[0],
-                (part.value.elts if isinstance(part.value, ast.Tuple) else [part.value]),
-            )
-            if isinstance(target, ast.Tuple) and all(_is_taken_apart(view, item) for item in parts):
-                taken.update(
-                    {
-                        item.id: part
-                        for item in target.elts
-                        if isinstance(item, ast.Name) and _MARKS.match(item.id)
-                    }
-                )
-        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-            read.add(part.id)
-        elif isinstance(part, ast.Call) and view.names.called(part) in ("locals", "vars"):
-            return
-    for held, statement in taken.items():
-        if held not in read and not held.startswith("_"):
+    assert isinstance(node, ast.Assign)
+    target = node.targets[0]
+    marks = [
+        item.id
+        for item in (target.elts if isinstance(target, ast.Tuple) else [target])
+        if isinstance(item, ast.Name) and _MARKS.match(item.id)
+    ]
+    function = view.function_of(node) if marks else None
+    if function is None or not _is_taken_apart(view, node.value):
+        return
+    read = {
+        part.id
+        for part in ast.walk(function)
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)
+    }
+    for held in marks:
+        if held not in read and "locals" not in read:
             yield NodeMatch(
-                statement,
-                f"{held} is taken apart and compared with nothing: what was changed on the way passes",
+                node, f"{held} is taken apart and compared with nothing: what was changed on the way passes"
             )
 
 
@@ -222,7 +215,7 @@ def _own_key(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 CHECKS = (
     Check(
         _RULES["mark-not-compared"],
-        nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
+        nodes=(ast.Assign,),
         look=_never_compared,
     ),
     Check(_RULES["key-of-the-message"], methods=names("verify"), look=_own_key),

@@ -297,6 +297,9 @@ _CLASS = lazy(r"^(?:\^|\\A)?(?:\(?\[[^\]]{1,60}\]|\\[dw])[+*]?(?:[^|]{0,60})(?:\
 def _open_ended(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """`return bool(re.match("[a-z]+", name))`: whatever follows the first good characters passes."""
     assert isinstance(node, ast.Call)
+    function = view.function_of(node)
+    if function is None or not _VALIDATES.search(function.name):
+        return
     pattern = view.names.text(node.args[0]) if node.args else None
     method = name.rpartition(".")[2]
     if name not in ("re.match", "re.search"):
@@ -309,7 +312,7 @@ def _open_ended(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         made = [value for value in made if view.names.called(value) == "re.compile" and value.args]
         pattern = view.names.text(made[0].args[0]) if len(made) == 1 else None
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    function, statement = view.function_of(node), view.statement(node)
+    statement = view.statement(node)
     if (
         pattern is None
         or function is None
@@ -334,6 +337,8 @@ def _by_spelling(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """`address.startswith(("10.", "192.168."))`, `host in ("localhost", "127.0.0.1")`: there are more spellings."""
     assert isinstance(node, ast.Call | ast.Compare)
     if isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.In | ast.NotIn):
+        return
+    if not view.has("192.168", "127.0", "localhost", "10."):
         return
     given = (
         node.args[0]

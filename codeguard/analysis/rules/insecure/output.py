@@ -263,7 +263,8 @@ _LINE = r"(?:Set-Cookie|Location|Subject|To|Cc|Bcc|From|Reply-To|Content-Disposi
 _HEADER_LINES = Wording(
     begins=lazy(rf"(?:HTTP/1\.\d|{_LINE})"),
     holds=lazy(
-        rf"(?s)(?=[^\0]{{0,2000}}\0)(?=.{{0,2000}}\r?\n)(?:HTTP/1\.\d .{{0,200}})?(?:.{{0,600}}\n)?{_LINE}"
+        rf"(?:HTTP/1\.\d[^\n]{{0,200}}\n)?(?:[A-Z][\w-]{{1,40}}: [^\n]{{0,300}}\n){{0,8}}{_LINE}"
+        rf"(?=[^\0]{{0,800}}\0)(?=[^\n]{{0,800}}\n)"
     ),
 )
 _FREE = lazy(r"subject|title|name|sender|recipient|reply|^to$|e?mail|address|cookie|lang|location|file")
@@ -419,12 +420,10 @@ CHECKS = (
         _RULES["log-injection"],
         sinks=(Sink("log", Use.LOG, methods=_LOGGING, arguments=("*",), accepts=_is_logger),),
         grades=(Severity.MEDIUM, None, None),
-        tags=frozenset({"input", SAID}),
+        tags=frozenset({"input"}),
         also={ANSWER: Severity.LOW},
         is_usual=lambda view, hit, origin: (
-            (not is_server(view) and origin.tag != SAID)
-            or _shown_as_written(view, hit, origin)
-            or _is_debugging(hit)
+            not is_server(view) or _shown_as_written(view, hit, origin) or _is_debugging(hit)
         ),
     ),
     Check(

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from codeguard.analysis.python.dataflow.outside import SAID
 from codeguard.analysis.python.dataflow.sinks import Hit, Sink
 from codeguard.analysis.python.dataflow.tables import ANSWER
-from codeguard.analysis.python.dataflow.values import Origin, Use
+from codeguard.analysis.python.dataflow.values import RESOLVED, Origin, Use
 from codeguard.analysis.python.literal_text import written
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
 
@@ -318,7 +319,16 @@ def _below_folder(view: View, hit: Hit, origin: Origin) -> bool:
     """Return whether a name that a caller gives is put behind a folder that the code fixes."""
     if not _PIECE.search(origin.what.lower()):
         return False
-    return any(_fixed_folder(view, first) for first in _first_parts(view, hit.argument))
+    firsts = list(_first_parts(view, hit.argument))
+    # `normpath(root + "/" + name)`, where nothing compares the two
+    resolved = RESOLVED in hit.value.clean
+    return any(
+        _fixed_folder(view, first) or (resolved and _FOLDER.search(last_name(first).lower()) is not None)
+        for first in firsts
+    )
+
+
+_FOLDER = lazy(r"root|base|public|www|upload|media|static|docs?$|files$|store|folder|dir(?:ectory)?$")
 
 
 def _first_parts(view: View, node: ast.expr) -> Iterator[ast.expr]:

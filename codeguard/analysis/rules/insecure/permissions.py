@@ -55,7 +55,7 @@ def _makes_key(function: FunctionNode | None) -> bool:
 def _key_for_all(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """`open(path, "wb").write(key.private_bytes(…))`: with the usual umask everybody may read it."""
     assert isinstance(node, ast.Call)
-    function = view.function_of(node)
+    function = view.function_of(node) if view.has("private_bytes", "export_key", "noencryption") else None
     if (
         not _makes_key(function)
         or view.has("chmod", "umask", "opener", "os.open", "public_bytes(")
