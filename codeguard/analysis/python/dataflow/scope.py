@@ -192,7 +192,7 @@ def functions_that_matter(
                 farthest = Reach.REMOTE
         elif kind in _FUNCTIONS:
             reach = entry(node)  # type: ignore[arg-type]
-            farthest = max(farthest, Reach.REMOTE if reach is Reach.CALLER and from_outside(node) else reach)  # type: ignore[arg-type]
+            farthest = max(farthest, Reach.REMOTE if reach is Reach.CALLER and from_outside(node) else reach)
             if reach is Reach.REMOTE:
                 matter.add(node)
             around = names.function_of(node)

@@ -352,9 +352,9 @@ def _by_client(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if isinstance(node, ast.Assign):
         target = node.targets[0]
         if isinstance(target, ast.Subscript) and ast.unparse(target.value).endswith("session"):
-            held = view.names.text(target.slice) or ""
-            if _RIGHT_KEY.match(held) and is_from_request(view, node.value) and _right_of(view, node.value):
-                yield NodeMatch(node, f"the client says {held} itself, and the session keeps it")
+            right = view.names.text(target.slice) or ""
+            if _RIGHT_KEY.match(right) and is_from_request(view, node.value) and _right_of(view, node.value):
+                yield NodeMatch(node, f"the client says {right} itself, and the session keeps it")
         return
     assert isinstance(node, ast.If | ast.IfExp)
     if not view.has("request"):
