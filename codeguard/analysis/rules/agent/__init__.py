@@ -30,12 +30,14 @@ class AgentSignal:
 
     def inspect(self, reading: Reading, context: Context) -> Iterator[Match]:
         """Yield orders, grants and links that mislead."""
-        guides = False
-        if reading.language in PROSE:
+        guides, prose = False, reading.language in PROSE
+        if prose:
             yield from settings(reading.text)
             yield from links(reading.text)
             guides = is_for_assistants(reading.text)
-        yield from frames(reading, prose=reading.language in PROSE)
+        # A README that says what its readers should do is no order to a model.
+        if guides or not prose or reading.text.lstrip()[:1] in ("{", "["):
+            yield from frames(reading, prose=prose)
         for segment in reading.segments:
             if segment.kind is SegmentKind.PROSE and (guides or instructs(segment.text)):
                 yield Match("instructions", segment.start, segment.end, "instructs an assistant")
