@@ -10,7 +10,6 @@ from codeguard.analysis.rules.base import Context
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Severity
 
-
 SKILL = "---\nname: helper\ndescription: Helps with a chore.\n---\n"
 
 
