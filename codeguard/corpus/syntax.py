@@ -15,6 +15,10 @@ MOST_PARTS = 64  # of a dotted name in an import; those of real packages have te
 _TOKEN = re.compile(r"\n\s*+|(?:\\\w++)++|\w++|[^\w\s\\]")
 # From the keyword to the end of the statement, but for what is in brackets, where no dotted name stands.
 _IMPORT = re.compile(r"\b(?:import|from)\b(?:[\w., \t\f]|\\\r?\n?)*+")
+# A number in base 16, 8 or 2 may be as long as it likes; to write one of more than 4,300 decimal digits, as
+# `ast.unparse`, `str` and `repr` do, is an error. What is larger counts as its last digits in base 2.
+_GREAT_NUMBER = re.compile(r"0[xXoObB][0-9a-fA-F_]{3500}")
+_MOST_WRITTEN = (1 << 14_000) - 1
 
 
 class ParseBoundError(SyntaxError):
@@ -22,7 +26,7 @@ class ParseBoundError(SyntaxError):
 
 
 def parse(text: str) -> ast.Module:
-    """Return the syntax tree of a text, as `ast.parse` does.
+    """Return the syntax tree of a text, as `ast.parse` does, but for numbers too long to be written.
 
     Python's parser joins the names of `import a.b.c` anew for every dot and
     keeps each result: 50,000 of them take gigabytes.
@@ -41,7 +45,12 @@ def parse(text: str) -> ast.Module:
     end = within_bounds(text)
     if end < len(text):
         raise _too_large(f"more than {MOST_TOKENS:,} words and signs", text, end)
-    return ast.parse(text)
+    tree = ast.parse(text)
+    if _GREAT_NUMBER.search(text) is not None:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and type(node.value) is int:
+                node.value &= _MOST_WRITTEN
+    return tree
 
 
 def within_bounds(text: str) -> int:
