@@ -117,6 +117,10 @@ class _Part:
         return replace(match, start=self.place(match.start), end=self.place(match.end))
 
 
+def _composed(outer: Callable[[int], int], inner: Callable[[int], int]) -> Callable[[int], int]:
+    return lambda offset: outer(inner(offset))
+
+
 class _Examination:
     """One file under examination: its reading, those of the code within it, and the time it has left."""
 
@@ -139,7 +143,7 @@ class _Examination:
         if is_notebook(reading.file):
             found += self._open_cells()
         elif reading.language in PROSE:
-            found += self._open_blocks()
+            found += self._open_blocks(reading.text, lambda offset: offset)
         found += self._own(AUDIT, inline_ignores)
         return Step(ENGINE, (*found, *self._limits()))
 
@@ -177,17 +181,21 @@ class _Examination:
         if code is not None:
             part = self._part(code.text, "python", code.place)
             found += self._own(DISCOVERY, lambda _: map(part.in_file, syntax(part.reading)))
+            if code.shell:
+                self._part(code.shell, "bash", code.place)
+            found += self._open_blocks(code.prose.text, code.prose.place)
         return found
 
-    def _open_blocks(self) -> list[Observation]:
-        """Read the blocks of code of a text that is prose."""
+    def _open_blocks(self, text: str, place: Callable[[int], int]) -> list[Observation]:
+        """Read the blocks of code of a text that is prose, whose offsets in the file `place` tells."""
         try:
             with self._left.step():
-                for block in embedded(self._reading.text):
-                    self._part(block.text, block.language, block.place).reading.shared[IN_PROSE] = True
+                for block in embedded(text):
+                    part = self._part(block.text, block.language, _composed(place, block.place))
+                    part.reading.shared[IN_PROSE] = True
         except (Exception, DeadlineError) as error:  # hostile text
             return [_unfinished(AUDIT, self._reading, error)]
-        if len(self._parts) == MOST:
+        if sum(IN_PROSE in part.reading.shared for part in self._parts) == MOST:
             self._reading.unread.note(f"no more than {MOST} blocks of code were read as code")
         return []
 

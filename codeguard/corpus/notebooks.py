@@ -1,4 +1,4 @@
-"""The Python in a notebook's code cells, with the offset of each character in the notebook file.
+"""What a notebook's cells hold (Python, shell, prose), with the place of each character in the notebook file.
 
 A notebook (`.ipynb`) is JSON. It is parsed here rather than by `json`, which reports no offsets, to find
 everything that a person would run: every object that calls itself a code cell, anywhere, and every value of a
@@ -27,6 +27,9 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _SOURCES = frozenset({"source", "input"})  # `input` in notebooks of the third format
 _CELL_MAGIC = lazy(r"\s*%%\s*(\w+)")
 _OF_PYTHON = frozenset({"time", "timeit", "capture", "prun", "python", "python3", "pypy"})
+_OF_SHELL = frozenset({"bash", "sh", "system", "sx"})
+_SHELL_LINE = lazy(r"[ \t]*(?:!!?|%(?:sx|system)\b)")
+_NO_LINE_END = lazy(r"[^\r\n]+")
 _LINE_MAGIC = lazy(r"[ \t]*(?:[%!?]|[\w.]{1,200}\?{1,2}\s*$)")
 _LINE = lazy(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 DEEPEST = 20_000  # deeper than notebook readers accept
@@ -52,38 +55,17 @@ class _Object:
     sources: list[_Written] = field(default_factory=list)
 
 
-class NotebookCode:
-    """The code cells of a notebook as one Python text.
-
-    `foreign` are the offsets of cells that declare another language; any part of them that is Python
-    nevertheless is part of the text.
-    """
+class _Placed:
+    """A text put together from strings of a notebook, with the place of each character in the file."""
 
     def __init__(self, raw: str, cells: list[list[_Written]]) -> None:
         self._raw = raw
-        self.foreign: list[int] = []
-        parts: list[_Written] = []
-        texts: list[str] = []
-        budget = _PARSED
+        self._parts: list[_Written] = []
         for cell in cells:
-            code = "".join(part.text for part in cell)
-            magic = _CELL_MAGIC.match(code)
-            code, budget = _without_magic(code, budget)
-            if magic is not None and magic[1] not in _OF_PYTHON:
-                self.foreign.append(cell[0].start)
-                if budget < 0 or _wrong_line(code):
-                    continue
-            for part in cell:
-                size = len(part.text)
-                texts.append(code[:size])
-                code = code[size:]
-                parts.append(part)
-            parts.append(_Written("\n", parts[-1].end, parts[-1].end))
-            texts.append("\n")
-        self._parts = parts
-        self._starts = [0, *accumulate(map(len, texts))]
+            self._parts += (*cell, _Written("\n", cell[-1].end, cell[-1].end))
+        self._starts = [0, *accumulate(len(part.text) for part in self._parts)]
         self._pieces: dict[int, tuple[list[int], list[int]]] = {}
-        self.text = "".join(texts)
+        self.text = "".join(part.text for part in self._parts)
 
     def place(self, offset: int) -> int:
         """Return the offset in the notebook file of a character in the code."""
@@ -106,6 +88,45 @@ class NotebookCode:
         return said, stands
 
 
+class NotebookCode(_Placed):
+    """The code cells of a notebook as one Python text.
+
+    `foreign` are the offsets of cells that declare another language; any part
+    of them that is Python nevertheless is part of the text. `shell` holds the
+    lines that are passed to a shell, at their offsets in `text`, with blanks
+    in between; it is empty if there are none. `prose` is the text of all
+    other cells.
+    """
+
+    def __init__(self, raw: str, cells: list[list[_Written]], prose: list[list[_Written]]) -> None:
+        self.foreign: list[int] = []
+        self.prose = _Placed(raw, prose)
+        kept: list[list[_Written]] = []
+        shell: list[str] = []
+        budget = _PARSED
+        for cell in cells:
+            said = "".join(part.text for part in cell)
+            magic = _CELL_MAGIC.match(said)
+            if magic is not None and magic[1] in _OF_SHELL:
+                code = "".join(map(_commented, _LINE.findall(said)))
+                shell += (_blanked(said[: magic.end()]), said[magic.end() :], "\n")
+            else:
+                code, budget = _without_magic(said, budget)
+                if magic is not None and magic[1] not in _OF_PYTHON:
+                    self.foreign.append(cell[0].start)
+                    if budget < 0 or _wrong_line(code):
+                        continue
+                shell += (_given_to_shell(said, code), "\n")
+            kept.append([])
+            for part in cell:
+                size = len(part.text)
+                kept[-1].append(_Written(code[:size], part.start, part.end))
+                code = code[size:]
+        super().__init__(raw, kept)
+        found = "".join(shell)
+        self.shell = found if found.strip() else ""
+
+
 def notebook_code(raw: str) -> NotebookCode | None:
     """Return the code cells of a notebook, or None if it is not JSON or its language is not Python."""
     try:
@@ -115,15 +136,26 @@ def notebook_code(raw: str) -> NotebookCode | None:
     languages = [item for item in found if isinstance(item, str)]
     if languages and not any(item.lower().startswith(("python", "ipython")) for item in languages):
         return None
-    return NotebookCode(raw, [item for item in found if isinstance(item, list) and item])
+    cells = [item for item in found if isinstance(item, _Cell) and item.sources]
+    return NotebookCode(
+        raw,
+        [cell.sources for cell in cells if cell.is_code],
+        [cell.sources for cell in cells if not cell.is_code],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    is_code: bool
+    sources: list[_Written]
 
 
 class _MalformedError(ValueError):
     pass
 
 
-def _cells(raw: str) -> Iterator[list[_Written] | str]:
-    """Yield the sources of each code cell, and every language that the notebook declares.
+def _cells(raw: str) -> Iterator[_Cell | str]:
+    """Yield each cell, and every language that the notebook says it is in.
 
     A custom parser: `json` does not report the position of strings, and recurses.
     """
@@ -152,8 +184,8 @@ def _cells(raw: str) -> Iterator[list[_Written] | str]:
             if not stack or stack[-1].is_array is not (character == "]"):
                 raise _MalformedError
             closed = stack.pop()
-            if "code" in closed.kinds:
-                yield closed.sources
+            if closed.kinds:
+                yield _Cell("code" in closed.kinds, closed.sources)
             at += 1
         elif character == ",":
             at += 1
@@ -234,3 +266,19 @@ def _commented(line: str) -> str:
     body = line.lstrip(" \t")
     text = body.rstrip("\r\n")
     return line[: len(line) - len(body)] + ("0#" + text[2:] if len(text) > 1 else "0") + body[len(text) :]
+
+
+def _given_to_shell(said: str, code: str) -> str:
+    """Return the lines of a cell that a shell is given, of the same length: those taken for magic in `code`."""
+    lines = zip(_LINE.findall(said), _LINE.findall(code), strict=True)
+    return "".join(_shell_line(line) if line != kept else _blanked(line) for line, kept in lines)
+
+
+def _shell_line(line: str) -> str:
+    mark = _SHELL_LINE.match(line)
+    return _blanked(line) if mark is None else " " * mark.end() + line[mark.end() :]
+
+
+def _blanked(text: str) -> str:
+    """Return a text with blanks for all but its line ends."""
+    return _NO_LINE_END.sub(lambda found: " " * len(found[0]), text)

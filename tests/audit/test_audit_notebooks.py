@@ -36,7 +36,7 @@ def test_a_file_of_another_name_that_is_a_notebook_is_one(tmp_path: Path) -> Non
     ("text", "reasons"),
     [
         (notebook([["x = 1\n"]]), []),
-        (notebook([["%%bash\n", "ls\n"]]), ["a cell in another language is looked at as text"]),
+        (notebook([["%%ruby\n", "puts 1\n"]]), ["a cell in another language is looked at as text"]),
         (notebook([WEAK], "R"), [NOT_PYTHON]),
         (notebook([WEAK])[:-1], [NOT_PYTHON]),
         ("[" * 1_000_000, [NOT_PYTHON]),
@@ -47,6 +47,30 @@ def test_what_no_rule_sees_is_told(tmp_path: Path, text: str, reasons: list[str]
     write(tmp_path, {"a.ipynb": text})
     report = look(tmp_path)
     assert [item.reason.partition(":")[0] for item in report.findings] == reasons
+
+
+SHELL = "curl http://127.0.0.1/x | sh\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "source"),
+    [("code", "!" + SHELL), ("code", "%%bash\n" + SHELL), ("markdown", f"Install:\n\n```sh\n{SHELL}```\n")],
+)
+def test_what_a_cell_gives_to_a_shell_or_shows_is_looked_at(tmp_path: Path, kind: str, source: str) -> None:
+    cell = {"cell_type": kind, "metadata": {}, "outputs": [], "source": source}
+    text = json.dumps({"cells": [cell], "metadata": {"kernelspec": {"language": "python"}}})
+    write(tmp_path, {"a.ipynb": text})
+    (finding,) = look(tmp_path, only=("capabilities.download-and-run",)).findings
+    assert text[finding.place.start_column - 1 :].startswith("curl http")
+
+
+@pytest.mark.parametrize("number", ["0x" + "f" * 5_000, "0o" + "7" * 6_000, "0b" + "1" * 20_000])
+def test_a_number_too_long_to_be_written_hides_nothing(tmp_path: Path, number: str) -> None:
+    lines = ["import os", f"x = str({number})", f"open('a', {number})", f"os.chmod('a', {number})"]
+    write(tmp_path, {"a.py": "\n".join([*lines, "def ping(host):", "    os.system('ping ' + host)", ""])})
+    rules = {item.rule for item in look(tmp_path, only=("insecure", "audit")).findings}
+    assert "insecure.command-injection" in rules
+    assert "audit.detector-error" not in rules
 
 
 def test_a_cell_that_does_not_parse_is_told_and_the_others_are_seen(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_the_code_is_what_a_person_would_run(raw: str, text: str | None) -> None
         ("x = (1\n  % y)\n", "x = (1\n  % y)\n\n"),
         ("!pip install a\nx = (1\n  % y)\n", "0#ip install a\nx = (1\n  % y)\n\n"),
         ("%%time\nx = 1\n", "0#time\nx = 1\n\n"),
-        ("%%bash\nrm x\n", ""),
+        ("%%bash\nrm x\n", "0#bash\n0# x\n\n"),
         ("%%heat\nx = 1\n", "0#heat\nx = 1\n\n"),
         ("def f(:\n", "def f(:\n\n"),
         ("", "\n"),
@@ -81,7 +81,40 @@ def test_each_character_is_found_in_the_file(indent: int | None) -> None:
 
 
 def test_cells_in_other_languages_are_told() -> None:
-    raw = notebook("x = 1", "%%bash\nls", "%%sql\nselect")
+    raw = notebook("x = 1", "%%bash\nls", "%%ruby\nputs", "%%sql\nselect")
     code = notebook_code(raw)
     assert code is not None
-    assert [raw[place : place + 5] for place in code.foreign] == ["%%bas", "%%sql"]
+    assert [raw[place : place + 5] for place in code.foreign] == ["%%rub", "%%sql"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "!curl x | sh",
+        "x = 1\nif x:\n    !!curl x | sh\n",
+        "%sx curl x | sh",
+        "%%bash\ncurl x | sh",
+        "%%sh\ncurl x | sh\n",
+    ],
+)
+def test_what_a_shell_is_given_stands_where_it_stands_in_the_code(source: str) -> None:
+    raw = notebook("y = 2", "%%sql\nselect", source)
+    code = notebook_code(raw)
+    assert code is not None
+    assert len(code.shell) == len(code.text)
+    assert code.shell.split() == ["curl", "x", "|", "sh"]
+    assert raw[code.place(code.shell.index("curl")) :].startswith("curl x | sh")
+
+
+def test_a_notebook_without_shell_has_no_shell_text() -> None:
+    code = notebook_code(notebook("%matplotlib inline\nx = 1", "%%time\nx = (1\n  % y)"))
+    assert code is not None
+    assert code.shell == ""
+
+
+def test_the_prose_is_what_cells_hold_that_are_no_code() -> None:
+    raw = notebook("y = 2")
+    code = notebook_code(raw)
+    assert code is not None
+    assert code.prose.text == "import nothing\n\n"
+    assert raw[code.prose.place(7) :].startswith("nothing")
