@@ -7,6 +7,7 @@ their keys, and prose is prose.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -15,8 +16,15 @@ from codeguard.analysis.rules.agent.links import links
 from codeguard.analysis.rules.agent.prose import frames, instructs, is_for_assistants, orders
 from codeguard.analysis.rules.agent.settings import settings
 from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
+from codeguard.corpus.patterns import lazy
 
 PROSE = frozenset({"markdown", "rst", "text"})
+# Keys under which settings, servers and tools of assistants hold texts and commands.
+_SETTINGS = lazy(
+    r"[\"']?\b(?:mcpServers|hooks|permissions|inputSchema|(?:custom|system)?_?(?:instructions|prompt|message)|tools)"
+    r"\b[\"']?\s{0,9}:",
+    re.IGNORECASE,
+)
 _READ = (SegmentKind.PROSE, SegmentKind.COMMENT, SegmentKind.DOCSTRING)
 
 
@@ -35,8 +43,8 @@ class AgentSignal:
             yield from settings(reading.text)
             yield from links(reading.text)
             guides = is_for_assistants(reading.text)
-        # A README that says what its readers should do is no order to a model.
-        if guides or not prose or reading.text.lstrip()[:1] in ("{", "["):
+        # A README that tells its readers what to do gives no orders to a model.
+        if guides or not prose or _SETTINGS.search(reading.text):
             yield from frames(reading, prose=prose)
         for segment in reading.segments:
             if segment.kind is SegmentKind.PROSE and (guides or instructs(segment.text)):
