@@ -81,9 +81,10 @@ def test_an_interrupted_run_leaves_a_clean_store(
         if name == stage and done:
             os.kill(os.getpid(), signal.SIGINT)
 
+    before = set(pool())  # of tests that ran in this process
     with pytest.raises(KeyboardInterrupt):
         index(corpus, tmp_path / "state", jobs=2, progress=interrupt)
-    assert pool() == []
+    assert set(pool()) <= before
     if stage == "files":  # nothing of it is there yet
         with pytest.raises(NoIndexError):
             Workspace(settings_of(corpus, tmp_path / "state"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 
 from attacks.case import LANDLOCK, NAMESPACES, POLICY, SECCOMP, Attack, Proof
@@ -270,7 +271,7 @@ def attack():
         "working-directory",
         "getcwd(2) tells a path of the host",
         "import os\ndef attack():\n    return os.getcwd()\n",
-        sought=str(Path.cwd()),
+        sought=str(Path(tempfile.gettempdir(), "tmp")),  # how folders begin that a proof is run in
     ),
     _reads(
         "traceback-source-line",
