@@ -81,8 +81,12 @@ class Origin:
         return Origin(self.reach, self.what, self.tag, self.function, self.parameter, self.line, uses)
 
     def part(self, key: object) -> Origin:
-        """Return the origin of one named part of it, as `form['name']`."""
-        if len(self.what) > 48:
+        """Return the origin of one part of it, as `form['name']` or `row[0]`.
+
+        A numbered part is not divided again: rows that a loop builds of rows would have parts without end.
+        """
+        numbered = isinstance(key, int) and self.what.endswith("]") and self.what[-2].isdigit()
+        if numbered or len(self.what) > 48:
             return self
         return replace(self, what=f"{self.what}[{key!r}]")
 
