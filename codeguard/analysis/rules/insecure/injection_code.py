@@ -176,55 +176,6 @@ def _sets_fields(view: View, hit: Hit, origin: Origin) -> bool:
     )
 
 
-def _along_path(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`for name in path.split("."): target = getattr(target, name)`, and then `setattr`: `__class__` is one, too."""
-    assert isinstance(node, ast.Call)
-    function = view.function_of(node)
-    if function is None or len(node.args) < 2 or not isinstance(node.args[0], ast.Name):
-        return
-    held = node.args[0].id
-    guarded = any(
-        (isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value.startswith("_"))
-        or (isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In | ast.NotIn))
-        for part in ast.walk(function)
-    )
-    given = parameters_of(function)
-    for loop in ast.walk(function):
-        if not isinstance(loop, ast.For) or guarded:
-            continue
-        of_parameter = {
-            item.id
-            for value in (loop.iter, *view.names.values_of(loop.iter), *_unpacked(function, loop.iter))
-            for item in ast.walk(value)
-            if isinstance(item, ast.Name)
-        } & given
-        walks = any(
-            isinstance(part, ast.Assign)
-            and isinstance(part.targets[0], ast.Name)
-            and part.targets[0].id == held
-            and isinstance(part.value, ast.Call)
-            and view.names.called(part.value) == "getattr"
-            for part in ast.walk(loop)
-        )
-        if walks and of_parameter and function.name[:1] != "_":
-            yield NodeMatch(
-                node, "whoever names the path reaches the attributes of classes and modules as well"
-            )
-            return
-
-
-def _unpacked(function: ast.AST, node: ast.expr) -> Iterator[ast.expr]:
-    """Yield what a name is a part of that was taken apart: `*path, last = dotted.split(".")`."""
-    held = node.id if isinstance(node, ast.Name) else ""
-    for part in ast.walk(function):
-        target = part.targets[0] if isinstance(part, ast.Assign) else None
-        taken = target.elts if isinstance(target, ast.Tuple) else []
-        inside = [item.value if isinstance(item, ast.Starred) else item for item in taken]
-        if any(isinstance(item, ast.Name) and item.id == held for item in inside):
-            assert isinstance(part, ast.Assign)
-            yield part.value
-
-
 CHECKS = (
     Check(
         _RULES["code-injection"],
@@ -339,11 +290,6 @@ CHECKS = (
         grades=(Severity.HIGH, Severity.LOW, None),
         tags=frozenset({"input", ANSWER}),
         is_usual=_begins_fixed,
-    ),
-    Check(
-        _RULES["attribute-path"],
-        calls=names("setattr"),
-        look=_along_path,
     ),
     Check(
         _RULES["mass-assignment"],

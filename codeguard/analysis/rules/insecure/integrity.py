@@ -160,65 +160,7 @@ def _package_source(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]
         )
 
 
-_MARKS = lazy(
-    r"^_?(?:crc(?:32|16)?|check_?sum|mac|hmac|tag|sig|signature|digest|want(?:ed)?_(?:crc|mac|digest)|auth_tag)$"
-)
-
-
-def _never_compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`body, tag = blob[:-32], blob[-32:]`, and the tag is never looked at."""
-    assert isinstance(node, ast.Assign)
-    target = node.targets[0]
-    marks = [
-        item.id
-        for item in (target.elts if isinstance(target, ast.Tuple) else [target])
-        if isinstance(item, ast.Name) and _MARKS.match(item.id)
-    ]
-    function = view.function_of(node) if marks else None
-    if function is None or not _is_taken_apart(view, node.value):
-        return
-    read = {
-        part.id
-        for part in ast.walk(function)
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)
-    }
-    for held in marks:
-        if held not in read and "locals" not in read:
-            yield NodeMatch(
-                node, f"{held} is taken apart and compared with nothing: what was changed on the way passes"
-            )
-
-
-def _is_taken_apart(view: View, node: ast.expr) -> bool:
-    called = view.names.called(node) if isinstance(node, ast.Call) else ""
-    return called in ("struct.unpack", "struct.unpack_from") or (
-        isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
-    )
-
-
-def _own_key(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`VerifyKey(message["key"]).verify(message["body"], message["signature"])`: whoever signs brings the key along."""
-    assert isinstance(node, ast.Call)
-    assert isinstance(node.func, ast.Attribute)
-    given = {part.value.id for item in node.args for part in ast.walk(item)
-             if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name)}  # fmt: skip
-    if len(node.args) < 2 or not given:
-        return
-    for value in (node.func.value, *view.names.values_of(node.func.value)):
-        if isinstance(value, ast.Call) and value.args:
-            key = value.args[0]
-            if isinstance(key, ast.Subscript) and isinstance(key.value, ast.Name) and key.value.id in given:
-                yield NodeMatch(node, "the key comes with the message, so that anybody's signature is good")
-                return
-
-
 CHECKS = (
-    Check(
-        _RULES["mark-not-compared"],
-        nodes=(ast.Assign,),
-        look=_never_compared,
-    ),
-    Check(_RULES["key-of-the-message"], methods=names("verify"), look=_own_key),
     Check(
         _RULES["download-and-run"],
         nodes=(ast.FunctionDef, ast.AsyncFunctionDef),

@@ -1,4 +1,4 @@
-"""Limits that are switched off, or that reading does without."""
+"""Limits that are switched off, or that reading does without, and loops that data keeps from ending."""
 
 from __future__ import annotations
 
@@ -178,6 +178,51 @@ def _stranger_compressed(names: Names, call: ast.Call, name: str) -> bool:
     return len(call.args) + len(call.keywords) == 1
 
 
+_READ = names("struct.unpack struct.unpack_from int int.from_bytes ord")
+
+
+def _stands_still(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """`while pos < len(data): size = data[pos]; …; pos += size`, where a size of zero goes on for ever."""
+    assert isinstance(node, ast.While)
+    asked = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}
+    parts = [part for statement in node.body for part in ast.walk(statement)]
+    moves = [
+        part
+        for part in parts
+        if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name) and part.target.id in asked
+    ]
+    if len(moves) != 1 or not isinstance(moves[0].op, ast.Add) or not isinstance(moves[0].value, ast.Name):
+        return
+    step = moves[0].value.id
+    compared = any(
+        isinstance(part, ast.Name) and part.id == step
+        for test in parts
+        if isinstance(test, ast.Compare | ast.If | ast.IfExp)
+        for part in ast.walk(test if isinstance(test, ast.Compare) else test.test)
+    )
+    read = any(
+        isinstance(part, ast.Assign)
+        and any(
+            isinstance(item, ast.Name) and item.id == step
+            for target in part.targets
+            for item in ast.walk(target)
+        )
+        and _is_read(view, part.value)
+        for part in parts
+    )
+    if read and not compared:
+        yield NodeMatch(moves[0], f"where {step} is zero the loop never ends, and the data says what it is")
+
+
+def _is_read(view: View, node: ast.expr) -> bool:
+    """Return whether a number is read out of data: `data[pos]`, `struct.unpack(">H", …)[0]`."""
+    while isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call):
+        node = node.value
+    if isinstance(node, ast.Call):
+        return view.names.called(node) in _READ or getattr(node.func, "attr", "") == "from_bytes"
+    return isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice | ast.Constant)
+
+
 CHECKS = (
     Check(
         _RULES["limit-off"],
@@ -218,4 +263,5 @@ CHECKS = (
         ),
         grades=(Severity.MEDIUM, None, None),
     ),
+    Check(_RULES["loop-stands-still"], nodes=(ast.While,), look=_stands_still),
 )

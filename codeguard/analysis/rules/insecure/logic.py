@@ -277,9 +277,6 @@ _OPEN_DOT = lazy(
     r"|cloud|de|edu|gov)\b(?![\w\\])"
 )
 _NAMED_HOST = lazy(r"^(?:h|host(?:_?name)?|netloc|domain|origin|server_name|referr?er)$")
-_PRIVATE = lazy(
-    r"^(?:10\.|192\.168\.?|127\.(?:0\.0\.1)?|172\.16\.?|169\.254\.?.{0,8}|localhost|::1|0\.0\.0\.0)$"
-)
 
 
 def _inside(node: ast.expr) -> ast.expr:
@@ -333,58 +330,8 @@ def _open_ended(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             yield NodeMatch(node, "what follows the first good characters is not looked at: take fullmatch")
 
 
-def _by_spelling(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`address.startswith(("10.", "192.168."))`, `host in ("localhost", "127.0.0.1")`: there are more spellings."""
-    assert isinstance(node, ast.Call | ast.Compare)
-    if isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.In | ast.NotIn):
-        return
-    if not view.has("192.168", "127.0", "localhost", "10."):
-        return
-    given = (
-        node.args[0]
-        if isinstance(node, ast.Call) and node.args
-        else node.comparators[0]
-        if isinstance(node, ast.Compare)
-        else None
-    )
-    listed = view.names.constant(given) if given is not None else None
-    if not isinstance(listed, tuple):
-        return
-    found = [item for item in listed if isinstance(item, str) and _PRIVATE.match(item)]
-    if len(found) < 2 or len(found) < len(listed) / 2:
-        return
-    function = view.function_of(node)
-    statement = view.statement(node)
-    says = isinstance(statement, ast.Return) and function is not None and _BLOCKS.search(function.name)
-    refuses = (
-        isinstance(statement, ast.If)
-        and not (isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.NotIn))
-        and not isinstance(view.parent(node), ast.UnaryOp)
-        and _turns_away(statement.body[-1])
-    )
-    if says or refuses:
-        yield NodeMatch(
-            node,
-            "the same addresses have other spellings (2130706433, ::ffff:10.0.0.1): take the ipaddress module",
-        )
-
-
-_BLOCKS = lazy(r"private|internal|block|forbid|unsafe|safe|allowed|public|local")
-
-
-def _turns_away(last: ast.stmt) -> bool:
-    value = last.value if isinstance(last, ast.Return) else None
-    return isinstance(last, ast.Raise) or (isinstance(value, ast.Constant) and value.value in (None, False))
-
-
 CHECKS = (
     Check(_RULES["pattern-open-ended"], calls=names("re.match"), methods=names("match"), look=_open_ended),
-    Check(
-        _RULES["address-by-spelling"],
-        nodes=(ast.Compare,),
-        methods=names("startswith"),
-        look=_by_spelling,
-    ),
     Check(
         _RULES["check-dropped"],
         calls=_ANSWERS | _COMMANDS,

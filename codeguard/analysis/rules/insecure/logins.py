@@ -221,47 +221,6 @@ def _changed_by_service(view: View, node: ast.FunctionDef | ast.AsyncFunctionDef
         )
 
 
-_FACTOR = lazy(r"totp|(?:^|_)otp|mfa|two_?factor|second_?factor|2fa", re.IGNORECASE)
-_ISSUES = lazy(
-    r"^(?:issue|create|make|new)_(?:access_|auth_|session_)?(?:token|session)s?$|^(?:login_user|start_session|encode_jwt)$"
-)
-
-
-def _around_factor(view: View) -> Iterator[NodeMatch]:
-    """A handler that lets people in without the second factor that one beside it asks for."""
-    if not view.has("otp", "mfa", "factor", "2fa"):
-        return
-    entering: list[tuple[FunctionNode, ast.Call]] = []
-    asking = False
-    functions: list[FunctionNode] = [
-        *view.reading.nodes_of(ast.FunctionDef),
-        *view.reading.nodes_of(ast.AsyncFunctionDef),
-    ]
-    for function in functions:
-        if not is_handler(view, function):
-            continue
-        issued = next(
-            (
-                part
-                for part in ast.walk(function)
-                if isinstance(part, ast.Call)
-                and _ISSUES.match(getattr(part.func, "attr", getattr(part.func, "id", "")))
-            ),
-            None,
-        )
-        if issued is None:
-            continue
-        if _FACTOR.search(f"{function.name} {words([function])}"):
-            asking = True
-        elif not re.search("refresh|register|signup|sign_up|confirm|verify", function.name):
-            entering.append((function, issued))
-    if asking:
-        for _, issued in entering:
-            yield NodeMatch(
-                issued, "this way in does not ask for the second factor that the one beside it asks for"
-            )
-
-
 def _starts_session(view: View, function: FunctionNode) -> bool:
     called = {
         view.names.called(part).rpartition(".")[2]
@@ -386,7 +345,6 @@ CHECKS = (
         nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
         look=_tells,
     ),
-    Check(_RULES["factor-left-out"], look_at_file=_around_factor),
     Check(
         _RULES["oauth-without-state"],
         look_at_file=_stateless,

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.outside import SAID
-from codeguard.analysis.python.dataflow.sinks import Hit, Sink, Wording
+from codeguard.analysis.python.dataflow.sinks import Sink, Wording
 from codeguard.analysis.python.dataflow.tables import ANSWER
-from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
+from codeguard.analysis.python.dataflow.values import Reach, Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import INPUTS, Check, NodeMatch, View, names
 from codeguard.corpus.patterns import lazy
@@ -41,26 +41,6 @@ _DOCUMENT = Wording(
         re.IGNORECASE | re.DOTALL,
     ),
 )
-
-
-_ELEMENT = Wording(
-    begins=lazy(r"\s{0,200}<(?:!DOCTYPE|[A-Za-z])", re.IGNORECASE),
-    holds=lazy(
-        r"\s{0,200}<(?:!DOCTYPE|[A-Za-z_][\w:.-]{0,60})(?:\s[^<>]{0,300})?/?>(?=.*\0)(?=.*</)",
-        re.IGNORECASE | re.DOTALL,
-    ),
-)
-_WRITTEN = lazy(
-    r"comment|note|body|message|author|bio|caption|subject|review|nick|display|user|customer|title|feedback|description|reason"
-    r"|remark|address|question|answer|query|term|rows?$|cells?$"
-)
-
-
-def _people_write(view: View, hit: Hit, origin: Origin) -> bool:
-    """Return whether what is put into markup is called like a text that people write."""
-    return not view.has("_repr_html_", "docutils", "sphinx") and any(
-        _WRITTEN.search(what.lower()) for what in view.flow.words(hit.value)
-    )
 
 
 def _parser(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -163,15 +143,6 @@ CHECKS = (
         grades=(Severity.HIGH, Severity.LOW, Severity.LOW),
         tags=frozenset({"input", SAID}),
         also={ANSWER: Severity.MEDIUM},
-    ),
-    Check(
-        _RULES["text-as-markup"],
-        sinks=(Sink("markup-text", Use.HTML, arguments=(), wording=_ELEMENT),),
-        grades=(Severity.MEDIUM, None, Severity.MEDIUM),
-        tags=frozenset({"input", SAID}),
-        # That is told where it is answered.
-        is_usual=lambda view, hit, origin: origin.reach is Reach.REMOTE and view.is_route(hit.call),
-        counts=_people_write,
     ),
     Check(
         _RULES["xml-injection"],

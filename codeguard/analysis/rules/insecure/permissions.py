@@ -52,53 +52,6 @@ def _makes_key(function: FunctionNode | None) -> bool:
     )
 
 
-def _key_for_all(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`open(path, "wb").write(key.private_bytes(…))`: with the usual umask everybody may read it."""
-    assert isinstance(node, ast.Call)
-    function = view.function_of(node) if view.has("private_bytes", "export_key", "noencryption") else None
-    if (
-        not _makes_key(function)
-        or view.has("chmod", "umask", "opener", "os.open", "public_bytes(")
-        or function is None
-    ):
-        return
-    written = str(view.constant(node, "mode", 1, "r"))[:1] in ("w", "x") if name == "open" else True
-    plain = any(
-        getattr(part, "attr", getattr(part, "id", "")) in ("NoEncryption", "export_key")
-        for part in ast.walk(function)
-    )
-    if written and plain:
-        yield NodeMatch(
-            node, "whoever may look into the folder reads the private key: open it with mode 0600"
-        )
-
-
-_LAST_OF_ROOT = 1023
-_DROPS = (
-    "setuid",
-    "setresuid",
-    "seteuid",
-    "drop_priv",
-    "droppriv",
-    "cap_net_bind",
-    "setuser",
-    "capabilities",
-)
-
-
-def _stays_root(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A port that only root may open, in a program that never gives root's rights up."""
-    assert isinstance(node, ast.Call)
-    given = node.args[0] if node.args else None
-    for value in (given, *view.names.values_of(given)) if given is not None else ():
-        if isinstance(value, ast.Tuple) and len(value.elts) == 2:
-            port = view.names.constant(value.elts[1])
-            if isinstance(port, int) and 0 < port <= _LAST_OF_ROOT and not view.has(*_DROPS):
-                yield NodeMatch(
-                    node, f"only root may open port {port}, and nothing gives its rights up afterwards"
-                )
-
-
 def _changed(node: ast.Call, *, by_method: bool) -> ast.expr | None:
     if by_method and isinstance(node.func, ast.Attribute):
         return node.func.value
@@ -249,12 +202,6 @@ CHECKS = (
         calls=names("os.setuid os.seteuid os.setreuid"),
         look=_order,
     ),
-    Check(
-        _RULES["key-for-all"],
-        calls=names("open pathlib.Path.write_bytes pathlib.Path.write_text"),
-        look=_key_for_all,
-    ),
-    Check(_RULES["root-kept"], calls=names("socket.socket.bind"), look=_stays_root),
     Check(
         _RULES["system-file-changed"],
         calls=names(

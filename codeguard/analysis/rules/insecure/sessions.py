@@ -304,21 +304,9 @@ def _csrf(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 _SETTINGS = (ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict)
-_KEPT_KEY = lazy(r"^(?:sess(?:ion)?|token|otp|reset|login|code|verify|auth|magic)[:_-]")
-
-
-def _kept_for_ever(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`redis.set(f"session:{sid}", user)` without an end."""
-    assert isinstance(node, ast.Call)
-    if len(node.args) != 2 or node.keywords or not view.has("redis", "valkey", "memcache"):
-        return
-    key = view.writer.text(node.args[0])
-    if _KEPT_KEY.match(key) and not view.has("expire", "ttl", "setex", "ex=", "px="):
-        yield NodeMatch(node, "whoever gets hold of it can use it for ever: give it an end (ex=…)")
 
 
 CHECKS = (
-    Check(_RULES["kept-for-ever"], methods=names("set"), look=_kept_for_ever),
     Check(
         _RULES["unverified-jwt"],
         calls=_DECODE | _UNSIGNED | names("jose.jwt.get_unverified_claims jose.jws.get_unverified_claims"),
