@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from codeguard.audit.inspection import Source
 from codeguard.corpus.decoding import refusal
 from codeguard.corpus.discovery import HEAD_BYTES, name_problem, printable_name
-from codeguard.corpus.git_runner import run_git
+from codeguard.corpus.git import run_git
 from codeguard.errors import CorpusError
 from codeguard.models import Skipped
 

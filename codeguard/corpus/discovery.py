@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeguard.corpus.decoding import DecodedText, byte_offsets, read_text, refusal
+from codeguard.corpus.git import WorkingTree
 from codeguard.corpus.ignore_rules import Exclusion, IgnoreRules
 from codeguard.corpus.secrets import PRIVATE_KEY, key_of_whole, secret_file
-from codeguard.corpus.working_tree import WorkingTree
 from codeguard.errors import CorpusError
 from codeguard.models import Skipped
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeguard.corpus.git_runner import run_git
+from codeguard.corpus.git import run_git
 from codeguard.errors import ManifestError
 from codeguard.trust.escape import shown
 

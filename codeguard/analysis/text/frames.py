@@ -23,7 +23,6 @@ from codeguard.corpus.patterns import lazy
 
 ENOUGH = 3  # weight of what is worth a finding
 _LONGEST_CLAUSE = 700  # characters
-_MOST_CLAUSES = 5_000  # of one section
 _NEAR = 3  # clauses before and after one in which a frame may find its further classes
 _TOGETHER = 6  # clauses whose frames add up
 _MOST_KNOWN = 20_000  # words whose entries are kept
@@ -32,6 +31,7 @@ _REACH = 6  # words between a negation and what it negates
 _WIDE_REACH = 14  # the same in characters, where words are not parted by spaces
 
 _TOKEN = lazy(r"[\u3040-\u30ff\u4e00-\u9fff]|[^\W_\u3040-\u30ff\u4e00-\u9fff]+(?:['’][^\W_]+)?")
+_ENTRY = lazy(r"[\u3040-\u30ff\u4e00-\u9fff]|[^\W_\u3040-\u30ff\u4e00-\u9fff]+(?:['’][^\W_]+)?\*?|…")
 # Addresses, paths, options, constants, calls and pictures: no pattern of a table is found without one of these.
 _MARKS = lazy(r"[/\\~$@=#&`_({\[]|--|[A-Z]{3}|\d\.\d|\.[a-z]|[“「«\"]|[\U0001f000-\U0001faff]")
 _WIDE = lazy(r"[\u3040-\u30ff\u4e00-\u9fff]")
@@ -149,12 +149,9 @@ def read_frames(path: Path) -> Table:
     )
 
 
-_ENTRY = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]|[^\W_\u3040-\u30ff\u4e00-\u9fff]+(?:['’][^\W_]+)?\*?|…")
-
-
 def frames_in(table: Table, blocks: Sequence[Block]) -> Iterator[Found]:
     """Yield what a section has its reader do, each rule once: where the weights of its frames are enough."""
-    clauses = [clause for block in blocks for clause in _clauses(table, block)][:_MOST_CLAUSES]
+    clauses = [clause for block in blocks for clause in _clauses(table, block)]
     met = [_met(table.frames, clauses, index) for index in range(len(clauses))]
     said: set[str] = set()
     for index in range(len(clauses)):
