@@ -176,7 +176,7 @@ DEFAULTS: Mapping[str, Weight] = {
             "secrets.key-file",
             "secrets.credentials-file",
         ),
-        Weight(0.0, "withheld by the index, whoever wrote it; says nothing about what the code does"),
+        Weight(0.0, "withheld by the index, no matter who wrote it; says nothing about what the code does"),
     ),
     "audit.company": Weight(
         1.0,

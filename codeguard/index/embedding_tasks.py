@@ -24,7 +24,7 @@ def embedded(executor: Executor, embedding: Embedding, name: str, texts: Sequenc
     """Return a row for each text, by the workers of a cluster where the embedding can be sent there.
 
     `name` opens the embedding on a worker, which verifies the weights by
-    their digest and compares identities. The batches are the same whoever
+    their digest and compares identities. The batches are the same no matter who
     computes them: MiniLM's rows depend on them in their last bits.
 
     Raises:

@@ -114,7 +114,7 @@ def rank_documents(
 def nearest_documents(collection: Any, query: str, count: int, embedding: Embedding) -> tuple[Document, ...]:
     """Return the documents of a collection nearest to a query, the nearest first.
 
-    The vectors are the store's: whoever may write it can distort what is found.
+    The vectors are the store's: anyone who may write it can distort what is found.
     """
     held = collection.count()
     if not held:

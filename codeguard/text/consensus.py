@@ -272,7 +272,7 @@ class Consensus:
 def added(query: str, sentence: str) -> str:
     """Return a sentence, or, where it repeats the question, what it adds to it.
 
-    Whoever wants an off-task sentence to look relevant puts the question in
+    Anyone who wants an off-task sentence to look relevant puts the question in
     front; nobody who answers has to.
     """
     asked = words(query)

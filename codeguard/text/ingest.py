@@ -137,7 +137,7 @@ def remove_batch(collection: Collection, batch: str) -> int:
 def stored_documents(collection: Collection, *, label_key: str = LABEL_KEY) -> tuple[Document, ...]:
     """Return the labelled documents of a collection, to build a `LabelledBase` from their texts.
 
-    The stored vectors are not used: whoever can write the store can write
+    The stored vectors are not used: anyone who can write the store can write
     vectors that do not belong to their texts.
     """
     found = collection.get(include=["documents", "metadatas"])

@@ -73,7 +73,7 @@ SENDING = frozenset(
 LOOKING_UP = frozenset(
     {"socket.gethostbyname", "socket.gethostbyname_ex", "socket.getaddrinfo", "dns.resolver.resolve"}
 )
-"""Calls that ask for a name, and so tell it to whoever answers for its domain."""
+"""Calls that ask for a name, and so tell it to the server that answers for its domain."""
 
 FETCHING = frozenset(
     """

@@ -195,7 +195,7 @@ class _Maker(ast.NodeTransformer):
         return _called("truth", number, self._inner(node))
 
     def _inner(self, node: ast.expr) -> ast.expr:
-        """Return a condition whose own note is taken by whoever asks for it."""
+        """Return a condition whose own note is taken by the code that asks for it."""
         if isinstance(node, ast.Compare):
             made = self.generic_visit(node)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):

@@ -19,7 +19,7 @@ from codeguard.models import SourceFile
 
 HEADER = """\
 # Calls of trusted functions and what they gave, recorded by: codeguard learn
-# It is evidence like a doctest: whoever changes this file changes what functions are held to.
+# It is evidence like a doctest: anyone who changes this file changes what functions are held to.
 """
 
 

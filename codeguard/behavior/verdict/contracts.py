@@ -143,10 +143,10 @@ def _agreement(pairs: Sequence[_Pair], wrong: Sequence[_Pair]) -> float:
 
 
 def _beyond_chance(pairs: Sequence[_Pair], wrong: Sequence[_Pair]) -> float:
-    """Return the agreement that is left when what whoever gives the same answer always has right is taken away."""
+    """Return the agreement beyond that of a function which always gives the same answer."""
     answers = len({pair.answer for pair in pairs})
     if answers < 2:
-        return 0.0  # who always says the same is met by whoever does, too
+        return 0.0  # a constant answer is met by every function that is constant
     return max(0.0, (_agreement(pairs, wrong) - 1 / answers) / (1 - 1 / answers))
 
 

@@ -1,7 +1,7 @@
 """Is a candidate the trusted function itself, with something changed in it?
 
 A second implementation may do as it likes outside of what the examples show.
-Whoever takes the trusted text and changes a little of it takes over all of
+Anyone who takes the trusted text and changes a little of it takes over all of
 what it does, and so does a copy whose helpers are changed. Such a candidate
 is held to whatever the trusted function takes.
 """

@@ -495,7 +495,7 @@ def _another_authors(likeness: Similarity) -> bool:
 
 
 def _gives_another_kind(answered: Sequence[Answered]) -> bool:
-    """Return whether no answer is of a kind that is expected: whoever gives lists where a truth value is asked for."""
+    """Return whether no answer is of a kind that is expected: as lists where a truth value is asked for."""
     expected = {
         result_kind(item.question.example.expected.value)
         for item in answered

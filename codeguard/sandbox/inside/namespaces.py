@@ -86,7 +86,7 @@ def _hear(child: int, reading: int) -> None:
     said = os.read(reading, 4096)
     if said != _WELL:
         os.waitpid(child, 0)
-        raise OSError(said.decode(errors="replace") or "whoever made new namespaces was ended")
+        raise OSError(said.decode(errors="replace") or "the process that made new namespaces was ended")
 
 
 def _wait_outside(child: int, control: int) -> None:

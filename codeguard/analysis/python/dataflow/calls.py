@@ -323,7 +323,7 @@ def is_sent_key(key: object) -> bool:
 
 
 def is_model_call(node: ast.Call, resolved: Sequence[str]) -> bool:
-    """Return whether a call asks a language model, whose answer follows whoever wrote a part of the prompt."""
+    """Return whether a call asks a language model, whose answer may follow the author of any part of the prompt."""
     if isinstance(node.func, ast.Attribute) and node.func.attr in MODEL_METHODS:
         return any(MODEL_CALLS.search(name) for name in (*resolved, written_name(node.func)))
     return "transformers.pipeline()" in resolved

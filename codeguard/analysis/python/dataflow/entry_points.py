@@ -209,7 +209,7 @@ def written_name(node: ast.expr) -> str:
 
 
 def enter(function: FunctionNode, reach: Reach, names: Names, state: State) -> None:
-    """Give a function's parameters the values that they have when it is called by whoever calls it."""
+    """Give a function's parameters the values that they have when anyone calls it."""
     listed = [*function.args.posonlyargs, *function.args.args]
     method = names.scopes.scope_of(function).is_class
     extra = [item for item in (function.args.vararg, function.args.kwarg) if item is not None]

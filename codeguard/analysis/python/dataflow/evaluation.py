@@ -201,9 +201,9 @@ class Evaluation:
         )
 
     def _declared(self, owner: str, attribute: str) -> Value:
-        """Return what a field of a class holds, such as a data class's: whoever makes an object chooses it.
+        """Return what a field of a class holds, such as a data class's: anyone who makes an object chooses it.
 
-        A column of text is filled by whoever uses the application.
+        A column of text is filled by anyone who uses the application.
         """
         column = self._column(owner, attribute)
         if column is not None:
@@ -445,7 +445,7 @@ def is_stream(node: ast.expr) -> bool:
     return STREAMS.search(written_name(_called(node))) is not None
 
 
-# What of an exception says what went wrong; `e.response`, `e.status_code` were made for whoever asked.
+# What of an exception says what went wrong; `e.response`, `e.status_code` were made for the client.
 _TOLD = frozenset(
     {"args", "message", "msg", "detail", "details", "reason", "description", "strerror", "orig", "stderr", "stdout",
      "output", "text", "error", "errors", "doc", "cmd", "filename", "with_traceback", "__traceback__", "__cause__",

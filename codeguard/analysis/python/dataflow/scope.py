@@ -153,7 +153,7 @@ def functions_that_matter(
     Those that hold a sink for the farthest values that the file gets, or a
     header that is set, and those that serve untrusted callers, whose answers count;
     those that put a text together of one of `beginnings`.
-    With any of these also whoever calls them, what they stand in, and whoever
+    With any of these also their callers, what contains them, and anyone who
     stores attributes. Empty where nothing matters.
     """
     matter: set[ast.AST | None] = set()

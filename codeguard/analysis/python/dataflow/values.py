@@ -13,7 +13,7 @@ class Reach(IntEnum):
     """Who decides a value: the higher, the less trusted."""
 
     NOBODY = 0
-    CALLER = 1  # a parameter: whoever calls the function
+    CALLER = 1  # a parameter: anyone who calls the function
     LOCAL = 2  # the command line, the environment, a file, standard input
     REMOTE = 3  # a request, a socket, the answer of a server
 

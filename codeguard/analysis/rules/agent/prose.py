@@ -70,7 +70,7 @@ def orders(text: str, start: int, end: int, *, prose: bool) -> Iterator[Match]:
     for found in orders_in(read_orders(_TABLE), text, start, prose=prose):
         severity, confidence = found.severity, None
         if prose and severity is None:
-            confidence = Confidence.HIGH  # written for whoever reads, and about nothing else
+            confidence = Confidence.HIGH  # written for anyone who reads, and about nothing else
         elif not prose and _MODEL.search(text) is None:
             severity = Severity.LOW  # code that hides, sends or loads something says so in its comments
         end_shown = min(end, found.start + 80)

@@ -319,7 +319,7 @@ def _reduced(reading: Reading) -> Iterator[Match]:
                 name = reading.names.resolve(item.value.elts[0])
                 if name in RUNNING_COMMANDS or name in RUNNING_CODE:
                     start, end = reading.place(item)
-                    yield Match("unpickles-command", start, end, f"whoever unpickles this runs {name}")
+                    yield Match("unpickles-command", start, end, f"anyone who unpickles this runs {name}")
 
 
 def _bombs(reading: Reading) -> Iterator[Match]:

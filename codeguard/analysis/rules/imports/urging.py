@@ -21,7 +21,7 @@ _USUAL = lazy(
     r"|download\.pytorch\.org|github\.com|gitlab\.com|bitbucket\.org|codeload\.github\.com)(?:[:/]|\Z)",
     re.IGNORECASE,
 )
-# Whoever stands in between, or owns a bare address, decides what is installed.
+# Anyone who stands in between, or owns a bare address, decides what is installed.
 _UNVERIFIED = lazy(
     r"(?:git\+)?http://(?!localhost[:/])|(?:git\+)?https://(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:]{2,60}\])",
     re.IGNORECASE,

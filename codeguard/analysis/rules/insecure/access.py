@@ -199,7 +199,7 @@ _DENIALS = lazy(r"Permission|Forbidden|Denied|Unauthori[sz]ed|Signature|Authenti
 
 
 def _protects(view: View, node: ast.ExceptHandler) -> bool:
-    """Return whether rights are dropped or a caller is refused in the block, and whoever reads on is past that."""
+    """Return whether the block drops rights or refuses a caller, so that the code after it runs past a check."""
     parent = view.parent(node)
     parts = [part for item in (parent.body if isinstance(parent, ast.Try) else []) for part in ast.walk(item)]
     broad = node.type is None or _CATCHES.search(ast.unparse(node.type)) is not None

@@ -28,7 +28,7 @@ def _debug(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             view.constant(node, "debug", default=False) is True
             or view.constant(node, "use_debugger", default=False) is True
         ):
-            yield NodeMatch(node, "the debugger lets whoever sees an error run code")
+            yield NodeMatch(node, "the debugger lets anyone who sees an error run code")
         return
     for setting, value in settings(view, node):
         if setting != "DEBUG" or view.names.constant(value, False) is not True:
@@ -69,7 +69,7 @@ def _plain_port(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     address = view.names.text(node.args[0]) if node.args else None
     if address is None or not address.startswith(("localhost", "127.", "unix:", "[::1]")):
-        yield NodeMatch(node, "whoever is on the way reads and changes the calls")
+        yield NodeMatch(node, "anyone on the network path reads and changes the calls")
 
 
 def _bound(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -233,7 +233,7 @@ def _kept_by_name(view: View, node: ast.Call) -> Iterator[NodeMatch]:
 
 
 def _kept_for_all(view: View, node: ast.AST) -> Iterator[NodeMatch]:
-    """`@cache_page(600)` on a page of whoever has logged in, with a key that does not tell people apart."""
+    """`@cache_page(600)` on a page for logged-in users, with a key that does not tell people apart."""
     assert isinstance(node, FUNCTIONS)
     decorators = {ast.unparse(item): item for item in node.decorator_list}
     for text, decorator in decorators.items():

@@ -77,9 +77,9 @@ def _setting(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             "event_serializer",
         ):
             if any(item in ("pickle", "application/x-python-serialize") for item in listed):
-                yield NodeMatch(node, "whoever can write to the broker runs code in the worker")
+                yield NodeMatch(node, "anyone who can write to the broker runs code in the worker")
         elif setting in ("SESSION_SERIALIZER", "SERIALIZER") and "pickle" in str(given).lower():
-            yield NodeMatch(node, "whoever knows the key, or can write to the store, runs code")
+            yield NodeMatch(node, "anyone who knows the key, or can write to the store, runs code")
 
 
 def _derived(view: View, name: str) -> bool:

@@ -364,7 +364,7 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             keeps and isinstance(_stored_at(view, node), ast.Dict | ast.keyword)
         )
         if kept and node.args and mentions(last_name(_inner(node.args[0])), PASSWORD):
-            yield NodeMatch(node, "base64 hides nothing: whoever reads it has the password")
+            yield NodeMatch(node, "base64 hides nothing: anyone who reads it has the password")
         return
     if "jwt" in name:
         for key, value in _entries(view, node.args[0] if node.args else None):
@@ -447,7 +447,7 @@ def _decoded(view: View, node: ast.AST) -> Iterator[NodeMatch]:
     if not view.has("decode", "decrypt", "unhexlify", "fromhex", "rot13"):
         return
     if len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq | ast.NotEq) and _recoverable(view, node):
-        yield NodeMatch(node, "whoever reads the stored password has it: keep a slow hash of it alone")
+        yield NodeMatch(node, "anyone who reads the stored password has it: keep a slow hash of it alone")
 
 
 def _inner(node: ast.expr) -> ast.expr:

@@ -194,7 +194,7 @@ def _by_part(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     whole = (
         text.startswith("-") and text.count(".") > 1
-    )  # `-direct.example.org`: whoever has it is example.org
+    )  # `-direct.example.org`: anyone who has it is example.org
     if method == "endswith" and _DOMAIN.match(text.lower()) and not whole and _is_host(view, holder):
         yield NodeMatch(
             node,

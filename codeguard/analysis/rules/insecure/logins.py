@@ -58,10 +58,10 @@ def _changed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if (own or changes) and not _RESET.search(node.name):
         if not _OLD.search(said):
             yield NodeMatch(
-                setting, "the password is changed for whoever sits at an open session: ask for the old one"
+                setting, "the password is changed for anyone who sits at an open session: ask for the old one"
             )
     elif not _PROOF.search(said):
-        yield NodeMatch(setting, "the password is reset for whoever names the account")
+        yield NodeMatch(setting, "the password is reset for anyone who names the account")
 
 
 def _path(function: FunctionNode) -> str:
@@ -217,7 +217,7 @@ def _changed_by_service(view: View, node: ast.FunctionDef | ast.AsyncFunctionDef
     setting = next((part for part in ast.walk(node) if _sets_password(part)), None)
     if setting is not None and isinstance(view.parent(node), ast.Module | ast.ClassDef):
         yield NodeMatch(
-            setting, "the password is changed for whoever sits at an open session: ask for the old one"
+            setting, "the password is changed for anyone who sits at an open session: ask for the old one"
         )
 
 
@@ -242,7 +242,7 @@ def _endless_token(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not written or any(key is None for value in written for key in value.keys):
         return
     if "exp" not in words([function]).split():
-        yield NodeMatch(node, "the token has no exp: whoever finds it can use it for ever")
+        yield NodeMatch(node, "the token has no exp: anyone who finds it can use it for ever")
 
 
 def _tells(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:

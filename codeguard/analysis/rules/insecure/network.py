@@ -208,5 +208,5 @@ def _own_page(names: Names, node: ast.expr) -> bool:
 
 
 def _is_kept(node: ast.expr) -> bool:
-    """Return whether a value is an attribute of the object itself, which whoever made it has chosen."""
+    """Return whether a value is an attribute of the object itself, which its creator has chosen."""
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"

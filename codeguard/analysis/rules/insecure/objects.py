@@ -55,7 +55,7 @@ def _unowned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     logged_in = knows_user(view, node)
     if logged_in or (by_parameter and _PRIVATE.search(model) and not _OWNER.search(node.name)):
-        whose = "whoever has logged in" if logged_in else "anyone"
+        whose = "anyone who has logged in" if logged_in else "anyone"
         yield NodeMatch(call, f"{whose} gets any {model or 'object'} by its number: nothing asks whose it is")
 
 
@@ -84,7 +84,8 @@ def _actor_ignored(view: View, node: FunctionNode) -> Iterator[NodeMatch]:
     ]
     if changes and not any(actor in read for actor in actors) and keys[0] in read:
         yield NodeMatch(
-            changes[-1], f"{actors[0]} is given and never asked: whoever calls changes what belongs to others"
+            changes[-1],
+            f"{actors[0]} is given and never asked: anyone who calls changes what belongs to others",
         )
 
 
@@ -230,7 +231,7 @@ def _view_for_anyone(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
     if not asks and not any(_WHO.search(ast.unparse(item)) for item in node.body):
         wrapped = view.has(f"login_required({node.name.lower()}", f"permission_required({node.name.lower()}")
         if not wrapped:
-            yield NodeMatch(node.bases[0], "whoever knows the address changes or deletes with this view")
+            yield NodeMatch(node.bases[0], "anyone who knows the address changes or deletes with this view")
 
 
 def _allows(view: View, node: ast.expr) -> bool:
@@ -265,12 +266,12 @@ def _every_field(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         field, value = item.targets[0].id, view.names.constant(item.value, "")
         if (field == "fields" and value == "__all__") or (field == "exclude" and value == ()):
             yield NodeMatch(
-                item, "every field of the model, later ones too, can be set by whoever sends the form"
+                item, "every field of the model, later ones too, can be set by anyone who sends the form"
             )
         elif field == "fields" and isinstance(value, tuple) and "Serializer" in bases:
             shown = _PERSONAL.intersection(map(str, value))
             if shown and not view.has("write_only"):
-                yield NodeMatch(item, f"{min(shown)} is sent to whoever reads the object")
+                yield NodeMatch(item, f"{min(shown)} is sent to anyone who reads the object")
 
 
 CHECKS = (

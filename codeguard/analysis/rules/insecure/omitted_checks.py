@@ -252,7 +252,7 @@ _PROVES = lazy(
 
 
 def _named_by_header(view: View, node: ast.AST) -> Iterator[NodeMatch]:
-    """`account(x_user)` with `x_user: str = Header()`: whoever sends the header is believed to be that user."""
+    """`account(x_user)` with `x_user: str = Header()`: anyone who sends the header is believed to be that user."""
     assert isinstance(node, FUNCTIONS)
     if not view.has("header") or not is_handler(view, node):
         return

@@ -67,7 +67,7 @@ def _shown_as_written(view: View, hit: Hit, origin: Origin) -> bool:
 
 
 def _is_debugging(hit: Hit) -> bool:
-    """Return whether a message is for whoever looks for an error: no log that others rely on has it."""
+    """Return whether a message is for anyone who looks for an error: no log that others rely on has it."""
     assert isinstance(hit.call, ast.Call)
     level = ast.unparse(hit.call.args[0]) if hit.call.args and last_name(hit.call.func) == "log" else ""
     return last_name(hit.call.func) == "debug" or "TRACE" in level or "DEBUG" in level
@@ -174,7 +174,7 @@ def _exception_returned(view: View) -> Iterator[NodeMatch]:
             )
 
 
-# An exception that brings its own answer or status was written for whoever asks.
+# An exception that brings its own answer or status was written for the client.
 _OWN_ANSWER = lazy(
     r"\b(?:e|ex|exc|err|error|exception)\.(?:(?:get_|to_)?(?:response|dict|json|body)\b|\w{0,20}(?:status|code)\b)"
 )
@@ -204,7 +204,7 @@ def _trace_returned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]
     while at is not None and not isinstance(at, ast.stmt):
         at = view.parent(at)
         if isinstance(at, ast.Call) and _ANSWERS.search(view.names.called(at) or ast.unparse(at.func)[-60:]):
-            yield NodeMatch(node, "a stack trace is sent to whoever asked")
+            yield NodeMatch(node, "a stack trace is sent to anyone who asked")
             return
     if view.is_route(node) and (isinstance(at, ast.Return) or _answered(view, at)):
         yield NodeMatch(node, "a stack trace is made in a function that answers anyone")

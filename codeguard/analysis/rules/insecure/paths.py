@@ -299,7 +299,7 @@ _ENTRY = lazy(r"\bentry\b|\bitem\b|\.path$|os\.path\.join\(")
 
 
 def _whole_path(view: View, hit: Hit, origin: Origin) -> bool:
-    """Return whether a parameter is a path as a whole, which whoever calls the function has chosen to open."""
+    """Return whether a parameter is a path as a whole, which the caller has chosen to open."""
     if origin.tag != SAID:
         return False
     listed = [hit.argument, *view.names.values_of(hit.argument)]

@@ -36,7 +36,7 @@ def _wide(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if mode & 0o002 and not mode & 0o1000:
         yield NodeMatch(node, f"mode {mode:o} lets everybody write")
     elif mode & 0o6000 and mode & 0o011:
-        yield NodeMatch(node, f"mode {mode:o} runs with the owner's rights, whoever starts it")
+        yield NodeMatch(node, f"mode {mode:o} runs with the owner's rights, no matter who starts it")
     elif mode & 0o044 and (
         _of_secret(view, _changed(node, by_method=by_method)) or _makes_key(view.function_of(node))
     ):

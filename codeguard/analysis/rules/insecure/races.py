@@ -149,7 +149,7 @@ def _run_by_threads(view: View) -> set[str]:
 
 
 def _first(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A folder that all can write, in front of the modules; a file there that is opened whoever made it."""
+    """A folder that all can write, in front of the modules; a file there that is opened no matter who made it."""
     assert isinstance(node, ast.Call)
     if name == "os.open":
         path, flags = view.names.text(node.args[0] if node.args else None), view.argument(node, "flags", 1)

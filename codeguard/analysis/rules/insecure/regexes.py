@@ -238,7 +238,7 @@ _FIELDS = lazy(
 
 
 def _of_field(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """The pattern of a field, which whoever fills it is matched with."""
+    """The pattern of a field, against which the value of the field is matched."""
     assert isinstance(node, ast.keyword)
     call = view.parent(node)
     if (

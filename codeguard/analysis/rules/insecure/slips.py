@@ -124,7 +124,7 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     for following in block[block.index(statement) + 1 :]:
         if isinstance(following, ast.Expr) and ast.unparse(following) == given_back:
             if any(_may_fail(part) for item in between for part in ast.walk(item)):
-                yield NodeMatch(node, "an error in between leaves the lock with whoever had it")
+                yield NodeMatch(node, "an error in between leaves the lock held")
             return
         between.append(following)
 
