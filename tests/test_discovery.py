@@ -169,13 +169,34 @@ def test_outside_of_a_repository_no_file_says_what_is_looked_at(tmp_path: Path) 
     assert (names(found), reasons(found)) == ([".gitignore", "d/evil.py", "evil.py"], {})
 
 
-def test_where_git_cannot_say_what_it_tracks_that_is_told(tmp_path: Path) -> None:
-    write(tmp_path, ".git/HEAD", "a.log", "a.py")  # nothing that git takes for a repository
+def test_a_folder_named_git_is_no_repository(tmp_path: Path) -> None:
+    write(tmp_path, ".git/HEAD", "a.log", "a.py")
     write(tmp_path, ".gitignore", content=b"*.log\n")
+    found = discover([tmp_path], root=tmp_path)
+    assert names(found) == [".gitignore", "a.log", "a.py"]
+    said = [item.reason for item in found.skipped if item.path == ".git/"]
+    assert any(reason.startswith("no .gitignore counts: fatal: not a git repository") for reason in said)
+
+
+def test_without_git_the_rules_count_and_that_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(repository(tmp_path), "a.log", "a.py")
+    write(tmp_path, ".gitignore", content=b"*.log\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
     found = discover([tmp_path], root=tmp_path)
     assert names(found) == [".gitignore", "a.py"]
     said = [item.reason for item in found.skipped if item.path == ".git/"]
-    assert any("may be tracked all the same: fatal: not a git repository" in reason for reason in said)
+    assert "ignored files may be tracked: git is not installed" in said
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_a_repository_of_another_user_is_read_like_ones_own(tmp_path: Path) -> None:
+    write(repository(tmp_path), "a.log", "a.py")
+    write(tmp_path, ".gitignore", content=b"*.log\n")
+    for path in (tmp_path, tmp_path / ".git"):
+        os.chown(path, 12345, 12345)
+    assert names(discover([tmp_path], root=tmp_path)) == [".gitignore", "a.py"]
 
 
 def test_the_reason_names_the_file_that_ignores(tmp_path: Path) -> None:

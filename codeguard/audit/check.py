@@ -105,6 +105,10 @@ def _material(chosen: Settings, against: Sequence[Path], warn: Callable[[str], N
 
 
 def _trusted(path: Path) -> list[SourceFile]:
+    if not path.exists():
+        raise CorpusError(
+            f"cannot read {path}", got="nothing there", expected="a file or a folder", hint="check the path"
+        )
     if not path.is_dir():
         return [read_source(path)]
     found = discover([path], withhold_secrets=True).files

@@ -155,7 +155,6 @@ class _Tree:
         self.prefix = prefix
         self.git = git
         self.rules = IgnoreRules()
-        self.ignoring = False
         self._within_ignored: dict[str, str] = {}
 
     def ignored_by(self, relative: str, is_folder: bool) -> str | None:
@@ -165,7 +164,6 @@ class _Tree:
         )
         if source is None:
             return None
-        self.ignoring = True
         if not self.git.tracks(relative):
             return source
         if is_folder:  # only tracked files in it are considered
@@ -212,9 +210,9 @@ class _Walk:
                 continue
             self._folders.add(folder)
             pending.extend(reversed(list(self._entries(folder, inside, tree))))
-        if tree.ignoring and tree.git.problem:
-            problem = _printable(tree.git.problem)
-            self.skip(_join(prefix, ".git/"), f"what is ignored may be tracked all the same: {problem}")
+        if tree.git.problem:
+            reached = "ignored files may be tracked" if tree.git.is_one else "no .gitignore counts"
+            self.skip(_join(prefix, ".git/"), f"{reached}: {_printable(tree.git.problem)}")
 
     def _read_rules(self, tree: _Tree, path: Path, inside: str) -> None:
         try:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 TIMEOUT_S = 120
+_NO_GIT = "git is not installed"
 # Settings by which a repository's configuration could run a program or redirect git.
 _SETTINGS = {
     "advice.graftFileDeprecated": "false",
@@ -76,31 +77,44 @@ def run_git(
 
 
 class WorkingTree:
-    """A folder that may be in the working tree of a git repository; git is run on first use."""
+    """A folder that may be in the working tree of a git repository, and what git tracks in it.
+
+    A folder named `.git` proves nothing: anyone can put one into an archive. So
+    git is asked, on first use. If it is not installed, the folder's word counts.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @cached_property
     def is_one(self) -> bool:
-        """Whether the folder or one above it holds a repository."""
-        return any((place / ".git").exists() for place in (self._folder, *self._folder.parents))
+        """Whether the folder or one above it holds a repository, as far as can be known."""
+        return self._claims and self._problem in ("", _NO_GIT)
 
     @property
     def problem(self) -> str:
         """Why git cannot list tracked files, or ""."""
-        return self._answer[1]
+        return self._problem if self._claims else ""
 
     def tracks(self, relative: str) -> bool:
         """Return whether a file (relative to the folder, posix) is tracked, or anything in a folder of that name."""
         return relative in self._answer[0]
 
     @cached_property
+    def _claims(self) -> bool:
+        return any((place / ".git").exists() for place in (self._folder, *self._folder.parents))
+
+    @property
+    def _problem(self) -> str:
+        return self._answer[1]
+
+    @cached_property
     def _answer(self) -> tuple[frozenset[str], str]:
         try:
-            done = run_git(self._folder, "ls-files", "-z", "--cached")
+            # A repository of another user may be listed: nothing that its configuration names is run.
+            done = run_git(self._folder, "ls-files", "-z", "--cached", settings={"safe.directory": "*"})
         except FileNotFoundError:
-            return frozenset(), "git is not installed"
+            return frozenset(), _NO_GIT
         except (OSError, subprocess.TimeoutExpired):
             return frozenset(), "git cannot be run"
         if done.returncode:
