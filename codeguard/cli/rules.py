@@ -79,7 +79,7 @@ def explain(rule: str, format_: str) -> None:
         say_block(escaped(known.explanation, keep="\n"))
     if known.mend:
         say()
-        say(f"mend: {known.mend}")
+        say(f"fix: {known.mend}")
     for title, example in (("bad", known.bad), ("good", known.good)):
         if example:
             say()

@@ -58,7 +58,7 @@ def _group(rule: str, group: Sequence[Finding], summary: str, mend: str) -> list
         "",
         f"{escaped(rule)}: {escaped(summary)} ({shown})" if summary else f"{escaped(rule)} ({shown})",
     ]
-    lines += [f"  mend: {escaped(mend)}"] if mend else []
+    lines += [f"  fix: {escaped(mend)}"] if mend else []
     for item in sorted(group, key=lambda item: item.severity):
         lines += _finding(item)
     return lines

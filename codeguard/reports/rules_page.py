@@ -32,7 +32,7 @@ def _rule(named: NamedRule) -> str:
     if rule.explanation:
         lines += ["", rule.explanation.strip()]
     if rule.mend:
-        lines += ["", f"Mend: {rule.mend}"]
+        lines += ["", f"Fix: {rule.mend}"]
     for title, example in (("Bad", rule.bad), ("Good", rule.good)):
         if example:
             lines += ["", f"{title}:", "", *_fenced(example.strip("\n"), rule.language)]
