@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from codeguard.sandbox.model import World
 
-REFERENCE_SHARE = 4.0
 MOST_DEFINITIONS = 1_500  # of one file; of 7,000 files of well-known packages the largest has 1,012
 CROWDED = "its file is too large to be read"
 
@@ -34,10 +33,6 @@ class Budget:
     cpu_s: float = 1.0
     frame_bytes: int = 2 * 1024 * 1024
     worlds: tuple[World, World] = field(default=(World(), World(hash_seed=1)), repr=False)
-
-    def for_reference(self) -> Budget:
-        """Return what the trusted function gets: a candidate may take several times as long for the same calls."""
-        return replace(self, cpu_s=self.cpu_s / REFERENCE_SHARE)
 
     def fingerprint(self) -> str:
         """Return a text that differs where a limit differs."""

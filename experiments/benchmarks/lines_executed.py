@@ -146,7 +146,7 @@ def executed(reference: Reference, level: Level) -> Steps[Row]:
     for calls in (usual, rest):
         result = JobResult(Status.COMPLETED, level, Tier.NATIVE)
         if calls:
-            runner = Runner(reference.runnable, level, budget.for_reference())
+            runner = Runner(reference.runnable, level, budget)
             (result,) = yield from runner.run(Batch(tuple(calls), trace=True))
         found.append(lines & result.coverage.reached if result.coverage is not None else frozenset())
         raised.update(item.exception[0] for item in result.calls if item.outcome is Outcome.RAISED)

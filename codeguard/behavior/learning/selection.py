@@ -38,7 +38,7 @@ def held(
     reference: Reference, observations: Sequence[Observation], level: Level, budget: Budget
 ) -> Steps[list[Held]]:
     """Run a trusted function on recorded calls; return those that give the same as in the recording, in two worlds."""
-    runner = Runner(reference.runnable, level, budget.for_reference())
+    runner = Runner(reference.runnable, level, budget)
     found: list[Held] = []
     for start in range(0, len(observations), BATCH):
         part = observations[start : start + BATCH]
@@ -63,7 +63,7 @@ def chosen(
     """Return at most `most` examples: those that reach more of the function first, then the most varied."""
     if len(items) <= most:
         return [item.example for item in items]
-    runner = Runner(reference.runnable, level, budget.for_reference())
+    runner = Runner(reference.runnable, level, budget)
     calls = [_call(reference, item.example) for item in items]
     batches = [Batch((call,), trace=True) for call in calls if call is not None]
     results = yield from runner.run(*batches)

@@ -351,7 +351,7 @@ class BehaviorChecker:
 
     def _fingerprint_of(self, place: int) -> Steps[Fingerprint]:
         index, reference = self._library.fingerprints, self._library.references[place]
-        runner = Runner(reference.runnable, self._sandbox.level, self._budget.for_reference())
+        runner = Runner(reference.runnable, self._sandbox.level, self._budget)
         known = index.kinds.get(place)
         trials = (
             {kinds: index.calls(kinds)[:1] for kinds in known} if known else index.trials(reference.features)

@@ -251,7 +251,7 @@ class Asking:
 
     def probed(self, calls: Sequence[tuple[object, ...]]) -> Steps[tuple[CallResult, ...]]:
         """Return what the candidate answers to probes, run within the time of a trusted function."""
-        runner = Runner(self.candidate.runnable, self.level, self.budget.for_reference(), self.runner.tier)
+        runner = Runner(self.candidate.runnable, self.level, self.budget, self.runner.tier)
         answers = yield from runner.answers(calls)
         self.runner.tier = runner.tier
         self.calls += len(calls)
@@ -261,7 +261,7 @@ class Asking:
         self, profile: Profile, inputs: Sequence[Arguments]
     ) -> Steps[tuple[list[Answered], JobResult | None]]:
         """Run reference and candidate on the same inputs, each in a child of its own."""
-        runner = Runner(profile.reference.runnable, self.level, self.budget.for_reference())
+        runner = Runner(profile.reference.runnable, self.level, self.budget)
         seen, _ = yield from answers(
             runner, profile.reference, inputs, profile.examples, twice=not profile.steady
         )
@@ -332,7 +332,7 @@ class Asking:
 
     def settled(self, profile: Profile, wrong: Sequence[Answered]) -> Steps[list[Answered]]:
         """Leave out the inputs on which the reference's own answer is arbitrary."""
-        runner = Runner(profile.reference.runnable, self.level, self.budget.for_reference())
+        runner = Runner(profile.reference.runnable, self.level, self.budget)
         inputs = [(item.question.call.args or (), item.question.call.kwargs) for item in wrong[:MAX_SETTLED]]
         ties = yield from arbitrary(profile, runner, inputs)
         return [item for item, tie in zip(wrong, ties, strict=False) if not tie]

@@ -50,7 +50,7 @@ def edits_shown(asking: Asking, profile: Profile) -> Steps[list[Answered] | None
     literals = [value for tree in trees for value in literals_of(tree, constants_of(tree))]
     bases, calls = calls_of_copies(profile, literals, random, asking.budget.edited)
     seen = yield from _given(
-        Runner(reference.runnable, asking.level, asking.budget.for_reference()), calls, raises(trees[-1])
+        Runner(reference.runnable, asking.level, asking.budget), calls, raises(trees[-1])
     )
     made = [(of_observed(item, candidate.runnable, profile.silence_free), item.example) for item in seen]
     pairs = [

@@ -112,7 +112,7 @@ def random_for(seed: bytes, *purpose: str) -> Random:
 
 def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> Steps[Profile]:
     """Run a reference on its examples, learn its domain, and run it on generated inputs, twice."""
-    runner = Runner(reference.runnable, level, budget.for_reference())
+    runner = Runner(reference.runnable, level, budget)
     able = capabilities(reference.runnable.source)
     examples, doubted, problem, effects = yield from _confirmed(reference, runner)
     profile = Profile(reference, examples, tuple(doubted), None, able | observed(effects), problem)

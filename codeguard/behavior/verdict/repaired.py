@@ -84,7 +84,7 @@ def repaired(
     runner = Runner(
         replace(candidate.runnable, source=source),
         asking.level,
-        asking.budget.for_reference(),
+        asking.budget,
         asking.runner.tier,
     )
     calls = tuple(index.calls(own)[place] for own, place in probes)

@@ -191,9 +191,10 @@ class Runner:
 def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
     """Where one call used a limit up, run those after it in a new child, a few times.
 
-    Calls that share an argument with the stuck one which no finished call
-    had are left out as well: they would stick, too. The status stays that of
-    the first stuck child; what did not run is `not_run`.
+    Calls that share with the stuck one an argument, or that one is negative
+    or a fraction, are left out as well where no finished call had the same:
+    they would get stuck, too, and each costs a second. The status stays that
+    of the first stuck child; what did not run is `not_run`.
     """
     answers: dict[int, CallResult] = {}
     pending, latest = list(range(len(job.calls))), result
@@ -222,15 +223,25 @@ def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
 
 
 def _alike(call: Call, stuck: Call, calls: Sequence[Call], finished: Iterable[int]) -> bool:
-    """Return whether a call shares an argument with a stuck one that no finished call had."""
+    """Return whether an argument shares with the stuck call's what that of no finished call has."""
     if call.args is None or stuck.args is None:
         return False
     others = [calls[i].args or () for i in finished]
-    return any(
-        repr(mine) == repr(theirs)
-        and not any(place < len(other) and repr(other[place]) == repr(mine) for other in others)
-        for place, (mine, theirs) in enumerate(zip(call.args, stuck.args, strict=False))
-    )
+    for place, (mine, theirs) in enumerate(zip(call.args, stuck.args, strict=False)):
+        harmless = {trait for other in others if place < len(other) for trait in _traits(other[place])}
+        if (_traits(mine) & _traits(theirs)) - harmless:
+            return True
+    return False
+
+
+def _traits(value: object) -> set[str]:
+    """Return what an endless loop may depend on: the value, that it is negative, that it is no whole number."""
+    traits = {repr(value)}
+    if isinstance(value, int | float) and value < 0:
+        traits.add("negative")
+    if isinstance(value, float) and not value.is_integer():
+        traits.add("fraction")
+    return traits
 
 
 def call_of(example: Example, runnable: Runnable) -> Call | None:
