@@ -226,7 +226,10 @@ class Workspace:
         """Return the name that opens this same embedding again, independent of "auto"."""
         if self.settings.embedding != "auto":
             return self.settings.embedding
-        return "lexical" if self.embedding.identity.startswith("lexical") else "minilm"
+        identity = self.embedding.identity
+        if identity.startswith("lexical"):
+            return "lexical"
+        return "minilm-int8" if identity.endswith("/int8") else "minilm"
 
     @cached_property
     def embedding(self) -> Embedding:
@@ -237,7 +240,7 @@ class Workspace:
         name = self.settings.embedding
         if name == "auto" and remembered is not None:
             name = self.catalog.meta("embedding_name") or name
-        embedding = open_embedding(name)
+        embedding = open_embedding(name, fast=True)
         if remembered is not None and embedding.identity != remembered:
             raise EmbeddingError(
                 f"the index in {self.state} was made with another embedding",

@@ -16,10 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from codeguard.api import CodeGuard
+from codeguard.config import Settings
 from codeguard.errors import EmbeddingError
 from codeguard.index.embedding import available_embeddings, open_embedding, weights
 from codeguard.index.embedding.bert import build_graph
 from codeguard.index.embedding.minilm import BEYOND, Ids, MiniLMEmbedding, first_loaded, open_tokenizer
+from codeguard.index.embedding.minilm_int8 import is_faster
 
 DATA = Path(__file__).parent / "data"
 
@@ -97,6 +100,57 @@ def test_no_text_gives_no_row(minilm: MiniLMEmbedding) -> None:
 def test_auto_takes_minilm_where_it_can() -> None:
     assert open_embedding().identity == "minilm-l6-v2@53aa51172d14/graph1"
     assert {info.name: info.available for info in available_embeddings()}["minilm"]
+
+
+@needs_weights
+def test_in_8_bits_rows_are_near_and_do_not_depend_on_their_neighbours(minilm: MiniLMEmbedding) -> None:
+    texts = json.loads((DATA / "minilm_texts.json").read_text("utf-8"))
+    quantized = open_embedding("minilm-int8")
+    assert quantized.identity == f"{minilm.identity}/int8"
+    rows = quantized.embed(texts)
+    near = (rows * minilm.embed(texts)).sum(axis=1)
+    assert near.min() > 0.97
+    assert near.mean() > 0.99
+    alone = np.concatenate([quantized.embed([text]) for text in texts[:12]])
+    assert np.abs(rows[:12] - alone).max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("machine", "flags", "faster"),
+    [
+        ("x86_64", "fpu avx2 avx512f avx512_vnni", True),
+        ("x86_64", "fpu avx2 avx_vnni", True),
+        ("x86_64", "fpu avx2 avx512f", False),
+        ("aarch64", "fpu avx512_vnni", False),
+    ],
+)
+def test_8_bits_are_chosen_where_the_processor_has_instructions_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: str, flags: str, faster: bool
+) -> None:
+    pytest.importorskip("onnxruntime")
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n\n")
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    assert is_faster(tmp_path / "cpuinfo") is faster
+    assert not is_faster(tmp_path / "missing")
+
+
+@needs_weights
+@pytest.mark.parametrize("faster", [True, False])
+def test_an_index_goes_on_in_the_arithmetic_it_was_made_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faster: bool
+) -> None:
+    """As if the store were moved to a machine of the other kind."""
+    (tmp_path / "first.py").write_text("def first(items):\n    return items[0]\n")
+    settings = Settings(store=str(tmp_path / "store"), share=False, jobs=1)
+    monkeypatch.setattr("codeguard.index.embedding.minilm_int8.is_faster", lambda: faster)
+    with CodeGuard.open(settings=settings) as guard:
+        guard.index([tmp_path / "first.py"])
+    (tmp_path / "last.py").write_text("def last(items):\n    return items[-1]\n")
+    monkeypatch.setattr("codeguard.index.embedding.minilm_int8.is_faster", lambda: not faster)
+    with CodeGuard.open(settings=settings) as guard:
+        report = guard.index([tmp_path / "last.py"])
+        assert report.embedding.endswith("/int8") is faster
+        assert len(guard.query("the last item").results) == 2
 
 
 @needs_weights

@@ -22,17 +22,20 @@ def open_embedding(
     model_dir: Path | None = None,
     base_url: str | None = None,
     api_key: str | None = None,
+    fast: bool = False,
 ) -> Embedding:
     """Return the embedding of that name; EmbeddingError where it is unknown or cannot be used.
 
     `auto` is `minilm` where its weights and onnxruntime are found, else
-    `lexical` with a note on how to get the other. For the options see
+    `lexical` with a note on how to get the other. With `fast` it is
+    `minilm-int8` instead of `minilm` where the processor computes that
+    faster, so what is kept has to say which of them it was. For the options see
     `codeguard.index.embedding.base.EmbeddingOptions`; without `base_url` and
     `api_key` a service's own environment variables hold.
     """
     options = EmbeddingOptions("", model_dir, base_url, api_key)
     if name == "auto":
-        return _best(options)
+        return _best(options, fast)
     wanted, _, model = name.partition(":")
     kind = _kind(wanted)
     if kind is None or bool(model) != kind.takes_model:
@@ -102,10 +105,11 @@ def _third_party(name: str) -> EmbeddingKind | None:
     return None
 
 
-def _best(options: EmbeddingOptions) -> Embedding:
+def _best(options: EmbeddingOptions, fast: bool) -> Embedding:
+    from codeguard.index.embedding import minilm_int8
     from codeguard.index.embedding.minilm import MiniLMEmbedding
 
     try:
-        return MiniLMEmbedding.open(options.model_dir)
+        return MiniLMEmbedding.open(options.model_dir, quantized=fast and minilm_int8.is_faster())
     except (EmbeddingError, MissingExtraError) as error:
         return LexicalEmbedding(note=f"embedding by words alone: {error}")

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-FLOAT, INT64 = 1, 7  # TensorProto.DataType
+FLOAT, UINT8, INT8, INT64 = 1, 2, 3, 7  # TensorProto.DataType
 IR_VERSION = 9
 _VARINT, _LENGTH, _FIXED32 = 0, 2, 5
 
@@ -79,12 +80,13 @@ def external_tensor(name: str, shape: Sequence[int]) -> bytes:
     )
 
 
-def tensor(name: str, data: NDArray[np.float32]) -> bytes:
-    """Return a float32 tensor with its data (TensorProto)."""
-    raw = np.ascontiguousarray(data, dtype="<f4").tobytes()
+def tensor(name: str, data: NDArray[Any]) -> bytes:
+    """Return a float32, int8 or uint8 tensor with its data; another type becomes float32 (TensorProto)."""
+    kind = {"int8": INT8, "uint8": UINT8}.get(data.dtype.name, FLOAT)
+    raw = np.ascontiguousarray(data, dtype="<f4" if kind == FLOAT else data.dtype).tobytes()
     return (
         b"".join(_number(1, size) for size in data.shape)
-        + _number(2, FLOAT)
+        + _number(2, kind)
         + _block(8, name)
         + _block(9, raw)
     )
