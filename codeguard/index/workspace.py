@@ -152,6 +152,13 @@ class Workspace:
     def _check_make(self, create: bool) -> None:
         """Refuse an index that was built with another chunker, embedding or store, or never completed."""
         if not create and self.catalog.meta("embedding") is None and not self.catalog.count():
+            with self.writing() as alone:
+                pass
+            if not alone:
+                raise NoIndexError(
+                    f"the index in {self.state} is being made, and nothing in it can be found yet",
+                    hint="ask again in a moment",
+                )
             raise NoIndexError(
                 f"no index in {self.state}: its making failed", hint=_how_to_make(self.settings)
             )

@@ -22,8 +22,9 @@ from codeguard.errors import CodeguardError, NoIndexError
 from codeguard.index import swapping
 from codeguard.index.catalog import Catalog
 from codeguard.index.maintenance import verify
-from codeguard.index.swapping import NEW, READY
+from codeguard.index.swapping import NEW, READY, WRITING
 from codeguard.index.workspace import Workspace
+from codeguard.index.writer_lock import held
 
 OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
@@ -112,6 +113,13 @@ def test_an_index_whose_making_failed_is_none(desk: Desk) -> None:
     assert "no index in .codeguard" in desk.run("query", "add", code=2)[0]
     desk.run("index", ".", "--trust", "ours")
     desk.whole()
+
+
+def test_an_index_that_has_nothing_yet_is_not_one_whose_making_failed(desk: Desk) -> None:
+    Workspace(desk.settings(), create=True).close()  # as a first run leaves it until its first files are read
+    assert "its making failed" in desk.run("query", "add", code=2)[0]
+    with held(desk.state / WRITING):
+        assert "is being made" in desk.run("query", "add", code=2)[0]
 
 
 @pytest.mark.parametrize("words", [["nosuchdir"], ["ours", "nosuchdir"], ["--rebuild", "nosuchdir"]])
