@@ -20,8 +20,7 @@ from codeguard.text.consensus import RULES
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.files import Fields, read_documents, read_examples, read_pairs
 from codeguard.text.frequency import READINGS
-from codeguard.text.label_flip import CHOICES, LEVELS, LabelFlipConfig, LabelFlipDefense
-from codeguard.text.label_judge import LLMLabelJudge
+from codeguard.text.label_flip import CHOICES, LEVELS, LabelFlipConfig, LabelFlipDefense, LLMLabelJudge
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.llm_reader import LLMReader
 from codeguard.text.mlfilter import KINDS, Kind
@@ -120,7 +119,7 @@ def label_flip(batch: Path, base_file: Path, form: str, **options: Any) -> None:
 
     Exit code 0: everything kept; 1: something rejected; 2: error, a failed call of the model too.
     """
-    from codeguard.text.joined import label_embedding
+    from codeguard.text.labels import label_embedding
 
     try:
         fields, embedding = _fields(options), label_embedding(options["embedding"])
@@ -155,7 +154,7 @@ def ingest_command(
     """
     from codeguard.text.collections import open_collection
     from codeguard.text.ingest import ingest, stored_documents
-    from codeguard.text.joined import label_embedding
+    from codeguard.text.labels import label_embedding
 
     try:
         fields, embedding = _fields(options), label_embedding(options["embedding"])
@@ -363,7 +362,7 @@ def _found(
 ) -> tuple[Document, ...]:
     """Return the `top` documents of the file or the collection that are nearest to the query."""
     from codeguard.text.collections import nearest_documents, open_collection, rank_documents
-    from codeguard.text.joined import label_embedding
+    from codeguard.text.labels import label_embedding
 
     if documents is not None:
         given = _documents(documents, fields)

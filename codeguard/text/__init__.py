@@ -1,9 +1,13 @@
-"""Text-domain defenses: label flips at ingestion, poisoned passages at retrieval, consensus at synthesis."""
+"""Text-domain defenses against flipped labels, poisoned passages and minority claims in summaries.
+
+In: documents with what is known of them, and a query. Out: a `Selection` with a reason for every
+document. Label flips are found at ingestion (`label_flip`), poisoned passages at retrieval
+(`filterrag`, `mlfilter`), conflicting claims when an answer is made (`consensus`).
+"""
 
 from codeguard.text.ingest import IngestReport, ingest, remove_batch, stored_documents
-from codeguard.text.joined import JoinedEmbedding, label_embedding
 from codeguard.text.label_flip import LabelFlipConfig, LabelFlipDefense
-from codeguard.text.labels import LabelledBase
+from codeguard.text.labels import JoinedEmbedding, LabelledBase, label_embedding
 from codeguard.text.model import Document, Judgment, Selection, TextDefense, TextDefenseError
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Retrieve the texts nearest to a query: from documents, or from a Chroma collection of a store or a server."""
+"""Retrieve the texts nearest to a query, from documents or from a Chroma collection."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from codeguard.index.embedding import Embedding
 from codeguard.index.store.chroma import client_settings, embedded_client, lock_folder
 from codeguard.text.model import Document, TextDefenseError
 
-FOLDER = "text"  # below the store's folder: the collection of code is not touched
+FOLDER = "text"  # subfolder of the store, apart from the collection of code
 MADE_WITH = "codeguard_embedding"
 _MAKE = "make it with: codeguard text ingest FILE --base TRUSTED"
 
 
 @contextmanager
 def open_collection(store: str, name: str, embedding: Embedding, *, create: bool = False) -> Iterator[Any]:
-    """Open the collection `name` of a store's folder or of a server (http(s)://host:port).
+    """Open the collection `name` in the folder of a store or on a server (http(s)://host:port).
 
-    A folder belongs to this process until the block ends.
+    A folder is locked for this process until the block ends.
 
     Raises:
-        StoreError: the folder is in use by another process.
-        TextDefenseError: there is no such collection, or it was made with another embedding.
+        StoreError: another process uses the folder.
+        TextDefenseError: the collection does not exist, or it was made with another embedding.
     """
     if store.startswith(("http://", "https://")):
-        yield from _filled(_server(store), store, name, embedding, create)
+        yield from _open_or_create(_server(store), store, name, embedding, create)
         return
     folder = Path(store) / FOLDER
     if not create and not folder.is_dir():
@@ -41,15 +41,15 @@ def open_collection(store: str, name: str, embedding: Embedding, *, create: bool
     client = None
     try:
         client = embedded_client(folder)
-        yield from _filled(client, store, name, embedding, create)
+        yield from _open_or_create(client, store, name, embedding, create)
     finally:
         if client is not None:
             client.close()
         lock.release()
 
 
-def _filled(client: Any, store: str, name: str, embedding: Embedding, create: bool) -> Iterator[Any]:
-    """Yield the collection, and take it away again where it was made now and nothing went into it."""
+def _open_or_create(client: Any, store: str, name: str, embedding: Embedding, create: bool) -> Iterator[Any]:
+    """Yield the collection; delete it afterwards if it is new and still empty."""
     collection = _collection(client, store, name, embedding, create)
     try:
         yield collection
@@ -105,23 +105,23 @@ def _collection(client: Any, store: str, name: str, embedding: Embedding, create
 def rank_documents(
     documents: Sequence[Document], query: str, count: int, embedding: Embedding
 ) -> tuple[Document, ...]:
-    """Return the `count` documents nearest to a query by cosine, the nearest first."""
+    """Return the `count` documents nearest to a query by cosine, nearest first."""
     rows = embedding.embed([query, *(document.text for document in documents)])
     order = np.argsort(-(rows[1:] @ rows[0]), kind="stable")[:count]
     return tuple(documents[index] for index in order.tolist())
 
 
 def nearest_documents(collection: Any, query: str, count: int, embedding: Embedding) -> tuple[Document, ...]:
-    """Return the documents of a collection nearest to a query, the nearest first.
+    """Return the documents of a collection nearest to a query, nearest first.
 
-    The vectors are the store's: anyone who may write it can distort what is found.
+    The vectors come from the store, so anyone who can write to it can distort the result.
     """
-    held = collection.count()
-    if not held:
+    stored = collection.count()
+    if not stored:
         raise TextDefenseError("the collection is empty", hint="fill it with: codeguard text ingest")
     found = collection.query(
         query_embeddings=embedding.embed([query]),
-        n_results=min(count, held),
+        n_results=min(count, stored),
         include=["documents", "metadatas"],
     )
     return tuple(

@@ -1,10 +1,9 @@
-"""Map-reduce consensus: summarise each document alone, keep what agrees, answer from that.
+"""Map-reduce consensus: summarise each document alone, keep those that agree, answer from them.
 
-The original rule drops summaries whose mean similarity to the others is one
-standard deviation below the mean. It counts heads, so copies of one poison
-outvote the rest, and a poison in the majority drops the clean. The sound
-rule counts independent votes, asks whether a summary is about the question
-at all, and abstains where the votes split into two camps.
+The original rule drops summaries whose mean similarity to the others is more than one standard
+deviation below the mean. Every document has a vote there, so copies of one poisoned text outvote
+the rest, and a poisoned majority removes the clean texts. The `sound` rule counts independent
+votes, drops what does not concern the question, and abstains if the votes split into two camps.
 """
 
 from __future__ import annotations
@@ -35,24 +34,24 @@ from codeguard.text.votes import (
 
 Rule = Literal["sound", "original"]
 RULES: tuple[Rule, ...] = get_args(Rule)
-FEWEST = 4  # below this many summaries the original rule drops none
-ECHO = 0.6  # share of the question's words, in a row, from which a sentence repeats it
-FEWEST_ADDED = 3  # words; less says too little to be judged alone
-ECHO_FLOOR = 0.25  # of the best sentence's cosine to the query, for what such a sentence adds
-SYNONYM = 0.6  # cosine of two words from which they are one claim
-AGREED = 0.7  # of the best sentence's agreement with what most votes say, for a sentence to be answered from
-NEAR = 0.75  # of the other camp's cosine to the query, for a camp that answers the same question
-REPEATED_FLOOR = 0.5  # of the best sentence's cosine to the query, for a sentence of several documents
+FEWEST = 4  # summaries; with fewer the original rule drops none
+ECHO = 0.6  # a sentence with a run of this share of the question's words repeats the question
+FEWEST_ADDED = 3  # words; fewer are too little to be judged alone
+ECHO_FLOOR = 0.25  # minimum cosine of what such a sentence adds, relative to the best sentence's
+SYNONYM = 0.6  # minimum cosine of two words that count as one claim
+AGREED = 0.7  # minimum agreement with most votes, relative to the best sentence's, to answer from it
+NEAR = 0.75  # minimum ratio of two camps' cosines to the query if both answer it
+REPEATED_FLOOR = 0.5  # minimum cosine of a sentence in several documents, relative to the best sentence's
 
 
 @dataclass(frozen=True, slots=True)
 class ConsensusConfig:
-    """How votes are counted.
+    """The rule and its limits.
 
-    `duplicate` is the cosine from which two documents are one vote, `floor`
-    the cosine to the query below which a sentence of a summary is off the
-    task, `dissent` the share of the votes from which a second camp makes the
-    result abstain. A group with a trusted document weighs `trusted_weight`.
+    Documents with a cosine of at least `duplicate` share one vote. A sentence of a summary with a
+    cosine to the query below `floor` is off the task. A second camp with at least the share
+    `dissent` of the votes makes the result abstain. A group with a trusted document has the weight
+    `trusted_weight`.
     """
 
     rule: Rule = "sound"
@@ -73,9 +72,9 @@ class ConsensusConfig:
 
 @dataclass(frozen=True, slots=True)
 class ConsensusResult:
-    """The selection, the answer made from what was kept, and why there is none where there is none.
+    """The selection and the answer, or in `abstained` the reason why there is none.
 
-    `summaries` are in the documents' order, empty where the call failed.
+    `summaries` are in the order of the documents, empty for a failed call.
     """
 
     selection: Selection
@@ -86,7 +85,7 @@ class ConsensusResult:
 
 @dataclass(frozen=True, slots=True)
 class Consensus:
-    """Keeps the documents whose summaries agree, and answers from those."""
+    """Keeps the documents whose summaries agree, and answers from them."""
 
     reader: Reader
     embedding: Embedding
@@ -94,49 +93,50 @@ class Consensus:
 
     def select(self, documents: Sequence[Document], query: str = "") -> Selection:
         """Judge retrieved documents; a failure rejects all of them."""
-        return self._judged(documents, query)[0]
+        return self._judge_or_reject(documents, query)[0]
 
     def answer(self, documents: Sequence[Document], query: str) -> ConsensusResult:
         """Judge the documents and answer the query from the summaries of those that were kept.
 
-        One summary of each independent vote goes into the answer: what is
-        said twice by one voice is not said by two.
+        The answer uses one summary of each independent vote, because repetition is no confirmation.
         """
-        selection, summaries, groups = self._judged(documents, query)
+        selection, summaries, groups = self._judge_or_reject(documents, query)
         if selection.error:
             return ConsensusResult(selection, "", selection.error, summaries)
         split = [item for item in selection.judgments if item.rule == "two_camps"]
         if split:
             return ConsensusResult(selection, "", split[0].reason, summaries)
-        texts = self._agreed(selection, summaries, groups, query)
+        texts = self._answer_texts(selection, summaries, groups, query)
         if not texts:
             return ConsensusResult(selection, "", "no document was kept", summaries)
         reading = self.reader.answer(query, texts)
         selection = replace(selection, failures=(*selection.failures, *failures([reading])))
         return ConsensusResult(selection, reading.text, reading.error, summaries)
 
-    def _agreed(
+    def _answer_texts(
         self, selection: Selection, summaries: Sequence[str], groups: Sequence[int], query: str
     ) -> list[str]:
-        """Return what is to be answered from: one summary a vote, by the sound rule what most votes say of it."""
-        heard: dict[int, str] = {}
+        """Return the texts to answer from: one summary per vote; the `sound` rule keeps only agreed
+        sentences.
+        """
+        voted: dict[int, str] = {}
         for index, judgment in enumerate(selection.judgments):
             if judgment.kept:
-                heard.setdefault(groups[index], summaries[index])
+                voted.setdefault(groups[index], summaries[index])
         if self.config.rule == "original":
-            return list(heard.values())
+            return list(voted.values())
         kept = [item.kept for item in selection.judgments]
         trusted = [item.document.trusted for item in selection.judgments]
         vote = weights(groups, trusted, self.config.trusted_weight) * np.array(kept)
         core = Core.of(
             [text if keep else "" for text, keep in zip(summaries, kept, strict=True)], query, vote
         )
-        parts = [sentences(text) for text in heard.values()]
+        parts = [sentences(text) for text in voted.values()]
         best = max((core.agreement(sentence) for group in parts for sentence in group), default=0.0)
         parts = [[item for item in group if core.agreement(item) >= AGREED * best] for group in parts]
         return [" ".join(group) for group in parts if group]
 
-    def _judged(
+    def _judge_or_reject(
         self, documents: Sequence[Document], query: str
     ) -> tuple[Selection, tuple[str, ...], list[int]]:
         try:
@@ -160,13 +160,13 @@ class Consensus:
         failed = {index: reading.error for index, reading in enumerate(readings) if reading.error}
         summaries = [reading.text for reading in readings]
         if self.config.rule == "original":
-            found = self._original(documents, summaries, failed)
+            found = self._judge_original(documents, summaries, failed)
             selection = Selection(tuple(found), failures=failures(readings))
             return selection, tuple(summaries), list(range(len(documents)))
-        selection, heard, groups = self._sound(documents, query, summaries, failed)
-        return replace(selection, failures=failures(readings)), heard, groups
+        selection, voted, groups = self._judge_sound(documents, query, summaries, failed)
+        return replace(selection, failures=failures(readings)), voted, groups
 
-    def _original(
+    def _judge_original(
         self, documents: Sequence[Document], summaries: Sequence[str], failed: dict[int, str]
     ) -> list[Judgment]:
         present = [index for index in range(len(documents)) if index not in failed]
@@ -187,7 +187,7 @@ class Consensus:
             judgments.append(Judgment(document, not low, rule, reason, figures if np.isfinite(limit) else {}))
         return judgments
 
-    def _sound(
+    def _judge_sound(
         self, documents: Sequence[Document], query: str, summaries: Sequence[str], failed: dict[int, str]
     ) -> tuple[Selection, tuple[str, ...], list[int]]:
         vectors = self.embedding.embed([document.text for document in documents])
@@ -195,15 +195,15 @@ class Consensus:
         cleaned = self._on_task(query, summaries)
         vote = weights(groups, [document.trusted for document in documents], self.config.trusted_weight)
         voting = [index for index in range(len(documents)) if index not in failed and cleaned[index]]
-        heard = [cleaned[index] if index in voting else "" for index in range(len(documents))]
+        voted = [cleaned[index] if index in voting else "" for index in range(len(documents))]
         texts = [document.text for document in documents]
         near = vectors @ self.embedding.embed([query])[0]
         found = (
-            find_rivalry(heard, query, vote, groups, self._same_word),
-            find_dissent(heard, texts, query, vote, groups),
-            find_camps(heard, texts, query, vote, groups, self.embedding.embed),
+            find_rivalry(voted, query, vote, groups, self._same_word),
+            find_dissent(voted, texts, query, vote, groups),
+            find_camps(voted, texts, query, vote, groups, self.embedding.embed),
         )
-        # Documents on another matter agree with each other too, and contradict nothing.
+        # Documents on another topic agree with each other as well, but contradict nothing.
         rivalry = next((item for item in found if item and _both_near(item, near)), None)
         notes = [f"{len(documents)} documents, {len({groups[index] for index in voting})} independent votes"]
         if rivalry:
@@ -214,10 +214,10 @@ class Consensus:
         judgments = [
             _failed(document, failed[index])
             if index in failed
-            else self._verdict(index, document, bool(heard[index]), rivalry)
+            else self._verdict(index, document, bool(voted[index]), rivalry)
             for index, document in enumerate(documents)
         ]
-        return Selection(tuple(judgments), tuple(notes)), tuple(heard), groups
+        return Selection(tuple(judgments), tuple(notes)), tuple(voted), groups
 
     def _same_word(self, one: str, other: str) -> bool:
         rows = self.embedding.embed([one, other])
@@ -246,7 +246,7 @@ class Consensus:
         return Judgment(document, True, "agrees", f"does not contradict {rivalry.word!r}")
 
     def _on_task(self, query: str, summaries: Sequence[str]) -> list[str]:
-        """Return the summaries with only those sentences that concern the query; empty where none does."""
+        """Return each summary with only the sentences that concern the query; may be empty."""
         parts = [sentences(summary) for summary in summaries]
         flat = [sentence for group in parts for sentence in group]
         if not flat:
@@ -256,7 +256,7 @@ class Consensus:
         near = rows[1:] @ rows[0]
         best, floor = float(near.max()), self.config.floor
         repeated = Counter(" ".join(words(sentence)) for group in parts for sentence in set(group))
-        # A sentence that several documents bring word for word is a forced one, unless it answers the question.
+        # Several documents with the same sentence suggest a planted one, unless it answers the question.
         limit = [
             max(
                 floor,
@@ -270,15 +270,15 @@ class Consensus:
 
 
 def added(query: str, sentence: str) -> str:
-    """Return a sentence, or, where it repeats the question, what it adds to it.
+    """Return what a sentence adds to the question if it repeats the question, else the sentence.
 
-    Anyone who wants an off-task sentence to look relevant puts the question in
-    front; nobody who answers has to.
+    An off-task sentence looks relevant if it starts with the question. An answer has no need to
+    repeat it.
     """
-    asked = words(query)
-    if longest_echo(asked, words(sentence)) < ECHO:
+    question_words = words(query)
+    if longest_echo(question_words, words(sentence)) < ECHO:
         return sentence
-    rest = [word for word in words(sentence) if word not in set(asked)]
+    rest = [word for word in words(sentence) if word not in set(question_words)]
     return " ".join(rest) if len(rest) >= FEWEST_ADDED else sentence
 
 

@@ -1,7 +1,9 @@
-"""The reader that needs no model: sentences picked from the text, by embedding and by BM25."""
+"""A reader that needs no model: it picks sentences by embedding and by BM25."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,32 +11,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.index.embedding import Embedding
-from codeguard.text.bm25 import bm25
 from codeguard.text.reading import Reading
 from codeguard.text.tokens import content_words, sentences
 
-LEXICAL_SHARE = 0.3  # of a sentence's score; the rest is the embedding's
-MAX_SENTENCES = 400  # of one text that are scored
+LEXICAL_SHARE = 0.3  # weight of BM25 in a sentence's score, the rest is the cosine
+K1, B = 1.2, 0.75  # Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009)
+MAX_SENTENCES = 400  # of each text, later ones are not scored
 
 
 class ExtractiveReader:
-    """Answers with the sentence nearest to the query, summarises with the two nearest, in text order.
+    """Answers with the sentence nearest to the query; summarises with the nearest ones, in text
+    order.
 
-    With `answer_words` an answer to a single text is no whole sentence but
-    the words in a row that add most to the question, as a small model would
-    answer; FilterRAG wants that.
+    With `answer_words`, the answer to a single text is not a whole sentence but the run of that
+    many words that adds most to the question, as a small model would answer. FilterRAG needs this.
     """
 
     def __init__(
         self, embedding: Embedding, summary_sentences: int = 2, answer_words: int | None = None
     ) -> None:
-        """Take the embedding that sentences and query are compared by, and how much to give."""
+        """Take the embedding that compares sentences with the query, and the lengths of the results."""
         self._embedding = embedding
         self._length = summary_sentences
         self._answer_words = answer_words
 
     def answer(self, query: str, texts: Sequence[str]) -> Reading:
-        """Return the best sentence of all the texts; an error where they hold none."""
+        """Return the best sentence of all texts; the reading has an error if there is no sentence."""
         return self._pick(query, [part for text in texts for part in sentences(text)], 1)
 
     def answer_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
@@ -45,7 +47,7 @@ class ExtractiveReader:
         return [replace(item, text=short_answer(query, item.text, self._answer_words)) for item in readings]
 
     def summarise_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
-        """Return the two best sentences of each text."""
+        """Return the best `summary_sentences` sentences of each text."""
         return [self._pick(query, sentences(text), self._length) for text in texts]
 
     def _pick(self, query: str, parts: Sequence[str], count: int) -> Reading:
@@ -56,7 +58,7 @@ class ExtractiveReader:
         return Reading(" ".join(parts[index] for index in sorted(chosen.tolist())))
 
     def scores(self, query: str, parts: Sequence[str]) -> NDArray[np.float64]:
-        """Return one score a sentence: cosine to the query, and BM25 scaled to at most 1."""
+        """Return one score per sentence: its cosine to the query plus BM25 scaled to at most 1, weighted."""
         rows = self._embedding.embed([query, *parts]).astype(np.float64)
         lexical = bm25(content_words(query), [content_words(part) for part in parts])
         highest = float(lexical.max()) or 1.0
@@ -67,7 +69,7 @@ class ExtractiveReader:
 
 
 def short_answer(query: str, sentence: str, size: int) -> str:
-    """Return the `size` words in a row that add most to the question; numbers and names count double."""
+    """Return the run of `size` words that adds most to the question; numbers and names count double."""
     tokens = sentence.split()
     if len(tokens) <= size:
         return sentence
@@ -82,8 +84,31 @@ def short_answer(query: str, sentence: str, size: int) -> str:
     return " ".join(tokens[best : best + size])
 
 
+def bm25(query: Sequence[str], texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+    """Return the BM25 score of each text for a query, 0 or more.
+
+    `query` and each text are lists of words. The inverse document frequency is taken from `texts`,
+    in the form that is never negative: log(1 + (N - n + 0.5) / (n + 0.5)).
+    """
+    count = len(texts)
+    scores = np.zeros(count)
+    if not count:
+        return scores
+    bags = [Counter(text) for text in texts]
+    lengths = np.array([len(text) for text in texts], dtype=np.float64)
+    mean = float(lengths.mean()) or 1.0
+    damping = K1 * (1 - B + B * lengths / mean)
+    for word in set(query):
+        seen = np.array([bag[word] for bag in bags], dtype=np.float64)
+        having = int(np.count_nonzero(seen))
+        if having:
+            idf = math.log(1 + (count - having + 0.5) / (having + 0.5))
+            scores += idf * seen * (K1 + 1) / (seen + damping)
+    return scores
+
+
 def _without_echoes(query: str, parts: Sequence[str]) -> list[str]:
-    """Leave out sentences that only repeat the question: nearest to it, and no answer."""
+    """Leave out sentences that only repeat the question: they are nearest to it and do not answer it."""
     asked = set(content_words(query))
     informative = [part for part in parts if set(content_words(part)) - asked]
     return informative or list(parts)

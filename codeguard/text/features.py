@@ -1,4 +1,4 @@
-"""What ML-FilterRAG looks at: four figures of the paper, and more for attacks on which those invert."""
+"""Features of ML-FilterRAG: the four of the paper, and others for attacks that invert those four."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ FEATURES = (
 )
 ORDER = 5  # characters of the n-gram model
 SMOOTHING = 0.1  # added to each word count
-VOCABULARY = 50_000  # words that the smoothing is spread over
-OWN_SHARE = 0.7  # of a word's probability that comes from the text itself, the rest from the background
+VOCABULARY = 50_000  # words assumed by the smoothing
+OWN_SHARE = 0.7  # weight of the text's own words in a word's probability, the rest is the background
 _FOOTNOTE = re.compile(r"\[\d+\]|[*_#`]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """What clean texts of the domain look like: a character model and word counts."""
+    """Clean texts of a domain as a character model and word counts."""
 
     characters: NgramModel
     counts: Mapping[str, int]
@@ -54,7 +54,11 @@ class Background:
 
     @classmethod
     def train(cls, texts: Sequence[str]) -> Background:
-        """Learn from clean texts; TextDefenseError where they hold no word."""
+        """Learn from clean texts.
+
+        Raises:
+            TextDefenseError: the texts hold no word.
+        """
         plain = [plain_text(text) for text in texts]
         counts = Counter(word for text in plain for word in words(text))
         if not counts:
@@ -62,14 +66,14 @@ class Background:
         return cls(NgramModel.train(plain, ORDER), dict(counts), sum(counts.values()))
 
     def log_probability(self, word: str) -> float:
-        """Return the natural logarithm of a word's smoothed share."""
+        """Return the natural logarithm of a word's smoothed share of the clean texts."""
         count = self.counts.get(word, 0) + SMOOTHING
         return math.log(count / (self.total + SMOOTHING * VOCABULARY))
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureExtractor:
-    """Turns a question and retrieved texts into rows of `FEATURES`."""
+    """Computes the row of `FEATURES` for a question and each retrieved text."""
 
     embedding: Embedding
     reader: Reader
@@ -81,7 +85,7 @@ class FeatureExtractor:
         return self.reader.answer_each(query, [plain_text(text) for text in texts])
 
     def rows(self, query: str, texts: Sequence[str], readings: Sequence[Reading]) -> NDArray[np.float64]:
-        """Return one row a text; shape (texts, features). A text without an answer gets NaN throughout."""
+        """Return an array of shape (texts, features); the row of a text without an answer is NaN."""
         plain = [plain_text(text) for text in texts]
         vectors = self.embedding.embed([query, *plain, *(reading.text or " " for reading in readings)])
         near = (vectors[1:] @ vectors[0]).astype(np.float64)
@@ -94,7 +98,7 @@ class FeatureExtractor:
     def _row(self, query: str, text: str, reading: Reading, near: float, answer_near: float) -> list[float]:
         present = Counter(words(text))
         frequency = self.matcher.count(text, query, reading.text)
-        asked = set(content_words(query))
+        question_words = set(content_words(query))
         bits = self.background.characters.bits_per_character(text)
         perplexity = reading.perplexity
         if perplexity is None:
@@ -110,7 +114,7 @@ class FeatureExtractor:
             log_probability,
             float(frequency.occurrences),
             longest_echo(words(query), words(text)),
-            len(asked & set(present)) / max(1, len(asked)),
+            len(question_words & set(present)) / max(1, len(question_words)),
             near,
             answer_near,
             bits,
@@ -120,7 +124,9 @@ class FeatureExtractor:
         ]
 
     def _answer_log_probability(self, answer: str, present: Counter[str], total: int) -> float:
-        """Return the log-probability of the answer by a mixture of the text's words and the background's."""
+        """Return the log-probability of the answer under a mixture of the text's and the
+        background's words.
+        """
         return sum(
             math.log(
                 OWN_SHARE * present[word] / total
@@ -131,11 +137,11 @@ class FeatureExtractor:
 
 
 def style(text: str, present: Counter[str]) -> list[float]:
-    """Return how a text is written, whatever it says: shares of signs and words, mean lengths.
+    """Return features of style, independent of content: shares of characters and words, mean
+    lengths.
 
-    Model prose and encyclopedic prose differ here when every word of them
-    is on the topic. Whether a text breaks off is not among these: it tells
-    a cut of a data set from another, and any chunk may be cut.
+    Generated prose and encyclopedic prose differ here even if all words are on the topic. Whether a
+    text ends in mid-sentence is left out: that depends on how a data set was cut.
     """
     total = max(1, sum(present.values()))
     size = max(1, len(text))
@@ -153,5 +159,5 @@ def style(text: str, present: Counter[str]) -> list[float]:
 
 
 def plain_text(text: str) -> str:
-    """Return a text without footnote marks and markup, which tell data sets apart and not poison."""
+    """Return a text without footnote marks and markup, which identify data sets and not poison."""
     return _FOOTNOTE.sub("", text)

@@ -1,4 +1,4 @@
-"""Read documents from CSV, TSV, JSON and JSON-lines files, whatever their fields are called."""
+"""Read documents from CSV, TSV, JSON and JSON Lines files with configurable field names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Record = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What the fields of a file are called."""
+    """Names of a file's fields."""
 
     text: str = "text"
     label: str = "label"
@@ -33,15 +33,14 @@ class Fields:
 def read_documents(path: Path, *, labels: bool = False, fields: Fields | None = None) -> tuple[Document, ...]:
     """Return the documents of a file, in order.
 
-    `.csv`: a heading, then records. `.tsv`: the same, or label, tab, text on
-    every line (a first line `label<TAB>…` is then left out). `.json`: an
-    array of objects. Anything else: JSON lines, each an object. A document
-    without an id is named by the digest of its text. Ids and labels may be
-    integers. No file can say that a document is trusted. With `labels`, a
-    document without a label is an error.
+    `.csv` files have a header row. `.tsv` files have one too, or they hold a label, a tab and a
+    text on each line, optionally below a line `label<TAB>…`. `.json` files are an array of objects.
+    All others are read as JSON Lines with one object per line. A document without an id gets the
+    digest of its text as id. Ids and labels may be integers. A file cannot mark a document as
+    trusted. With `labels`, a document without a label is an error.
 
     Raises:
-        CorpusError: the file cannot be read or a record is malformed.
+        CorpusError: the file cannot be read, or a record is malformed.
         NothingToDoError: the file holds no document.
     """
     names = fields or Fields()
@@ -49,12 +48,14 @@ def read_documents(path: Path, *, labels: bool = False, fields: Fields | None = 
     for place, record in read_records(path, names):
         document = Document(
             text=_required(record, names.text, place),
-            id=_word(record, names.id, place),
-            label=_word(record, names.label, place),
-            source=_word(record, names.source, place),
+            id=_optional(record, names.id, place),
+            label=_optional(record, names.label, place),
+            source=_optional(record, names.source, place),
         )
         if labels and not document.label:
-            raise CorpusError(f"{place}: no label", hint="label-flip compares claimed labels")
+            raise CorpusError(
+                f"{place}: no label", hint="label-flip needs the claimed label of every document"
+            )
         documents.append(document)
     if not documents:
         raise NothingToDoError(f"{path} holds no documents")
@@ -62,16 +63,16 @@ def read_documents(path: Path, *, labels: bool = False, fields: Fields | None = 
 
 
 def read_examples(path: Path, fields: Fields | None = None) -> tuple[Example, ...]:
-    """Return labelled examples: a query, a text and whether it is poisoned (true or false) each.
+    """Return labelled examples, each a query, a text and whether it is poisoned (true or false).
 
     Raises:
-        CorpusError: the file cannot be read or a record is malformed.
+        CorpusError: the file cannot be read, or a record is malformed.
     """
     names = fields or Fields()
     examples = []
     for place, record in read_records(path, names):
         query, text = record.get(names.query), record.get(names.text)
-        poisoned = _truth(record.get(names.poisoned))
+        poisoned = _boolean(record.get(names.poisoned))
         if not isinstance(query, str) or not isinstance(text, str) or poisoned is None:
             raise CorpusError(
                 place,
@@ -82,24 +83,24 @@ def read_examples(path: Path, fields: Fields | None = None) -> tuple[Example, ..
 
 
 def read_pairs(path: Path, fields: Fields | None = None) -> list[CleanPair]:
-    """Return clean passages with the questions they answer.
+    """Return clean passages with the questions that they answer.
 
-    A passage without a question gets its first sentence as one, and is left
-    out where it has no other.
+    For a passage without a question its first sentence is the question. A passage of one sentence
+    without a question is left out.
 
     Raises:
-        CorpusError: the file cannot be read or a record is malformed.
+        CorpusError: the file cannot be read, or a record is malformed.
     """
     names = fields or Fields()
     pairs: list[CleanPair] = []
     for place, record in read_records(path, names):
-        text, query = _required(record, names.text, place), _word(record, names.query, place)
+        text, query = _required(record, names.text, place), _optional(record, names.query, place)
         pairs += [CleanPair(query, text)] if query else own_questions([text])
     return pairs
 
 
 def read_records(path: Path, names: Fields) -> Iterator[Record]:
-    """Yield the records of a file, each with its place for messages."""
+    """Yield the records of a file, each with its location for error messages."""
     try:
         content = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -123,8 +124,8 @@ def read_records(path: Path, names: Fields) -> Iterator[Record]:
 def _table(content: str, path: Path, names: Fields, separator: str) -> Iterator[Record]:
     csv.field_size_limit(LARGEST_FIELD)
     lines = content.splitlines(keepends=True)
-    # Quotation marks of a TSV are text: SMS and reviews are full of lone ones. One that is never closed in a CSV
-    # would make a single document of all that follows, so it is an error there (strict).
+    # Quotation marks in a TSV are text: SMS and reviews have many unpaired ones. An unclosed one in a CSV
+    # would make one document of all that follows, so it is an error there (strict).
     reader = (
         csv.DictReader(lines, delimiter=separator, strict=True)
         if separator == ","
@@ -173,7 +174,7 @@ def _object(line: str, place: str) -> dict[str, Any]:
     try:
         value: Any = json.loads(line)
     except (ValueError, RecursionError):
-        raise CorpusError(place, got="no JSON", expected='{"text": "…"}') from None
+        raise CorpusError(place, got="invalid JSON", expected='{"text": "…"}') from None
     if not isinstance(value, dict):
         raise CorpusError(place, got=type(value).__name__, expected="an object")
     return value
@@ -185,7 +186,7 @@ def _required(record: dict[str, Any], name: str, place: str) -> str:
     return str(record[name])
 
 
-def _word(record: dict[str, Any], name: str, place: str) -> str:
+def _optional(record: dict[str, Any], name: str, place: str) -> str:
     value = record.get(name)
     if value is None:
         return ""
@@ -194,7 +195,7 @@ def _word(record: dict[str, Any], name: str, place: str) -> str:
     return str(value)
 
 
-def _truth(value: Any) -> bool | None:
+def _boolean(value: Any) -> bool | None:
     if isinstance(value, bool):
         return value
     return {"true": True, "false": False, "1": True, "0": False}.get(str(value).strip().lower())

@@ -1,4 +1,4 @@
-"""FilterRAG: drop retrieved texts that are made of the question and of their own answer to it."""
+"""FilterRAG: drop retrieved texts that consist mostly of the question and of their answer to it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from codeguard.text.reading import Reader, failures
 from codeguard.text.tokens import sentences, words
 
 PAPER_THRESHOLD = 0.2
-USEFUL = 0.5  # of the imitations that a calibrated filter has to catch; below it is hardly a filter
+USEFUL = 0.5  # share of imitated poison that a calibrated filter should catch
 
 
 @dataclass(frozen=True, slots=True)
 class FilterConfig:
-    """`top` retrieved texts are looked at, `keep` of those that pass are handed on (0: all).
+    """`top` retrieved texts are judged, and the first `keep` of those that pass are returned (0:
+    all).
 
-    `threshold` is one density for all lengths (the paper's is 0.2), or a fit
-    by length from `calibrate`.
+    `threshold` is one density for all lengths (0.2 in the paper), or a fit by length from
+    `calibrate`.
     """
 
     top: int = 4
@@ -37,20 +38,20 @@ class FilterConfig:
 
 @dataclass(frozen=True, slots=True)
 class FilterRAG:
-    """Sorts the retrieved texts of a query, the nearest first, by their Freq-Density."""
+    """Sorts the retrieved texts of a query, nearest first, by their Freq-Density."""
 
     reader: Reader
     matcher: WordMatcher
     config: FilterConfig = FilterConfig()
 
     def select(self, documents: Sequence[Document], query: str = "") -> Selection:
-        """Judge retrieved documents; one whose answer cannot be had is rejected."""
-        looked_at = documents[: self.config.top]
+        """Judge retrieved documents; one without an answer is rejected, and a failure rejects all."""
+        judged_documents = documents[: self.config.top]
         try:
-            answers = self.reader.answer_each(query, [document.text for document in looked_at])
+            answers = self.reader.answer_each(query, [document.text for document in judged_documents])
             judgments = [
                 self._judge(document, query, answer.text, answer.error)
-                for document, answer in zip(looked_at, answers, strict=True)
+                for document, answer in zip(judged_documents, answers, strict=True)
             ]
         except (
             Exception
@@ -58,7 +59,7 @@ class FilterRAG:
             reason = f"the filter failed, so nothing is handed on: {type(error).__name__}: {error}"
             return reject_all(documents, "detector_error", reason, error=reason)
         selection = finish(judgments, documents, self.config.top, self.config.keep, failures(answers))
-        return replace(selection, notes=self._notes(looked_at))
+        return replace(selection, notes=self._notes(judged_documents))
 
     def _notes(self, documents: Sequence[Document]) -> tuple[str, ...]:
         limit = self.config.threshold
@@ -95,7 +96,7 @@ class FilterRAG:
 
 @dataclass(frozen=True, slots=True)
 class CleanPair:
-    """A clean passage with a question that it was, or could have been, retrieved for."""
+    """A clean passage with a question that it answers."""
 
     query: str
     text: str
@@ -103,14 +104,14 @@ class CleanPair:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A threshold learned from clean passages, and the share of imitated poison that it would catch."""
+    """A threshold learned from clean passages, and the share of imitated poison that it catches."""
 
     threshold: LengthThreshold
     caught: float
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was learned, and a warning where the filter promises too little."""
+        """What was learned, with a warning if the filter catches too little."""
         fit = self.threshold
         found = (
             f"calibrated on {fit.pairs} clean passages of {fit.shortest} to {fit.longest} words: at least "
@@ -126,16 +127,21 @@ TOO_WEAK = (
 
 
 def own_questions(texts: Sequence[str]) -> list[CleanPair]:
-    """Return passages with their first sentence as the question (inverse cloze task, Lee and others, 2019).
+    """Return passages with their first sentence as the question (inverse cloze task, Lee et al.,
+    2019).
 
-    Passages of one sentence are left out: they have none to spare.
+    Passages of a single sentence are left out.
     """
     parts = [sentences(text) for text in texts]
     return [CleanPair(part[0], " ".join(part[1:])) for part in parts if len(part) > 1]
 
 
 def imitations(pairs: Sequence[CleanPair], reader: Reader) -> list[CleanPair]:
-    """Return what simple poison would look like: the question, and the passage's own answer to it."""
+    """Return imitations of simple poison: the question followed by the passage's answer to it.
+
+    Raises:
+        TextDefenseError: a call of the reader failed.
+    """
     answers = [reader.answer_each(pair.query, [pair.text])[0] for pair in pairs]
     for failure in failures(answers):
         raise TextDefenseError(f"the clean passages cannot be read: {failure}")
@@ -154,21 +160,21 @@ def calibrate(
     reading: DensityReading = "count",
     keep: float = 0.95,
 ) -> Calibration:
-    """Learn a threshold by length from clean passages, and say what it would catch.
+    """Learn a threshold by length from clean passages and measure what it catches.
 
     Raises:
-        TextDefenseError: there are too few passages for the promise, or the reader failed.
+        TextDefenseError: there are too few passages for the share `keep`, or the reader failed.
     """
-    clean = _frequencies(pairs, reader, matcher)
+    clean = _count_frequencies(pairs, reader, matcher)
     fit = fit_threshold([item.density(reading) for item in clean], [item.total for item in clean], keep)
     dense = [
         item.density(reading) > fit.at(item.total)
-        for item in _frequencies(imitations(pairs, reader), reader, matcher)
+        for item in _count_frequencies(imitations(pairs, reader), reader, matcher)
     ]
     return Calibration(fit, sum(dense) / max(1, len(dense)))
 
 
-def _frequencies(pairs: Sequence[CleanPair], reader: Reader, matcher: WordMatcher) -> list[Frequency]:
+def _count_frequencies(pairs: Sequence[CleanPair], reader: Reader, matcher: WordMatcher) -> list[Frequency]:
     answers = [reader.answer_each(pair.query, [pair.text])[0] for pair in pairs]
     for failure in failures(answers):
         raise TextDefenseError(f"the clean passages cannot be read: {failure}")
@@ -187,7 +193,11 @@ def finish(
     keep: int,
     failed: tuple[str, ...] = (),
 ) -> Selection:
-    """Hand on the first `keep` that passed (0: all); what comes later, or was not looked at, is left out."""
+    """Return a selection with the first `keep` documents that passed (0: all); the rest is
+    rejected.
+
+    `documents` beyond the first `top` were not judged and are rejected as well.
+    """
     result: list[Judgment] = []
     passed = 0
     for judgment in judgments:

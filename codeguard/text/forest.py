@@ -1,9 +1,8 @@
-"""A trained random forest as plain arrays: applied by numpy alone, saved without pickle.
+"""A trained random forest as plain arrays: applied with numpy only, saved without pickle.
 
-scikit-learn is needed to train, not to apply. Its own model files are
-pickles, which run code when read; skops would still need scikit-learn, and
-the version the model was trained with. A tree is five arrays, so the arrays
-are what is kept.
+Training needs scikit-learn, applying does not. scikit-learn saves models as pickles, which run code
+when loaded; skops would still need scikit-learn in the version of the training. A tree is five
+arrays, so those are saved.
 """
 
 from __future__ import annotations
@@ -25,7 +24,10 @@ TREES, SMALLEST_LEAF = 150, 2
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """Trees end to end: `roots` are the first nodes; a leaf has `left` -1 and its share of poison in `value`."""
+    """Concatenated trees; `roots` are the indices of their first nodes.
+
+    A leaf has `left` -1 and its share of poisoned examples in `value`.
+    """
 
     roots: NDArray[np.int64]
     left: NDArray[np.int64]
@@ -35,8 +37,8 @@ class Forest:
     value: Floats
 
     def predict(self, rows: Floats) -> Floats:
-        """Return the mean share of poison over the trees, 0 to 1, for each row."""
-        # scikit-learn compares in float32, and a row next to a threshold would fall the other way.
+        """Return for each row the share of poison, averaged over the trees, 0 to 1."""
+        # scikit-learn compares in float32; in float64 a row at a threshold could go the other way.
         rows = rows.astype(np.float32).astype(np.float64)
         node = np.repeat(self.roots[None, :], len(rows), axis=0)
         while True:
@@ -50,12 +52,16 @@ class Forest:
         return result
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays by name, to be saved."""
+        """Return the arrays by name, for saving."""
         return {f"forest_{name}": getattr(self, name) for name in self.__slots__}
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]], features: int) -> Forest:
-        """Rebuild a forest from `arrays`; TextDefenseError where they are not one."""
+        """Rebuild a forest from the result of `arrays`.
+
+        Raises:
+            TextDefenseError: the arrays are not a valid forest.
+        """
         try:
             whole = {name: np.asarray(arrays[f"forest_{name}"], dtype=np.int64) for name in cls.__slots__[:4]}
             real = {
@@ -83,7 +89,7 @@ class Forest:
         own = np.arange(size)
         inner = self.left >= 0
         forward = (self.left > own) & (self.right > own) & (self.left < size) & (self.right < size)
-        if not forward[inner].all():  # a child before its parent would be walked for ever
+        if not forward[inner].all():  # otherwise `predict` could loop forever
             raise ValueError("a child does not come after its parent")
         if not ((self.feature[inner] >= 0) & (self.feature[inner] < features)).all():
             raise ValueError("unknown feature")
@@ -94,7 +100,7 @@ class Forest:
 
 
 def train_forest(rows: Floats, poisoned: NDArray[np.bool_], seed: int = 0, trees: int = TREES) -> Forest:
-    """Train a forest on labelled rows, both classes with equal weight.
+    """Train a forest on labelled rows, with equal weight for both classes.
 
     Raises:
         MissingExtraError: scikit-learn is not installed.

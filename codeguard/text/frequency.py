@@ -1,10 +1,9 @@
-"""Freq-Density: how much of a text is made of the words of the question and of the answer it gives.
+"""Freq-Density: the share of a text that repeats words of the question and of its answer to it.
 
-From Edemacu and others, "Defending Against Knowledge Poisoning Attacks During
-Retrieval-Augmented Generation" (2025): the sum of Freq(w, d) over the words
-w of d that match a word of the question or of the answer, divided by the
-number of unique words of d, Freq being how often w occurs ("count"). Two
-other readings of Freq are options; they differ by a factor of thirty (see
+From Edemacu et al., "Defending Against Knowledge Poisoning Attacks During Retrieval-Augmented
+Generation" (2025): the sum of Freq(w, d) over the words w of d that match a word of the question or
+of the answer, divided by the number of unique words of d. Freq is the number of occurrences of w
+("count"). Two other readings of Freq are optional; they differ by a factor of thirty (see
 docs/text.md).
 """
 
@@ -26,14 +25,14 @@ from codeguard.text.tokens import words
 
 DensityReading = Literal["count", "share", "distinct"]
 READINGS: tuple[DensityReading, ...] = get_args(DensityReading)
-SIMILAR = 0.6  # cosine from which two words match, the paper's value
+SIMILAR = 0.6  # minimum cosine of two matching words, from the paper
 MAX_WORDS = 1_000_000
-LEAST = 1e-4  # stands for a density of 0 where a logarithm is taken
+LEAST = 1e-4  # replaces a density of 0 before taking the logarithm
 
 
 @dataclass(frozen=True, slots=True)
 class Frequency:
-    """Counts behind the three readings: of words in all, unique ones, matching ones, their occurrences."""
+    """Word counts of a text: all words, unique words, unique matching words, occurrences of those."""
 
     total: int
     unique: int
@@ -43,9 +42,8 @@ class Frequency:
     def density(self, reading: DensityReading = "count") -> float:
         """Return the Freq-Density; 0 for a text without words.
 
-        `count`: occurrences of matching words by unique words. `share`: the
-        same with each occurrence counted as its share of the text.
-        `distinct`: distinct matching words by all words.
+        `count`: occurrences of matching words divided by unique words. `share`: the same divided by
+        all words again. `distinct`: unique matching words divided by all words.
         """
         if not self.total:
             return 0.0
@@ -57,14 +55,14 @@ class Frequency:
 
 
 class WordMatcher:
-    """Counts the words of a text that match a question or an answer.
+    """Counts the words of a text that match a word of a question or an answer.
 
-    With an embedding two words match from a cosine of `least` on; without
-    one, the fast mode, only where they are the same.
+    With an embedding, words match if their cosine is at least `least`. Without one, the fast mode,
+    they match only if they are equal.
     """
 
     def __init__(self, embedding: Embedding | None = None, least: float = SIMILAR) -> None:
-        """Take the embedding for words, or None for literal matching."""
+        """Take an embedding of words, or None for literal matching."""
         if not 0 < least <= 1:
             raise ConfigError("least similarity of words", got=least, expected="above 0, at most 1")
         self._embedding = embedding
@@ -87,12 +85,11 @@ class WordMatcher:
 
 @dataclass(frozen=True, slots=True)
 class LengthThreshold:
-    """The density above which a text of a given length is unusual among clean ones.
+    """The density above which a text of a given length is unusual among clean texts.
 
-    exp(`level` + `slope` · log(words)), fitted to `pairs` clean texts of
-    `shortest` to `longest` words: a short text on the topic is dense by
-    nature, and one constant for all lengths would drop every short clean
-    text. `keep` is the promised share of clean texts that pass.
+    The threshold is exp(`level` + `slope` · log(words)), fitted to `pairs` clean texts of
+    `shortest` to `longest` words. Short texts on the topic are dense by nature, and one constant
+    for all lengths would drop them all. `keep` is the share of clean texts that should pass.
     """
 
     level: float
@@ -103,23 +100,23 @@ class LengthThreshold:
     longest: int = MAX_WORDS
 
     def at(self, length: int) -> float:
-        """Return the threshold for a text of that many words."""
+        """Return the threshold for a text of `length` words."""
         return math.exp(self.level + self.slope * math.log(max(length, 1)))
 
     def covers(self, length: int) -> bool:
-        """Return whether a text of that many words is within the lengths that were fitted."""
+        """Return whether a text of `length` words is within the fitted range of lengths."""
         return self.shortest <= length <= self.longest
 
 
 def fit_threshold(densities: Sequence[float], lengths: Sequence[int], keep: float = 0.95) -> LengthThreshold:
-    """Fit the threshold that keeps a share `keep` of clean texts, given their densities and word counts.
+    """Fit the threshold that keeps the share `keep` of clean texts, given their densities and word
+    counts.
 
-    The level is the conformal quantile of the residuals (Vovk and others,
-    2005): a further clean text of the same kind passes with at least that
-    probability, however few there were to learn from.
+    The level is the conformal quantile of the residuals (Vovk et al., 2005): another clean text of
+    the same kind passes with at least that probability, for any number of texts.
 
     Raises:
-        TextDefenseError: too few texts to promise that share, or fewer than 20.
+        TextDefenseError: there are fewer than 20 texts, or too few for the share `keep`.
     """
     if not 0 < keep < 1:
         raise ConfigError("keep", got=keep, expected="between 0 and 1")
@@ -137,6 +134,6 @@ def fit_threshold(densities: Sequence[float], lengths: Sequence[int], keep: floa
 
 
 def conformal_quantile(values: NDArray[np.float64], keep: float) -> float:
-    """Return the value that a further draw stays within with probability at least `keep`; inf for too few."""
+    """Return the value that another draw does not exceed with probability `keep`; inf for too few values."""
     rank = math.ceil((len(values) + 1) * keep - 1e-9)
     return float(np.sort(values)[rank - 1]) if rank <= len(values) else math.inf

@@ -1,4 +1,4 @@
-"""Add a judged batch to a Chroma collection: all that was kept, or nothing."""
+"""Judge a batch and add it to a Chroma collection, all accepted documents or none."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ ADD_LIMIT = 5_000  # embedded Chroma refuses more than 5,461 records in one call
 
 
 class Collection(Protocol):
-    """The part of a Chroma collection that ingestion uses."""
+    """The methods of a Chroma collection that ingestion uses."""
 
     def add(self, ids: Any, embeddings: Any = ..., metadatas: Any = ..., documents: Any = ...) -> None:
-        """Add records; ids that exist are ignored by Chroma."""
+        """Add records; Chroma ignores ids that exist."""
 
     def get(self, ids: Any = ..., where: Any = ..., *, include: Any = ...) -> Any:
         """Return records by id or by metadata."""
@@ -31,10 +31,10 @@ class Collection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """What became of a batch: `added` ids, everything rejected with its reason, and the batch's name.
+    """Result of a batch: its name, the ids that were added, and the judgments.
 
-    `skipped` names each document that repeats an earlier one of the batch or
-    of the collection, the same in text and label: it is not judged again.
+    `skipped` are the ids of documents that repeat an earlier one of the batch or of the collection,
+    with the same text and label. They are not judged again.
     """
 
     batch: str
@@ -60,19 +60,17 @@ def ingest(
     embedding: Any = None,
     add_limit: int = ADD_LIMIT,
 ) -> IngestReport:
-    """Judge a batch and add what was kept, in one transaction for the whole batch.
+    """Judge a batch and add the accepted documents, all or none.
 
-    With `embedding` its vectors are stored; without, the collection embeds
-    by its own function. A text that the collection holds under another label
-    is rejected, and so is one to which the batch itself gives two labels,
-    unless only one of them is kept. Where adding fails half-way, what was
-    added is removed again and the error is raised. A process that is killed
-    between two calls of one batch (more than `add_limit` documents) leaves a
-    part; `remove_batch` takes it out by the name that every record carries.
+    With `embedding` its vectors are stored, otherwise the collection computes its own. A text that
+    the collection holds with another label is rejected. So is a text with two labels in the batch,
+    unless only one of them is accepted. If adding fails, the added records are removed again and
+    the error is raised. A process that is killed between two calls for one batch (more than
+    `add_limit` documents) leaves a part of it, which `remove_batch` deletes.
 
     Raises:
-        TextDefenseError: two different texts have one id, in the batch or with one in the
-            collection, or adding failed (its cause is chained).
+        TextDefenseError: one id has two different texts, in the batch or in the collection, or
+            adding failed (the cause is chained).
     """
     distinct: dict[tuple[str, str], Document] = {}
     texts: dict[str, str] = {}
@@ -80,7 +78,7 @@ def ingest(
         if texts.setdefault(document.id, document.text) != document.text:
             raise TextDefenseError("two different texts of the batch have one id", got=repr(document.id))
         distinct.setdefault((document.id, document.label), document)
-    stored = _stored(collection, list(texts), add_limit)
+    stored = _stored_records(collection, list(texts), add_limit)
     other = sorted(name for name, (text, _) in stored.items() if text != texts[name])
     if other:
         raise TextDefenseError(
@@ -88,8 +86,8 @@ def ingest(
             got=repr(other[0]),
             hint="ingestion never overwrites: give new ids, or delete the old records first",
         )
-    there = {key for key in distinct if key[0] in stored and stored[key[0]][1] == key[1]}
-    seen = set(there)
+    already_stored = {key for key in distinct if key[0] in stored and stored[key[0]][1] == key[1]}
+    seen = set(already_stored)
     skipped: list[str] = []
     for document in documents:
         key = document.id, document.label
@@ -98,12 +96,12 @@ def ingest(
         seen.add(key)
     selection = defense.select([item for key, item in distinct.items() if key[0] not in stored])
     selection = _one_label_each(selection)
-    known = [
+    relabelled = [
         Judgment(item, False, "other_label", f"the collection has it with the label {stored[key[0]][1]!r}")
         for key, item in distinct.items()
-        if key[0] in stored and key not in there
+        if key[0] in stored and key not in already_stored
     ]
-    selection = replace(selection, judgments=(*selection.judgments, *known))
+    selection = replace(selection, judgments=(*selection.judgments, *relabelled))
     batch = uuid.uuid4().hex
     kept = selection.kept
     if kept:
@@ -112,7 +110,7 @@ def ingest(
 
 
 def _one_label_each(selection: Selection) -> Selection:
-    """Reject a text of which more than one label was kept: one of them has to be wrong."""
+    """Reject texts that were accepted with more than one label, because at least one is wrong."""
     labels = Counter(document.id for document in selection.kept)
     reason = "the batch gives this text two labels, and both could be right"
     return replace(
@@ -127,7 +125,7 @@ def _one_label_each(selection: Selection) -> Selection:
 
 
 def remove_batch(collection: Collection, batch: str) -> int:
-    """Remove every record of one batch and return how many there were."""
+    """Remove every record of a batch and return their number."""
     ids = list(collection.get(where={BATCH_KEY: batch}, include=[])["ids"])
     for start in range(0, len(ids), ADD_LIMIT):
         collection.delete(ids=ids[start : start + ADD_LIMIT])
@@ -137,8 +135,7 @@ def remove_batch(collection: Collection, batch: str) -> int:
 def stored_documents(collection: Collection, *, label_key: str = LABEL_KEY) -> tuple[Document, ...]:
     """Return the labelled documents of a collection, to build a `LabelledBase` from their texts.
 
-    The stored vectors are not used: anyone who can write the store can write
-    vectors that do not belong to their texts.
+    The stored vectors are not used: anyone who can write to the store can change them.
     """
     found = collection.get(include=["documents", "metadatas"])
     return tuple(
@@ -148,14 +145,14 @@ def stored_documents(collection: Collection, *, label_key: str = LABEL_KEY) -> t
     )
 
 
-def _stored(collection: Collection, ids: Sequence[str], size: int) -> dict[str, tuple[str, str]]:
-    """Return text and label of those ids that the collection holds."""
-    held: dict[str, tuple[str, str]] = {}
+def _stored_records(collection: Collection, ids: Sequence[str], size: int) -> dict[str, tuple[str, str]]:
+    """Return the text and the label of each id that the collection holds."""
+    records: dict[str, tuple[str, str]] = {}
     for start in range(0, len(ids), size):
         found = collection.get(ids=list(ids[start : start + size]), include=["documents", "metadatas"])
         for name, text, metadata in zip(found["ids"], found["documents"], found["metadatas"], strict=True):
-            held[name] = (text or "", str((metadata or {}).get(LABEL_KEY, "")))
-    return held
+            records[name] = (text or "", str((metadata or {}).get(LABEL_KEY, "")))
+    return records
 
 
 def _add_all(
@@ -172,7 +169,7 @@ def _add_all(
                 documents=[document.text for document in part],
             )
     except BaseException as error:
-        _undo(collection, batch, error)
+        _undo_batch(collection, batch, error)
         if isinstance(error, Exception):
             raise TextDefenseError(
                 f"adding the batch failed and was undone ({type(error).__name__}: {error})"
@@ -180,8 +177,8 @@ def _add_all(
         raise
 
 
-def _undo(collection: Collection, batch: str, cause: BaseException) -> None:
-    # By the batch's own name, not by id: a record that somebody else added meanwhile is not ours to delete.
+def _undo_batch(collection: Collection, batch: str, cause: BaseException) -> None:
+    # By the name of the batch, not by id: another process may have added a record with the same id.
     try:
         remove_batch(collection, batch)
     except Exception as error:

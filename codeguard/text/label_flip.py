@@ -1,10 +1,10 @@
-"""Find entries whose claimed label is not what their text says, before they enter a knowledge base.
+"""Detect documents whose claimed label does not match their text, before they enter a knowledge
+base.
 
-Batch level asks of each label of the batch whether its entries, taken
-together, lie nearer to another label's part of the knowledge base; entry
-level asks it of each entry. What cannot be judged is rejected: an empty
-base, a label the base has never seen, a base with one label only, and
-everything when the detector itself fails.
+The batch level tests each label of the batch as a whole: do its documents, taken together, lie
+nearer to another label of the knowledge base? The entry level tests each document. What cannot be
+judged is rejected: documents with an unknown label, everything if the base is empty or has only one
+label, and everything if the detector fails.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.errors import ConfigError
-from codeguard.text.label_judge import LabelJudge
 from codeguard.text.labels import Floats, LabelledBase, centroids
+from codeguard.text.llm import LLMClient, LLMError
+from codeguard.text.llm_reader import RULES, unused_mark
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
 from codeguard.text.reading import Reading, failures
 
@@ -31,31 +32,30 @@ DETECTORS: tuple[Detector, ...] = get_args(Detector)
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 LEVELS: tuple[Level, ...] = get_args(Level)
 
-SMALL_BATCH = 10  # below this, a share of flagged entries says little of the batch
-UNDECIDED = 0.5  # of the best label's score: less between it and the second is undecided
+SMALL_BATCH = 10  # below this, the share of flagged entries is too noisy to judge the batch by
+UNDECIDED = 0.5  # a lead over the second label of less than this part of the best score is undecided
 CALIBRATION_SAMPLE = 2_000  # documents of the base that the detectors are measured on
 FOLDS = 5
-FEWEST_MEASURED = 40  # documents of the base below which a share of 5 % cannot be measured
-FEWEST_OF_LABEL = 40  # documents of a label from which it gets a margin of its own
+FEWEST_MEASURED = 40  # documents; a share of 5 % cannot be measured on fewer
+FEWEST_OF_LABEL = 40  # documents; a label with fewer uses the margin of all labels together
 
 
 @dataclass(frozen=True, slots=True)
 class LabelFlipConfig:
-    """How entries are judged.
+    """Detector and level of the judgment, with their limits.
 
-    `auto` cross-validates the knowledge base, takes the detector that would
-    find most flips while it rejects at most `most_rejected` of right
-    entries, and refuses to judge where that finds fewer than `least_found`.
+    The detector `auto` cross-validates all detectors on the knowledge base and takes the one that
+    finds the most flips while it rejects at most the share `most_rejected` of right labels. It
+    refuses to judge if that one finds less than `least_found` of the flips.
 
-    `centroid` compares cosines to the labels' centroids as they are,
-    `whitened` after the base's own spread is evened out. The `knn` detectors
-    ask the `neighbours` nearest documents: one vote each, a vote by cosine
-    to the power `power`, or (threshold) the entry's own label has to have at
-    least the share `agreement` of the weighted votes. `large_part` is the
-    share of flagged entries from which the level `auto` rejects the batch as
-    a whole.
-    `significance` is how improbable the number of flagged entries has to be,
-    under the base's own rate of alarms, for `mixed` to look at entries.
+    `centroid` compares cosines to the labels' centroids, `whitened` does so after the within-label
+    spread is evened out. The `knn` detectors take a vote of the `neighbours` nearest documents: one
+    vote each (majority), votes weighted by cosine to the power `power` (weighted), or a minimum
+    share `agreement` of the weighted votes for the claimed label (threshold).
+
+    The level `auto` rejects the whole batch if at least the share `large_part` of its documents is
+    flagged. The level `mixed` judges single documents only if the number of flagged documents is
+    less probable than `significance` under the false-positive rate of the base.
     """
 
     detector: Choice = "auto"
@@ -65,7 +65,7 @@ class LabelFlipConfig:
     agreement: float = 0.6
     large_part: float = 0.5
     significance: float = 0.01
-    most_rejected: float = 0.04  # what is measured on new texts stays within 5 %
+    most_rejected: float = 0.04  # keeps the rate on new texts below 5 %
     least_found: float = 0.5
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ class LabelFlipConfig:
 
 @dataclass(frozen=True, slots=True)
 class BatchTest:
-    """What the batch level found about one label: nearer to `nearest` than to itself, or not."""
+    """Similarity of one label's documents to their own label (`own`) and to the best other one (`other`)."""
 
     label: str
     nearest: str
@@ -92,18 +92,18 @@ class BatchTest:
 
     @property
     def suspicious(self) -> bool:
-        """Whether the label's entries lie nearer to another label."""
+        """Whether the documents lie nearer to another label than to their own."""
         return self.nearest != self.label
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a detector does on the knowledge base itself, each document judged by the others.
+    """Error rates of a detector, cross-validated on the knowledge base.
 
-    `found` is the share of flipped labels that it would reject (TPR),
-    `rejected` the share of right ones (FPR). An entry is rejected where the
-    score of its label is below the best other one's by more than the label's
-    margin: 0 is the rule as it stands, a negative one is more lenient.
+    `found` is the share of flipped labels that it rejects (true positives), `rejected` the share of
+    right labels that it rejects (false positives). A document is rejected if its label's score is
+    below the best other score by more than the label's margin. A margin of 0 is the plain rule, a
+    negative one is more lenient.
     """
 
     detector: Detector
@@ -114,7 +114,7 @@ class Expectation:
 
     @property
     def note(self) -> str:
-        """The figures in one line."""
+        """The error rates in one line."""
         lenient = ", only where the other label fits clearly better" if min(self.margins) < 0 else ""
         return (
             f"{self.detector}{lenient}: expected to find {self.found:.0%} of flipped labels and to reject "
@@ -123,14 +123,13 @@ class Expectation:
 
 
 def assess(base: LabelledBase, config: LabelFlipConfig, *, limited: bool = True) -> tuple[Expectation, ...]:
-    """Cross-validate every detector on the knowledge base, the most useful one first.
+    """Cross-validate every detector on the knowledge base and return the best first.
 
-    With `limited` each label's margin is lowered to where at most
-    `most_rejected` of its right documents are rejected (a conformal
-    quantile); otherwise all margins are 0, the rules as they stand.
+    With `limited`, each label's margin is lowered until at most the share `most_rejected` of its
+    right documents is rejected (a conformal quantile). Otherwise all margins are 0.
 
     Raises:
-        TextDefenseError: the base is too small to measure anything on.
+        TextDefenseError: the base is too small.
     """
     if len(base) < FEWEST_MEASURED or len(base.names) < 2:
         raise TextDefenseError(
@@ -155,7 +154,7 @@ def assess(base: LabelledBase, config: LabelFlipConfig, *, limited: bool = True)
             scores[np.ix_(~outside, known)] = found
         held[detector] = scores
     results = [_expectation(detector, scores, codes, config, limited) for detector, scores in held.items()]
-    # Ties go to the detector that is named first, the one the method describes.
+    # The sort is stable: in a tie the first detector wins, the one that the method describes.
     return tuple(sorted(results, key=lambda item: item.rejected - item.found))
 
 
@@ -176,7 +175,7 @@ def _expectation(
         for code in range(labels):
             chosen = own[codes == code]
             sample = chosen if len(chosen) >= FEWEST_OF_LABEL else own
-            # At most this many of the right ones may lie below: rank k of n + 1, from below.
+            # The conformal quantile: rank k of n + 1, counted from below.
             rank = math.floor(config.most_rejected * (len(sample) + 1))
             limits[code] = min(0.0, float(np.sort(sample)[rank - 1]) if rank else -np.inf)
     below = margin < limits[None, :]
@@ -188,7 +187,7 @@ def _expectation(
 
 
 def _margins(detector: Detector, scores: Floats, codes: NDArray[np.intp], config: LabelFlipConfig) -> Floats:
-    """Return by how much the claimed label fits better than the best other one; negative where it does not."""
+    """Return the score of the claimed label minus the best other score; shape (n,)."""
     rows = np.arange(len(codes))
     own = scores[rows, codes]
     if detector == "knn-threshold":
@@ -198,26 +197,67 @@ def _margins(detector: Detector, scores: Floats, codes: NDArray[np.intp], config
     return np.asarray(own - others.max(axis=1))
 
 
+@runtime_checkable
+class LabelJudge(Protocol):
+    """Assigns labels to texts."""
+
+    def name_labels(self, texts: Sequence[str], names: Sequence[str]) -> list[Reading]:
+        """Return for each text a reading whose text is one of `names`, or empty without a usable answer."""
+        ...
+
+
+class LLMLabelJudge:
+    """A second opinion from a language model, for texts that fit two labels about equally well."""
+
+    def __init__(self, client: LLMClient) -> None:
+        """Use `client` for all calls."""
+        self._client = client
+
+    def name_labels(self, texts: Sequence[str], names: Sequence[str]) -> list[Reading]:
+        """Return the model's label for each text, with an error for a failed call or an unknown label."""
+        prompts = []
+        for text in texts:
+            mark = unused_mark([text])
+            prompts.append(
+                [
+                    {"role": "system", "content": f"{RULES} Answer with one label and nothing else."},
+                    {
+                        "role": "user",
+                        "content": f"Labels: {', '.join(names)}\n\n<document {mark}>\n{text}\n</document {mark}>"
+                        "\n\nWhich label fits the document?",
+                    },
+                ]
+            )
+        known = {name.lower(): name for name in names}
+        readings = []
+        for answer in self._client.complete_all(prompts):
+            if isinstance(answer, LLMError):
+                readings.append(Reading("", error=str(answer), failed=True))
+                continue
+            name = known.get(answer.text.strip(" .'\"\n").lower(), "")
+            readings.append(Reading(name, error="" if name else "the model named no label of the base"))
+        return readings
+
+
 @dataclass(slots=True)
 class LabelFlipDefense:
-    """Judges batches of labelled documents against a base that is taken to be right.
+    """Judges batches of labelled documents against a base whose labels are taken to be right.
 
-    With `judge` a language model names the label of entries that fit two
-    labels about as well; where it gives no usable answer, the entry is
-    rejected.
+    With `judge`, a language model assigns labels to documents that fit two labels about equally
+    well. A document for which it gives no usable answer is rejected.
     """
 
     base: LabelledBase
     config: LabelFlipConfig = LabelFlipConfig()
     judge: LabelJudge | None = None
-    _usual: float | None = field(default=None, init=False, repr=False)
+    _false_positive_rate: float | None = field(default=None, init=False, repr=False)
     _expected: Expectation | None = field(default=None, init=False, repr=False)
 
     def select(self, documents: Sequence[Document], query: str = "") -> Selection:
         """Judge a batch; the query is not used.
 
-        Any failure, the embedding's too, rejects the whole batch and is
-        reported in `Selection.error`.
+        Any failure, including one of the embedding, rejects the whole batch and is reported in
+        `Selection.error`.
         """
         try:
             return self._select(documents)
@@ -235,7 +275,7 @@ class LabelFlipDefense:
             return reject_all(
                 documents,
                 "one_label",
-                f"the knowledge base knows only the label {only!r}: nothing to compare",
+                f"the knowledge base has only the label {only!r}: nothing to compare with",
             )
         if self.config.detector == "auto":
             expected = self.expectation()
@@ -258,7 +298,7 @@ class LabelFlipDefense:
         if unseen:
             notes.append(f"{unseen} of {len(documents)} entries have a label the knowledge base has not seen")
         return Selection(
-            tuple(found.get(index) or _unseen(document) for index, document in enumerate(documents)),
+            tuple(found.get(index) or _unseen_label(document) for index, document in enumerate(documents)),
             tuple(notes),
             failures=failed,
         )
@@ -267,38 +307,42 @@ class LabelFlipDefense:
         vectors = self.base.embedding.embed([document.text for document in documents])
         if vectors.shape != (len(documents), self.base.vectors.shape[1]) or not np.isfinite(vectors).all():
             raise TextDefenseError(
-                "the embedding gave rows of another shape, or values that are not finite",
+                "the embedding returned an array of the wrong shape, or values that are not finite",
                 got=vectors.shape,
                 expected=(len(documents), self.base.vectors.shape[1]),
             )
         codes = np.array([self.base.names.index(document.label) for document in documents], dtype=np.intp)
         scores = self.scores(vectors)
         flagged = self.flagged(scores, codes)
-        asked = self._second_opinion(documents, scores, codes, flagged)
+        opinions = self._second_opinion(documents, scores, codes, flagged)
         tests = self.batch_tests(vectors, codes, scores)
         level, note = self._choose(flagged, tests)
         notes = [self.expectation().note] if self.config.detector == "auto" else []
         notes.append(note)
-        if asked:
+        if opinions:
             notes.append(
-                f"a second opinion was asked for {len(asked)} entries that fit two labels about as well"
+                f"a second opinion was sought on {len(opinions)} entries that fit two labels about equally well"
             )
-        failed = failures(asked)
+        failed = failures(opinions)
         if len(documents) == 1:
-            notes.append("a batch of one: batch level and entry level ask the same question")
-        whole = level == "batch" and (
+            notes.append("a batch of one entry: batch level and entry level are the same test")
+        reject_batch = level == "batch" and (
             any(test.suspicious for test in tests) or flagged.mean() >= self.config.large_part
         )
-        if whole:
+        if reject_batch:
             reason = _batch_reason(tests, float(flagged.mean()))
             return [Judgment(document, False, "batch", reason) for document in documents], notes, failed
         if level in ("batch", "clean"):
-            kept = "the batch as a whole agrees with the knowledge base"
-            return [Judgment(document, True, "batch_ok", kept) for document in documents], notes, failed
+            reason_kept = "the batch as a whole agrees with the knowledge base"
+            return (
+                [Judgment(document, True, "batch_ok", reason_kept) for document in documents],
+                notes,
+                failed,
+            )
         return self._entries(documents, codes, scores, flagged), notes, failed
 
     def _choose(self, flagged: NDArray[np.bool_], tests: Sequence[BatchTest]) -> tuple[str, str]:
-        """Return the level to judge at ("clean": keep all) and the reason."""
+        """Return the level at which to judge ("clean" keeps everything) and the reason for it."""
         config, count, share = self.config, len(flagged), float(flagged.mean())
         if config.level == "auto":
             if count >= SMALL_BATCH and share >= config.large_part:
@@ -328,7 +372,7 @@ class LabelFlipDefense:
         codes: NDArray[np.intp],
         flagged: NDArray[np.bool_],
     ) -> Sequence[Reading]:
-        """Ask the judge about undecided entries, correct `flagged` in place, return what it said."""
+        """Ask the judge about undecided documents, update `flagged` in place and return its answers."""
         if self.judge is None:
             return ()
         best = np.sort(scores, axis=1)
@@ -339,10 +383,10 @@ class LabelFlipDefense:
         return named
 
     def expectation(self) -> Expectation:
-        """Return what the detector in use is expected to find and to reject wrongly, measured once.
+        """Return the measured error rates of the detector in use; measured once.
 
         Raises:
-            TextDefenseError: the base is too small to measure anything on.
+            TextDefenseError: the base is too small to measure on.
         """
         if self._expected is None:
             automatic = self.config.detector == "auto"
@@ -353,11 +397,11 @@ class LabelFlipDefense:
 
     @property
     def detector(self) -> Detector:
-        """The detector in use: the one configured, or the one that was chosen."""
+        """The configured detector, or the one that `auto` selected."""
         return self.expectation().detector if self.config.detector == "auto" else self.config.detector
 
     def scores(self, vectors: NDArray[np.float32]) -> Floats:
-        """Return how well each label fits each vector; shape (n, labels), larger fits better."""
+        """Return the score of each label for each vector, larger is better; shape (n, labels)."""
         config, detector = self.config, self.detector
         if detector in ("centroid", "whitened"):
             return self.base.centroid_similarity(vectors, whitened=detector == "whitened")
@@ -365,7 +409,7 @@ class LabelFlipDefense:
         return self.base.neighbour_shares(vectors, config.neighbours, power=power)
 
     def flagged(self, scores: Floats, codes: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return which entries fit another label better than the claimed one (`codes`)."""
+        """Return a mask of the documents that fit another label better than their own, given by `codes`."""
         limits = np.zeros(len(self.base.names))
         if self.config.detector == "auto":
             limits = np.array(self.expectation().margins)
@@ -374,7 +418,7 @@ class LabelFlipDefense:
     def batch_tests(
         self, vectors: NDArray[np.float32], codes: NDArray[np.intp], scores: Floats
     ) -> tuple[BatchTest, ...]:
-        """Compare each label's entries, taken together, with the knowledge base."""
+        """Compare the documents of each label, taken together, with the knowledge base."""
         count = len(self.base.names)
         if self.detector in ("centroid", "whitened"):
             together = centroids(vectors.astype(np.float64), codes, count)
@@ -393,12 +437,11 @@ class LabelFlipDefense:
         )
 
     def usual_alarms(self) -> float:
-        """Return the share of the base's own documents that the detector flags, at least 0.1 %.
+        """Return the false-positive rate on the base's own documents, at least 0.001.
 
-        Neighbours are asked with the document itself left out. Measured
-        once, on an evenly spaced sample.
+        It is measured once, on an evenly spaced sample; a document is not its own neighbour.
         """
-        if self._usual is None:
+        if self._false_positive_rate is None:
             vectors, codes = self.base.vectors, self.base.codes
             if self.detector.startswith("knn"):
                 power = 0.0 if self.detector == "knn-majority" else self.config.power
@@ -412,8 +455,8 @@ class LabelFlipDefense:
                 flags = self.flagged(scores, sample.codes)
             else:
                 flags = self.flagged(self.scores(vectors), codes)
-            self._usual = max(float(flags.mean()), 0.001)
-        return self._usual
+            self._false_positive_rate = max(float(flags.mean()), 0.001)
+        return self._false_positive_rate
 
     def _entries(
         self,
@@ -446,7 +489,7 @@ class LabelFlipDefense:
 
 
 def binomial_tail(successes: int, trials: int, probability: float) -> float:
-    """Return the probability of at least that many successes."""
+    """Return the probability of at least `successes` successes in `trials` trials."""
     if successes <= 0:
         return 1.0
     log_p, log_q = math.log(probability), math.log1p(-probability) if probability < 1 else -math.inf
@@ -458,7 +501,7 @@ def binomial_tail(successes: int, trials: int, probability: float) -> float:
     return min(total, 1.0)
 
 
-def _unseen(document: Document) -> Judgment:
+def _unseen_label(document: Document) -> Judgment:
     reason = (
         f"the knowledge base has no label {document.label!r}: nothing to compare with"
         if document.label
@@ -468,13 +511,13 @@ def _unseen(document: Document) -> Judgment:
 
 
 def _batch_reason(tests: Sequence[BatchTest], share: float) -> str:
-    worst = [test for test in tests if test.suspicious]
-    if not worst:
+    suspicious_tests = [test for test in tests if test.suspicious]
+    if not suspicious_tests:
         return f"the batch is rejected as a whole: {share:.0%} of its entries disagree with their label"
-    counts = Counter({test.label: test.entries for test in worst})
+    counts = Counter({test.label: test.entries for test in suspicious_tests})
     named = ", ".join(
         f"{test.label!r} ({counts[test.label]} entries) lies nearer to {test.nearest!r} "
         f"({test.other:.3f}) than to its own ({test.own:.3f})"
-        for test in worst
+        for test in suspicious_tests
     )
     return f"the batch is rejected as a whole: {named}"

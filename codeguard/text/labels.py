@@ -1,4 +1,4 @@
-"""A knowledge base of labelled texts: centroids, a metric learned from it, and nearest neighbours."""
+"""A knowledge base of labelled texts with centroids, a learned metric and nearest neighbours."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.index.embedding import Embedding
+from codeguard.index.embedding import Embedding, LexicalEmbedding, open_embedding
+from codeguard.index.embedding.base import Vectors, unit_rows
 from codeguard.text.model import Document, TextDefenseError
 
 Floats = NDArray[np.float64]
@@ -16,17 +17,17 @@ NEIGHBOUR_BLOCK = 512  # rows compared at once: 512 x 100,000 float32 similariti
 
 
 class LabelledBase:
-    """Vectors and labels of documents that are taken to be right.
+    """Vectors and labels of documents whose labels are taken to be right.
 
-    `vectors` has shape (n, dimension), unit rows; `labels` n entries. The
-    base is immutable: `extended` returns a new one.
+    `vectors` has shape (n, dimension) with rows of length 1, `labels` has n entries. The base is
+    immutable: `extended` returns a new one.
     """
 
     def __init__(self, vectors: NDArray[np.float32], labels: Sequence[str], embedding: Embedding) -> None:
-        """Take vectors with their labels; `of` embeds documents instead.
+        """Take vectors and their labels; use `of` to embed documents.
 
         Raises:
-            TextDefenseError: the counts differ, a label is empty or a vector is not finite.
+            TextDefenseError: the counts differ, a label is empty, or a vector is not finite.
         """
         if len(vectors) != len(labels):
             raise TextDefenseError("labelled base", got=f"{len(labels)} labels", expected=f"{len(vectors)}")
@@ -50,24 +51,24 @@ class LabelledBase:
         return len(self.codes)
 
     def extended(self, vectors: NDArray[np.float32], labels: Sequence[str]) -> LabelledBase:
-        """Return a base with further documents behind these."""
+        """Return a base with these documents added at the end."""
         old = [self.names[code] for code in self.codes]
         joined = np.concatenate([self.vectors, vectors]) if len(self) else vectors
         return LabelledBase(joined, [*old, *labels], self.embedding)
 
     @cached_property
     def centroids(self) -> Floats:
-        """Mean vector of each label, in the order of `names`; shape (labels, dimension)."""
+        """Mean vector of each label in the order of `names`; shape (labels, dimension)."""
         return centroids(self.vectors.astype(np.float64), self.codes, len(self.names))
 
     @cached_property
     def metric(self) -> Floats:
-        """Matrix W of shape (dimension, dimension): in x @ W, a label's own spread is the same every way.
+        """Matrix W of shape (dimension, dimension) that whitens: x @ W has the same within-label
+        spread in every direction.
 
-        The inverse Cholesky factor of the within-label covariance, shrunk
-        as Ledoit and Wolf, "A well-conditioned estimator for
-        large-dimensional covariance matrices" (2004), so that it exists for
-        fewer documents than dimensions too.
+        W is the inverse Cholesky factor of the within-label covariance. The covariance is shrunk as
+        in Ledoit and Wolf, "A well-conditioned estimator for large-dimensional covariance matrices"
+        (2004), so that W exists even with fewer documents than dimensions.
         """
         residuals = self.vectors.astype(np.float64) - self.centroids[self.codes]
         covariance = shrunk_covariance(residuals)
@@ -77,9 +78,9 @@ class LabelledBase:
     def centroid_similarity(self, vectors: NDArray[np.floating], *, whitened: bool) -> Floats:
         """Return the cosine of each vector to each label's centroid; shape (n, labels).
 
-        With `whitened`, both are first moved to the mean of the centroids
-        and turned by `metric`; the nearest centroid is then the one that
-        linear discriminant analysis with equal priors would name.
+        With `whitened`, vectors and centroids are first centred on the mean of the centroids and
+        multiplied by `metric`. The nearest centroid is then the prediction of linear discriminant
+        analysis with equal priors.
         """
         rows, centers = vectors.astype(np.float64), self.centroids
         if whitened:
@@ -98,15 +99,17 @@ class LabelledBase:
     def neighbour_shares(
         self, vectors: NDArray[np.float32], k: int, *, power: float, exclude_self: bool = False
     ) -> Floats:
-        """Return, for each vector, every label's share of its k nearest documents; shape (n, labels).
+        """Return every label's share of the k nearest documents of each vector; shape (n, labels).
 
-        A neighbour counts with its cosine to the power `power` (negative
-        cosines as 0); 0 is the plain majority. With `exclude_self` the
-        vectors are the base's own, and none is its own neighbour.
+        A neighbour's weight is its cosine to the power `power` (negative cosines count as 0); power
+        0 is a plain majority vote. With `exclude_self`, the vectors are the base's own and none
+        counts as its own neighbour.
         """
         count = min(k, len(self) - int(exclude_self))
         if count < 1:
-            raise TextDefenseError("no neighbours to ask", got=f"{len(self)} documents in the base")
+            raise TextDefenseError(
+                "too few documents for a nearest-neighbour vote", got=f"{len(self)} documents in the base"
+            )
         shares = np.zeros((len(vectors), len(self.names)))
         for start in range(0, len(vectors), NEIGHBOUR_BLOCK):
             block = vectors[start : start + NEIGHBOUR_BLOCK] @ self.vectors.T
@@ -124,7 +127,7 @@ class LabelledBase:
 
 
 def centroids(vectors: Floats, codes: NDArray[np.intp], count: int) -> Floats:
-    """Return the mean of the vectors of each code, 0 to count - 1; a code without vectors gets zeros."""
+    """Return the mean vector of each code from 0 to count - 1; zeros for a code without vectors."""
     sums = np.zeros((count, vectors.shape[1]))
     np.add.at(sums, codes, vectors)
     sizes = np.bincount(codes, minlength=count)
@@ -152,3 +155,35 @@ def _unit(rows: Floats) -> Floats:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     scaled: Floats = rows / np.maximum(lengths, 1e-12)
     return scaled
+
+
+class JoinedEmbedding:
+    """Two embeddings side by side, so that a cosine is the mean of their two cosines.
+
+    A sentence embedding places "you have won" and "you won the match" close together, and spam
+    filters live on the spelling that tells them apart. A lexical embedding sees the spelling and
+    misses the meaning (measured in docs/text.md).
+    """
+
+    def __init__(self, first: Embedding, second: Embedding) -> None:
+        """Take two embeddings; each has half of the weight."""
+        self._parts = (first, second)
+        self.identity = f"{first.identity}+{second.identity}"
+        self.dimension = first.dimension + second.dimension
+        self.note = first.note or second.note
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return an array of shape (len(texts), dimension) with rows of length 1."""
+        return unit_rows(np.hstack([part.embed(texts) for part in self._parts]))
+
+
+def label_embedding(name: str = "auto") -> Embedding:
+    """Open an embedding by name and join it with the lexical one, unless it is the lexical one.
+
+    Raises:
+        EmbeddingError: the name is unknown or its model is not installed.
+    """
+    chosen = open_embedding(name)
+    if isinstance(chosen, LexicalEmbedding):
+        return chosen
+    return JoinedEmbedding(chosen, LexicalEmbedding())

@@ -1,39 +1,39 @@
-"""A small client for any OpenAI-compatible endpoint: OpenAI, Ollama, vLLM, llama.cpp.
+"""A small client for OpenAI-compatible servers: OpenAI, Ollama, vLLM, llama.cpp.
 
-The server is not trusted further than its words: an answer has a total
-deadline, a largest size, no compression, no redirect, and a shape that is
-checked. A call that fails is an `LLMError` in the list of answers, in its
-place.
+The server is not trusted. Each call has one deadline, each answer a maximum size; compressed
+answers and redirects are refused, and the shape of an answer is checked. A call that fails yields
+an `LLMError` at its place in the list of answers.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import importlib
 import ipaddress
 import json
 import math
 import random
 import re
+import sqlite3
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
-from codeguard.errors import CodeguardError, ConfigError, MissingExtraError
-from codeguard.text.llmcache import AnswerCache, cache_key
+from codeguard.errors import CodeguardError, ConfigError, CorpusError, MissingExtraError
 
 Message = Mapping[str, str]
 
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
-MESSAGE_CHARACTERS = 300  # of a server's own error message that are shown
+MESSAGE_CHARACTERS = 300  # maximum length of a server's error message when shown
 NEGOTIABLE = ("max_tokens", "temperature", "logprobs")  # newer models refuse some of these
-LONGEST_PAUSE = 20.0  # seconds, whatever a Retry-After asks for
+LONGEST_PAUSE = 20.0  # seconds; a longer Retry-After is not obeyed
 
 
 class LLMError(CodeguardError):
@@ -42,14 +42,13 @@ class LLMError(CodeguardError):
 
 @dataclass(frozen=True, slots=True)
 class LLMConfig:
-    """Where the model is and how it may be used.
+    """Address of the model and limits on its use.
 
-    `timeout_s` is for one whole call with all its attempts, from connecting
-    to the last byte. `attempts` counts the first one too; between them is a pause that starts
-    at `pause_s` and doubles. `per_minute` bounds requests, 0 means no bound.
-    `most_tokens` is a budget for all calls together, 0 means none: once it
-    is used up, further calls fail and nothing more is sent.
-    `cache_dir` None means no cache. `answer_bytes` is the largest body read.
+    `timeout_s` covers one call with all its attempts, from connecting to the last byte. `attempts`
+    includes the first one; the pause between attempts starts at `pause_s` seconds and doubles.
+    `per_minute` limits the requests, 0 means no limit. `most_tokens` is a budget for all calls
+    together, 0 means no budget: once it is used up, nothing more is sent and further calls fail.
+    `cache_dir` None disables the cache. `answer_bytes` is the maximum size of an answer's body.
     """
 
     base_url: str
@@ -81,7 +80,7 @@ class LLMConfig:
 
     @property
     def local(self) -> bool:
-        """Whether the endpoint is this machine: no proxy is used for it."""
+        """Whether the endpoint is on this machine; no proxy is used for it."""
         host = urlsplit(self.base_url).hostname or ""
         try:
             return host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -91,7 +90,11 @@ class LLMConfig:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """An answer with what it cost; `logprobs` are natural logarithms, one a token, empty where not told."""
+    """An answer and the tokens it cost.
+
+    `logprobs` are the natural logarithms of the tokens' probabilities, empty if the server sends
+    none.
+    """
 
     text: str
     prompt_tokens: int
@@ -102,7 +105,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a client has used so far; tokens are the server's count, or words where it tells none."""
+    """Calls and tokens that a client has used; words are counted if the server reports no tokens."""
 
     calls: int = 0
     cached: int = 0
@@ -112,11 +115,63 @@ class Usage:
     completion_tokens: int = 0
 
 
+def cache_key(request: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a request, which holds everything that the answer depends on."""
+    canonical = json.dumps(request, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+class AnswerCache:
+    """Answers of a language model in a SQLite file, so that a repeated run sends nothing twice.
+
+    Several processes may share the file.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Create the folder, accessible to the user only, and the database in it.
+
+        Raises:
+            CorpusError: the folder or the file cannot be written, or the file is no database.
+        """
+        self._path = folder / "answers.sqlite3"
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise CorpusError(f"the answer cache {folder} cannot be made ({error.strerror})") from None
+        with self._open() as database:
+            database.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """Return a stored answer, or None if there is none or it is damaged."""
+        with self._open() as database:
+            row = database.execute("SELECT value FROM answers WHERE key = ?", (key,)).fetchone()
+        try:
+            value = json.loads(row[0]) if row else None
+        except (ValueError, RecursionError, TypeError):
+            return None
+        return value if isinstance(value, dict) else None
+
+    def put(self, key: str, value: Mapping[str, Any]) -> None:
+        """Store an answer."""
+        with self._open() as database:
+            database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, json.dumps(value)))
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with contextlib.closing(sqlite3.connect(self._path, timeout=10)) as database, database:
+                yield database
+        except sqlite3.Error as error:
+            raise CorpusError(
+                f"the answer cache {self._path} cannot be used ({error})", hint="delete the file"
+            ) from None
+
+
 class LLMClient:
-    """Asks one model, several questions at a time. Threads may share an instance."""
+    """Sends chat requests to one model, several at a time. Threads may share an instance."""
 
     def __init__(self, config: LLMConfig) -> None:
-        """Take the configuration; nothing is sent yet.
+        """Prepare a client; nothing is sent yet.
 
         Raises:
             MissingExtraError: the `openai` package is not installed.
@@ -131,16 +186,20 @@ class LLMClient:
         self._usage = Usage()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._client: Any = None
-        self._refused: set[str] = set()  # parameters of a request that this server does not take
-        self._free_at = 0.0  # monotonic seconds: when the rate limit allows the next request
+        self._refused: set[str] = set()  # request parameters that this server refuses
+        self._free_at = 0.0  # when the rate limit allows the next request, by time.monotonic()
 
     @property
     def usage(self) -> Usage:
-        """What has been used so far."""
+        """The calls and tokens used so far."""
         return self._usage
 
     def complete(self, messages: Sequence[Message], *, logprobs: bool = False) -> Completion:
-        """Return one answer; LLMError where there is none."""
+        """Return the answer to one prompt.
+
+        Raises:
+            LLMError: the call failed or gave no usable answer.
+        """
         answer = self.complete_all([messages], logprobs=logprobs)[0]
         if isinstance(answer, LLMError):
             raise answer
@@ -149,11 +208,13 @@ class LLMClient:
     def complete_all(
         self, prompts: Sequence[Sequence[Message]], *, logprobs: bool = False
     ) -> list[Completion | LLMError]:
-        """Return an answer or an error for every prompt, in the order of the prompts."""
+        """Return an answer or an error for each prompt, in order."""
         if not prompts:
             return []
-        # A loop of our own, so that connections are kept between calls and a notebook's loop is not in the way.
-        return asyncio.run_coroutine_threadsafe(self._gather(prompts, logprobs), self._running()).result()
+        # An event loop of its own keeps connections open between calls and works inside a notebook's running loop.
+        return asyncio.run_coroutine_threadsafe(
+            self._gather(prompts, logprobs), self._started_loop()
+        ).result()
 
     def close(self) -> None:
         """Close the connections; a later call opens new ones."""
@@ -170,7 +231,7 @@ class LLMClient:
     def __exit__(self, *details: object) -> None:
         self.close()
 
-    def _running(self) -> asyncio.AbstractEventLoop:
+    def _started_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -188,14 +249,14 @@ class LLMClient:
         async def one(messages: Sequence[Message]) -> Completion | LLMError:
             async with gate:
                 try:
-                    return await self._ask(client, messages, logprobs)
+                    return await self._complete_one(client, messages, logprobs)
                 except LLMError as error:
-                    self._count(failed=1)
+                    self._add_usage(failed=1)
                     return error
 
         return list(await asyncio.gather(*(one(messages) for messages in prompts)))
 
-    async def _ask(self, client: Any, messages: Sequence[Message], logprobs: bool) -> Completion:
+    async def _complete_one(self, client: Any, messages: Sequence[Message], logprobs: bool) -> Completion:
         config = self.config
         request: dict[str, Any] = {
             "model": config.model,
@@ -206,63 +267,64 @@ class LLMClient:
         if logprobs:
             request["logprobs"] = True
         key = cache_key({"base_url": config.base_url, **request})
-        stored = _stored(self._cache.get(key)) if self._cache else None
+        stored = _cached_completion(self._cache.get(key)) if self._cache else None
         if stored is not None:
-            self._count(cached=1)
+            self._add_usage(cached=1)
             return stored
         used = self._usage.prompt_tokens + self._usage.completion_tokens
         if config.most_tokens and used >= config.most_tokens:
             raise LLMError(
                 "the budget of tokens is used up", got=used, expected=f"at most {config.most_tokens}"
             )
-        body = await self._attempts(client, request)
+        body = await self._send_with_retries(client, request)
         answer = parse_answer(body, request["messages"])
-        self._count(prompt_tokens=answer.prompt_tokens, completion_tokens=answer.completion_tokens)
+        self._add_usage(prompt_tokens=answer.prompt_tokens, completion_tokens=answer.completion_tokens)
         if self._cache:
             self._cache.put(key, asdict(answer))
         return answer
 
-    async def _attempts(self, client: Any, request: Mapping[str, Any]) -> bytes:
+    async def _send_with_retries(self, client: Any, request: Mapping[str, Any]) -> bytes:
         config, openai = self.config, self._openai
         deadline = asyncio.get_running_loop().time() + config.timeout_s
         attempt = 0
         while True:
             attempt += 1
             await self._wait_for_rate()
-            self._count(calls=1)
-            asked_pause = 0.0
+            self._add_usage(calls=1)
+            server_pause = 0.0
             try:
                 async with asyncio.timeout_at(deadline):
-                    response = await client.chat.completions.with_raw_response.create(**self._agreed(request))
+                    send = client.chat.completions.with_raw_response.create
+                    response = await send(**self._accepted_parameters(request))
                     return bytes(response.http_response.content)
             except openai.APIStatusError as error:
-                said = server_message(error.response.content)
-                what = f"the model's server answered with status {error.status_code}{said}"
-                if error.status_code in (400, 422) and self._give_way(said, request):
+                message = server_message(error.response.content)
+                what = f"the model's server answered with status {error.status_code}{message}"
+                if error.status_code in (400, 422) and self._drop_refused_parameter(message, request):
                     attempt -= 1  # refusing a parameter is no failure of the call
                     continue
                 retry = error.status_code in RETRIED
-                asked_pause = _retry_after(error.response.headers)
+                server_pause = _retry_after(error.response.headers)
             except (openai.APITimeoutError, TimeoutError):
                 what, retry = f"no answer within {config.timeout_s:g} s", False
             except openai.APIConnectionError as error:
-                refused = _refusal(error)
-                what = f"the model's server cannot be talked to ({refused or error.__cause__ or error})"
+                refused = _refused_answer(error)
+                what = f"the connection to the model's server failed ({refused or error.__cause__ or error})"
                 retry = refused is None
             except AnswerRefusedError as error:
                 what, retry = str(error), False
             except openai.OpenAIError as error:
                 what, retry = f"the call failed ({type(error).__name__}: {error})"[:300], False
             pause = config.pause_s * 2 ** (attempt - 1) * random.uniform(0.75, 1.25)
-            pause = min(max(pause, asked_pause), LONGEST_PAUSE)
+            pause = min(max(pause, server_pause), LONGEST_PAUSE)
             late = asyncio.get_running_loop().time() + pause >= deadline
             if not retry or attempt >= config.attempts or late:
-                raise LLMError(what, hint=f"asked {config.base_url} {attempt} times")
-            self._count(retries=1)
+                raise LLMError(what, hint=f"sent {attempt} requests to {config.base_url}")
+            self._add_usage(retries=1)
             await asyncio.sleep(pause)
 
-    def _agreed(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a request without the parameters that the server has refused, or with their other name."""
+    def _accepted_parameters(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the request without the parameters that this server refuses, or with their newer names."""
         refused = self._refused
         return {
             "max_completion_tokens" if name == "max_tokens" and name in refused else name: value
@@ -270,10 +332,10 @@ class LLMClient:
             if name not in refused or name == "max_tokens"
         }
 
-    def _give_way(self, said: str, request: Mapping[str, Any]) -> bool:
-        """Note which parameter a refusal names, once each; return whether asking again makes sense."""
+    def _drop_refused_parameter(self, message: str, request: Mapping[str, Any]) -> bool:
+        """Remember a parameter that an error message names; return whether to try again without it."""
         named = [
-            name for name in NEGOTIABLE if name in said and name in request and name not in self._refused
+            name for name in NEGOTIABLE if name in message and name in request and name not in self._refused
         ]
         self._refused.update(named[:1])
         return bool(named)
@@ -293,7 +355,7 @@ class LLMClient:
             follow_redirects=False,
             trust_env=not config.local,
             timeout=config.timeout_s,
-            event_hooks={"response": [_bounding(_http_module(openai), config.answer_bytes)]},
+            event_hooks={"response": [_size_limit_hook(_http_module(openai), config.answer_bytes)]},
         )
         return openai.AsyncOpenAI(
             base_url=config.base_url,
@@ -304,22 +366,28 @@ class LLMClient:
             default_headers={"Accept-Encoding": "identity"},
         )
 
-    def _count(self, **more: int) -> None:
+    def _add_usage(self, **more: int) -> None:
         with self._lock:
             old = asdict(self._usage)
             self._usage = Usage(**{name: value + more.get(name, 0) for name, value in old.items()})
 
 
-# What a reasoning model thinks aloud before its answer; one that is not closed was cut off, and all there is.
+# The reasoning before an answer. A block that is not closed was cut off, and no answer follows it.
 _REASONING = re.compile(r"\A(?:<(think|thinking|reasoning)>.*?(?:</\1>\s*|\Z))+", re.DOTALL | re.IGNORECASE)
 
 
 class AnswerRefusedError(Exception):
-    """The body of an answer is larger than allowed, or compressed."""
+    """The body of an answer is compressed or larger than the limit."""
 
 
 def parse_answer(body: bytes, messages: Sequence[Message] = ()) -> Completion:
-    """Return the first choice of a chat completion; LLMError where the body is not one."""
+    """Return the first choice of a chat completion, without the model's reasoning.
+
+    `messages` are the prompt, whose words are counted if the server reports no token counts.
+
+    Raises:
+        LLMError: the body is not a chat completion, or it holds no text.
+    """
     try:
         value: Any = json.loads(body)
     except (ValueError, RecursionError):
@@ -332,7 +400,7 @@ def parse_answer(body: bytes, messages: Sequence[Message] = ()) -> Completion:
         raise LLMError(f"the model's answer has no choices[0].message.content{message}") from None
     if not isinstance(text, str) or not text.strip():
         raise LLMError("the model's answer has no text", got=type(text).__name__)
-    # A lone surrogate is legal in JSON and in no encoding that comes after us.
+    # JSON may hold an unpaired surrogate, which cannot be encoded as UTF-8.
     text = text.encode("utf-8", "replace").decode("utf-8").strip()
     answer = _REASONING.sub("", text).strip()
     if not answer:
@@ -342,39 +410,39 @@ def parse_answer(body: bytes, messages: Sequence[Message] = ()) -> Completion:
     words = sum(len(message.get("content", "").split()) for message in messages)
     return Completion(
         answer,
-        prompt_tokens=_tokens(usage.get("prompt_tokens"), words),
-        completion_tokens=_tokens(usage.get("completion_tokens"), len(text.split())),
-        logprobs=_logprobs(choice) if answer == text else (),  # else they are the reasoning's too
+        prompt_tokens=_token_count(usage.get("prompt_tokens"), words),
+        completion_tokens=_token_count(usage.get("completion_tokens"), len(text.split())),
+        logprobs=_logprobs(choice) if answer == text else (),  # otherwise they cover the reasoning as well
     )
 
 
 def server_message(body: bytes) -> str:
-    """Return what the body of an error says, after a colon and on one line; empty where it says nothing.
+    """Return the message in the body of an error response as ": message" on one line, or "".
 
-    Servers write {"error": {"message": …}}, {"error": …}, {"detail": …} or
-    plain text. The words are the server's own: escape them where they are shown.
+    Servers write {"error": {"message": …}}, {"error": …}, {"detail": …} or plain text. The text
+    comes from the server: escape it before showing it.
     """
-    said = body[: 4 * MESSAGE_CHARACTERS].decode("utf-8", "replace")
+    message = body[: 4 * MESSAGE_CHARACTERS].decode("utf-8", "replace")
     with contextlib.suppress(ValueError, RecursionError):
         value = json.loads(body)
         if isinstance(value, dict):
             value = value.get("error") or value.get("detail") or value.get("message") or ""
         if isinstance(value, dict):
             value = value.get("message") or value
-        said = value if isinstance(value, str) else json.dumps(value) if value else ""
-    line = " ".join(said.encode("utf-8", "replace").decode("utf-8").split())
+        message = value if isinstance(value, str) else json.dumps(value) if value else ""
+    line = " ".join(message.encode("utf-8", "replace").decode("utf-8").split())
     if len(line) > MESSAGE_CHARACTERS:
         line = f"{line[:MESSAGE_CHARACTERS]}…"
     return f": {line}" if line else ""
 
 
-def _tokens(value: Any, otherwise: int) -> int:
+def _token_count(value: Any, otherwise: int) -> int:
     usable = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9
     return value if usable else otherwise
 
 
 def _logprobs(choice: Any) -> tuple[float, ...]:
-    """Return the tokens' log-probabilities, or none where any of them is not one."""
+    """Return the log-probabilities of the answer's tokens; empty if any of them is invalid."""
     try:
         values = [item["logprob"] for item in choice["logprobs"]["content"]]
     except (KeyError, TypeError):
@@ -385,7 +453,7 @@ def _logprobs(choice: Any) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
 
-def _stored(value: Mapping[str, Any] | None) -> Completion | None:
+def _cached_completion(value: Mapping[str, Any] | None) -> Completion | None:
     try:
         if value is None or not isinstance(value["text"], str):
             return None
@@ -401,15 +469,15 @@ def _stored(value: Mapping[str, Any] | None) -> Completion | None:
 
 
 def _http_module(openai: ModuleType) -> ModuleType:
-    """Return the HTTP library that this version of openai is built on: httpx, or its successor."""
+    """Return the HTTP library that the installed version of openai is built on, httpx or its successor."""
     for kind in openai.DefaultAsyncHttpxClient.__mro__:
         if kind.__name__ == "AsyncClient":
             return importlib.import_module(kind.__module__.split(".")[0])
     raise MissingExtraError("this version of the openai package is built on an unknown HTTP library", "llm")
 
 
-def _bounding(http: ModuleType, limit: int) -> Callable[[Any], Coroutine[Any, Any, None]]:
-    """Return a hook that keeps a response's body from growing beyond `limit` bytes, errors' bodies too."""
+def _size_limit_hook(http: ModuleType, limit: int) -> Callable[[Any], Coroutine[Any, Any, None]]:
+    """Return a response hook that refuses compressed bodies and bodies of more than `limit` bytes."""
     base: Any = http.AsyncByteStream
 
     class BoundedStream(base):  # type: ignore[misc]
@@ -435,8 +503,8 @@ def _bounding(http: ModuleType, limit: int) -> Callable[[Any], Coroutine[Any, An
     return bound
 
 
-def _refusal(error: BaseException) -> AnswerRefusedError | None:
-    """Find our own refusal behind the connection error that openai makes of it."""
+def _refused_answer(error: BaseException) -> AnswerRefusedError | None:
+    """Return our own error if it caused the connection error that openai raises in its place."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, AnswerRefusedError):

@@ -1,4 +1,4 @@
-"""ML-FilterRAG: a classifier over the features of a retrieved text, trained on labelled ones."""
+"""ML-FilterRAG: a classifier over the features of retrieved texts, trained on labelled examples."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ SCHEMA = "codeguard.text.filter/2"
 FOLDS = 5
 FOLD_TREES = 60  # enough to place the threshold
 FEWEST_CLEAN = 20
-LIMITED = ("echo", "unknown_words")  # signals that clean texts alone can bound
-UNLIKE = 0.5  # of imitated poison that a recalibrated classifier has to catch by itself
+LIMITED = ("echo", "unknown_words")  # features whose limits can be learned from clean texts only
+LEAST_CAUGHT = 0.5  # share of imitated poison that a recalibrated classifier should catch
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A retrieved text with what is known of it, to learn from."""
+    """A retrieved text labelled as clean or poisoned, for training."""
 
     query: str
     text: str
@@ -45,10 +45,10 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class TrainedFilter:
-    """A classifier with what it needs: the features it looks at, its threshold, the background of its domain.
+    """A classifier with its features, its threshold and the background of its domain.
 
-    A text that goes beyond one of `limits` is rejected whatever the
-    classifier says: recalibration learns from clean texts how far they go.
+    A text that exceeds one of `limits` is rejected regardless of the classifier. `recalibrate`
+    learns these limits from clean texts.
     """
 
     kind: Kind
@@ -60,16 +60,18 @@ class TrainedFilter:
     limits: Mapping[str, float] = field(default_factory=dict)
 
     def predict(self, rows: Floats) -> Floats:
-        """Return how likely each row of `FEATURES` is poison, 0 to 1."""
+        """Return the probability of poison for each row of `FEATURES`, 0 to 1."""
         chosen = rows[:, [FEATURES.index(name) for name in self.features]]
-        likely = self.forest.predict(chosen) if self.forest is not None else _boosted(self.booster, chosen)
+        likely = (
+            self.forest.predict(chosen) if self.forest is not None else _predict_boosted(self.booster, chosen)
+        )
         beyond = np.zeros(len(rows), dtype=np.bool_)
         for name, limit in self.limits.items():
             beyond |= rows[:, FEATURES.index(name)] > limit
         return np.where(beyond, 1.0, likely)
 
     def save(self, path: Path) -> None:
-        """Write the model as a numpy archive of plain arrays; no pickle."""
+        """Write the filter as a numpy archive of plain arrays, without pickle."""
         meta = {
             "schema": SCHEMA,
             "kind": self.kind,
@@ -91,14 +93,18 @@ class TrainedFilter:
 
     @classmethod
     def load(cls, path: Path) -> TrainedFilter:
-        """Read what `save` wrote; TextDefenseError where the file is missing, damaged or of another make."""
+        """Read a filter that `save` wrote.
+
+        Raises:
+            TextDefenseError: the file is missing, damaged or of another version.
+        """
         try:
             with np.load(path, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
             meta = json.loads(arrays["meta"].tobytes())
             if meta["schema"] != SCHEMA:
                 raise ValueError(f"schema {meta['schema']!r}")
-            return _rebuilt(meta, arrays)
+            return _from_archive(meta, arrays)
         except TextDefenseError:
             raise
         except Exception as error:  # numpy and zipfile raise many kinds over a damaged file
@@ -107,7 +113,7 @@ class TrainedFilter:
             ) from None
 
 
-def _rebuilt(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> TrainedFilter:
+def _from_archive(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> TrainedFilter:
     features = tuple(str(name) for name in meta["features"])
     if not features or not set(features) <= set(FEATURES):
         raise ValueError("unknown features")
@@ -127,11 +133,10 @@ def _rebuilt(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Tra
 
 @dataclass(frozen=True, slots=True)
 class Recalibration:
-    """A filter fitted to another corpus by its clean texts alone, and what was found on the way.
+    """A filter fitted to another corpus with clean texts of that corpus only.
 
-    `kept_before` is the share of those clean texts that the filter as
-    trained would have kept, `caught` the share of imitated poison that the
-    recalibrated one catches.
+    `kept_before` is the share of those texts that the filter accepted before, `caught` the share of
+    imitated poison that the recalibrated filter catches.
     """
 
     model: TrainedFilter
@@ -142,13 +147,13 @@ class Recalibration:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was learned, and a warning where the corpus is too unlike the training."""
+        """What was learned, with a warning if the corpus differs too much from the training data."""
         found = (
             f"recalibrated on {self.pairs} clean passages: at least {self.keep:.0%} of further ones like them pass "
             f"(as trained {self.kept_before:.0%} would have), the classifier catches {self.caught:.0%} of "
             "imitated poison",
         )
-        if self.caught >= UNLIKE:
+        if self.caught >= LEAST_CAUGHT:
             return found
         return (
             *found,
@@ -166,36 +171,35 @@ def recalibrate(
     matcher: WordMatcher | None = None,
     keep: float = 0.95,
 ) -> Recalibration:
-    """Fit a trained filter to another corpus, from clean passages of that corpus alone.
+    """Fit a trained filter to another corpus, from clean passages of that corpus only.
 
-    The threshold becomes the conformal quantile of their scores; the
-    classifier stays as it is. Beside it stand limits on `LIMITED`, no less
-    than the farthest of the clean passages: how much of the question a text
-    repeats in a row, and the share of its words that clean texts do not
-    know. Question-prefixed and misspelt attacks stand out by these in every
-    corpus, whatever else of them does not transfer.
+    The new threshold is the conformal quantile of their scores; the classifier is not changed. For
+    the features in `LIMITED`, the largest value among the clean passages becomes a limit: the run
+    of the question's words that a text repeats, and the share of words unknown to clean texts.
+    Attacks with the question as a prefix or with misspelt words exceed these in every corpus, even
+    if their other features do not transfer.
 
     Raises:
-        TextDefenseError: there are too few passages for the promise.
+        TextDefenseError: there are too few passages for the share `keep`.
     """
     least = max(FEWEST_CLEAN, math.ceil(keep / (1 - keep)))
     examples = [Example(pair.query, pair.text, False) for pair in dict.fromkeys(pairs)]
     if len(examples) < least:
         raise TextDefenseError("too few clean passages", got=len(examples), expected=f"{least} or more")
     extractor = FeatureExtractor(embedding, reader, matcher or WordMatcher(), model.background)
-    rows = _known(example_rows(extractor, examples))
+    rows = _complete_rows(example_rows(extractor, examples))
     limits = {name: float(rows[:, FEATURES.index(name)].max()) for name in LIMITED}
     fitted = replace(model, limits=limits)
     fitted = replace(fitted, threshold=conformal_quantile(fitted.predict(rows), keep))
     poison = [Example(pair.query, pair.text, True) for pair in imitations(pairs, reader)]
-    imitated = _known(example_rows(extractor, poison))
+    imitated = _complete_rows(example_rows(extractor, poison))
     kept_before = float((model.predict(rows) <= model.threshold).mean())
-    # Without the limits, which catch these imitations by what they are made of.
+    # Without the limits, which catch these imitations by construction.
     caught = float((replace(fitted, limits={}).predict(imitated) > fitted.threshold).mean())
     return Recalibration(fitted, len(rows), kept_before, caught, keep)
 
 
-def _known(rows: Floats) -> Floats:
+def _complete_rows(rows: Floats) -> Floats:
     found: Floats = rows[~np.isnan(rows).any(axis=1)]
     if not len(found):
         raise TextDefenseError("the reader gave no answer to any of the passages")
@@ -203,7 +207,7 @@ def _known(rows: Floats) -> Floats:
 
 
 def _folds(examples: Sequence[Example]) -> NDArray[np.intp]:
-    """Return the part of each example, the same for all of one question."""
+    """Return the fold of each example; examples with the same question share one."""
     questions = list(dict.fromkeys(example.query for example in examples))
     group = {question: number % FOLDS for number, question in enumerate(questions)}
     return np.array([group[example.query] for example in examples], dtype=np.intp)
@@ -212,12 +216,12 @@ def _folds(examples: Sequence[Example]) -> NDArray[np.intp]:
 def _cross_fitted(
     examples: Sequence[Example], embedding: Embedding, reader: Reader, matcher: WordMatcher
 ) -> Floats:
-    """Return the feature rows, each against a background that its text and its question had no part in."""
+    """Return the feature rows; the background of each is learned without its text and its question."""
     fold = _folds(examples)
     rows = np.zeros((len(examples), len(FEATURES)))
     for part in range(FOLDS):
         inside = [examples[index] for index in np.flatnonzero(fold == part).tolist()]
-        # The same clean passage may answer several questions; its words must not vouch for it.
+        # One clean passage may answer several questions; its words must not be part of its own background.
         held = {example.text for example in inside}
         clean = [item.text for item in examples if not item.poisoned and item.text not in held]
         background = Background.train(list(dict.fromkeys(clean)))
@@ -236,15 +240,15 @@ def train_filter(
     matcher: WordMatcher | None = None,
     keep: float = 0.99,
 ) -> TrainedFilter:
-    """Train a filter on labelled texts, one model a data set.
+    """Train a filter on labelled texts; use one model per data set.
 
-    The threshold is where, of examples whose questions were left out of
-    training (five parts, by question), a share `keep` of the clean ones
-    pass. A text never helps to make the background that it is measured by.
+    The threshold accepts the share `keep` of the clean examples when each is scored by a model that
+    was trained without its question (five folds by question). A text is never part of the
+    background that it is compared with.
 
     Raises:
         MissingExtraError: scikit-learn (or xgboost) is not installed.
-        TextDefenseError: fewer than ten examples of either kind, or fewer than five questions.
+        TextDefenseError: there are fewer than ten examples of a class, or fewer than five questions.
     """
     poisoned = np.array([example.poisoned for example in examples], dtype=np.bool_)
     questions = list(dict.fromkeys(example.query for example in examples))
@@ -264,7 +268,7 @@ def train_filter(
     for part in range(FOLDS):
         inside, outside = known & (fold == part), known & (fold != part)
         if inside.any():
-            held_out[inside] = _fit(kind, chosen[outside], poisoned[outside])(chosen[inside])
+            held_out[inside] = _fit_predictor(kind, chosen[outside], poisoned[outside])(chosen[inside])
     threshold = float(np.quantile(held_out[known & ~poisoned], keep))
     background = Background.train(list(dict.fromkeys(item.text for item in examples if not item.poisoned)))
     forest = train_forest(chosen[known], poisoned[known]) if kind == "forest" else None
@@ -273,10 +277,10 @@ def train_filter(
 
 
 def example_rows(extractor: FeatureExtractor, examples: Sequence[Example]) -> Floats:
-    """Return the feature rows of examples, question by question, in their order.
+    """Return the feature rows of examples, in order.
 
     Raises:
-        TextDefenseError: a call of the language model failed; what it would have said is not left out.
+        TextDefenseError: a call of the reader failed; incomplete rows would bias the training.
     """
     rows = np.zeros((len(examples), len(FEATURES)))
     by_question: dict[str, list[int]] = {}
@@ -293,7 +297,7 @@ def example_rows(extractor: FeatureExtractor, examples: Sequence[Example]) -> Fl
 
 @dataclass(frozen=True, slots=True)
 class MLFilterRAG:
-    """Sorts the retrieved texts of a query, the nearest first, by a trained filter."""
+    """Sorts the retrieved texts of a query, nearest first, by a trained filter."""
 
     model: TrainedFilter
     embedding: Embedding
@@ -303,11 +307,11 @@ class MLFilterRAG:
     keep: int = 2
 
     def select(self, documents: Sequence[Document], query: str = "") -> Selection:
-        """Judge retrieved documents; one whose features cannot be had is rejected."""
-        looked_at = documents[: self.top]
+        """Judge retrieved documents; one without an answer is rejected, and a failure rejects all."""
+        judged_documents = documents[: self.top]
         extractor = FeatureExtractor(self.embedding, self.reader, self.matcher, self.model.background)
         try:
-            texts = [document.text for document in looked_at]
+            texts = [document.text for document in judged_documents]
             readings = extractor.read(query, texts)
             rows = extractor.rows(query, texts, readings)
             known = ~np.asarray(np.isnan(rows).any(axis=1))
@@ -318,13 +322,13 @@ class MLFilterRAG:
             reason = f"the filter failed, so nothing is handed on: {type(error).__name__}: {error}"
             return reject_all(documents, "detector_error", reason, error=reason)
         judgments = [
-            _judged(document, chance, seen, self.model.threshold)
-            for document, chance, seen in zip(looked_at, likely.tolist(), known.tolist(), strict=True)
+            _judgment(document, chance, seen, self.model.threshold)
+            for document, chance, seen in zip(judged_documents, likely.tolist(), known.tolist(), strict=True)
         ]
         return finish(judgments, documents, self.top, self.keep, failures(readings))
 
 
-def _judged(document: Document, chance: float, seen: bool, threshold: float) -> Judgment:
+def _judgment(document: Document, chance: float, seen: bool, threshold: float) -> Judgment:
     if not seen:
         return Judgment(document, False, "no_answer", "no answer could be had from the text")
     over = chance > threshold
@@ -333,11 +337,11 @@ def _judged(document: Document, chance: float, seen: bool, threshold: float) -> 
     return Judgment(document, not over, "classified" if over else "classifier_ok", reason, scores)
 
 
-def _fit(kind: Kind, rows: Floats, poisoned: NDArray[np.bool_]) -> Any:
+def _fit_predictor(kind: Kind, rows: Floats, poisoned: NDArray[np.bool_]) -> Any:
     if kind == "forest":
         return train_forest(rows, poisoned, trees=FOLD_TREES).predict
     booster = _train_booster(rows, poisoned)
-    return lambda unseen: _boosted(booster, unseen)
+    return lambda unseen: _predict_boosted(booster, unseen)
 
 
 def _xgboost() -> Any:
@@ -348,7 +352,7 @@ def _xgboost() -> Any:
 
 
 def _train_booster(rows: Floats, poisoned: NDArray[np.bool_]) -> bytes:
-    """Train gradient-boosted trees and return them as XGBoost's own JSON."""
+    """Train gradient-boosted trees and return them as XGBoost's JSON."""
     xgboost = _xgboost()
     weight = np.where(poisoned, 0.5 / max(poisoned.mean(), 1e-9), 0.5 / max((~poisoned).mean(), 1e-9))
     data = xgboost.DMatrix(rows, label=poisoned.astype(np.float64), weight=weight)
@@ -359,13 +363,13 @@ def _train_booster(rows: Floats, poisoned: NDArray[np.bool_]) -> bytes:
     return bytes(xgboost.train(settings, data, num_boost_round=120).save_raw(raw_format="json"))
 
 
-def _boosted(booster: bytes, rows: Floats) -> Floats:
-    result: Floats = np.asarray(_opened(booster).predict(_xgboost().DMatrix(rows)), dtype=np.float64)
+def _predict_boosted(booster: bytes, rows: Floats) -> Floats:
+    result: Floats = np.asarray(_open_booster(booster).predict(_xgboost().DMatrix(rows)), dtype=np.float64)
     return result
 
 
-@lru_cache(maxsize=4)  # parsing the trees takes longer than asking them
-def _opened(booster: bytes) -> Any:
+@lru_cache(maxsize=4)  # parsing the trees takes longer than a prediction
+def _open_booster(booster: bytes) -> Any:
     model = _xgboost().Booster({"nthread": 1})
     model.load_model(bytearray(booster))
     return model

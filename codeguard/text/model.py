@@ -1,4 +1,4 @@
-"""The one interface of the text defenses: documents and a query in, kept and rejected with reasons out."""
+"""The interface of the text defenses: documents and a query in, judgments with reasons out."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from codeguard.models import text_digest
 
 
 class TextDefenseError(CodeguardError):
-    """A text defense was given something it cannot work on, or could not finish."""
+    """A text defense got input that it cannot use, or it could not finish."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text with what is known of it.
+    """A text with its metadata.
 
-    `label` is the class that its contributor claims (label-flip defense
-    only). `source` names who contributed it: documents of one source vote
-    once. `trusted` has to come from the caller's own records, never from the
-    text. An empty `id` becomes the first 16 digits of the text's sha256.
+    `label` is the class that its contributor claims (used by the label-flip defense). `source`
+    names the contributor; documents of one source share a vote. `trusted` has to come from the
+    caller's own records, never from the text. An empty `id` is replaced by the first 16 digits of
+    the text's SHA-256.
     """
 
     text: str
@@ -38,10 +38,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """What a defense decided about one document.
+    """The decision of a defense about one document.
 
-    `rule` is a stable word for programs, `reason` one line for a person,
-    `scores` the figures behind it.
+    `rule` is a stable identifier for programs, `reason` a line for people, and `scores` holds the
+    figures behind the decision.
     """
 
     document: Document
@@ -51,7 +51,7 @@ class Judgment:
     scores: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the judgment as plain values, the text itself left out."""
+        """Return the judgment as plain values, without the text."""
         return {
             "id": self.document.id,
             "label": self.document.label,
@@ -64,11 +64,10 @@ class Judgment:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Every document with its judgment, in the order given; `notes` concern the batch as a whole.
+    """A judgment for every document, in order; `notes` concern the batch as a whole.
 
-    `error` is not empty where the defense itself failed: everything is then
-    rejected, and this says why. `failures` are the messages of calls of a
-    language model that failed: the judgments are then of less than was asked.
+    If the defense itself failed, `error` says why and everything is rejected. `failures` are the
+    messages of failed calls of a language model; the judgments then rest on fewer answers.
     """
 
     judgments: tuple[Judgment, ...]
@@ -78,12 +77,12 @@ class Selection:
 
     @property
     def kept(self) -> tuple[Document, ...]:
-        """The documents that passed."""
+        """The documents that were accepted."""
         return tuple(judgment.document for judgment in self.judgments if judgment.kept)
 
     @property
     def rejected(self) -> tuple[Judgment, ...]:
-        """The judgments of the documents that did not pass."""
+        """The judgments of the documents that were rejected."""
         return tuple(judgment for judgment in self.judgments if not judgment.kept)
 
     def to_json(self) -> dict[str, Any]:
@@ -100,7 +99,7 @@ class Selection:
 
 @runtime_checkable
 class TextDefense(Protocol):
-    """Anything that sorts documents into kept and rejected."""
+    """A defense that accepts or rejects documents."""
 
     def select(self, documents: Sequence[Document], query: str = "") -> Selection:
         """Judge every document, in order; a failure of the defense rejects all of them."""
@@ -108,6 +107,6 @@ class TextDefense(Protocol):
 
 
 def reject_all(documents: Sequence[Document], rule: str, reason: str, *, error: str = "") -> Selection:
-    """Return a selection that keeps nothing, for the one reason given."""
+    """Return a selection that rejects every document for the same reason."""
     judgments = tuple(Judgment(document, False, rule, reason) for document in documents)
     return Selection(judgments, error=error)

@@ -1,4 +1,4 @@
-"""What a reader is: it answers a query from texts and summarises them; an LLM, or sentences picked out."""
+"""The interface of readers, which answer a query from texts and summarise texts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from typing import Protocol, runtime_checkable
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a reader made of one or more texts.
+    """An answer or a summary made from one or more texts.
 
-    `log_probability` is the natural logarithm of the joint probability of
-    the answer's tokens under the reader, `perplexity` the exponential of
-    their mean negative logarithm; None where the reader does not tell.
-    `error` is not empty where there is no reading: then `text` is empty.
-    `failed` says that it was the call that failed and not the text that held
-    nothing.
+    `log_probability` is the natural logarithm of the joint probability of the answer's tokens,
+    `perplexity` the exponential of their mean negative log-probability; both are None if the reader
+    does not report them. If there is no reading, `text` is empty and `error` gives the reason;
+    `failed` is true if the reason is a failed call, not a text without an answer.
     """
 
     text: str
@@ -29,23 +27,23 @@ class Reading:
 
 @runtime_checkable
 class Reader(Protocol):
-    """Answers and summarises. A failed call is an error of that text, never an exception."""
+    """Answers and summarises. A failed call is reported in the reading, never raised."""
 
     def answer(self, query: str, texts: Sequence[str]) -> Reading:
-        """Answer the query from all the texts together."""
+        """Answer the query from all texts together."""
         ...
 
     def answer_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
-        """Answer the query from each text alone; the order is kept."""
+        """Answer the query from each text alone, in order."""
         ...
 
     def summarise_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
-        """Say in two sentences what each text, alone, contributes to the query; the order is kept."""
+        """Summarise in two sentences what each text alone says about the query, in order."""
         ...
 
 
 def failures(readings: Sequence[Reading]) -> tuple[str, ...]:
-    """Return one line for each different message of failed calls, with how many calls it concerns."""
+    """Return a line for each distinct message of failed calls, with the number of such calls."""
     counts = Counter(reading.error for reading in readings if reading.failed)
     return tuple(
         f"{count} of {len(readings)} calls of the language model failed: {message}"

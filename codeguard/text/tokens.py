@@ -1,4 +1,4 @@
-"""Sentences, by nltk's Punkt with abbreviations of our own (no download), and words."""
+"""Split text into words and sentences; sentences by nltk's Punkt with a fixed list of abbreviations."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-MAX_CHARACTERS = 200_000  # of one document: what is beyond is not read
-MAX_SENTENCE = 600  # characters; a longer run without a full stop is cut at spaces
+MAX_CHARACTERS = 200_000  # of each document, the rest is not read
+MAX_SENTENCE = 600  # characters; a longer sentence is cut at a space
 
 _ABBREVIATIONS = """
     al approx apr aug ave b.c bros c ca capt cf co col corp dec dept dr e.g ed esp est etc feb fig
@@ -35,7 +35,7 @@ def _splitter() -> Any:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text in order, line breaks ending a sentence too; none of them empty."""
+    """Return the non-empty sentences of a text, in order; a line break ends a sentence."""
     found: list[str] = []
     for line in text[:MAX_CHARACTERS].splitlines():
         for sentence in _splitter().tokenize(line.strip()) if line.strip() else ():
@@ -44,7 +44,7 @@ def sentences(text: str) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """Return the words and numbers of a text, lower-cased, punctuation left out.
+    """Return the words and numbers of a text in lower case, without punctuation.
 
     >>> words("Who's the CEO of OpenAI? (2023)")
     ["who's", 'the', 'ceo', 'of', 'openai', '2023']
@@ -58,21 +58,21 @@ def content_words(text: str) -> list[str]:
 
 
 def longest_echo(query: Sequence[str], text: Sequence[str]) -> float:
-    """Return the longest run of the question's words that stands in the text, as a share of the question."""
+    """Return the longest run of the question's words that occurs in the text, as a share of the question."""
     best = 0
-    before = [0] * (len(text) + 1)
+    previous = [0] * (len(text) + 1)
     for word in query:
-        now = [0] * (len(text) + 1)
+        current = [0] * (len(text) + 1)
         for position, other in enumerate(text, start=1):
             if word == other:
-                now[position] = before[position - 1] + 1
-                best = max(best, now[position])
-        before = now
+                current[position] = previous[position - 1] + 1
+                best = max(best, current[position])
+        previous = current
     return best / max(1, len(query))
 
 
 def _bounded(sentence: str) -> list[str]:
-    """Cut an overlong sentence at spaces, so that one without full stops stays several units."""
+    """Cut an overlong sentence at spaces."""
     parts = []
     while len(sentence) > MAX_SENTENCE:
         cut = sentence.rfind(" ", 1, MAX_SENTENCE)

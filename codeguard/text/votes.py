@@ -1,11 +1,9 @@
-"""Who votes together, and for what: dependent documents, claims that exclude each other, two camps.
+"""Count independent votes among documents and find claims on which the votes split.
 
-Two claims are compared only where they fill the same slot: two numbers of
-one kind, two names, two words that are opposites, a word and its negation,
-or two words in the same surroundings. Paraphrase alone makes many pairs of
-words that few summaries share, so a pair counts only where a split as clean
-as the one found would hardly come about by chance among all the pairs that
-were compared.
+Two claims are compared only if they can fill the same slot: two numbers of one kind, two names, two
+opposites, a word and its negation, or two words in the same context. Paraphrases alone produce many
+words that only few summaries share. So a pair counts only if a split as clean as the observed one
+is improbable by chance, given the number of pairs compared.
 """
 
 from __future__ import annotations
@@ -26,17 +24,17 @@ from numpy.typing import NDArray
 from codeguard.text.model import Document
 from codeguard.text.tokens import content_words, sentences, words
 
-PASSAGE = 9  # consecutive words; a list that answers the question is often six to eight of them
-COVERED = 0.85  # of the votes that two rival claims have to hold together
-SHARED = 0.2  # of the smaller claim's votes that may hold both: who argues names the other view
-CHANCE = 0.1  # largest probability, over all pairs compared, of a split as clean among unrelated words
-SAME_SLOT = 0.3  # cosine of the surroundings of two words from which they fill the same slot
-SURROUNDING = 3  # words on either side that are a word's surroundings
-CORE = 0.5  # of the votes from which a word belongs to what the summaries have in common
-APART = 0.2  # of the core: who says less of it speaks of something else, or contradicts
-JOINT = 0.75  # of a second camp that has to say one word for it to be a camp
-SLIP = 0.15  # share of summaries in which a negation is read wrongly
-CONTRAST = 0.33  # of two camps, by the root of the number of votes: the fewer, the more is chance
+PASSAGE = 9  # consecutive words; lists in answers often have six to eight
+COVERED = 0.85  # minimum share of the votes that two rival claims have together
+SHARED = 0.2  # maximum share of the smaller claim's votes with both: an argument names the other view
+CHANCE = 0.1  # maximum probability of a split as clean by chance, over all compared pairs
+SAME_SLOT = 0.3  # minimum cosine of the contexts of two words that fill the same slot
+SURROUNDING = 3  # words of context on either side of a word
+CORE = 0.5  # minimum share of the votes for a word of the core
+APART = 0.2  # a text with less of the core is about something else, or contradicts it
+JOINT = 0.75  # minimum share of a second camp that has a word in common
+SLIP = 0.15  # share of summaries in which a negation is misread
+CONTRAST = 0.33  # minimum contrast times the square root of the number of votes
 
 Floats = NDArray[np.float64]
 
@@ -44,11 +42,11 @@ Floats = NDArray[np.float64]
 def dependent_groups(
     documents: Sequence[Document], vectors: NDArray[np.float32], query: str, duplicate: float
 ) -> list[int]:
-    """Return a group number a document: those of one group vote once.
+    """Return the group number of each document; documents of one group share a vote.
 
-    Together are documents of one source (where it is known), documents whose
-    vectors have a cosine of at least `duplicate`, and documents that share a
-    passage of `PASSAGE` consecutive words that is not the query's own.
+    A group joins documents of one source (if known), documents whose vectors have a cosine of at
+    least `duplicate`, and documents that share a passage of `PASSAGE` consecutive words that does
+    not occur in the query.
     """
     parent = list(range(len(documents)))
 
@@ -59,9 +57,11 @@ def dependent_groups(
         return node
 
     first: dict[object, int] = {}
-    asked = set(passages(query))
+    question_stems = set(passages(query))
     for index, document in enumerate(documents):
-        marks: set[object] = {("passage", item) for item in passages(document.text) if item not in asked}
+        marks: set[object] = {
+            ("passage", item) for item in passages(document.text) if item not in question_stems
+        }
         if document.source:
             marks.add(("source", document.source))
         marks.add(("text", " ".join(words(document.text))))
@@ -81,7 +81,10 @@ def passages(text: str) -> Iterable[tuple[str, ...]]:
 
 
 def weights(groups: Sequence[int], trusted: Sequence[bool], trusted_weight: float) -> Floats:
-    """Return each document's weight: a group's vote is shared by its members; a trusted member raises it."""
+    """Return the weight of each document.
+
+    The members of a group share its weight, 1 or `trusted_weight` if one of them is trusted.
+    """
     sizes = Counter(groups)
     raised = {group for group, trust in zip(groups, trusted, strict=True) if trust}
     return np.array(
@@ -91,9 +94,10 @@ def weights(groups: Sequence[int], trusted: Sequence[bool], trusted_weight: floa
 
 @dataclass(frozen=True, slots=True)
 class Rivalry:
-    """Two claims that exclude each other: the word of each, the documents of each, the smaller one's share.
+    """Two claims that exclude each other, with the documents of each and the share of the smaller
+    one.
 
-    `chance` bounds the probability of such a split where nothing is rival.
+    `chance` bounds the probability of such a split among unrelated words.
     """
 
     word: str
@@ -106,45 +110,45 @@ class Rivalry:
 
 @dataclass(slots=True)
 class Claims:
-    """What the summaries say beyond the question's words: who says it, and in which surroundings."""
+    """Words that summaries add to the question: which summaries have them, and in which context."""
 
     holders: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     near: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    shown: dict[str, str] = field(default_factory=dict)
+    display: dict[str, str] = field(default_factory=dict)
     lower: set[str] = field(default_factory=set)
     upper: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, summaries: Sequence[str], query: str) -> Claims:
         """Collect the claims of summaries."""
-        asked = {stem(word) for word in words(query)}
+        question_stems = {stem(word) for word in words(query)}
         found = cls()
         for index, summary in enumerate(summaries):
             for sentence in sentences(summary):
                 for clause in _CLAUSE.split(sentence):
-                    found._add(index, clause, asked)
+                    found._add(index, clause, question_stems)
         return found
 
-    def _add(self, index: int, clause: str, asked: set[str]) -> None:
+    def _add(self, index: int, clause: str, question_stems: set[str]) -> None:
         tokens = [(match.group(), match.start()) for match in _TOKEN.finditer(clause)]
         negated = _negated(words(clause))
-        said = [(stem(word.lower()), word) for word, _ in tokens if content_words(word)]
-        for place, (key, word) in enumerate(said):
+        stems = [(stem(word.lower()), word) for word, _ in tokens if content_words(word)]
+        for place, (key, word) in enumerate(stems):
             plain = re.sub(r"['’]s$", "", word.lower())
-            around = [other for other, _ in said[max(0, place - SURROUNDING) : place + SURROUNDING + 1]]
+            around = [other for other, _ in stems[max(0, place - SURROUNDING) : place + SURROUNDING + 1]]
             if key in _NEGATIONS:
                 continue
             for name in (f"{'-' if negated else '+'}{key}", key):
-                if key in asked and name == key:
+                if key in question_stems and name == key:
                     continue
                 self.holders[name].add(index)
-                self.shown.setdefault(name, f"not {plain}" if name[0] == "-" else plain)
+                self.display.setdefault(name, f"not {plain}" if name[0] == "-" else plain)
             self.near[key].update(other for other in around if other != key)
             if place:
                 (self.upper if word[:1].isupper() else self.lower).add(key)
 
     def names(self) -> set[str]:
-        """The words that are written with a capital inside sentences, and never without."""
+        """Words that are capitalised inside sentences and never written in lower case."""
         return {key for key in self.upper - self.lower if not is_number(key)}
 
 
@@ -156,13 +160,12 @@ def find_rivalry(
     same: Callable[[str, str], bool] = operator.eq,
     least_votes: int = 2,
 ) -> Rivalry | None:
-    """Find the two claims that split the summaries best, the heavier camp first; None where nothing does.
+    """Return the two claims that split the summaries best, or None; the camp with more weight is
+    first.
 
-    Two claims are rivals where nearly every vote holds one of them and few
-    both, where at least `least_votes` groups stand behind the lesser one,
-    and where the split is cleaner than chance explains (`CHANCE`, shared
-    out over all the pairs that fill a slot together). `same` says whether
-    two words mean the same.
+    Two claims are rivals if nearly every vote has one of them and few have both, if at least
+    `least_votes` groups support the smaller one, and if the split is cleaner than chance explains
+    (`CHANCE`, divided among all compared pairs). `same` decides whether two words are synonyms.
     """
     claims = Claims.of(summaries, query)
     voters = sorted({group for group, summary in zip(groups, summaries, strict=True) if summary})
@@ -179,7 +182,7 @@ def find_rivalry(
             smaller, covered = min(weight), sum(weight) - both
             if chance > CHANCE or covered < COVERED * total or both > SHARED * smaller:
                 continue
-            if one[0] not in "+-" and not is_number(one) and same(claims.shown[one], claims.shown[other]):
+            if one[0] not in "+-" and not is_number(one) and same(claims.display[one], claims.display[other]):
                 continue
             if best is None or (-chance, smaller) > (-best[0], best[1]):
                 first, second = (one, other) if weight[0] >= weight[1] else (other, one)
@@ -189,8 +192,8 @@ def find_rivalry(
     chance, smaller, _, one, other = best
     holders = claims.holders
     return Rivalry(
-        claims.shown[one],
-        claims.shown[other],
+        claims.display[one],
+        claims.display[other],
         frozenset(holders[one]),
         frozenset(holders[other] - holders[one]),
         smaller / total,
@@ -200,46 +203,46 @@ def find_rivalry(
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """What the summaries have in common: the words at least half of the votes say, each with its share of them."""
+    """The common words of the summaries, each with its share of the votes, which is at least `CORE`."""
 
     shares: Mapping[str, float]
-    asked: frozenset[str]
+    question_stems: frozenset[str]
 
     @classmethod
     def of(cls, summaries: Sequence[str], query: str, vote: Floats) -> Core:
         """Count the words beyond the question's; an empty summary has no vote."""
-        asked = frozenset(stem(word) for word in words(query))
+        question_stems = frozenset(stem(word) for word in words(query))
         total = float(vote[[index for index, summary in enumerate(summaries) if summary]].sum())
         weight: dict[str, float] = defaultdict(float)
         for summary, share in zip(summaries, vote.tolist(), strict=True):
-            for key in signed_words(summary, asked):
+            for key in signed_words(summary, question_stems):
                 weight[key] += share / total
-        return cls({key: share for key, share in weight.items() if share >= CORE}, asked)
+        return cls({key: share for key, share in weight.items() if share >= CORE}, question_stems)
 
-    def said_by(self, text: str) -> float:
-        """Return the share of the core that a text says, 0 to 1; 1 where there is no core."""
-        return self._share(signed_words(text, self.asked))
+    def share_of_core(self, text: str) -> float:
+        """Return the share of the core that a text contains, 0 to 1; 1 if the core is empty."""
+        return self._share(signed_words(text, self.question_stems))
 
-    def mentioned_by(self, text: str) -> float:
-        """Return `said_by` where it does not matter whether the text affirms or denies."""
-        found = signed_words(text, self.asked)
+    def share_of_mentioned_core(self, text: str) -> float:
+        """Return `share_of_core`, regardless of whether the text affirms or negates the words."""
+        found = signed_words(text, self.question_stems)
         return self._share({sign + key.removeprefix("-") for key in found for sign in ("", "-")})
 
-    def _share(self, said: Collection[str]) -> float:
+    def _share(self, stems: Collection[str]) -> float:
         whole = sum(self.shares.values())
-        return sum(share for key, share in self.shares.items() if key in said) / whole if whole else 1.0
+        return sum(share for key, share in self.shares.items() if key in stems) / whole if whole else 1.0
 
     def agreement(self, text: str) -> float:
-        """Return how much of a text is common and how much of the common it says; 1 where there is no core.
+        """Return the F1 score of a text's words against the core; 1 if the core is empty.
 
-        That is F1, the harmonic mean of the two: saying everything that is
-        common does not make up for much that only this text says.
+        F1 is the harmonic mean of precision and recall, so a text that repeats the whole core does
+        not make up for much that only this text says.
         """
-        said = signed_words(text, self.asked)
-        if not self.shares or not said:
+        stems = signed_words(text, self.question_stems)
+        if not self.shares or not stems:
             return 1.0 if not self.shares else 0.0
-        hit = sum(share for key, share in self.shares.items() if key in said)
-        return 2 * hit / (sum(self.shares.values()) + len(said))
+        hit = sum(share for key, share in self.shares.items() if key in stems)
+        return 2 * hit / (sum(self.shares.values()) + len(stems))
 
 
 def find_dissent(
@@ -250,35 +253,36 @@ def find_dissent(
     groups: Sequence[int],
     least_votes: int = 2,
 ) -> Rivalry | None:
-    """Find a second camp: those that say next to nothing of what nearly all the others have in common."""
+    """Return a second camp that shares next to nothing with the core of nearly all others, or None."""
     core = Core.of(summaries, query, vote)
     present = [index for index, summary in enumerate(summaries) if summary]
-    apart = [
+    dissenting = [
         index
         for index in present
-        if core.mentioned_by(summaries[index]) < APART and core.mentioned_by(texts[index]) < APART
+        if core.share_of_mentioned_core(summaries[index]) < APART
+        and core.share_of_mentioned_core(texts[index]) < APART
     ]
-    if len({groups[index] for index in apart}) < least_votes or not core.shares:
+    if len({groups[index] for index in dissenting}) < least_votes or not core.shares:
         return None
-    said = {index: signed_words(texts[index], core.asked) for index in present}
+    stems = {index: signed_words(texts[index], core.question_stems) for index in present}
 
     def share(key: str, among: Iterable[int]) -> float:
         chosen = list(among)
-        held = float(vote[[index for index in chosen if key in said[index]]].sum())
+        held = float(vote[[index for index in chosen if key in stems[index]]].sum())
         return held / float(vote[chosen].sum())
 
-    others = sorted(set(present) - set(apart))
+    others = sorted(set(present) - set(dissenting))
     word = max(sorted(core.shares), key=lambda key: core.shares[key])
-    own = sorted({key for index in apart for key in said[index]})
-    own = [key for key in own if share(key, apart) >= JOINT and share(key, others) <= 1 - COVERED]
+    own = sorted({key for index in dissenting for key in stems[index]})
+    own = [key for key in own if share(key, dissenting) >= JOINT and share(key, others) <= 1 - COVERED]
     if not others or not own or share(word, others) < COVERED:
         return None
     return Rivalry(
         _readable(word),
-        _readable(max(own, key=lambda key: share(key, apart) - share(key, others))),
+        _readable(max(own, key=lambda key: share(key, dissenting) - share(key, others))),
         frozenset(others),
-        frozenset(apart),
-        float(vote[apart].sum()) / float(vote[present].sum()),
+        frozenset(dissenting),
+        float(vote[dissenting].sum()) / float(vote[present].sum()),
     )
 
 
@@ -291,14 +295,13 @@ def find_camps(
     embed: Callable[[Sequence[str]], NDArray[np.float32]],
     least_votes: int = 2,
 ) -> Rivalry | None:
-    """Find the two camps that are alike within and unlike each other, by meaning and by words.
+    """Return the two camps that are similar within and dissimilar to each other, or None.
 
-    Two votes are as alike as the mean of four cosines: of the embeddings and
-    of the sets of words, of the summaries and of the whole texts, the
-    question's words taken out of all. A camp grows from one vote to its
-    nearest; both camps have to be closer than the two are to each other.
+    The similarity of two votes is the mean of four cosines: of embeddings and of word sets, of the
+    summaries and of the whole texts, without the question's words. A camp is a vote with its
+    nearest ones. Both camps have to be more similar within than to each other.
     """
-    asked = frozenset(stem(word) for word in words(query))
+    question_stems = frozenset(stem(word) for word in words(query))
     members: dict[int, list[int]] = defaultdict(list)
     for index, summary in enumerate(summaries):
         if summary:
@@ -310,7 +313,7 @@ def find_camps(
         [" ".join(dict.fromkeys(source[index] for index in camp)) for camp in members.values()]
         for source in (summaries, texts)
     ]
-    alike: Floats = np.mean([_alike(part, asked, embed) for part in parts], axis=0)
+    alike: Floats = np.mean([_similarities(part, question_stems, embed) for part in parts], axis=0)
     contrast, inside = max(
         ((_contrast(alike, mask), mask) for mask in _splits(alike, least_votes)), key=lambda found: found[0]
     )
@@ -323,10 +326,12 @@ def find_camps(
         for side in (True, False)
     ]
     camps.sort(key=lambda camp: -float(vote[sorted(camp)].sum()))
-    said = [Counter(key for index in camp for key in signed_words(texts[index], asked)) for camp in camps]
+    stems = [
+        Counter(key for index in camp for key in signed_words(texts[index], question_stems)) for camp in camps
+    ]
     share = [
         {key: held / len(camp) for key, held in known.items()}
-        for known, camp in zip(said, camps, strict=True)
+        for known, camp in zip(stems, camps, strict=True)
     ]
     own = [
         max(sorted(mine), key=lambda key: mine[key] - other.get(key, 0.0))
@@ -342,23 +347,27 @@ def find_camps(
     )
 
 
-def _alike(
-    texts: Sequence[str], asked: frozenset[str], embed: Callable[[Sequence[str]], NDArray[np.float32]]
+def _similarities(
+    texts: Sequence[str],
+    question_stems: frozenset[str],
+    embed: Callable[[Sequence[str]], NDArray[np.float32]],
 ) -> Floats:
-    """Return the cosines of texts without the question's words, of embeddings and of words, averaged."""
+    """Return the mean of the cosines of embeddings and of word sets, without the question's words."""
     rest = [
-        " ".join(word for word in text.split() if not asked.issuperset(map(stem, words(word))))
+        " ".join(word for word in text.split() if not question_stems.issuperset(map(stem, words(word))))
         for text in texts
     ]
     rows = embed([left or text for left, text in zip(rest, texts, strict=True)]).astype(np.float64)
-    said = [signed_words(text, asked) for text in texts]
-    shared = [[len(one & other) / math.sqrt(max(1, len(one) * len(other))) for other in said] for one in said]
+    stems = [signed_words(text, question_stems) for text in texts]
+    shared = [
+        [len(one & other) / math.sqrt(max(1, len(one) * len(other))) for other in stems] for one in stems
+    ]
     result: Floats = (rows @ rows.T + np.array(shared)) / 2
     return result
 
 
 def _splits(alike: Floats, least: int) -> Iterable[NDArray[np.bool_]]:
-    """Yield each camp that a vote and those nearest to it make, as a mask, up to half of the votes."""
+    """Yield a mask for each camp of a vote and its nearest ones, up to half of the votes."""
     count = len(alike)
     for row in np.argsort(-(alike + np.eye(count) * count), kind="stable"):
         for size in range(least, count // 2 + 1):
@@ -366,7 +375,10 @@ def _splits(alike: Floats, least: int) -> Iterable[NDArray[np.bool_]]:
 
 
 def _contrast(alike: Floats, inside: NDArray[np.bool_]) -> float:
-    """Return how much closer two camps are within than to each other, the geometric mean of both; 0 if one is not."""
+    """Return how much closer two camps are within than to each other; 0 if one of them is not.
+
+    The result is the geometric mean over both camps.
+    """
     between = alike[inside][:, ~inside].mean()
     closer = [
         alike[camp][:, camp][~np.eye(int(camp.sum()), dtype=np.bool_)].mean() - between
@@ -379,15 +391,17 @@ def _readable(key: str) -> str:
     return f"not {key[1:]}" if key.startswith("-") else key
 
 
-def signed_words(text: str, asked: Collection[str]) -> set[str]:
-    """Return the stems of a text beyond the question's, with a minus where their clause is negated."""
+def signed_words(text: str, question_stems: Collection[str]) -> set[str]:
+    """Return the stems of a text beyond the question's, with a minus sign if their clause is negated."""
     found: set[str] = set()
     for sentence in sentences(text):
         for clause in _CLAUSE.split(sentence):
             tokens = words(clause)
             sign = "-" if _negated(tokens) else ""
             found |= {
-                f"{sign}{stem(word)}" for word in tokens if content_words(word) and stem(word) not in asked
+                f"{sign}{stem(word)}"
+                for word in tokens
+                if content_words(word) and stem(word) not in question_stems
             }
     return found - {sign + word for sign in ("", "-") for word in _NEGATIONS}
 
@@ -399,11 +413,11 @@ def _negated(tokens: Sequence[str]) -> bool:
 def _slots(
     claims: Claims, usable: set[str], camps: dict[str, set[int]], voters: int
 ) -> list[list[tuple[str, str]]]:
-    """Return the pairs that can fill one slot together, a list for each kind of slot.
+    """Return the pairs that can fill one slot, as a list for each kind of slot.
 
-    Two words in different surroundings can only be rivals where they halve
-    the votes exactly. Whether two claims exclude each other is not looked
-    at here, only how many votes each has: else the chances would be wrong.
+    Words in different contexts can be rivals only if they split the votes exactly in two. The test
+    uses only the number of votes of each claim. Testing here whether they exclude each other would
+    bias the probability of chance.
     """
     least = COVERED * voters
     plain = sorted(name for name in usable if name[0] not in "+-")
@@ -414,7 +428,7 @@ def _slots(
     for one, other in combinations(plain, 2):
         if len(camps[one]) + len(camps[other]) < least:
             continue
-        kind = _kind(one, other, names, claims)
+        kind = _slot_kind(one, other, names, claims)
         if kind or (len(camps[one]) + len(camps[other]) == voters and is_number(one) == is_number(other)):
             kinds[kind or "halves"].append((one, other))
     signs = [
@@ -428,9 +442,9 @@ def _slots(
     return [*kinds.values(), signs]
 
 
-def _kind(one: str, other: str, names: set[str], claims: Claims) -> str:
+def _slot_kind(one: str, other: str, names: set[str], claims: Claims) -> str:
     if is_number(one) or is_number(other):
-        return "number" if is_number(one) and is_number(other) and _year(one) == _year(other) else ""
+        return "number" if is_number(one) and is_number(other) and _is_year(one) == _is_year(other) else ""
     if frozenset((one, other)) in _opposites():
         return "opposite"
     if (one in names) != (other in names) or one[:4] == other[:4]:
@@ -441,11 +455,11 @@ def _kind(one: str, other: str, names: set[str], claims: Claims) -> str:
 
 
 def _chance(name: str, one: set[int], other: set[int], voters: int) -> float:
-    """Return how likely camps of these sizes share as few voters as they do, by chance alone.
+    """Return the probability that camps of these sizes share so few voters by chance.
 
-    Drawn without replacement (hypergeometric) for two words. A word and its
-    negation exclude each other by nature: there the smaller camp has to be
-    larger than negations read wrongly explain (binomial).
+    For two words it is hypergeometric (drawing without replacement). A word and its negation
+    exclude each other anyway; there the smaller camp has to be larger than misread negations
+    explain (binomial).
     """
     if name[0] == "+":
         size, small = len(one | other), min(len(one), len(other))
@@ -474,7 +488,9 @@ def _stemmer() -> Any:
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """Return a lower-cased word without possessive and ending, numerals as digits: reduces, reduced → reduc."""
+    """Return the stem of a lower-case word without possessive, numerals as digits: reduces, reduced
+    → reduc.
+    """
     word = word.removesuffix("'s").removesuffix("’s")
     if word in _NUMERALS:
         return _NUMERALS[word]
@@ -486,7 +502,7 @@ def is_number(word: str) -> bool:
     return any(char.isdigit() for char in word)
 
 
-def _year(word: str) -> bool:
+def _is_year(word: str) -> bool:
     return len(word) == 4 and word.isdigit() and "1000" <= word <= "2100"
 
 

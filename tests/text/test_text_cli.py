@@ -394,7 +394,7 @@ def test_a_model_that_cannot_be_reached_exits_2_and_keeps_nothing(tmp_path: Path
         2,
         {"call_failed"},
     )
-    assert "cannot be talked to" in result.stderr
+    assert "connection to the model's server failed" in result.stderr
 
 
 def test_examples_that_the_model_could_not_read_train_nothing(tmp_path: Path) -> None:

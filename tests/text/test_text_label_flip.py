@@ -9,8 +9,7 @@ from text_samples import clean_base, clean_batch, flipped
 from codeguard.errors import ConfigError
 from codeguard.index.embedding import LexicalEmbedding
 from codeguard.text import Document, LabelFlipConfig, LabelFlipDefense, LabelledBase, TextDefenseError
-from codeguard.text.label_flip import DETECTORS, assess, binomial_tail
-from codeguard.text.label_judge import LLMLabelJudge
+from codeguard.text.label_flip import DETECTORS, LLMLabelJudge, assess, binomial_tail
 from codeguard.text.labels import shrunk_covariance
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.reading import Reading

@@ -238,7 +238,7 @@ def test_any_json_is_an_answer_or_an_error_of_ours(value: object, nested: bool) 
 def test_nobody_at_the_address() -> None:
     with serve(echo) as server:
         url = server.url
-    with pytest.raises(LLMError, match="cannot be talked to"):
+    with pytest.raises(LLMError, match="connection to the model's server failed"):
         client(url).complete(ask("x"))
 
 
