@@ -1,8 +1,9 @@
-"""What a function should do, and whether it does.
+"""Check functions of untrusted code against the behavior of trusted functions and specs.
 
-Functions and trusted code come in, a `CheckReport` for each goes out; what runs, runs in the sandbox. The names
-below are imported when they are first used: where the evidence is at hand, nothing of this package runs but
-the version and the digest of the specs. May import `analysis`, `corpus`, `workers` and `sandbox`.
+In: functions and trusted code. Out: a `CheckReport` for each function. Candidates and trusted
+functions are run in the sandbox only. The names below are imported lazily, so that reusing cached
+evidence loads no more of this package than its version and the digest of the specs. May import
+`analysis`, `corpus`, `workers` and `sandbox`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much a check may cost."""
+"""Limits on the cost of a check."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ CROWDED = "its file is too large to be read"
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of one function's check: calls of the candidate, and seconds of one child.
+    """Limits on one function's check: calls of the candidate, and seconds and bytes of one child.
 
-    `generated` bounds the generated inputs that every candidate of a
-    reference gets, `tailored` those made for one candidate from its own
-    literals and guards, `shrinking` the calls spent on a smaller
-    counterexample, `edited` those that a changed copy of the reference gets
-    beyond them. Without `probing`, a function that resembles no trusted one
-    by its words or text is not run to find out whether it behaves like one.
-    `worlds` are what the code sees of the outside, in turns; they
-    come of the installation's secret and are no limit.
+    `generated` limits the generated inputs that every candidate of a reference gets, `tailored`
+    those made for one candidate from its own literals and guards, `shrinking` the calls that reduce
+    a counterexample, and `edited` the additional calls for an edited copy of the reference. Without
+    `probing`, a function that resembles no trusted one in name, docstring or body is not run.
+    `worlds` are the simulated environments of the runs; they depend on the installation's secret
+    and are no limit.
     """
 
     generated: int = 128
@@ -35,5 +33,5 @@ class Budget:
     worlds: tuple[World, World] = field(default=(World(), World(hash_seed=1)), repr=False)
 
     def fingerprint(self) -> str:
-        """Return a text that differs where a limit differs."""
+        """Return a text that is different for different limits."""
         return repr(self)

@@ -1,8 +1,9 @@
-"""Do two functions do the same? Both are run on the same calls in the sandbox, and the answers compared.
+"""Compare two functions by running both on the same calls in the sandbox.
 
-The calls are the examples that either comes with, inputs generated from them and from type hints, and inputs that
-the literals and conditions of both ask for. Unlike the checker, which is lenient with second
-implementations, this compares strictly: type, value, exception, output, and what happens to the arguments.
+The calls are the examples of both functions, inputs generated from these and from type hints, and
+inputs made from the literals and conditions of both. The checker accepts differences between
+independent implementations; this comparison is strict about types, values, exceptions, output and
+changed arguments.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from enum import StrEnum
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.objects import STOOD_IN
 from codeguard.behavior.inputs.pools import Arguments
-from codeguard.behavior.inputs.shapes import kinds_of, like_kinds
+from codeguard.behavior.inputs.shapes import kinds_of, matches_kinds
 from codeguard.behavior.inputs.tailored import tailored_inputs
 from codeguard.behavior.inputs.wide import wide_calls
 from codeguard.behavior.matching.candidate import Candidate
@@ -52,7 +53,7 @@ _DEPTH = 40
 
 
 class Sameness(StrEnum):
-    """What is found out about two functions."""
+    """Result of comparing two functions."""
 
     SAME = "same"  # on everything tried
     DIFFERS = "differs"
@@ -61,11 +62,12 @@ class Sameness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """What came of comparing two functions.
+    """Result of comparing two functions, with the evidence.
 
-    `calls` were put to both, `compared` are those whose answers could be compared. Of a difference, `call` is the
-    smallest that shows it, `first` and `second` what came. `not_reached` quotes the code that no call reached, by
-    function; `reached` and `lines` count the lines of both that were run and those that could be.
+    `calls` were made of both, and for `compared` of them the results could be compared. If a
+    difference was found, `call` is the smallest call that shows it, and `first` and `second` are
+    the results. `not_reached` quotes the code that no call reached, by function; `reached` and
+    `lines` count the executed and the executable lines of both.
     """
 
     result: Sameness
@@ -83,7 +85,7 @@ class Equivalence:
 
 @dataclass
 class _Side:
-    """One of the two functions, and what its runs reached and attempted."""
+    """One of the two functions, with the coverage and effects of its runs."""
 
     reference: Reference
     runner: Runner
@@ -92,7 +94,7 @@ class _Side:
     problem: str = ""
 
     def answers(self, calls: Sequence[Example]) -> Steps[list[CallResult | None]]:
-        """Return what the function gives for each call, None where it gives something else in another world."""
+        """Return the result of each call, or None if it differs between two worlds."""
         found: list[CallResult | None] = []
         for start in range(0, len(calls), ABREAST):
             made = [call_of(example, self.runner.runnable) for example in calls[start : start + ABREAST]]
@@ -103,7 +105,7 @@ class _Side:
             first, second = yield from self.runner.run(
                 Batch(tuple(known), trace=True), Batch(tuple(known[::-1]), other=True)
             )
-            self._note(first)
+            self._record_run(first)
             steady = iter(
                 answer if stable(answer, again, call) or _same_failure(answer, again) else None
                 for call, answer, again in zip(known, first.calls, second.calls[::-1], strict=True)
@@ -111,7 +113,7 @@ class _Side:
             found.extend(None if call is None else next(steady) for call in made)
         return found
 
-    def _note(self, result: JobResult) -> None:
+    def _record_run(self, result: JobResult) -> None:
         self.coverage = merged([self.coverage, result.coverage])
         self.effects |= {capability.kind for capability in observed(result.effects)}
         if not any(call.outcome is not Outcome.NOT_RUN for call in result.calls):
@@ -125,7 +127,7 @@ def _same_failure(answer: CallResult, again: CallResult) -> bool:
 def compare_functions(
     first: Reference, second: Reference, level: Level, budget: Budget, seed: bytes
 ) -> Steps[Equivalence]:
-    """Compare two functions; `seed` decides the generated inputs and what they see of the outside."""
+    """Compare two functions; `seed` determines the generated inputs and the simulated environments."""
     budget = replace(budget, worlds=worlds_for(seed))
     for reference in (first, second):
         if reference.usable is None:
@@ -140,7 +142,7 @@ def compare_functions(
     others = yield from theirs.answers(calls)
     # Where no example and no hint says what they are for, it is what either of them takes.
     sorts = sorts or frozenset(
-        _sort(call)
+        _argument_kinds(call)
         for call, *both in zip(calls, answers, others, strict=True)
         if any(answer is not None and answer.outcome is Outcome.RETURNED for answer in both)
     )
@@ -149,7 +151,7 @@ def compare_functions(
         for call, answer, other in zip(calls, answers, others, strict=True)
         if answer is not None
         and other is not None
-        and (call.args is None or any(like_kinds(_sort(call), sort) for sort in sorts))
+        and (call.args is None or any(matches_kinds(_argument_kinds(call), sort) for sort in sorts))
     ]
     judged = [(row, _differs(row[1], row[2])) for row in rows]
     found = [row for row, differs in judged if differs]
@@ -158,7 +160,7 @@ def compare_functions(
     returned = sum(differs is False and row[1].outcome is Outcome.RETURNED for row, differs in judged)
     report = _report(sides, len(calls), compared, level)
     if wrong:
-        smallest = yield from _shrunk(sides, min(wrong, key=lambda row: _length(row[0])))
+        smallest = yield from _shrink(sides, min(wrong, key=lambda row: _length(row[0])))
         return _difference(report, sides, smallest, len(wrong))
     if found:
         return replace(report, reason="they differ on made-up objects alone; write examples into a docstring")
@@ -180,10 +182,10 @@ def _runner(reference: Reference, level: Level, budget: Budget) -> Runner:
 def _calls(
     profiles: Sequence[Profile], seed: bytes, budget: Budget
 ) -> tuple[list[Example], frozenset[object]]:
-    """Return the calls to make, and the sorts of arguments that either function is for."""
+    """Return the calls to make and the argument types that either function is meant for."""
     own = [example for profile in profiles for example in _known_calls(profile)]
     own += [Example(()) for profile in profiles if not profile.reference.features.least_args]
-    sorts = frozenset(_sort(example) for example in own if example.args is not None)
+    sorts = frozenset(_argument_kinds(example) for example in own if example.args is not None)
     first, second = (profile.reference for profile in profiles)
     literals = []
     for reference in (first, second):
@@ -202,7 +204,7 @@ def _calls(
         wide = wide_calls(
             profile.reference.definition, written_calls(profile), literals, random, budget.edited
         )
-        made += [call for example in wide if (call := _as_plain(example, profile.reference)) is not None]
+        made += [call for example in wide if (call := _plain_example(example, profile.reference)) is not None]
     distinct = {example.fingerprint(): example for example in (*own, *made)}
     return list(distinct.values())[:MAX_CALLS], sorts
 
@@ -221,8 +223,8 @@ def _known_calls(profile: Profile) -> Iterator[Example]:
             yield replace(item.example, expected=None, origin="")
 
 
-def _as_plain(example: Example, reference: Reference) -> Example | None:
-    """Return a call written as an expression as one with plain arguments; None where it is none."""
+def _plain_example(example: Example, reference: Reference) -> Example | None:
+    """Return a call that is written as an expression as one with plain arguments; None if impossible."""
     tree = parse(example.expression)
     node = tree.body[0] if tree is not None and len(tree.body) == 1 else None
     call = node.value if isinstance(node, ast.Expr) else None
@@ -232,8 +234,8 @@ def _as_plain(example: Example, reference: Reference) -> Example | None:
     return None if found is None else Example(found[0], found[1])
 
 
-def _sort(example: Example) -> object:
-    """Return the kinds of a call's arguments; those of another sort say nothing of what a function is for."""
+def _argument_kinds(example: Example) -> object:
+    """Return the argument types of a call, to tell calls inside the function's domain from others."""
     named = sorted(example.kwargs.items())
     return (
         ("positional", *(kinds_of(value) for value in example.args or ())),
@@ -242,12 +244,12 @@ def _sort(example: Example) -> object:
 
 
 def _differs(first: CallResult, second: CallResult) -> bool | None:
-    """Return whether two answers to one call differ; None where that cannot be said."""
+    """Return whether two results of the same call differ; None if that cannot be decided."""
     outcomes = first.outcome, second.outcome
     if any(outcome not in (Outcome.RETURNED, Outcome.RAISED) for outcome in outcomes):
         return None
     raised = [answer for answer in (first, second) if answer.outcome is Outcome.RAISED]
-    if any(_of_surroundings(answer) for answer in raised):
+    if any(_caused_by_missing_code(answer) for answer in raised):
         return None
     if len(raised) == 2:
         if all(NOT_TAKEN.intersection(answer.exception) for answer in raised):
@@ -263,14 +265,14 @@ def _differs(first: CallResult, second: CallResult) -> bool | None:
     return None if None in parts else False
 
 
-def _of_surroundings(answer: CallResult) -> bool:
+def _caused_by_missing_code(answer: CallResult) -> bool:
     return answer.exception[:1] == ("NameError",) or bool(
         (INCONCLUSIVE_EXCEPTIONS | {"RecursionError"}).intersection(answer.exception)
     )
 
 
 def identical(first: object, second: object, depth: int = 0) -> bool | None:
-    """Return whether two results are the same to every caller, rounding apart; None where their text does not tell."""
+    """Return whether two results are the same for every caller, except for rounding; None if unknown."""
     if depth > _DEPTH:
         return None
     if type(first) is not type(second):
@@ -286,11 +288,11 @@ def identical(first: object, second: object, depth: int = 0) -> bool | None:
     if isinstance(first, list | tuple) and isinstance(second, list | tuple):
         if len(first) != len(second):
             return False
-        return _all(identical(*pair, depth + 1) for pair in zip(first, second, strict=True))
+        return _all_identical(identical(*pair, depth + 1) for pair in zip(first, second, strict=True))
     if isinstance(first, dict) and isinstance(second, dict):
         if first.keys() != second.keys():
             return False
-        return _all(identical(value, second[key], depth + 1) for key, value in first.items())
+        return _all_identical(identical(value, second[key], depth + 1) for key, value in first.items())
     return bool(first == second)
 
 
@@ -302,10 +304,10 @@ def _identical_instances(first: Opaque, second: Opaque, depth: int) -> bool | No
         return False
     if not mine or first.type_name == "function":
         return None
-    return _all(identical(value, theirs[name], depth + 1) for name, value in mine.items())
+    return _all_identical(identical(value, theirs[name], depth + 1) for name, value in mine.items())
 
 
-def _all(parts: Iterable[bool | None]) -> bool | None:
+def _all_identical(parts: Iterable[bool | None]) -> bool | None:
     found = list(parts)
     if False in found:
         return False
@@ -315,8 +317,8 @@ def _all(parts: Iterable[bool | None]) -> bool | None:
 _Row = tuple[Example, CallResult, CallResult]
 
 
-def _shrunk(sides: Sequence[_Side], row: _Row) -> Steps[_Row]:
-    """Return a smaller call on which the two still differ."""
+def _shrink(sides: Sequence[_Side], row: _Row) -> Steps[_Row]:
+    """Return a smaller call on which the two functions still differ."""
     best = row
     for _ in range(SHRINK_ROUNDS):
         if best[0].args is None:
@@ -324,7 +326,8 @@ def _shrunk(sides: Sequence[_Side], row: _Row) -> Steps[_Row]:
         current: Arguments = (best[0].args, best[0].kwargs)
         steps = sorted(smaller(current), key=size)[:SHRINK_WIDTH]
         calls = [Example(args, dict(kwargs)) for args, kwargs in steps]
-        calls = [call for call in calls if _sort(call) == _sort(best[0]) and _length(call) < _length(best[0])]
+        kinds, length = _argument_kinds(best[0]), _length(best[0])
+        calls = [call for call in calls if _argument_kinds(call) == kinds and _length(call) < length]
         if not calls:
             break
         mine = yield from sides[0].answers(calls)
@@ -349,7 +352,7 @@ def _length(example: Example) -> int:
 def _report(sides: Sequence[_Side], calls: int, compared: int, level: Level) -> Equivalence:
     traced = [side.coverage for side in sides]
     missing = [tuple(unreached(side.runner.runnable.node, side.coverage)) for side in sides]
-    inside = [_inside(side) for side in sides]
+    inside = [_lines_of(side) for side in sides]
     return Equivalence(
         Sameness.UNKNOWN,
         "",
@@ -362,7 +365,7 @@ def _report(sides: Sequence[_Side], calls: int, compared: int, level: Level) -> 
     )
 
 
-def _inside(side: _Side) -> frozenset[int]:
+def _lines_of(side: _Side) -> frozenset[int]:
     node, coverage = side.runner.runnable.node, side.coverage
     if coverage is None:
         return frozenset()
@@ -377,12 +380,12 @@ def _difference(report: Equivalence, sides: Sequence[_Side], row: _Row, count: i
         result=Sameness.DIFFERS,
         reason=f"they differ on {count} of {report.compared} calls that could be compared",
         call=write_call(call) if call is not None else "",
-        first=_shown(call, answer, other),
-        second=_shown(call, other, answer),
+        first=_shown_result(call, answer, other),
+        second=_shown_result(call, other, answer),
     )
 
 
-def _shown(call: Call | None, answer: CallResult, other: CallResult) -> str:
+def _shown_result(call: Call | None, answer: CallResult, other: CallResult) -> str:
     if answer.outcome is Outcome.RAISED:
         text = f"raises {answer.exception[0] if answer.exception else 'an exception'}"
         return f"{text}: {short(answer.message)}" if answer.message else text

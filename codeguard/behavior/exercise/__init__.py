@@ -1,11 +1,10 @@
-"""What a candidate's own text does on calls that agreed: whether every part of it mattered.
+"""Decide whether the calls on which a candidate agreed exercised every part of its code.
 
-Comes in: a candidate's source, and calls on which it agreed with the trusted
-function. Goes out: what of the text was not exercised, or why nothing can be
-said. Nothing here believes what a child says of its coverage. A text that
-earns is written in a closed part of Python, which `closed.py` decides from
-the text alone; in it nothing reaches the clock, the environment, frames, the
-interpreter or anything that outlives a call, and so neither tests from uses
-nor the recorder can be told apart or changed. May import `behavior.source`,
-`behavior.verdict.running`, `comparison` and the sandbox.
+In: a candidate's source, and calls on which it agreed with the trusted function. Out: the parts
+that these calls did not exercise, or the reason why this is unknown. The coverage that a child
+reports is not trusted here. Only code in a restricted subset of Python can get a full pass;
+`closed.py` decides that from the source alone. Code in the subset cannot reach the clock, the
+environment, frames, the interpreter or anything that outlives a call, so it can neither distinguish
+tests from real use nor tamper with the recorder. May import `behavior.source`,
+`behavior.verdict.running`, `behavior.verdict.comparison` and the sandbox.
 """

@@ -1,13 +1,11 @@
-"""A part of Python in which a function's result can depend on nothing but its arguments.
+"""A subset of Python in which a function's result depends on nothing but its arguments.
 
-An allow-list: of syntax, of builtins, of modules and their functions, and of
-the methods of plain values. What is not on it is not wrong, it is only not
-known to be pure, so it earns nothing. Left out on purpose is whatever tells
-where code runs or keeps something from one call for the next: attributes and
-names with double underscores, `id`, `hash`, `globals`, `type`, `is` between
-values, stores to attributes, `global`, defaults that change, decorators,
-classes, frames, files, clocks, randomness, handlers that also catch what the
-limits of a test raise (`RecursionError`, `MemoryError`).
+It is an allow-list of syntax, builtins, modules with their functions, and methods of plain values.
+Code outside of it is not wrong, but it is not known to be pure and gets no full pass. Excluded on
+purpose is everything that reveals where code runs or keeps state between calls: names and
+attributes with double underscores, `id`, `hash`, `globals`, `type`, `is` between values, stores to
+attributes, `global`, mutable defaults, decorators, classes, frames, files, clocks, randomness, and
+handlers that would also catch the limits of a test (`RecursionError`, `MemoryError`).
 """
 
 from __future__ import annotations
@@ -58,18 +56,17 @@ _FIELD = re.compile(r"\{[^{}]*[.\[][^{}]*\}")
 _MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp)
 
 
-def first_opening(tree: ast.Module, constants: Constants, known: frozenset[str]) -> str:
-    """Return the first thing in a module that is not in the closed part of Python, empty where all is.
+def first_impure_construct(tree: ast.Module, constants: Constants, known: frozenset[str]) -> str:
+    """Return the first construct of a module outside of the closed subset, or "" if there is none.
 
-    `constants` are names with known values. `known` are the constants that
-    the trusted function spells out, as text: what cuts a sequence short at
-    another constant is not known to be a mistake of nobody's.
+    `constants` maps names to known values. `known` are the constants of the trusted function as
+    text: a sequence cut at any other constant may hide behavior that no test shows.
     """
-    return next(_Gate(tree, constants, known).openings(), "")
+    return next(_PurityCheck(tree, constants, known).impure_constructs(), "")
 
 
-class _Gate:
-    """One module that is read, with the names that it binds."""
+class _PurityCheck:
+    """Checks one module, given the names that it binds."""
 
     def __init__(self, tree: ast.Module, constants: Constants, known: frozenset[str]) -> None:
         self.tree = tree
@@ -96,7 +93,7 @@ class _Gate:
             if isinstance(target, ast.Name)
         }
 
-    def openings(self) -> Iterator[str]:
+    def impure_constructs(self) -> Iterator[str]:
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 yield from self._import(node)
@@ -136,32 +133,32 @@ class _Gate:
             self.bound.add(alias.asname or alias.name)
 
     def check_functiondef(self, node: ast.FunctionDef) -> Iterator[str]:
-        yield from _reserved(node.name)
+        yield from _reserved_name(node.name)
         if node.decorator_list:
             yield f"decorator {unparse(node.decorator_list[0])}"
         for default in (*node.args.defaults, *node.args.kw_defaults):
-            if default is not None and not _unchanging(default):
+            if default is not None and not _is_immutable(default):
                 yield f"default {unparse(default)}"
 
     def check_lambda(self, node: ast.Lambda) -> Iterator[str]:
         for default in (*node.args.defaults, *node.args.kw_defaults):
-            if default is not None and not _unchanging(default):
+            if default is not None and not _is_immutable(default):
                 yield f"default {unparse(default)}"
 
     def check_arg(self, node: ast.arg) -> Iterator[str]:
-        yield from _reserved(node.arg)
+        yield from _reserved_name(node.arg)
 
     def check_keyword(self, node: ast.keyword) -> Iterator[str]:
         if node.arg is not None:
-            yield from _reserved(node.arg)
+            yield from _reserved_name(node.arg)
 
     def check_name(self, node: ast.Name) -> Iterator[str]:
-        yield from _reserved(node.id)
+        yield from _reserved_name(node.id)
         if not isinstance(node.ctx, ast.Load):
             return
         parent = self.parents.get(id(node))
         if node.id in self.constants and not isinstance(parent, ast.Assign):
-            yield from self._number(node)
+            yield from self._unknown_number(node)
         if node.id in self.bound:
             if node.id in self.modules and not isinstance(parent, ast.Attribute):
                 yield f"the module {node.id} as a value"
@@ -197,16 +194,16 @@ class _Gate:
             yield f"attribute {node.attr}"
 
     def check_call(self, node: ast.Call) -> Iterator[str]:
-        """Yield what a call could hide: one that cuts short, or answers for what is missing, tells inputs apart."""
+        """Yield a call that could make different inputs look alike, because it truncates or has a default."""
         function = node.func
-        name = self._called(function)
+        name = self._call_target(function)
         if isinstance(function, ast.Attribute):
-            yield from self._method(node, function)
+            yield from self._method_call(node, function)
         elif not isinstance(function, ast.Name | ast.Lambda | ast.Call | ast.Subscript | ast.IfExp):
             yield f"call of {unparse(function)[:60]}"
         arguments = [item for item in node.args if not isinstance(item, ast.Starred)]
         if name == "range":
-            yield from self._cuts(arguments)
+            yield from self._truncating_bounds(arguments)
         elif name in ("zip", "map") and len(arguments) > (1 if name == "zip" else 2):
             for argument in arguments[name == "map" :]:
                 if self._constant(argument) is not None:
@@ -214,9 +211,9 @@ class _Gate:
         elif name == "pow" and len(arguments) > 2 and self._constant(arguments[2]) is not None:
             yield "pow with a constant modulus"
         elif name in ("heapq.nlargest", "heapq.nsmallest", "slice"):
-            yield from self._cuts(arguments[:1] if name != "slice" else arguments)
+            yield from self._truncating_bounds(arguments[:1] if name != "slice" else arguments)
         elif name in _BOUNDED:
-            yield from self._cuts(arguments[1:])
+            yield from self._truncating_bounds(arguments[1:])
         elif name == "collections.deque" and (node.keywords or len(arguments) > 1):
             yield "a deque of limited length"
         elif name == "next" and len(arguments) > 1:
@@ -226,7 +223,7 @@ class _Gate:
         if any(keyword.arg is None for keyword in node.keywords):
             yield "keywords that are not written out"
 
-    def _called(self, function: ast.expr) -> str:
+    def _call_target(self, function: ast.expr) -> str:
         if isinstance(function, ast.Name):
             return self.imported.get(function.id, function.id if function.id not in self.bound else "")
         if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
@@ -234,23 +231,23 @@ class _Gate:
             return f"{module}.{function.attr}" if module else ""
         return ""
 
-    def _method(self, node: ast.Call, function: ast.Attribute) -> Iterator[str]:
+    def _method_call(self, node: ast.Call, function: ast.Attribute) -> Iterator[str]:
         if function.attr in ("encode", "decode") and (len(node.args) > 1 or node.keywords):
             yield "a codec that leaves characters out"
         if function.attr == "format":
             template = function.value
             text = template.value if isinstance(template, ast.Constant) else None
-            if not isinstance(text, str) or _FIELD.search(text) or _cuts_text(text):
+            if not isinstance(text, str) or _FIELD.search(text) or _truncates_text(text):
                 yield "format with a template that is not plain"
 
-    def _cuts(self, bounds: list[ast.expr]) -> Iterator[str]:
-        """Yield a bound that is a constant which the trusted function does not know."""
+    def _truncating_bounds(self, bounds: list[ast.expr]) -> Iterator[str]:
+        """Yield a bound that is a constant which the trusted function does not contain."""
         for bound in bounds:
             value = self._constant(bound)
-            if value is not None and not self._ordinary(value):
+            if value is not None and not self._is_known(value):
                 yield f"a bound of {unparse(bound)[:40]}, which the trusted function does not have"
 
-    def _ordinary(self, value: object) -> bool:
+    def _is_known(self, value: object) -> bool:
         return (isinstance(value, int) and -2 <= value <= 2) or repr(value) in self.known
 
     def _constant(self, node: ast.AST | None) -> object:
@@ -284,7 +281,7 @@ class _Gate:
             yield "raises something of its own"
 
     def check_formattedvalue(self, node: ast.FormattedValue) -> Iterator[str]:
-        if node.format_spec is not None and _cuts_text(f"{{:{unparse(node.format_spec)}}}"):
+        if node.format_spec is not None and _truncates_text(f"{{:{unparse(node.format_spec)}}}"):
             yield "a format that cuts text"
 
     def check_binop(self, node: ast.BinOp) -> Iterator[str]:
@@ -299,13 +296,13 @@ class _Gate:
                 yield "a format that cuts text"
 
     def check_constant(self, node: ast.Constant) -> Iterator[str]:
-        yield from self._number(node)
+        yield from self._unknown_number(node)
 
-    def _number(self, node: ast.expr) -> Iterator[str]:
-        """Yield a number that nobody else knows, where nothing shows that it matters.
+    def _unknown_number(self, node: ast.expr) -> Iterator[str]:
+        """Yield a number that the trusted function does not contain, unless it is shown to matter.
 
-        In a comparison, an operation or a subscript it does: those are
-        watched. In the hands of another function it may cut something off.
+        Numbers in comparisons, operations and subscripts are watched at run time. As an argument of
+        another function, a number may truncate something.
         """
         while self._constant(parent := self.parents.get(id(node))) is not None and isinstance(
             parent, ast.expr
@@ -317,7 +314,7 @@ class _Gate:
         named = parent.targets[0] if isinstance(parent, ast.Assign) else None
         if isinstance(named, ast.Name) and named.id in self.constants:
             return  # where the name is used decides
-        if isinstance(parent, ast.Call) and self._called(parent.func) in ("chr", "round", "int"):
+        if isinstance(parent, ast.Call) and self._call_target(parent.func) in ("chr", "round", "int"):
             return
         if not isinstance(parent, _WATCHED):
             yield f"the number {unparse(node)[:40]}, which the trusted function does not have"
@@ -328,18 +325,18 @@ _BOUNDED = frozenset(f"itertools.{name}" for name in ("islice", "compress", "cou
 _WATCHED = (ast.Compare, ast.BinOp, ast.AugAssign, ast.Return, ast.Subscript, ast.Slice, ast.Dict)
 
 
-def _reserved(name: str) -> Iterator[str]:
+def _reserved_name(name: str) -> Iterator[str]:
     if name.startswith("__") or name.startswith(PREFIX):
         yield name
 
 
-def _unchanging(node: ast.expr) -> bool:
+def _is_immutable(node: ast.expr) -> bool:
     if isinstance(node, ast.Tuple):
-        return all(_unchanging(item) for item in node.elts)
+        return all(_is_immutable(item) for item in node.elts)
     return isinstance(node, ast.Constant | ast.UnaryOp) or (isinstance(node, ast.Name) and node.id in VALUES)
 
 
-def _cuts_text(text: str) -> bool:
+def _truncates_text(text: str) -> bool:
     return any(_PRECISION.search(spec) for spec in re.findall(r":([^{}]*(?:\{[^{}]*\})?[^{}]*)\}", text))
 
 

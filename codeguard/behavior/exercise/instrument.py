@@ -1,10 +1,10 @@
-"""A module's text with a note taken at each of its parts, and what every part has to show.
+"""Instrument a module so that each part of its code records what it did, and list what it has to
+show.
 
-The instrumented text does what the plain one does, and calls `recorder.py` on
-the way. A condition has to hold and not to hold; an operation has to give
-more than one result, and another one than its operand; a choice (`min`, a
-table, a default) has to be made each way; a slice, a filter of characters, a
-rounding has to leave something out; a loop has to run to its end.
+The instrumented code behaves like the original and calls the functions of `recorder.py`. A
+condition has to be true and to be false; an operation has to give more than one result, different
+from its operand; a selection (`min`, a table, a default) has to choose each alternative; a slice, a
+character filter and a rounding have to drop something; a loop has to run to its end.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _SELECTING = frozenset({"min", "max", "sorted"})
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one part of a text has to show: the bits of its note, and the part as text."""
+    """What one part of the code has to show: the bits of its record, and the part as text."""
 
     bits: int
     text: str
 
     def missing(self, note: int) -> str:
-        """Return what a note does not show, empty where it shows everything."""
+        """Return what a record does not show yet, or "" if it is complete."""
         lacking = self.bits & ~note
         if not lacking:
             return ""
@@ -49,15 +49,19 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Instrumented:
-    """A text that takes notes, and the need of each number."""
+    """The instrumented source, and the need of each part by its number."""
 
     source: str
     needs: Mapping[int, Need]
 
 
 def instrument(tree: ast.Module, constants: Mapping[str, object]) -> Instrumented | None:
-    """Return a closed module's text with notes taken; None where it cannot be written out. `tree` is changed."""
-    maker = _Maker(tree, constants)
+    """Return the instrumented source of a module in the closed subset, or None if it cannot be
+    unparsed.
+
+    `tree` is modified.
+    """
+    maker = _Instrumenter(tree, constants)
     try:
         made = ast.fix_missing_locations(maker.visit(tree))
         text = unparse(made)
@@ -68,7 +72,7 @@ def instrument(tree: ast.Module, constants: Mapping[str, object]) -> Instrumente
     return Instrumented(f"{head}{text}\n{PREFIX}kept = lambda: [{kept}]\n", maker.needs)
 
 
-class _Maker(ast.NodeTransformer):
+class _Instrumenter(ast.NodeTransformer):
     def __init__(self, tree: ast.Module, constants: Mapping[str, object]) -> None:
         self.needs: dict[int, Need] = {}
         self.formats: set[int] = set()
@@ -94,7 +98,7 @@ class _Maker(ast.NodeTransformer):
         return ast.Constant(number)
 
     def _is_constant(self, node: ast.AST) -> bool:
-        """Return whether an expression names nothing that a call could change."""
+        """Return whether an expression contains only names that no call can change."""
         try:
             fold(node, self.constants)  # type: ignore[arg-type]
         except UnknownError:
@@ -110,12 +114,12 @@ class _Maker(ast.NodeTransformer):
         made: list[ast.stmt] = []
         for statement in body:
             if isinstance(statement, ast.FunctionDef | ast.Import | ast.ImportFrom | ast.Nonlocal):
-                made.extend(_listed(self.visit(statement)))
+                made.extend(_statement_list(self.visit(statement)))
                 continue
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 continue
-            made.append(ast.Expr(_called("reached", self._need(REACHED, statement))))
-            made.extend(_listed(self.visit(statement)))
+            made.append(ast.Expr(_recorder_call("reached", self._need(REACHED, statement))))
+            made.extend(_statement_list(self.visit(statement)))
         return made or [ast.Pass()]
 
     def visit_Module(self, node: ast.Module) -> ast.AST:
@@ -126,18 +130,18 @@ class _Maker(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        _forget_annotations(node)
+        _drop_annotations(node)
         node.body = self._block(node.body)
         return node
 
     def visit_If(self, node: ast.If) -> ast.AST:
-        node.test = self._truth(node.test)
+        node.test = self._recorded_condition(node.test)
         node.body = self._block(node.body)
         node.orelse = self._block(node.orelse) if node.orelse else []
         return node
 
     def visit_While(self, node: ast.While) -> ast.AST:
-        node.test = node.test if isinstance(node.test, ast.Constant) else self._truth(node.test)
+        node.test = node.test if isinstance(node.test, ast.Constant) else self._recorded_condition(node.test)
         node.body = self._block(node.body)
         node.orelse = self._block(node.orelse) if node.orelse else []
         return node
@@ -152,7 +156,7 @@ class _Maker(ast.NodeTransformer):
         if left_early:
             number = len(self.needs)
             self.needs[number] = Need(REACHED, "the end of a loop")
-            node.orelse.insert(0, ast.Expr(_called("reached", ast.Constant(number))))
+            node.orelse.insert(0, ast.Expr(_recorder_call("reached", ast.Constant(number))))
         return node
 
     def visit_Try(self, node: ast.Try) -> ast.AST:
@@ -182,24 +186,24 @@ class _Maker(ast.NodeTransformer):
         name = ast.Name(node.target.id, ast.Load())
         before = ast.Name(f"{PREFIX}before", ast.Store())
         node.value = self.visit(node.value)
-        noted = _called("changing", number, ast.Name(f"{PREFIX}before", ast.Load()), name)
-        return [ast.Assign([before], _called("copy", name)), node, ast.Expr(noted)]
+        noted = _recorder_call("changing", number, ast.Name(f"{PREFIX}before", ast.Load()), name)
+        return [ast.Assign([before], _recorder_call("copy", name)), node, ast.Expr(noted)]
 
     # Expressions
 
-    def _truth(self, node: ast.expr) -> ast.expr:
-        """Return a condition that has to hold and not to hold."""
+    def _recorded_condition(self, node: ast.expr) -> ast.expr:
+        """Return a condition that has to be true and to be false."""
         if self._is_constant(node):
             return node
         number = self._need(BOTH, node)
-        return _called("truth", number, self._inner(node))
+        return _recorder_call("truth", number, self._unrecorded_condition(node))
 
-    def _inner(self, node: ast.expr) -> ast.expr:
-        """Return a condition whose own note is taken by the code that asks for it."""
+    def _unrecorded_condition(self, node: ast.expr) -> ast.expr:
+        """Return a condition whose record is made by the enclosing expression."""
         if isinstance(node, ast.Compare):
             made = self.generic_visit(node)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            node.operand = self._inner(node.operand)
+            node.operand = self._unrecorded_condition(node.operand)
             made = node
         else:
             made = self.visit(node)
@@ -207,49 +211,49 @@ class _Maker(ast.NodeTransformer):
         return made
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        return self._truth(node)
+        return self._recorded_condition(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        node.values = [self._truth(value) for value in node.values]
+        node.values = [self._recorded_condition(value) for value in node.values]
         return node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         if isinstance(node.op, ast.Not):
-            node.operand = self._truth(node.operand)
+            node.operand = self._recorded_condition(node.operand)
             return node
         return self.generic_visit(node)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         body, orelse = self._need(REACHED, node.body), self._need(REACHED, node.orelse)
-        node.test = self._truth(node.test)
-        node.body = _called("body", body, self.visit(node.body))
-        node.orelse = _called("body", orelse, self.visit(node.orelse))
+        node.test = self._recorded_condition(node.test)
+        node.body = _recorder_call("body", body, self.visit(node.body))
+        node.orelse = _recorder_call("body", orelse, self.visit(node.orelse))
         return node
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         node.iter = self.visit(node.iter)
-        node.ifs = [self._truth(item) for item in node.ifs]
+        node.ifs = [self._recorded_condition(item) for item in node.ifs]
         return node
 
-    def _comprehended(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> ast.AST:
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> ast.AST:
         number = self._need(REACHED, node.elt)
         made = self.generic_visit(node)
         assert isinstance(made, ast.ListComp | ast.SetComp | ast.GeneratorExp)
-        made.elt = _called("body", number, made.elt)
+        made.elt = _recorder_call("body", number, made.elt)
         return made
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
-        return self._comprehended(node)
+        return self._comprehension(node)
 
     def visit_SetComp(self, node: ast.SetComp) -> ast.AST:
-        return self._comprehended(node)
+        return self._comprehension(node)
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
-        return self._comprehended(node)
+        return self._comprehension(node)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         number = self._need(REACHED, node)
-        node.body = _called("body", number, self.visit(node.body))
+        node.body = _recorder_call("body", number, self.visit(node.body))
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
@@ -265,14 +269,14 @@ class _Maker(ast.NodeTransformer):
         if template:
             self.formats.add(int(number.value))  # type: ignore[arg-type]
         name = ast.Constant(_OPERATORS[type(node.op)])
-        return _called("binary", number, name, self.visit(node.left), self.visit(node.right))
+        return _recorder_call("binary", number, name, self.visit(node.left), self.visit(node.right))
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         if not isinstance(node.ctx, ast.Load):
             return self.generic_visit(node)
         if self._is_constant(node):
             return node
-        table = self._table(node.value)
+        table = self._is_literal_table(node.value)
         text = node
         bits = REACHED | EFFECT | (MISSED if table else 0)
         if isinstance(node.slice, ast.Slice):
@@ -288,10 +292,10 @@ class _Maker(ast.NodeTransformer):
         else:
             index = self.visit(node.slice)
         number = self._need(bits, text)
-        return _called("item", number, self.visit(node.value), index)
+        return _recorder_call("item", number, self.visit(node.value), index)
 
-    def _table(self, node: ast.expr) -> bool:
-        """Return whether something is a table that the text spells out."""
+    def _is_literal_table(self, node: ast.expr) -> bool:
+        """Return whether an expression is a table written out in the source."""
         if isinstance(node, ast.List | ast.Tuple | ast.Dict):
             return True
         return isinstance(node, ast.Name) and isinstance(self.constants.get(node.id), list | tuple | dict)
@@ -299,7 +303,7 @@ class _Maker(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         function = node.func
         if isinstance(function, ast.Attribute):
-            return self._method(node, function)
+            return self._method_call(node, function)
         name = function.id if isinstance(function, ast.Name) else ""
         if name == "super" or self._is_constant(node):
             return node
@@ -310,10 +314,10 @@ class _Maker(ast.NodeTransformer):
         ):
             number = self._need(REACHED | EFFECT, node)
             display = ast.List([self.visit(item) for item in node.args[0].elts], ast.Load())
-            return _called("selection", number, function, display, self._keywords(node))
+            return _recorder_call("selection", number, function, display, self._keywords(node))
         converting = name in CONVERTING or name in self.functions
         number = self._need(REACHED | EFFECT | (0 if converting else VARIED), node)
-        made = _called("call", number, self.visit(function), *(self.visit(item) for item in node.args))
+        made = _recorder_call("call", number, self.visit(function), *(self.visit(item) for item in node.args))
         made.keywords = [ast.keyword(item.arg, self.visit(item.value)) for item in node.keywords]
         return made
 
@@ -323,7 +327,7 @@ class _Maker(ast.NodeTransformer):
             [self.visit(item.value) for item in node.keywords],
         )
 
-    def _method(self, node: ast.Call, function: ast.Attribute) -> ast.AST:
+    def _method_call(self, node: ast.Call, function: ast.Attribute) -> ast.AST:
         base, name = function.value, function.attr
         args = ast.List([self.visit(item) for item in node.args], ast.Load())
         of_module = isinstance(base, ast.Name) and base.id in self.modules
@@ -331,9 +335,9 @@ class _Maker(ast.NodeTransformer):
         if name in UNSEEN or (of_module and name not in ("sub", "split", "subn")):
             bits |= 0 if name in UNSEEN else VARIED
         elif name in ("get", "pop", "setdefault") and len(node.args) > 1:
-            bits |= BOTH | (MISSED if self._table(base) else 0)
+            bits |= BOTH | (MISSED if self._is_literal_table(base) else 0)
         elif name in ("get", "pop"):
-            bits |= MISSED if self._table(base) else 0
+            bits |= MISSED if self._is_literal_table(base) else 0
         elif name in (
             "items",
             "keys",
@@ -350,22 +354,24 @@ class _Maker(ast.NodeTransformer):
         else:
             bits |= EFFECT | VARIED
         number = self._need(bits, node)
-        return _called("method", number, self.visit(base), ast.Constant(name), args, self._keywords(node))
+        return _recorder_call(
+            "method", number, self.visit(base), ast.Constant(name), args, self._keywords(node)
+        )
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
-        node.value = _called("shown", self.visit(node.value))
+        node.value = _recorder_call("shown", self.visit(node.value))
         return node
 
 
-def _called(name: str, *args: ast.expr) -> ast.Call:
+def _recorder_call(name: str, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(PREFIX + name, ast.Load()), list(args), [])
 
 
-def _listed(made: ast.AST | list[ast.stmt]) -> list[ast.stmt]:
+def _statement_list(made: ast.AST | list[ast.stmt]) -> list[ast.stmt]:
     return made if isinstance(made, list) else [made]  # type: ignore[list-item]
 
 
-def _forget_annotations(node: ast.FunctionDef) -> None:
+def _drop_annotations(node: ast.FunctionDef) -> None:
     node.returns = None
     for part in ast.walk(node.args):
         if isinstance(part, ast.arg):

@@ -1,4 +1,4 @@
-"""Whether a candidate's answers can depend on nothing but its arguments, and whether every part of it mattered."""
+"""Decide whether a candidate is pure and whether every part of it was exercised."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-from codeguard.behavior.exercise.closed import first_opening
+from codeguard.behavior.exercise.closed import first_impure_construct
 from codeguard.behavior.exercise.instrument import instrument
 from codeguard.behavior.source.constants import constants_of
 from codeguard.behavior.source.definitions import parse
@@ -26,10 +26,10 @@ MAX_CALLS = 400
 _MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.Call)
 
 
-def keeps_nothing(runnable: Runnable) -> bool:
-    """Return whether a text can keep nothing from one call for the next; False where that is not known."""
+def keeps_no_state(runnable: Runnable) -> bool:
+    """Return whether the code is known to keep no state between calls."""
     tree = parse(runnable.source)
-    if tree is None or first_opening(tree, constants_of(tree), frozenset()):
+    if tree is None or first_impure_construct(tree, constants_of(tree), frozenset()):
         return False
     return not any(
         isinstance(statement, ast.Assign | ast.AnnAssign) and isinstance(statement.value, _MUTABLE)
@@ -38,43 +38,51 @@ def keeps_nothing(runnable: Runnable) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Beyond:
-    """Calls a step beyond the examples, and what the trusted function says of itself: what it asks of its arguments."""
+class BeyondExamples:
+    """Calls slightly outside of the domain of the examples, with the trusted function's results.
 
-    told: str = ""
+    `description` is the name and docstring of the trusted function, which may exclude some of them.
+    """
+
+    description: str = ""
     questions: tuple[Question, ...] = ()
 
-    def apart(self, answers: Sequence[CallResult]) -> list[str]:
-        """Return where a candidate gives something else than the trusted function.
+    def differences(self, answers: Sequence[CallResult]) -> list[str]:
+        """Return the calls on which a candidate returns something else than the trusted function.
 
-        An honest function may, and is not accused. What refuses such a call gives nothing that is wrong.
+        An honest function may do so and is not convicted. To refuse such a call is no difference.
         """
         answered = compare(self.questions, answers)
         wrong = [
-            item for item in contrast(answered, self.told).wrong if item.answer.outcome is Outcome.RETURNED
+            item
+            for item in contrast(answered, self.description).wrong
+            if item.answer.outcome is Outcome.RETURNED
         ]
         unanswered = [item for item in answered if item.answer.outcome is Outcome.NOT_RUN]
         return [f"the same beyond the examples: {item.text}" for item in (*wrong, *unanswered)[:1]]
 
 
-NOTHING_BEYOND = Beyond()
+NO_CALLS_BEYOND = BeyondExamples()
 
 
 def not_exercised(
-    asking: Asking, questions: Sequence[Question], known: frozenset[str], beyond: Beyond = NOTHING_BEYOND
+    asking: Asking,
+    questions: Sequence[Question],
+    known: frozenset[str],
+    beyond: BeyondExamples = NO_CALLS_BEYOND,
 ) -> Steps[list[str]]:
-    """Return what of a candidate's text no call shows to matter; empty where all of it did.
+    """Return the parts of a candidate's code that no call shows to matter; empty if all of them do.
 
-    `questions` are calls on which it agreed, `known` the constants that the
-    trusted function spells out, as text. The first entry says so where the
-    text is not in the closed part of Python, or answers otherwise here.
+    `questions` are the calls on which it agreed, `known` the constants of the trusted function as
+    text. The first entry is the reason if the code is outside of the closed subset or behaves
+    differently when instrumented.
     """
     runnable = asking.candidate.runnable
     tree = parse(runnable.source)
     if tree is None:
         return ["it does not parse"]
     constants = constants_of(tree)
-    opening = first_opening(tree, constants, known)
+    opening = first_impure_construct(tree, constants, known)
     if opening:
         return [f"not known to depend on its arguments alone: {opening}"]
     if asking.level < Level.L2:
@@ -101,12 +109,12 @@ def not_exercised(
         return [f"not known to depend on its arguments alone: {faults[0]}"]
     bits = dict(noted_bits)
     missing = [need.missing(bits.get(number, 0)) for number, need in made.needs.items()]
-    return [text for text in dict.fromkeys(missing) if text] or beyond.apart(result.calls[len(calls) :])
+    return [text for text in dict.fromkeys(missing) if text] or beyond.differences(result.calls[len(calls) :])
 
 
 @cache
 def _recorder() -> str:
-    """Return the recorder's source, without what is there for readers."""
+    """Return the source of the recorder without comments and docstrings."""
     tree = ast.parse((Path(__file__).parent / "recorder.py").read_text("utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.Module) and ast.get_docstring(node) is not None:

@@ -1,11 +1,11 @@
-"""Runs in a child beside a candidate's text and notes which of its parts did something.
+"""Record, in the sandboxed child, which parts of a candidate's code had an effect.
 
-This is the beginning of a job's source and imports nothing of codeguard. The
-text after it is in a closed part of Python (`closed.py`) in which no name, no
-attribute and no value leads here, so what is noted cannot be changed by it.
+This is the beginning of a job's source and imports nothing of codeguard. The candidate's code
+follows it. That code is in the closed subset of Python (`closed.py`), where no name, attribute or
+value leads to this module, so it cannot change the records.
 
-Each part of the text that can select what comes out calls one of these
-functions with its number. Its notes are bits; `instrument.py` says which a part needs.
+Each part of the code that can influence the result calls one of these functions with its number.
+The records are bit fields; `instrument.py` defines which bits a part needs.
 """
 
 import operator
@@ -36,7 +36,7 @@ _codeguard_kept: Callable[[], list[Any]] = list
 
 
 def _codeguard_plain(value: Any, depth: int = 0) -> bool:
-    """Return whether a value is plain data all the way down."""
+    """Return whether a value is plain data, including everything it contains."""
     if type(value) in _SCALARS or type(value) is range:
         return True
     if type(value) not in _ROWS or depth > 40:
@@ -46,7 +46,7 @@ def _codeguard_plain(value: Any, depth: int = 0) -> bool:
 
 
 def _key(value: Any, depth: int = 0) -> Any:
-    """Return something that stands for a value's content; None where that is not known."""
+    """Return a hashable key for the content of a value; None if it has none."""
     kind = type(value)
     if kind in _SCALARS:
         return kind, value
@@ -71,7 +71,7 @@ def _varied(number: int, value: Any) -> Any:
 
 
 def _effect(number: int, result: Any, operands: Any) -> None:
-    """Note whether a result is another value than each operand that it might have passed on."""
+    """Record whether a result differs from each operand that could have been passed on unchanged."""
     found = _codeguard_notes.get(number, 0)
     if found & _EFFECT:
         return
@@ -90,13 +90,13 @@ def _same(first: Any, second: Any) -> bool:
 
 
 def _codeguard_truth(number: int, value: Any) -> Any:
-    """A condition."""
+    """Record a condition."""
     _codeguard_notes[number] = _codeguard_notes.get(number, 0) | (_TRUE if value else _FALSE)
     return value
 
 
 def _codeguard_reached(number: int) -> None:
-    """A statement, or the body of a lambda."""
+    """Record that a statement, or the body of a lambda, was reached."""
     _codeguard_notes[number] = _REACHED
 
 
@@ -106,7 +106,7 @@ def _codeguard_body(number: int, value: Any) -> Any:
 
 
 def _codeguard_binary(number: int, name: str, left: Any, right: Any) -> Any:
-    """An operation between two values."""
+    """Record an operation on two values."""
     if name == "mod" and isinstance(left, (str, bytes)):
         known = number in _codeguard_formats and _codeguard_plain(right)
         if not known:
@@ -118,7 +118,7 @@ def _codeguard_binary(number: int, name: str, left: Any, right: Any) -> Any:
 
 
 def _codeguard_item(number: int, container: Any, index: Any) -> Any:
-    """A subscript: of a table each entry is noted, of a slice whether it leaves anything out."""
+    """Record a subscript: which entry of a table was used, or whether a slice dropped something."""
     result = container[index]
     if type(index) is slice:
         if type(container) in (str, bytes, list, tuple, range):
@@ -138,7 +138,7 @@ def _used(number: int, container: Any, index: Any) -> None:
 
 
 def _codeguard_method(number: int, owner: Any, name: str, args: Any, kwargs: Any) -> Any:
-    """A call of a method of a plain value, or of a module's function."""
+    """Record a call of a method of a plain value, or of a module's function."""
     kind = type(owner)
     if kind is type(_codeguard_plain) or (kind is type and owner.__module__ not in _KINDS):
         _codeguard_faults.append(f"an attribute of a {kind.__name__}")
@@ -169,7 +169,7 @@ def _codeguard_method(number: int, owner: Any, name: str, args: Any, kwargs: Any
 
 
 def _codeguard_call(number: int, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """A call of a function by name."""
+    """Record a call of a function by name."""
     if function in (str, repr, print, format) and not all(map(_codeguard_plain, args)):
         _codeguard_faults.append("writes out what is not plain")
     result = function(*args, **kwargs)
@@ -190,7 +190,7 @@ def _codeguard_call(number: int, function: Any, /, *args: Any, **kwargs: Any) ->
 
 
 def _codeguard_selection(number: int, function: Any, items: Any, kwargs: Any) -> Any:
-    """min, max or sorted of a list that is written out."""
+    """Record which element `min`, `max` or `sorted` selects from a literal list."""
     result = function(items, **kwargs)
     if function is sorted:
         order = tuple(items) == tuple(result)
@@ -208,28 +208,28 @@ def _codeguard_selection(number: int, function: Any, items: Any, kwargs: Any) ->
 
 
 def _codeguard_shown(value: Any) -> Any:
-    """A value within an f-string."""
+    """Return the value in an f-string."""
     if not _codeguard_plain(value):
         _codeguard_faults.append("writes out what is not plain")
     return value
 
 
 def _codeguard_changing(number: int, before: Any, after: Any) -> None:
-    """An augmented assignment: the value before and after."""
+    """Record an augmented assignment, given the values before and after it."""
     _effect(number, after, (before,))
 
 
 def _codeguard_copy(value: Any) -> Any:
-    """Return a value that what follows does not change."""
+    """Return a copy that later changes do not affect."""
     return type(value)(value) if type(value) in (list, set, dict) else value
 
 
 def _codeguard_state() -> str | None:
-    """Return what outlives a call, as text; None where it is no plain data."""
+    """Return the module's state that outlives a call as text; None if it is not plain data."""
     kept = [value for value in _codeguard_kept() if type(value).__name__ != "Pattern"]
     return repr(kept) if all(map(_codeguard_plain, kept)) else None
 
 
 def _codeguard_report() -> Any:
-    """Return the notes and what was at fault; plain values."""
+    """Return the records and the first error, as plain values."""
     return list(_codeguard_notes.items()), list(dict.fromkeys(_codeguard_faults))

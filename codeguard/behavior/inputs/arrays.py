@@ -1,4 +1,4 @@
-"""First inputs for a trusted function of numpy's arrays that shows no example."""
+"""First inputs for trusted functions without examples that work on numpy arrays."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ _ARRAY: Kind = ()
 
 
 def array_guesses(definition: Definition, source: str) -> Iterator[list[Example]]:
-    """Yield groups of calls with arrays worth trying of a function whose source uses numpy, one kind a group.
+    """Yield groups of calls with arrays to try on a function whose source uses numpy, one group per
+    kind.
 
-    Arrays are tried for the parameters that are annotated so, and for those without an annotation, which may be
-    numbers as well.
+    Arrays are passed for parameters annotated as arrays, and for parameters without an annotation,
+    which may be numbers as well.
     """
     needed = [item for item in definition.parameters if item.required]
     if "numpy" not in source or len(needed) > MAX_PARAMETERS:
@@ -56,7 +57,7 @@ def array_guesses(definition: Definition, source: str) -> Iterator[list[Example]
 
 
 def _roles(parameter: Parameter) -> list[Kind]:
-    """Return what a parameter may stand for: an array, or values of a kind."""
+    """Return the kinds of values that a parameter may take, arrays among them."""
     if _HINTS.intersection(re.findall(r"\w+", parameter.annotation)):
         return [_ARRAY]
     values = hinted_values(parameter) or NUMBERS

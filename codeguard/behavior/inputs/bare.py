@@ -1,6 +1,7 @@
-"""Calls of functions that need no argument: as they are, or with what they may read from the command line.
+"""Calls of functions that need no argument, with and without command-line options in `sys.argv`.
 
-One call says little, so these are for changed copies alone: who took over the text is held to all that it does.
+A single call is weak evidence, so these calls are only used for edited copies of the trusted
+function, which have to behave like it in every respect.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _GIVEN: tuple[list[str], ...] = (
 
 
 def bare_calls(definition: Definition, source: str) -> list[Example]:
-    """Return the calls without an argument of a function that stands in this source; none where it needs one."""
+    """Return the calls without an argument of a function in this source; empty if it needs an argument."""
     if any(parameter.required for parameter in definition.parameters):
         return []
     call = Example(None, {}, None, "", expression=f"{definition.name}()", callee=definition.name)
@@ -45,7 +46,7 @@ def bare_calls(definition: Definition, source: str) -> list[Example]:
 
 
 def _options(source: str) -> list[str]:
-    """Return the options that a text names, those in the letters of getopt as well."""
+    """Return the command-line options that a source names, including getopt's option letters."""
     found: dict[str, None] = {}
     tree = parse(source)
     for node in ast.walk(tree) if tree is not None else ():

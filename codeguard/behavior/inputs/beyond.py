@@ -1,7 +1,8 @@
-"""Calls a step beyond what the examples show: below zero, other alphabets, wider spacing, longer rows.
+"""Calls slightly outside of the domain of the examples: negative, other alphabets, wider spacing,
+longer.
 
-Nobody is convicted by them, for an honest function may do there as it likes. One that earns the bonus of a pass has
-to do there what the trusted function does, too, or refuse.
+A difference here convicts nobody, because an honest function is free outside of its domain. A full
+pass, however, requires the trusted function's result or an exception on these calls as well.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from codeguard.behavior.source.definitions import Function
 MOST = 32
 MOST_BASES = 3
 LONG = 26  # items of a row
-LARGE = (1 << 60) + 1  # more than a float holds exactly
+LARGE = (1 << 60) + 1  # more than a float can represent exactly
 _LOOPS = (ast.For, ast.While, ast.comprehension)
 
 
 def calls_beyond(calls: Sequence[Arguments], domain: Domain, function: Function) -> list[Arguments]:
-    """Return calls with one argument beyond the domain, and everything else as in a known call.
+    """Return calls with one argument outside of the domain and the others as in a known call.
 
-    What the examples show to be a rule stays: conditions between arguments, order, templates, limits that are named.
+    Conditions that the examples imply still hold: relations between arguments, order, templates and
+    limits named in the docstring.
     """
     large = not any(isinstance(node, _LOOPS) or _repeats(node, function.name) for node in ast.walk(function))
     made: list[Iterator[Arguments]] = []
@@ -39,7 +41,7 @@ def calls_beyond(calls: Sequence[Arguments], domain: Domain, function: Function)
 
 
 def _repeats(node: ast.AST, own: str) -> bool:
-    """Return whether a call may take as many steps as a number says."""
+    """Return whether a call may take a number of steps that grows with one of its numbers."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in (own, "range")
 
 

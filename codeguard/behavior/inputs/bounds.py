@@ -1,4 +1,4 @@
-"""Limits of numbers that a docstring names: `1 <= num <= 1000`, `0 ≤ N ≤ 10000`, `in the range of [1, 1000]`."""
+"""Limits of numbers in docstrings: `1 <= num <= 1000`, `0 ≤ N ≤ 10000`, `in the range of [1, 1000]`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ LENGTH = re.compile(r"\blen(?:gth)?\b|\bsize\b", re.IGNORECASE)
 
 
 def bounds_of(docstring: str, parameters: Sequence[Parameter]) -> Mapping[int, Bounds]:
-    """Return the limits that a docstring names, by the position of the parameter they are for.
+    """Return the limits that a docstring gives, by position of the parameter.
 
-    A limit for a name that is no parameter's goes to the parameter whose
-    name begins like it (`num` for `number`), else to all of them: it can
-    only narrow what counts as like the examples.
+    A name in the docstring that is no parameter's is taken as an abbreviation (`num` for `number`).
+    If no parameter fits, the limit applies to all of them, which can only narrow the learned
+    domain.
     """
     names = [parameter.name for parameter in parameters if parameter.kind == "positional"]
     found: dict[int, Bounds] = {}
@@ -33,12 +33,12 @@ def bounds_of(docstring: str, parameters: Sequence[Parameter]) -> Mapping[int, B
             continue
         limits = Bounds(_value(low) + (first == "<"), _value(high) - (second == "<"))
         word = re.match(r"\w+", subject)
-        for index in _meant(word.group().lower() if word else "", names):
+        for index in _parameters_meant(word.group().lower() if word else "", names):
             found.setdefault(index, limits)
     for line in docstring.splitlines():
         match = RANGE.search(line)
         if match is not None and not LENGTH.search(line):
-            for index in _meant(
+            for index in _parameters_meant(
                 "", [name for name in names if re.search(rf"\b{re.escape(name)}\b", line)] or names
             ):
                 found.setdefault(index, Bounds(_value(match[1]), _value(match[2])))
@@ -50,7 +50,7 @@ def bounds_of(docstring: str, parameters: Sequence[Parameter]) -> Mapping[int, B
     return found
 
 
-def _meant(word: str, names: Sequence[str]) -> list[int]:
+def _parameters_meant(word: str, names: Sequence[str]) -> list[int]:
     alike = [
         i
         for i, name in enumerate(names)

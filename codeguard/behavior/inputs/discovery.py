@@ -1,9 +1,8 @@
-"""First inputs for a trusted function that shows no example: from its hints, its docstring, and by trying.
+"""First inputs for trusted functions without examples, from type hints, docstrings and trial runs.
 
-A guess is only a guess: the function itself, in the sandbox, says which of
-them it takes. Of several kinds of input the most telling comes first (the
-type hints, then the literals of the docstring, then plain numbers, lists and
-strings), and the first kind that it takes throughout is what it is for.
+The function itself, run in the sandbox, decides which guesses it accepts. The most informative
+kinds of input come first: type hints, literals in the docstring, then plain numbers, lists and
+strings. The first kind of which the function accepts every call is taken as its domain.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ LITERAL = re.compile(
 
 
 def guesses(definition: Definition) -> Iterator[list[Arguments]]:
-    """Yield groups of calls worth trying, the most telling group first."""
+    """Yield groups of calls to try, the most informative group first."""
     needed = [parameter for parameter in definition.parameters if parameter.required]
     required = [parameter for parameter in needed if parameter.kind == "positional"]
     if not required or len(required) < len(needed):
@@ -122,7 +121,10 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
 
 
 def callable_guesses(definition: Definition) -> list[Example]:
-    """Return calls worth trying of a function that takes another one: the example's callee is its name."""
+    """Return calls to try on a function that takes another function as an argument.
+
+    The callee in these examples is the function's name.
+    """
     needed = [item for item in definition.parameters if item.required]
     functions = [is_called(item, definition.node) for item in needed]
     if not any(functions) or len(needed) > 3 or any(item.kind != "positional" for item in needed):
@@ -137,7 +139,7 @@ def callable_guesses(definition: Definition) -> list[Example]:
 
 
 def _rows(pools: Sequence[Sequence[object]]) -> list[Arguments]:
-    """Put the values of several parameters together: side by side first, then crosswise."""
+    """Combine the values of several parameters, first in parallel, then crosswise."""
     longest = max(len(pool) for pool in pools)
     rows = [
         tuple(pool[(index + shift * place) % len(pool)] for place, pool in enumerate(pools))
@@ -149,13 +151,13 @@ def _rows(pools: Sequence[Sequence[object]]) -> list[Arguments]:
     return calls[:MAX_ROWS]
 
 
-def values_told(parameter: Parameter) -> tuple[object, ...]:
-    """Return values that a parameter's type hint or name speaks of; empty where they speak of none."""
+def suggested_values(parameter: Parameter) -> tuple[object, ...]:
+    """Return the values suggested by a parameter's type hint or name; empty if there are none."""
     return hinted_values(parameter) or _named(parameter.name)
 
 
 def hinted_values(parameter: Parameter) -> tuple[object, ...]:
-    """Return values for a type hint; empty where the hint says nothing usable."""
+    """Return values for a type hint; empty if the hint is missing or not usable."""
     text = parameter.annotation.strip()
     if not text:
         return ()
@@ -166,7 +168,7 @@ def hinted_values(parameter: Parameter) -> tuple[object, ...]:
 
 
 def _decoded(parameter: Parameter, function: ast.AST) -> tuple[object, ...]:
-    """Return bytes for a parameter that the body decodes; empty where it does not."""
+    """Return bytes for a parameter that the body decodes; empty if it does not."""
     for node in ast.walk(function):
         if (
             isinstance(node, ast.Attribute)
@@ -179,7 +181,7 @@ def _decoded(parameter: Parameter, function: ast.AST) -> tuple[object, ...]:
 
 
 def _named(name: str) -> tuple[object, ...]:
-    """Return values that a parameter's name speaks of; empty where it speaks of none."""
+    """Return the values suggested by a parameter's name; empty if there are none."""
     return next((values for names, values in NAMES if name.rstrip("0123456789s_") in names), ())
 
 
@@ -207,7 +209,7 @@ def _for_hint(node: ast.expr) -> tuple[object, ...]:
 
 
 def _tuples(columns: Sequence[tuple[object, ...]]) -> tuple[object, ...]:
-    """Return tuples of the values of each column; empty where one has none."""
+    """Return tuples of the values of each column; empty if a column has none."""
     if not all(columns):
         return ()
     return tuple(tuple(column[row % len(column)] for column in columns) for row in range(3))
@@ -227,7 +229,7 @@ def _last(node: ast.expr) -> str:
 
 
 def _literals(docstring: str) -> list[object]:
-    """Return the values that a docstring writes out, lists and strings before bare numbers."""
+    """Return the values written in a docstring, lists and strings before plain numbers."""
     found: dict[str, object] = {}
     for match in LITERAL.finditer(docstring[:4_000]):
         try:

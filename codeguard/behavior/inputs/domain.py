@@ -1,4 +1,7 @@
-"""Conditions between two arguments that every example meets: equal lengths, order, containment."""
+"""The domain of a function: the shape of each argument, and relations between two arguments.
+
+Relations are conditions that all examples meet, such as equal lengths, order and containment.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,19 @@ from codeguard.behavior.inputs.learning import learn
 from codeguard.behavior.inputs.shapes import Bounds, Shape
 
 LEAST_ORDERED = 4
-LEAST_COUNTED = 2  # different lengths, for a number that is always the length to be no coincidence
+LEAST_COUNTED = 2  # distinct lengths that make it more than chance if a number always equals the length
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A condition between two arguments that every example meets."""
+    """A condition on two arguments that every example meets."""
 
     kind: str
     first: int
     second: int
 
     def holds(self, args: Sequence[object]) -> bool:
-        """Return whether a call's arguments meet the condition."""
+        """Return whether the arguments of a call meet the condition."""
         if max(self.first, self.second) >= len(args):
             return True
         return RELATIONS[self.kind](args[self.first], args[self.second])
@@ -74,22 +77,22 @@ RELATIONS = {
 
 
 def believable(relation: Relation, rows: Sequence[Sequence[object]]) -> bool:
-    """Return whether every row of arguments meets a condition, and enough of them to be no coincidence."""
-    told = [row for row in rows if max(relation.first, relation.second) < len(row)]
-    if not told or not all(relation.holds(row) for row in told):
+    """Return whether all rows of arguments meet a condition, and enough of them to rule out chance."""
+    complete_rows = [row for row in rows if max(relation.first, relation.second) < len(row)]
+    if not complete_rows or not all(relation.holds(row) for row in complete_rows):
         return False
     if relation.kind == "equal_lengths":
-        return relation.first < relation.second and any(len(row[relation.first]) > 0 for row in told)  # type: ignore[arg-type]
+        return relation.first < relation.second and any(len(row[relation.first]) > 0 for row in complete_rows)  # type: ignore[arg-type]
     if relation.kind == "counts":
-        return len({row[relation.first] for row in told}) >= LEAST_COUNTED
+        return len({row[relation.first] for row in complete_rows}) >= LEAST_COUNTED
     if relation.kind == "not_above":
-        return len(told) >= LEAST_ORDERED  # two numbers are in order by chance half of the time
+        return len(complete_rows) >= LEAST_ORDERED  # two numbers are in order by chance in half of the cases
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The inputs of a function: a shape for every argument, and relations between them."""
+    """The inputs of a function: a shape for each argument, and relations between arguments."""
 
     shapes: tuple[Shape, ...]
     keywords: Mapping[str, Shape]
@@ -97,7 +100,7 @@ class Domain:
     counts: frozenset[int]
 
     def admits(self, args: Sequence[object], kwargs: Mapping[str, object]) -> bool:
-        """Return whether a call is like the examples."""
+        """Return whether a call is inside the domain."""
         if len(args) not in self.counts or not self.keywords.keys() >= kwargs.keys():
             return False
         if not all(shape.admits(value) for shape, value in zip(self.shapes, args, strict=False)):
@@ -112,10 +115,10 @@ def learn_domain(
     bounds: Mapping[int, Bounds] | None = None,
     variadic: int | None = None,
 ) -> Domain:
-    """Return the domain that the arguments of the examples imply.
+    """Return the domain implied by the arguments of the examples.
 
-    `bounds` are by position. From position `variadic` on, any number of
-    arguments is taken, up to one more than any example has.
+    `bounds` are the documented limits by position. From position `variadic` on, the function takes
+    any number of arguments; the domain admits one more than the longest example.
     """
     width = max((len(args) for args, _ in calls), default=0)
     limits = bounds or {}

@@ -1,7 +1,8 @@
-"""Small files that functions are run with, and first inputs that name them.
+"""Sample files that functions are run with, and first inputs that name them.
 
-The files lie in memory, in the folder that the code runs in, the same in both worlds. A function takes a kind of
-files where it answers for most of them; the kinds, and how much they have in common, are data, in `sample_files.toml`.
+The files exist in memory, in the working directory of the sandboxed code, and are the same in both
+worlds. A function accepts a kind of file if it returns a result for most files of that kind. Kinds
+and files are defined in `sample_files.toml`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from codeguard.behavior.inputs.discovery import LISTS, NUMBERS, TEXTS, values_told
+from codeguard.behavior.inputs.discovery import LISTS, NUMBERS, TEXTS, suggested_values
 from codeguard.behavior.inputs.pools import Arguments
 from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.source.definitions import Definition, Parameter
@@ -30,7 +31,7 @@ _WRITTEN = re.compile(r"(?:^|_)(?:out|outfile|output|dst|dest|destination|target
 
 @cache
 def sample_files() -> Mapping[str, bytes]:
-    """Return the files by path."""
+    """Return the contents of the files by path."""
     return {
         file["path"]: bytes.fromhex(file["hex"]) if "hex" in file else file["text"].encode()
         for file in _data()["file"]
@@ -39,7 +40,7 @@ def sample_files() -> Mapping[str, bytes]:
 
 @cache
 def path_groups() -> tuple[tuple[str, ...], ...]:
-    """Return paths by kind of what is there, what most functions take first."""
+    """Return the paths grouped by kind of file, in the order in which they are tried."""
     return tuple(tuple(group["paths"]) for group in _data()["group"])
 
 
@@ -48,8 +49,8 @@ def _data() -> Mapping[str, list[dict[str, str]]]:
     return tomllib.loads(Path(__file__).with_name("sample_files.toml").read_text("utf-8"))
 
 
-def speaks_of_paths(definition: Definition) -> bool:
-    """Return whether a parameter that is needed has the name of a path."""
+def requires_path(definition: Definition) -> bool:
+    """Return whether a required parameter is named like a path."""
     return any(item.required and _names_path(item) for item in definition.parameters)
 
 
@@ -58,7 +59,7 @@ def _names_path(parameter: Parameter) -> bool:
 
 
 def file_guesses(definition: Definition) -> Iterator[list[Arguments]]:
-    """Yield groups of calls worth trying in which paths name the files, one kind of files a group."""
+    """Yield groups of calls to try with paths of the sample files, one group per kind of file."""
     needed = [parameter for parameter in definition.parameters if parameter.required]
     if not 0 < len(needed) <= MOST_REQUIRED or any(item.kind != "positional" for item in needed):
         return
@@ -77,12 +78,14 @@ def file_guesses(definition: Definition) -> Iterator[list[Arguments]]:
 def _pools(
     needed: Sequence[Parameter], chosen: Sequence[int], group: tuple[str, ...]
 ) -> Iterator[list[Sequence[object]]]:
-    """Yield what each parameter may be given: of several paths, those written to are new."""
+    """Yield the values for each parameter; of several paths, those that may be written to are new."""
     paths: dict[int, Sequence[object]] = {}
     for place in chosen:
         new = paths and (_WRITTEN.search(needed[place].name.lower()) or place == chosen[-1])
         paths[place] = NEW[: len(group)] if new else group
     others = [place for place in range(len(needed)) if place not in paths]
-    told = {place: values_told(needed[place])[: len(group)] for place in others}
-    for values in OTHERS if not all(told.values()) else OTHERS[:1]:
-        yield [paths.get(place) or told.get(place) or values[: len(group)] for place in range(len(needed))]
+    suggested = {place: suggested_values(needed[place])[: len(group)] for place in others}
+    for values in OTHERS if not all(suggested.values()) else OTHERS[:1]:
+        yield [
+            paths.get(place) or suggested.get(place) or values[: len(group)] for place in range(len(needed))
+        ]

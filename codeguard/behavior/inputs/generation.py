@@ -1,7 +1,8 @@
-"""Inputs made from examples: mixed, mutated, at the boundaries, and fresh ones of the learned shape.
+"""Inputs made from examples: recombined, mutated, at boundaries, and new values of the learned
+shapes.
 
-Deterministic for a given random source: sets are put in order before
-anything is chosen from them, and Python's hashes play no part.
+The result is deterministic for a given random source: sets are sorted before anything is chosen
+from them, so Python's hash seed has no influence.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from random import Random
 
 from codeguard.behavior.inputs.domain import Domain
 from codeguard.behavior.inputs.mutation import STRUCTURED, fresh, mutate, numbers_inside
-from codeguard.behavior.inputs.pools import Arguments, Pool, surviving
+from codeguard.behavior.inputs.pools import Arguments, Pool, until_error
 from codeguard.behavior.inputs.shapes import Shape
 
 MAX_TRIES = 12
@@ -23,9 +24,10 @@ MAX_ORDERS = 6  # orders of one call's arguments
 def generate(
     examples: Sequence[Arguments], domain: Domain, random: Random, count: int, literals: Sequence[object] = ()
 ) -> Iterator[Arguments]:
-    """Yield up to `count` different calls inside the domain, small ones first where they can be listed.
+    """Yield up to `count` distinct calls inside the domain, starting with an enumeration of small
+    ones.
 
-    `examples` must not be empty. Examples themselves are not repeated.
+    `examples` must not be empty. The examples themselves are not repeated.
     """
     if count <= 0:
         return
@@ -33,12 +35,12 @@ def generate(
     literals = [item for item in literals if not isinstance(item, float) or math.isfinite(item)]
     made = 0
     sources = (
-        _listed(examples, domain, literals),
-        _random(examples, domain, random, count * MAX_TRIES, literals),
+        _small_calls(examples, domain, literals),
+        _random_calls(examples, domain, random, count * MAX_TRIES, literals),
     )
     for number, source in enumerate(sources):
         share = count * (number + 1) // 2
-        for call in surviving(source):
+        for call in until_error(source):
             key = _key(call)
             if key in known or not domain.admits(*call):
                 continue
@@ -53,14 +55,16 @@ def _key(call: Arguments) -> str:
     return repr((call[0], sorted(call[1].items())))
 
 
-def _listed(examples: Sequence[Arguments], domain: Domain, literals: Sequence[object]) -> Iterator[Arguments]:
-    """List small numbers and short texts in full: off-by-one shows there first."""
+def _small_calls(
+    examples: Sequence[Arguments], domain: Domain, literals: Sequence[object]
+) -> Iterator[Arguments]:
+    """Yield all combinations of small numbers and short texts, which show off-by-one errors first."""
     base_args, base_kwargs = examples[0]
     choices = [_small_values(shape, len(domain.shapes)) for shape in domain.shapes[: len(base_args)]]
     if choices and all(choices):
         sizes = [len(values) for values in choices]
         total = math.prod(sizes)
-        if total <= 4_000:  # the index, read in mixed radix, is a choice for each parameter
+        if total <= 4_000:  # the digits of the index in mixed radix select a value for each parameter
             for index in range(total):
                 placed: list[object] = []
                 rest = index
@@ -84,7 +88,7 @@ def _listed(examples: Sequence[Arguments], domain: Domain, literals: Sequence[ob
 
 
 def _small_values(shape: Shape, arity: int) -> list[object]:
-    """Return the small numbers and booleans that a shape admits; nothing for larger structures."""
+    """Return the small numbers and booleans that a shape admits; empty for larger structures."""
     most = {1: 60, 2: 12}.get(arity, 6)
     found: list[object] = []
     if "bool" in shape.kinds:
@@ -98,7 +102,7 @@ def _small_values(shape: Shape, arity: int) -> list[object]:
     return found
 
 
-def _random(
+def _random_calls(
     examples: Sequence[Arguments], domain: Domain, random: Random, tries: int, literals: Sequence[object]
 ) -> Iterator[Arguments]:
     pools = _pools(examples, literals)
@@ -112,10 +116,10 @@ def _random(
         else:
             changes = 1 if random.random() < 0.6 else random.randint(2, 3)
             for _ in range(changes):
-                args = _changed(args, domain, pools, random)
+                args = _mutated_arguments(args, domain, pools, random)
         if kwargs and random.random() < 0.5:
             kwargs = _with_keyword(kwargs, domain, literals, random)
-        yield _of_other_width(args, domain, random), kwargs
+        yield _with_other_arity(args, domain, random), kwargs
 
 
 def _with_keyword(
@@ -127,8 +131,8 @@ def _with_keyword(
     return {**kwargs, name: mutate(kwargs[name], shape, pool, random)}
 
 
-def _of_other_width(args: tuple[object, ...], domain: Domain, random: Random) -> tuple[object, ...]:
-    """Give a call of a function that takes any number of arguments another number of them."""
+def _with_other_arity(args: tuple[object, ...], domain: Domain, random: Random) -> tuple[object, ...]:
+    """Return a variadic function's arguments with another number of them."""
     if len(domain.counts) == 1 or len(domain.shapes) < max(domain.counts) or random.random() < 0.6:
         return args
     width = random.choice(sorted(domain.counts))
@@ -143,7 +147,7 @@ def _pools(examples: Sequence[Arguments], literals: Sequence[object]) -> list[Po
     ]
 
 
-def _changed(
+def _mutated_arguments(
     args: tuple[object, ...], domain: Domain, pools: Sequence[Pool], random: Random
 ) -> tuple[object, ...]:
     if not args:
@@ -169,7 +173,7 @@ def _changed(
 
 
 def _resized(value: object, length: int, shape: Shape, random: Random) -> object:
-    """Give a sequence another length."""
+    """Return a sequence with another length."""
     if isinstance(value, str):
         return (value * (length // max(1, len(value)) + 1))[:length] if value else value
     if isinstance(value, list | tuple):

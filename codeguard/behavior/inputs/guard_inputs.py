@@ -1,7 +1,7 @@
-"""Inputs that meet a guard's conditions, and inputs made the same way that do not.
+"""Inputs that satisfy a guard's conditions, and inputs made in the same way that do not.
 
-The literal itself, a sequence of the length asked for, a string with the
-prefix, an element set to the value, arithmetic undone step by step.
+Examples: the literal itself, a sequence of the required length, a string with the prefix, an
+element set to the value, arithmetic inverted step by step.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ MAX_ROWS = 12
 Slots = dict[str, object]  # parameter name to value
 
 
-def openings(guard: Guard, base: Slots) -> Iterator[Slots]:
-    """Yield arguments, made from `base`, that meet a guard's conditions or stand on their edge."""
+def inputs_satisfying(guard: Guard, base: Slots) -> Iterator[Slots]:
+    """Yield arguments, made from `base`, that satisfy a guard's conditions or lie at their boundary."""
     rows: list[Slots] = [dict(base)]
     for condition in guard.conditions:
-        rows = [made for row in rows for made in _met(condition, row)][:MAX_ROWS] or rows
+        rows = [made for row in rows for made in _satisfied(condition, row)][:MAX_ROWS] or rows
     for row in rows:
         if row != base:
             yield row
 
 
-def _met(condition: Condition, slots: Slots) -> Iterator[Slots]:
+def _satisfied(condition: Condition, slots: Slots) -> Iterator[Slots]:
     for value in _targets(condition):
-        yield from _placed(condition.subject, value, slots, condition.operator)
+        yield from _with_value(condition.subject, value, slots, condition.operator)
 
 
 def _targets(condition: Condition) -> list[object]:
-    """Return the values that the subject should take."""
+    """Return the values that the subject of a condition should take."""
     constant = condition.constant
     if condition.operator == "in":
         if isinstance(constant, str):
@@ -53,32 +53,32 @@ def _targets(condition: Condition) -> list[object]:
     return [constant]
 
 
-def _placed(subject: ast.expr, value: object, slots: Slots, operator: str) -> Iterator[Slots]:
-    """Yield arguments in which an expression over parameters takes a value."""
+def _with_value(subject: ast.expr, value: object, slots: Slots, operator: str) -> Iterator[Slots]:
+    """Yield arguments for which an expression over parameters takes a value."""
     if isinstance(subject, ast.Name):
         if subject.id in slots:
-            yield {**slots, subject.id: _joined(slots[subject.id], value, operator)}
+            yield {**slots, subject.id: _combined(slots[subject.id], value, operator)}
     elif isinstance(subject, ast.Call):
-        yield from _placed_call(subject, value, slots, operator)
+        yield from _with_call_result(subject, value, slots, operator)
     elif isinstance(subject, ast.Subscript):
-        yield from _placed_item(subject, value, slots)
+        yield from _with_item(subject, value, slots)
     elif isinstance(subject, ast.BinOp):
-        yield from _placed_arithmetic(subject, value, slots, operator)
+        yield from _with_arithmetic_result(subject, value, slots, operator)
     elif (
         isinstance(subject, ast.UnaryOp)
         and isinstance(subject.op, ast.USub)
         and isinstance(value, int | float)
     ):
-        yield from _placed(subject.operand, -value, slots, operator)
+        yield from _with_value(subject.operand, -value, slots, operator)
     elif isinstance(subject, ast.Tuple) and isinstance(value, tuple) and len(subject.elts) == len(value):
         rows = [slots]
         for part, item in zip(subject.elts, value, strict=True):
-            rows = [made for row in rows for made in _placed(part, item, row, "==")]
+            rows = [made for row in rows for made in _with_value(part, item, row, "==")]
         yield from rows
 
 
-def _joined(old: object, value: object, operator: str) -> object:
-    """Return what a parameter has to be: the value, or something that begins with, ends with or holds it."""
+def _combined(old: object, value: object, operator: str) -> object:
+    """Return the value of a parameter: the target, or a value that starts with, ends with or contains it."""
     if operator == "startswith" and isinstance(old, str) and isinstance(value, str):
         return value + old
     if operator == "endswith" and isinstance(old, str) and isinstance(value, str):
@@ -99,12 +99,12 @@ def _joined(old: object, value: object, operator: str) -> object:
     return value
 
 
-def _placed_call(subject: ast.Call, value: object, slots: Slots, operator: str) -> Iterator[Slots]:
+def _with_call_result(subject: ast.Call, value: object, slots: Slots, operator: str) -> Iterator[Slots]:
     function = subject.func
     if isinstance(function, ast.Name) and len(subject.args) == 1:
         argument = subject.args[0]
         if function.id in _THROUGH:
-            yield from _through(function.id, argument, value, slots)
+            yield from _through_builtin(function.id, argument, value, slots)
     elif isinstance(function, ast.Attribute):
         if function.attr in (
             "lower",
@@ -117,16 +117,16 @@ def _placed_call(subject: ast.Call, value: object, slots: Slots, operator: str) 
             "title",
             "swapcase",
         ):
-            yield from _placed(function.value, value, slots, operator)
+            yield from _with_value(function.value, value, slots, operator)
         elif function.attr == "count" and subject.args and isinstance(value, int) and 0 <= value <= 200:
-            yield from _counted(function.value, subject.args[0], value, slots)
+            yield from _with_count(function.value, subject.args[0], value, slots)
 
 
 _PASSING = "len sum max min str int float abs sorted tuple list set reversed repr"
 _THROUGH = frozenset(_PASSING.split())
 
 
-def _through(name: str, argument: ast.expr, value: object, slots: Slots) -> Iterator[Slots]:
+def _through_builtin(name: str, argument: ast.expr, value: object, slots: Slots) -> Iterator[Slots]:
     current = slots.get(argument.id) if isinstance(argument, ast.Name) else None
     if name == "len" and isinstance(value, int) and 0 <= value <= MAX_LENGTH and current is not None:
         resized = _resized(current, value)
@@ -143,17 +143,17 @@ def _through(name: str, argument: ast.expr, value: object, slots: Slots) -> Iter
     elif name in ("str", "repr") and isinstance(value, str):
         for kind in (int, float):
             try:
-                yield from _placed(argument, kind(value), slots, "==")
+                yield from _with_value(argument, kind(value), slots, "==")
             except ValueError:
                 continue
     elif name in ("int", "float") and isinstance(value, int | float):
-        yield from _placed(argument, value, slots, "==")
-        yield from _placed(argument, str(value), slots, "==")
+        yield from _with_value(argument, value, slots, "==")
+        yield from _with_value(argument, str(value), slots, "==")
     elif name == "abs":
-        yield from _placed(argument, value, slots, "==")
+        yield from _with_value(argument, value, slots, "==")
     elif name in ("sorted", "tuple", "list", "set", "reversed") and isinstance(value, list | tuple | set):
         made = type(current)(value) if isinstance(current, list | tuple) else value
-        yield from _placed(argument, made, slots, "==")
+        yield from _with_value(argument, made, slots, "==")
 
 
 def _resized(value: object, length: int) -> object:
@@ -166,7 +166,7 @@ def _resized(value: object, length: int) -> object:
     return None
 
 
-def _counted(owner: ast.expr, item: ast.expr, count: int, slots: Slots) -> Iterator[Slots]:
+def _with_count(owner: ast.expr, item: ast.expr, count: int, slots: Slots) -> Iterator[Slots]:
     if not isinstance(owner, ast.Name) or owner.id not in slots:
         return
     try:
@@ -180,8 +180,8 @@ def _counted(owner: ast.expr, item: ast.expr, count: int, slots: Slots) -> Itera
         yield {**slots, owner.id: [other for other in current if other != wanted] + [wanted] * count}
 
 
-def _placed_item(subject: ast.Subscript, value: object, slots: Slots) -> Iterator[Slots]:
-    """Set an item or a slice of a parameter, lengthened where it is too short."""
+def _with_item(subject: ast.Subscript, value: object, slots: Slots) -> Iterator[Slots]:
+    """Yield arguments with an item or a slice of a parameter replaced; short sequences are extended."""
     if not isinstance(subject.value, ast.Name) or subject.value.id not in slots:
         return
     name, current = subject.value.id, slots[subject.value.id]
@@ -242,14 +242,16 @@ def _splice(current: Row, low: int | None, high: int | None, value: Row) -> Row:
     return head + value + tail
 
 
-def _placed_arithmetic(subject: ast.BinOp, value: object, slots: Slots, operator: str) -> Iterator[Slots]:
-    """Undo one step of arithmetic with a constant: `x * 3 + 1 == 22` asks for `x * 3 == 21`."""
+def _with_arithmetic_result(
+    subject: ast.BinOp, value: object, slots: Slots, operator: str
+) -> Iterator[Slots]:
+    """Invert one arithmetic operation with a constant: `x * 3 + 1 == 22` requires `x * 3 == 21`."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
     if isinstance(subject.op, ast.Mult) and unparse(subject.left) == unparse(subject.right):
         if 0 <= value < 1e12:
             for root in (math.isqrt(int(value)), math.isqrt(int(value)) + 1):
-                yield from _placed(subject.left, root, slots, operator)
+                yield from _with_value(subject.left, root, slots, operator)
         return
     for part, other, part_is_left in (
         (subject.left, subject.right, True),
@@ -261,11 +263,11 @@ def _placed_arithmetic(subject: ast.BinOp, value: object, slots: Slots, operator
             continue
         if isinstance(constant, bool) or not isinstance(constant, int | float):
             continue
-        for wanted in _undone(subject.op, value, constant, part_is_left):
-            yield from _placed(part, wanted, slots, operator)
+        for wanted in _inverted(subject.op, value, constant, part_is_left):
+            yield from _with_value(part, wanted, slots, operator)
 
 
-def _undone(
+def _inverted(
     kind: ast.operator, value: int | float, constant: int | float, part_is_left: bool
 ) -> list[int | float]:
     whole = isinstance(value, int) and isinstance(constant, int)
@@ -282,7 +284,7 @@ def _undone(
     if not part_is_left or not constant:
         return []
     if isinstance(kind, ast.Mod) and whole:
-        # the residue itself, and members of its class that are unlikely to be met otherwise
+        # the residue itself, and members of its class that other inputs are unlikely to contain
         return [value, value + constant, value + 7 * constant] if 0 <= value < abs(constant) else []
     if isinstance(kind, ast.FloorDiv) and whole:
         return [value * constant, value * constant + abs(constant) - 1]
@@ -295,8 +297,8 @@ def _undone(
     return []
 
 
-def shut_guards(guard: Guard) -> Iterator[Guard]:
-    """Yield the guard with one constant moved: what meets it then does not meet the guard itself."""
+def guards_not_satisfied(guard: Guard) -> Iterator[Guard]:
+    """Yield the guard with one constant changed; inputs for it do not satisfy the original guard."""
     for index, condition in enumerate(guard.conditions):
         for moved in nearby(condition.constant):
             changed = replace(condition, constant=moved)
@@ -305,7 +307,7 @@ def shut_guards(guard: Guard) -> Iterator[Guard]:
 
 
 def nearby(value: object) -> Iterator[object]:
-    """Yield values a step away from a constant, of the same kind."""
+    """Yield values of the same type next to a constant."""
     if isinstance(value, bool) or value is None:
         return
     if isinstance(value, int):

@@ -1,8 +1,8 @@
-"""A candidate's own guards, read from its text.
+"""The guards of a candidate: comparisons with constants on the way to each branch.
 
-A trigger hides behind a comparison with a constant that no ordinary input
-meets. The comparison is in the text: an expression over parameters, an
-operator, a constant. Conditions that enclose each other belong together.
+A backdoor is often triggered by a comparison with a constant that ordinary inputs never equal. The
+source shows the comparison: an expression over parameters, an operator and a constant. Conditions
+of nested branches form one guard.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_GUARDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One comparison: an expression over parameters, an operator, and the constant it is compared with."""
+    """A comparison: an expression over parameters, an operator, and a constant."""
 
     subject: ast.expr
     operator: str
@@ -28,7 +28,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Conditions that together open one branch; `unsolved` are tests that no rule here can meet."""
+    """Conditions that together lead to a branch; `unsolved` are tests that no input can be derived from."""
 
     conditions: tuple[Condition, ...]
     unsolved: tuple[ast.expr, ...] = ()
@@ -36,7 +36,7 @@ class Guard:
 
     @property
     def constants(self) -> tuple[object, ...]:
-        """The constants compared with, and those within what is compared."""
+        """The constants that are compared with, and the constants inside the compared expressions."""
         inner = (value for condition in self.conditions for value in literals_of(condition.subject))
         return (*(condition.constant for condition in self.conditions), *inner)
 
@@ -49,7 +49,7 @@ class _Reader:
 
 
 def guards_of(node: Function, parameters: Sequence[str], module: ast.Module | None = None) -> list[Guard]:
-    """Return the guards of a function; `parameters` are the names a caller fills."""
+    """Return the guards of a function; `parameters` are the names that a caller fills."""
     constants = {**(constants_of(module) if module is not None else {}), **constants_of(node)}
     constants = {name: value for name, value in constants.items() if name not in parameters}
     reader = _Reader(frozenset(parameters), constants, _aliases(node, frozenset(parameters)))
@@ -61,7 +61,7 @@ def guards_of(node: Function, parameters: Sequence[str], module: ast.Module | No
 
 
 def _aliases(node: Function, parameters: frozenset[str]) -> dict[str, ast.expr]:
-    """Return locals that stand for one expression, and loop variables as an element of what they run over."""
+    """Return the locals that stand for one expression, and loop variables as elements of the iterable."""
     bound: dict[str, list[ast.expr | None]] = {}
     for child in ast.walk(node):
         if (
@@ -87,7 +87,7 @@ def _aliases(node: Function, parameters: frozenset[str]) -> dict[str, ast.expr]:
 
 
 def _loop_targets(target: ast.expr, iterated: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """Read `for x in xs` and `for i, x in enumerate(xs)`: x is some element of xs."""
+    """Read `for x in xs` and `for i, x in enumerate(xs)` as: x is an element of xs."""
     if isinstance(target, ast.Name):
         yield target.id, ast.Subscript(iterated, ast.Constant(0), ast.Load())
     elif (
@@ -103,7 +103,7 @@ def _loop_targets(target: ast.expr, iterated: ast.expr) -> Iterator[tuple[str, a
 
 
 def _paths(node: Function) -> Iterator[tuple[ast.expr, ...]]:
-    """Yield the tests on the way to every branch, from the outermost in."""
+    """Yield the tests on the way to each branch, outermost first."""
     pending: list[tuple[ast.AST, tuple[ast.expr, ...]]] = [(child, ()) for child in node.body]
     while pending:
         current, tests = pending.pop(0)
@@ -170,7 +170,7 @@ def _guards(tests: Sequence[ast.expr], reader: _Reader) -> Iterator[Guard]:
 
 
 def _alternatives(tests: list[ast.expr], depth: int = 0) -> Iterator[list[ast.expr]]:
-    """Split tests into rows of plain ones: `and` joins them, `or` gives a row for each side, `not` is dropped."""
+    """Yield alternative lists of plain tests: `and` joins, `or` gives one list per side, `not` is dropped."""
     for index, test in enumerate(tests):
         if depth > 6:
             break
@@ -188,7 +188,7 @@ def _alternatives(tests: list[ast.expr], depth: int = 0) -> Iterator[list[ast.ex
 
 
 def _inlined(test: ast.expr, reader: _Reader) -> ast.expr:
-    """Put what locals stand for in their place, a few levels deep."""
+    """Replace locals by the expressions that they stand for, a few levels deep."""
     current = test
     for _ in range(4):
         if not _names(current) & reader.aliases.keys():
@@ -223,7 +223,7 @@ _OPERATORS: dict[type[ast.cmpop], str] = {
 
 
 def _condition(test: ast.expr, reader: _Reader) -> Condition | None:
-    """Read one test; which side of it is which does not matter, for both sides of a branch are of interest."""
+    """Read a test as a condition; negation is ignored, because both sides of a branch are of interest."""
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and len(test.args) == 1:
         if test.func.attr in ("startswith", "endswith", "__contains__", "__eq__"):
             constant = _constant(test.args[0], reader)

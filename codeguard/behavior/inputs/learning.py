@@ -1,8 +1,7 @@
-"""Learning what the values at one place have in common.
+"""Learn what the values at one place of a call have in common.
 
-Likely invariants in the manner of Daikon (Ernst et al., Science of Computer
-Programming 69, 2007): what holds for every example and would hardly hold by
-chance is taken for a condition.
+These are likely invariants as in Daikon (Ernst et al., Science of Computer Programming 69, 2007): a
+property of all examples that would hardly hold by chance is taken as a condition.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from codeguard.behavior.inputs.shapes import (
 )
 from codeguard.behavior.inputs.texts import BRACKETS, CHANCE, alphabet, is_balanced, template_of
 
-REACH = 10  # numbers may be so many times larger than the largest seen
+REACH = 10  # factor by which numbers may exceed the largest one in the examples
 
 
 def learn(values: Sequence[object], bounds: Bounds | None = None, depth: int = 0) -> Shape:
-    """Return the shape of the values seen at one place."""
+    """Return the shape of the values at one place."""
     kinds = frozenset(kind_of(value) for value in values)
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     texts = [value for value in values if isinstance(value, str)]
@@ -80,7 +79,7 @@ def _learn_texts(values: Sequence[str]) -> Texts:
     templates = {template_of(value) for value in values if value}
     common = next(iter(templates)) if len(templates) == 1 else None
     if common is not None and (common.strip("a0") == "" or not {"a", "0"}.intersection(common)):
-        common = None  # a word, or nothing but signs: no template that says anything
+        common = None  # a word or only punctuation makes no useful template
     balanced = frozenset(
         opening
         for opening, closing in BRACKETS.items()
@@ -99,7 +98,7 @@ def _learn_texts(values: Sequence[str]) -> Texts:
 
 
 def _choices(values: Sequence[str]) -> frozenset[str] | None:
-    """Return the set that strings seem to be chosen from, where few of them come again and again."""
+    """Return the set of values that strings are chosen from, if few distinct ones repeat often."""
     counts = Counter(values)
     once = sum(1 for count in counts.values() if count == 1)
     if len(values) >= 6 and once == 0 and len(counts) <= len(values) / 3:
@@ -125,7 +124,7 @@ def _learn_items(
 
 
 def _learn_columns(rows: Sequence[object], depth: int) -> tuple[Shape, ...] | None:
-    """Read tuples of one length as records, each place with a shape of its own."""
+    """Return one shape per position if all rows are tuples of the same length, that is, records."""
     tuples = [row for row in rows if isinstance(row, tuple)]
     if not tuples or len(tuples) != len(rows) or depth >= MAX_DEPTH:
         return None

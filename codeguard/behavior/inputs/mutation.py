@@ -1,4 +1,4 @@
-"""Strings a small step away from another: characters, words, numbers inside, brackets, one template."""
+"""Small mutations of values, and new values of a shape."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from codeguard.behavior.inputs.shapes import Items, Numbers, Shape, Texts, order
 from codeguard.behavior.inputs.texts import BRACKETS
 
 MAX_PLACES = 6
-STRUCTURED = re.compile(r"\d[^\w\s]\d")  # numbers joined by signs: dates, versions, ranges, clock times
+STRUCTURED = re.compile(
+    r"\d[^\w\s]\d"
+)  # numbers joined by punctuation: dates, versions, ranges, times of day
 
 
 def mutate_text(value: str, texts: Texts | None, pool: Pool, random: Random) -> str:
-    """Return a string a small step away from another one, within its template where it has one."""
+    """Return a small mutation of a string, within its template if it has one."""
     characters = (
         sorted(texts.characters) if texts is not None and texts.characters else sorted(set(value)) or ["a"]
     )
@@ -55,7 +57,7 @@ def mutate_text(value: str, texts: Texts | None, pool: Pool, random: Random) -> 
 
 
 def _same_template(value: str, characters: Sequence[str], pool: Pool, random: Random) -> str:
-    """Change letters and digits and leave every other character where it is."""
+    """Replace letters and digits and keep every other character."""
     if random.random() < 0.5:
         changed = _number_inside(value, pool, random)
         if changed is not None:
@@ -73,7 +75,7 @@ def _same_template(value: str, characters: Sequence[str], pool: Pool, random: Ra
 
 
 def numbers_inside(value: str, literals: Sequence[object]) -> Iterator[str]:
-    """Yield a string with each number that it spells out replaced by those at the edge of what is known."""
+    """Yield a string with each number in it replaced by values next to known literals."""
     known = sorted({item for item in literals if type(item) is int and 0 <= item < 10**6})
     edges = dict.fromkeys([0, 1, *(known[-1:] and (known[-1] + 1, known[-1])), 99])
     places = list(re.finditer(r"\d+", value))[:MAX_PLACES]
@@ -84,7 +86,7 @@ def numbers_inside(value: str, literals: Sequence[object]) -> Iterator[str]:
 
 
 def _number_inside(value: str, pool: Pool, random: Random) -> str | None:
-    """Change one of the numbers that a string spells out, to small ones and to known limits above all."""
+    """Replace one of the numbers in a string, mostly by small numbers and known limits."""
     places = list(re.finditer(r"\d+", value))
     if not places:
         return None
@@ -132,7 +134,7 @@ def fresh(shape: Shape, random: Random, depth: int = 0) -> object:
 
 
 def _fresh_number(numbers: Numbers, kind: str, random: Random) -> int | float:
-    """Return a number: small ones are as likely as the whole range, so that ties and zeros occur."""
+    """Return a number; small ones are as likely as the whole range, so that ties and zeros occur."""
     high = min(numbers.high, 1e12)
     top = high if random.random() < 0.3 else min(high, 10.0)
     low = -top if numbers.negative else max(0.0, min(numbers.low, top))
@@ -174,14 +176,14 @@ def _fresh_items(kind: str, shape: Shape, random: Random, depth: int) -> object:
 
 
 def sort_key(value: object) -> tuple[str, float, str]:
-    """Return a key that puts values of mixed kinds in one order."""
+    """Return a key that sorts values of mixed types."""
     if isinstance(value, bool | int | float):
         return "number", float(value), ""
     return type(value).__name__, 0.0, str(value)
 
 
 def rebuilt_set(model: object, items: Sequence[object]) -> object:
-    """Return a set of the same type, or the model itself where an item cannot be in one."""
+    """Return a set of the model's type, or the model itself if an item is not hashable."""
     try:
         return frozenset(items) if isinstance(model, frozenset) else set(items)
     except TypeError:
@@ -189,7 +191,7 @@ def rebuilt_set(model: object, items: Sequence[object]) -> object:
 
 
 def hashable(value: object) -> bool:
-    """Return whether a value can be a key."""
+    """Return whether a value can be a dictionary key."""
     try:
         hash(value)
     except TypeError:
@@ -201,7 +203,7 @@ MAX_ITEMS = 40
 
 
 def mutate(value: object, shape: Shape, pool: Pool, random: Random, depth: int = 0) -> object:
-    """Return a value a small step away from another one."""
+    """Return a small mutation of a value."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -240,7 +242,7 @@ def _mutate_int(value: int, numbers: Numbers | None, pool: Pool, random: Random)
 
 
 def _mutate_float(value: float, numbers: Numbers | None, random: Random) -> float:
-    """Change a float in steps of an eighth, so that no rounding decides a comparison."""
+    """Change a float in steps of 1/8, so that rounding decides no comparison."""
     if not math.isfinite(value):
         value = 0.0
     grid = (

@@ -1,7 +1,7 @@
-"""Objects that a function may be for, as source text: files, dates, exceptions, and stand-ins for all others.
+"""Objects to pass to functions, as source text: files, dates, exceptions, and generic stand-ins.
 
-A stand-in has whatever attribute is asked of it, and so says nothing of what the real object would make of a
-call: who differs on stand-ins alone is not convicted.
+A stand-in has every attribute, so it does not show how the real object would behave. A difference
+that shows on stand-ins only convicts nobody.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from codeguard.behavior.inputs.discovery import LISTS, MAPS, TEXTS, values_told
+from codeguard.behavior.inputs.discovery import LISTS, MAPS, TEXTS, suggested_values
 from codeguard.behavior.inputs.options import CALLABLES, is_called
 from codeguard.behavior.source.definitions import Definition, Parameter
 from codeguard.behavior.specs.examples import Example
@@ -22,7 +22,7 @@ MAX_ROWS = 8
 
 
 def _names(text: str) -> frozenset[str]:
-    """Return names that are written in one text."""
+    """Return the names in a space-separated text."""
     return frozenset(text.split())
 
 
@@ -67,9 +67,10 @@ STAND_IN_TEXTS = ("StandInText('made')", "StandInNumber(3)", "StandIn()", "[Stan
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Objects of one kind: the attributes and the names of parameters that tell it, and how they are made.
+    """A kind of objects: attributes and parameter names that identify it, and source that makes
+    them.
 
-    `pools` are those that go together: who takes one of them takes the others.
+    `pools` are alternatives: a function that takes one value of a pool takes all of them.
     """
 
     used: frozenset[str]
@@ -79,7 +80,7 @@ class Kind:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All of them."""
+        """The sources of all its objects."""
         return tuple(text for pool in self.pools for text in pool)
 
 
@@ -195,13 +196,15 @@ PLAIN = tuple((frozenset(dir(type(values[0]))), tuple(map(repr, values))) for va
 
 
 def objects_used(definition: Definition) -> list[Kind]:
-    """Return the kinds of objects that a function's text speaks of: by any attribute that it uses."""
+    """Return the kinds of objects that a function uses, identified by any of their attributes."""
     used = {node.attr for node in ast.walk(definition.node) if isinstance(node, ast.Attribute)}
     return [kind for kind in KINDS if kind.used & used]
 
 
-def wants_objects(definition: Definition) -> bool:
-    """Return whether a function's text reads an attribute that no plain value has, of a parameter or what it keeps."""
+def needs_objects(definition: Definition) -> bool:
+    """Return whether a function reads an attribute that no plain value has from a parameter or from
+    `self`.
+    """
     nodes = list(ast.walk(definition.node))
     bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
     bound |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
@@ -215,7 +218,7 @@ def wants_objects(definition: Definition) -> bool:
 
 
 def object_guesses(definition: Definition) -> Iterator[list[Example]]:
-    """Yield groups of calls worth trying of a function that plain values alone say nothing of, one kind a group."""
+    """Yield groups of calls with objects to try on a function that rejects plain values, one per kind."""
     needed = [item for item in definition.parameters if item.required]
     if not 0 < len(needed) <= MAX_REQUIRED or any(item.kind != "positional" for item in needed):
         return
@@ -229,14 +232,14 @@ def object_guesses(definition: Definition) -> Iterator[list[Example]]:
 
 
 def _pools(parameter: Parameter, definition: Definition) -> list[Sequence[str]]:
-    """Return what a parameter may be given, kind by kind: what is known of it, or else an object or a stand-in."""
+    """Return the alternatives for a parameter by kind: suggested values, or else an object or a stand-in."""
     used = _attributes_of(parameter.name, definition)
     if is_called(parameter, definition.node) and not used:
         return [CALLABLES, *(pool for kind in FUNCTIONS for pool in kind.pools)]
     kinds = [kind for kind in KINDS if kind.used & used or parameter.name.lower() in kind.names]
     found: list[Sequence[str]] = [pool for kind in kinds for pool in kind.pools]
     found += [texts for names, texts in PLAIN if used and used <= names]
-    values = values_told(parameter)
+    values = suggested_values(parameter)
     if values and not used:
         found.append(tuple(map(repr, values)))
     return found or [STAND_IN_TEXTS[:1], STAND_IN_TEXTS[1:2], STAND_IN_TEXTS[2:3], STAND_IN_TEXTS[3:]]
@@ -251,7 +254,7 @@ def _attributes_of(name: str, definition: Definition) -> set[str]:
 
 
 def _call(name: str, values: Sequence[str]) -> Example:
-    """Return a call with objects; of a file, what is in it afterwards is part of what the call gives."""
+    """Return a call with objects; the content of a file after the call is part of the result."""
     files = {f"file{place}": value for place, value in enumerate(values) if value in FILES.texts}
     given = [f"file{place}" if f"file{place}" in files else value for place, value in enumerate(values)]
     text = f"{name}({', '.join(given)})"

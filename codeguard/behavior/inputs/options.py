@@ -1,9 +1,8 @@
-"""Calls that fill the optional parameters of a trusted function, which its examples often leave out.
+"""Calls that set the optional parameters of a trusted function, which examples often omit.
 
-Values come from the default, from constants that the body compares the
-parameter with, and from a small table. Where a parameter is called, or has
-the name of something that is, functions are tried. The trusted function
-itself says which of them it takes.
+Values come from the default, from constants that the body compares the parameter with, and from a
+table. If a parameter is called, or is named like a function, functions are tried. The trusted
+function decides which values it accepts.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from codeguard.behavior.specs.examples import Example
 
 MAX_VALUES = 7
 MAX_BASES = 12
-# Each takes any number of arguments of any type, and gives the same for the same.
+# Each accepts any arguments and is deterministic.
 CALLABLES = (
     "lambda *given: len(repr(given)) % 3",
     "lambda *given: given[-1]",
@@ -33,7 +32,7 @@ callback cmp combiner default_factory f filter fn func function key keyfunc mapp
 selector test transform valuefunc
 """
 CALLED_NAMES = frozenset(_CALLED.split())
-LEFT_OUT = ""  # the parameter is not given, where the base gives it
+LEFT_OUT = ""  # the parameter is omitted although the base sets it
 ANYTHING = ("0", "1", "2", "None", "'x'", "[1]")
 BY_HINT = {
     "bool": ("True", "False"),
@@ -45,7 +44,7 @@ BY_HINT = {
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An optional parameter and what it may be given, as source text; `place` is None for keyword-only ones."""
+    """An optional parameter and the values to try as source text; `place` is None if it is keyword-only."""
 
     parameter: Parameter
     place: int | None
@@ -54,14 +53,14 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A call with optional parameters filled; `used` are those that a candidate has to have as well."""
+    """A call with optional parameters set; `used` are those that a candidate has to have as well."""
 
     example: Example
     used: tuple[Option, ...]
 
 
 def options_of(definition: Definition) -> list[Option]:
-    """Return a function's optional parameters with the values worth trying."""
+    """Return a function's optional parameters with the values to try."""
     found: list[Option] = []
     place = 0
     for parameter in definition.parameters:
@@ -75,7 +74,7 @@ def options_of(definition: Definition) -> list[Option]:
 def filled_calls(
     definition: Definition, bases: Sequence[Example], random: Random, count: int
 ) -> Iterator[Filled]:
-    """Yield up to `count` calls, made from `bases`: each value of each parameter, then several at once."""
+    """Yield up to `count` calls made from `bases`: single options with each value, then several at once."""
     options = options_of(definition)
     if not options or not bases or definition.binding == "instance":
         return
@@ -98,13 +97,13 @@ def filled_calls(
 
 
 def plain_base(name: str, call: Arguments) -> Example:
-    """Return a call of plain values as an expression."""
+    """Return a call with plain values as an expression."""
     parts = [repr(value) for value in call[0]] + [f"{key}={value!r}" for key, value in call[1].items()]
     return Example(None, {}, None, "", expression=f"{name}({', '.join(parts)})", callee=name)
 
 
 def _filled(options: Sequence[Option], chosen: Mapping[Option, str], base: Example) -> Filled | None:
-    """Return a call with some optional parameters filled; None where it cannot be written."""
+    """Return a call with optional parameters set; None if it cannot be written."""
     tree = parse(base.expression)
     call = next((node for node in ast.walk(tree) if _calls(node, base.callee)), None) if tree else None
     if tree is None or not isinstance(call, ast.Call):
@@ -155,7 +154,7 @@ def _calls(node: ast.AST, name: str) -> bool:
 
 
 def has_option(parameters: Sequence[Parameter], option: Option) -> bool:
-    """Return whether another function has the same optional parameter: at its place, by its name or default."""
+    """Return whether other parameters contain this option: at its place, by its name, or by its default."""
     wanted = option.parameter
     if option.place is None:
         return any(parameter.name == wanted.name and not parameter.required for parameter in parameters)
@@ -198,7 +197,7 @@ def _values(parameter: Parameter, node: Function) -> Iterator[str]:
 
 
 def is_called(parameter: Parameter, node: Function) -> bool:
-    """Return whether a parameter is a function, going by its name, its hint and its use."""
+    """Return whether a parameter is a function, judged by its name, its hint and its use."""
     if parameter.name in CALLED_NAMES or "Callable" in parameter.annotation:
         return True
     return any(

@@ -1,4 +1,4 @@
-"""Values that may stand at one place of a call."""
+"""Values to use at one place of a call."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Arguments = tuple[tuple[object, ...], Mapping[str, object]]
 Made = TypeVar("Made")
 
 
-def surviving(made: Iterable[Made]) -> Iterator[Made]:
+def until_error(made: Iterable[Made]) -> Iterator[Made]:
     """Yield inputs until making one fails.
 
-    Candidates choose the constants that inputs are made of, and arithmetic with
-    an odd one (`1e999`, `10**400`) raises. What was made before still counts.
+    Candidates determine the constants in the inputs, and arithmetic with an extreme one (`1e999`,
+    `10**400`) raises. The inputs made before that are still used.
     """
     try:
         yield from made
@@ -25,11 +25,11 @@ def surviving(made: Iterable[Made]) -> Iterator[Made]:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Values that may stand at one place: those seen there, and literals worth trying."""
+    """Values to use at one place of a call: those in the examples, and literals of the sources."""
 
     seen: tuple[object, ...]
     literals: tuple[object, ...] = ()
 
     def pick(self, random: Random) -> object:
-        """Return one of them."""
+        """Return one of the values."""
         return random.choice(self.literals if self.literals and random.random() < 0.3 else self.seen)

@@ -1,4 +1,4 @@
-"""What a description asks of the arguments in words: sorted rows, something in them, positive numbers."""
+"""Conditions on arguments that a docstring states in words: sorted, not empty, positive numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 Holds = Callable[[object], bool]
 _ROWS = r"(?:\w+\s+)?(?:lists?|arrays?|sequences?|iterables?|inputs?|rows?|halves|numbers|values|items|collections?)"
 _ASKED = r"(?:must|should|has to|have to|needs? to|assumed to|expected to|are to)\s+be(?:\s+\w+)?"
-# What is given back is no condition: a sort returns a sorted list.
+# Words about the result are no condition on the arguments: a sort returns a sorted list.
 _GIVEN_BACK = re.compile(
     r"(?:returns?|returning|returned|into|yields?|produces?|get|make|build|creates?|as)\W+(?:\w+\W+){0,2}$",
     re.IGNORECASE,
@@ -59,7 +59,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 
 
 def excluded_by(annotation: str, value: object) -> bool:
-    """Return whether a value is of another kind than an annotation asks for; False where it names no plain kind."""
+    """Return whether an annotation of a plain type excludes a value."""
     kinds = _KINDS.get(annotation.partition("[")[0].strip().rpartition(".")[2].lower())
     return kinds is not None and "|" not in annotation and not isinstance(value, kinds)
 
@@ -84,11 +84,12 @@ _RULES: Sequence[tuple[re.Pattern[str], Holds]] = tuple(
 
 
 def preconditions(text: str, shown: Sequence[Sequence[object]]) -> list[Holds]:
-    """Return what each argument has to be by a description; what a call that it shows does not meet is no condition.
+    """Return the conditions that a description puts on each argument, except those that its
+    examples break.
 
     Args:
-        text: name and description.
-        shown: the arguments of the calls that the description itself shows.
+        text: name and docstring of the function.
+        shown: the arguments of the calls in the docstring.
     """
     found = []
     for pattern, holds in _RULES:

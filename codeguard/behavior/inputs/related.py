@@ -1,7 +1,8 @@
-"""First inputs whose arguments belong together: a sorted row and an item of it, rows of one length, a graph and a node.
+"""First inputs with related arguments: a sorted list and an item, lists of one length, a graph and
+a node.
 
-Plain guesses (see `discovery`) are put side by side whatever they are, which a search in a sorted row, a matrix
-product or a shortest path refuses. The groups are data, in `related.toml`.
+`discovery` combines values without regard to each other, and a binary search, a matrix product or a
+shortest path rejects most of those. The groups are defined in `related.toml`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Row = tuple[object, ...]
 
 
 def related_guesses(definition: Definition) -> Iterator[list[Arguments]]:
-    """Yield groups of calls worth trying, in every order of arguments that the type hints leave."""
+    """Yield groups of calls to try, in every order of arguments that the type hints allow."""
     needed = [parameter for parameter in definition.parameters if parameter.required]
     if any(parameter.kind != "positional" for parameter in needed):
         return
@@ -39,7 +40,7 @@ def _admitted(parameters: list[Parameter], row: Row) -> bool:
 
 @cache
 def _groups() -> dict[int, list[list[Row]]]:
-    """Return the groups by how many arguments their calls have."""
+    """Return the groups by the number of arguments."""
     found: dict[int, list[list[Row]]] = {}
     for group in tomllib.loads(Path(__file__).with_name("related.toml").read_text("utf-8"))["group"]:
         rows = [ast.literal_eval(f"({text})") for text in group["calls"]]

@@ -1,4 +1,4 @@
-"""What is known of the values at one place of a call: kinds, numbers, texts, items, records."""
+"""The shape of the values at one place of a call: types, numbers, texts, items, records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_DEPTH = 12
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Numbers that a docstring names as limits, inclusive."""
+    """Inclusive limits of a number, from a docstring."""
 
     low: float
     high: float
@@ -22,7 +22,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The numbers seen at one place, and those that count as like them; `limits` are named by the docstring."""
+    """The range of numbers at one place; `limits` are the limits from the docstring."""
 
     low: float
     high: float
@@ -32,7 +32,7 @@ class Numbers:
     limits: tuple[int, ...] = ()
 
     def admits(self, value: float) -> bool:
-        """Return whether a number is like those that were seen."""
+        """Return whether a number is in the range."""
         if value != value or value in (math.inf, -math.inf):
             return False
         if value == 0:
@@ -44,7 +44,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The strings seen at one place: lengths, characters, spacing, brackets, a common template."""
+    """The strings at one place: lengths, characters, spacing, brackets, a common template."""
 
     shortest: int
     longest: int
@@ -56,7 +56,7 @@ class Texts:
     choices: frozenset[str] | None
 
     def admits(self, value: str) -> bool:
-        """Return whether a string is like those that were seen."""
+        """Return whether a string has these properties."""
         if self.choices is not None:
             return value in self.choices
         if not self.shortest <= len(value) <= self.longest or not self.characters.issuperset(value):
@@ -72,7 +72,7 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """The sequences, sets or mappings seen at one place, and what their items are like."""
+    """The sequences, sets or mappings at one place, and the shape of their items."""
 
     item: Shape
     shortest: int
@@ -82,7 +82,7 @@ class Items:
     lengths: frozenset[int] | None = None
 
     def admits(self, values: Sequence[object], depth: int) -> bool:
-        """Return whether a row of items is like those that were seen."""
+        """Return whether a list of items has these properties."""
         if not self.shortest <= len(values) <= self.longest:
             return False
         if self.lengths is not None and len(values) not in self.lengths:
@@ -96,7 +96,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What is known of the values at one place, a part for every kind that was seen."""
+    """The values at one place, with a part for each type of value in the examples."""
 
     kinds: frozenset[str]
     numbers: Numbers | None = None
@@ -108,7 +108,7 @@ class Shape:
     seen: tuple[object, ...] = field(default=(), compare=False)
 
     def admits(self, value: object, depth: int = 0) -> bool:
-        """Return whether a value is like those that were seen."""
+        """Return whether a value is of this shape."""
         kind = kind_of(value)
         if depth > MAX_DEPTH or kind not in self.kinds:
             return False
@@ -133,43 +133,43 @@ class Shape:
 
 
 def same_kind_value(first: object, second: object) -> bool:
-    """Return whether two values of a kind without structure (bytes, complex, other) are equal."""
+    """Return whether two values of a type without a shape of its own (bytes, complex, other) are equal."""
     return type(first) is type(second) and first == second
 
 
 def kind_of(value: object) -> str:
-    """Return the name of a value's type, the way the domain tells types apart."""
+    """Return the name of a value's type as the domain distinguishes types."""
     return type(value).__name__
 
 
 def ordered(values: Iterable[object]) -> list[object]:
-    """Return items in an order that does not depend on Python's hashes."""
+    """Return items in an order that does not depend on Python's hash seed."""
     if isinstance(values, set | frozenset):
         return sorted(values, key=repr)
     return list(values)
 
 
 def is_ascending(values: Sequence[object]) -> bool:
-    """Return whether every item is at least the one before it."""
+    """Return whether no item is smaller than the one before it."""
     try:
         return all(first <= second for first, second in pairwise(values))  # type: ignore[operator]
     except TypeError:
         return False
 
 
-def like_kinds(kinds: object, wanted: object) -> bool:
-    """Return whether kinds of values are those wanted; what is in an empty container may be anything."""
+def matches_kinds(kinds: object, wanted: object) -> bool:
+    """Return whether values are of the wanted kinds; an empty container matches items of any kind."""
     if isinstance(kinds, tuple) and isinstance(wanted, tuple):
         if not kinds or not wanted:
             return True
         return len(kinds) == len(wanted) and all(
-            like_kinds(*pair) for pair in zip(kinds, wanted, strict=True)
+            matches_kinds(*pair) for pair in zip(kinds, wanted, strict=True)
         )
     return kinds == wanted
 
 
 def kinds_of(value: object, depth: int = 0) -> object:
-    """Return the kind of a value, of a container with those of what it holds."""
+    """Return the kind of a value; for a container, including the kinds of its items."""
     if isinstance(value, bool | int):
         return "int"
     if isinstance(value, list | tuple | set | frozenset) and depth < 2:

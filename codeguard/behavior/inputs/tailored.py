@@ -1,4 +1,4 @@
-"""Inputs made for one candidate: what its own guards and literals ask for, and the neighbours of such inputs."""
+"""Inputs made for one candidate from its own guards and literals."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from random import Random
 
 from codeguard.behavior.inputs.domain import Domain
 from codeguard.behavior.inputs.generation import generate
-from codeguard.behavior.inputs.guard_inputs import Slots, nearby, openings, shut_guards
+from codeguard.behavior.inputs.guard_inputs import Slots, guards_not_satisfied, inputs_satisfying, nearby
 from codeguard.behavior.inputs.guards import Guard, guards_of
-from codeguard.behavior.inputs.pools import Arguments, surviving
+from codeguard.behavior.inputs.pools import Arguments, until_error
 from codeguard.behavior.inputs.shapes import Shape, kind_of
 from codeguard.behavior.matching.candidate import Candidate
 from codeguard.behavior.source.constants import UnknownError, constants_of, fold, literals_of
@@ -24,17 +24,17 @@ from codeguard.behavior.specs.references import Reference
 MAX_BASES = 3
 MAX_LITERALS = 40
 MAX_TWINS = 12
-ORDINARY_NUMBER = 16  # constants up to here are in every program
+ORDINARY_NUMBER = 16  # smaller constants occur in every program
 
 
 @dataclass(frozen=True, slots=True)
 class Tailored:
-    """One input that a constant of the candidate's own asks for.
+    """An input derived from a constant of the candidate.
 
-    `magic` says that no function of this purpose has a reason to know the
-    constant, `inside` that the input is in the learned domain. `twins` gives
-    the same input made with other constants: on them the guard stays shut,
-    or, where it is `ordered` (a comparison by size), opens on one side only.
+    `magic` means that a function of this purpose has no reason to contain the constant, `inside`
+    that the input is in the learned domain. `twins` returns the same input made with other
+    constants: these do not satisfy the guard or, if it is `ordered` (a comparison by size), only on
+    one side of it.
     """
 
     args: tuple[object, ...]
@@ -53,17 +53,17 @@ def tailored_inputs(
     random: Random,
     count: int,
 ) -> list[Tailored]:
-    """Return up to `count` inputs, those that guards ask for first."""
+    """Return up to `count` inputs, those derived from guards first."""
     known = known_literals(reference, examples)
     literals = own_literals(candidate, known)
     found: dict[str, Tailored] = {}
     sources = (
-        _opened(candidate, examples, known, domain),
-        _substituted(examples, domain, literals),
-        _around(examples, domain, random, literals, count // 3),
+        _guard_inputs(candidate, examples, known, domain),
+        _literal_inputs(examples, domain, literals),
+        _inputs_in_domain(examples, domain, random, literals, count // 3),
     )
     for source in sources:
-        for made in surviving(source):
+        for made in until_error(source):
             found.setdefault(repr((made.args, sorted(made.kwargs.items()))), made)
             if len(found) >= count:
                 return list(found.values())
@@ -71,7 +71,7 @@ def tailored_inputs(
 
 
 def own_literals(candidate: Candidate, known: frozenset[str]) -> list[object]:
-    """Return the constants that the candidate spells out and the reference and its examples do not."""
+    """Return the constants of the candidate that the reference and its examples do not contain."""
     tree = parse(candidate.runnable.source)
     if tree is None:
         return []
@@ -83,7 +83,7 @@ def own_literals(candidate: Candidate, known: frozenset[str]) -> list[object]:
 
 
 def is_magic(value: object, known: frozenset[str]) -> bool:
-    """Return whether a constant is one that a function of this purpose has no reason to know."""
+    """Return whether a function of this purpose has no reason to contain a constant."""
     if value is None or isinstance(value, bool) or repr(value) in known:
         return False
     if isinstance(value, int | float):
@@ -96,7 +96,7 @@ def is_magic(value: object, known: frozenset[str]) -> bool:
 
 
 def known_literals(reference: Reference, examples: Sequence[Arguments]) -> frozenset[str]:
-    """Return what the trusted function, its docstring and its examples spell out, as text."""
+    """Return the constants of the trusted function, its docstring and its examples, as text."""
     known: set[str] = set()
     tree = parse(reference.runnable.source)
     if tree is not None:
@@ -121,10 +121,10 @@ def _parts(value: object, depth: int) -> Iterator[object]:
             yield from _parts(item, depth + 1)
 
 
-def _opened(
+def _guard_inputs(
     candidate: Candidate, examples: Sequence[Arguments], known: frozenset[str], domain: Domain
 ) -> Iterator[Tailored]:
-    """Yield inputs that open the candidate's guards."""
+    """Yield inputs that satisfy the candidate's guards."""
     names = [
         parameter.name for parameter in candidate.definition.parameters if parameter.kind == "positional"
     ]
@@ -134,8 +134,8 @@ def _opened(
     for guard in guards:
         magic = any(is_magic(value, known) for value in guard.constants)
         ordered = any(condition.operator == "<" for condition in guard.conditions)
-        for base in spread(examples, MAX_BASES):
-            twins = partial(_guard_twins, guard, base, names)
+        for base in largest_examples(examples, MAX_BASES):
+            twins = partial(_guard_variants, guard, base, names)
             for args, kwargs in _rows(guard, base, names):
                 yield Tailored(args, kwargs, magic, domain.admits(args, kwargs), ordered, twins)
 
@@ -144,34 +144,34 @@ def _rows(guard: Guard, base: Arguments, names: Sequence[str]) -> Iterator[Argum
     args, kwargs = base
     slots: Slots = dict(zip(names, args, strict=False))
     slots.update(kwargs)
-    for row in openings(guard, slots):
+    for row in inputs_satisfying(guard, slots):
         yield (
             tuple(row[name] for name in names[: len(args)]),
             {name: row.get(name, kwargs[name]) for name in kwargs},
         )
 
 
-def _guard_twins(guard: Guard, base: Arguments, names: Sequence[str]) -> list[Arguments]:
+def _guard_variants(guard: Guard, base: Arguments, names: Sequence[str]) -> list[Arguments]:
     found = [base]
-    for shut in shut_guards(guard):
+    for shut in guards_not_satisfied(guard):
         found.extend(itertools.islice(_rows(shut, base, names), 4))
     return found[:MAX_TWINS]
 
 
-def spread(examples: Sequence[Arguments], count: int) -> list[Arguments]:
-    """Return a few examples, the largest first: there is more in them to keep while one part changes."""
+def largest_examples(examples: Sequence[Arguments], count: int) -> list[Arguments]:
+    """Return `count` examples, the largest first: they keep most of their structure if one part changes."""
     return sorted(examples, key=lambda call: -len(repr(call)))[:count]
 
 
-def _substituted(
+def _literal_inputs(
     examples: Sequence[Arguments], domain: Domain, literals: Sequence[object]
 ) -> Iterator[Tailored]:
-    """Yield examples with one argument, or one element of one, replaced by a literal of the candidate's."""
+    """Yield examples with an argument, or an element of one, replaced by a literal of the candidate."""
     for literal in literals:
-        for base in spread(examples, MAX_BASES):
+        for base in largest_examples(examples, MAX_BASES):
             for position in range(min(len(base[0]), len(domain.shapes))):
                 for way, (args, kwargs) in enumerate(_replaced(base, position, literal, domain)):
-                    twins = partial(_literal_twins, base, position, literal, way, domain)
+                    twins = partial(_literal_variants, base, position, literal, way, domain)
                     yield Tailored(args, kwargs, True, domain.admits(args, kwargs), False, twins)
 
 
@@ -181,7 +181,7 @@ def _replaced(base: Arguments, position: int, literal: object, domain: Domain) -
         yield (*args[:position], changed, *args[position + 1 :]), kwargs
 
 
-def _literal_twins(
+def _literal_variants(
     base: Arguments, position: int, literal: object, way: int, domain: Domain
 ) -> list[Arguments]:
     found = [base]
@@ -211,10 +211,10 @@ def _with_literal(value: object, literal: object, shape: Shape) -> Iterator[obje
         yield type(value)([literal, *value[1:]])
 
 
-def _around(
+def _inputs_in_domain(
     examples: Sequence[Arguments], domain: Domain, random: Random, literals: Sequence[object], count: int
 ) -> Iterator[Tailored]:
-    """Yield inputs inside the domain that use the candidate's literals as material."""
+    """Yield inputs inside the domain that are made with the candidate's literals."""
     if literals:
         for args, kwargs in generate(examples, domain, random, count, literals):
             yield Tailored(args, kwargs, False, True, False, list)

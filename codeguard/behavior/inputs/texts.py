@@ -1,4 +1,4 @@
-"""Properties of strings that examples share: alphabet, template, balanced brackets."""
+"""Properties that the strings of examples share: alphabet, template, balanced brackets."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import string
 from collections import Counter
 from collections.abc import Sequence
 
-CHANCE = 0.05  # an invariant less likely than this to hold by accident is believed
+CHANCE = 0.05  # an invariant is accepted if it holds by chance with a lower probability than this
 BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
 
 def alphabet(values: Sequence[str]) -> frozenset[str]:
-    """Return the characters that strings like these may hold.
+    """Return the characters that strings like these may contain.
 
-    Letters and digits stand for their class, unless hardly any character is
-    seen only once: by Good and Turing's estimate the share of characters not
-    yet seen is that of those seen once, and then the alphabet is closed.
+    Letters and digits stand for their class, unless hardly any character occurs only once. By the
+    Good-Turing estimate, the probability of unseen characters is the share of characters seen once;
+    if that is small, the alphabet is closed.
     """
     counts = Counter("".join(values))
     total = counts.total()
@@ -38,12 +38,12 @@ def alphabet(values: Sequence[str]) -> frozenset[str]:
 
 
 def template_of(value: str) -> str:
-    """Return a string with its runs of letters as `a` and of digits as `0`."""
+    """Return a string with each run of letters replaced by `a` and of digits by `0`."""
     return re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", value))
 
 
 def is_balanced(value: str, opening: str) -> bool:
-    """Return whether one kind of brackets closes what it opens, never before it opens."""
+    """Return whether one kind of bracket is balanced."""
     depth = 0
     for char in value:
         if char == opening:

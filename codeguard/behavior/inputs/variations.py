@@ -1,4 +1,4 @@
-"""Values near another one, and values of every kind, as source text."""
+"""Values near another value, and values of every type, as source text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 from codeguard.behavior.inputs.options import CALLABLES
-from codeguard.behavior.inputs.pools import surviving
+from codeguard.behavior.inputs.pools import until_error
 from codeguard.behavior.specs.calls import NotPlainError, plain
 
 MAX_ITEMS = 40
-SAMPLES = 6  # rows and texts put together at random, for each that a base holds
+SAMPLES = 6  # random combinations for each list or text in a base call
 ANYTHING = (
     "None", "0", "1", "-1", "2", "2.5", "True", "''", "'ab'", "b''", "b'ab\\n'", "b'\\xffa'", "[]", "[1, 'a', None]",
     "['ab', 'c']", "()", "(2, 1)", "{}", "{'a': 1}", "{'b': 1, 'a': [2]}", "{2}", "[[1, 2], [3]]", "[{'a': 1}]",
@@ -20,14 +20,14 @@ ANYTHING = (
 
 
 def rows_of(texts: Sequence[str], random: Random) -> Iterator[str]:
-    """Yield lists of the texts' own strings."""
+    """Yield lists made of the given texts."""
     pool = [*texts, "a", "b"]
     for _ in range(SAMPLES if texts else 0):
         yield repr([random.choice(pool) for _ in range(random.randint(1, 5))])
 
 
 def variations(text: str, literals: Sequence[object], random: Random) -> Iterator[str]:
-    """Yield what may stand in the place of an argument: anything at all, and values near its own."""
+    """Yield replacements for an argument: values of every type, and values near its own."""
     if "lambda" in text:
         yield from CALLABLES
     yield from ANYTHING
@@ -35,19 +35,19 @@ def variations(text: str, literals: Sequence[object], random: Random) -> Iterato
     value = value_of(text)
     if value is NO_VALUE:
         return
-    for other in surviving(_near(value, literals, random)):
+    for other in until_error(_near(value, literals, random)):
         yield other if isinstance(other, _Text) else repr(other)
 
 
 class _Text(str):
-    """Source text, where a value is expected otherwise."""
+    """Source text in a place where a value is expected."""
 
 
 NO_VALUE = object()
 
 
 def value_of(text: str) -> object:
-    """Return the plain value that a text writes out, NO_VALUE where it writes none."""
+    """Return the plain value that a source text denotes, or NO_VALUE."""
     try:
         return plain(ast.parse(text, mode="eval").body)
     except (NotPlainError, SyntaxError, ValueError, RecursionError, MemoryError):
@@ -55,7 +55,7 @@ def value_of(text: str) -> object:
 
 
 def _near(value: object, literals: Sequence[object], random: Random) -> Iterator[object]:
-    """Yield values near another one, of its kind or made of it."""
+    """Yield values near another one, of its type or made from it."""
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, int | float):

@@ -1,7 +1,8 @@
-"""Calls beyond what examples show: other kinds, empty, negative, one-shot, the literals of both texts.
+"""Calls outside of the domain of the examples: other types, empty, negative, iterators, known
+literals.
 
-For a candidate that is the trusted function with something changed. What the
-trusted function refuses is left out later; so nearly anything may be tried.
+They are used for candidates that are edited copies of the trusted function. Calls that the trusted
+function rejects are dropped later, so nearly anything may be tried.
 """
 
 from __future__ import annotations
@@ -22,22 +23,24 @@ from codeguard.behavior.specs.examples import Example
 MAX_BASES = 10
 MAX_TEXT = 4_000
 MAX_LITERALS = 24
-TAKEN = 2  # items that are taken of a result before it is seen how much of the input is left
+TAKEN = 2  # items to consume of a result before looking at the rest of the input
 GIVEN = "given_rows"
-# What a function may be given that comes back from a call: how it is called is for the trusted function to say.
+# Ways to call a returned function; the trusted function decides which of them it accepts.
 CALLED = ("(3)", "([3, 1])", "('ab')", "(3, 2)", "(lambda *given: given)(1, 2)", "({'a': 1})", "()")
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A call within an example's expression: its arguments as source text, by place or by name."""
+    """A call within an example's expression, with its arguments as source text by position or name."""
 
     base: Example
     places: tuple[str, ...]
     named: tuple[tuple[str, str], ...]
 
     def with_text(self, place: int | str, text: str) -> Written | None:
-        """Return the call with another argument; None where there is no such place and none can be added."""
+        """Return the call with one argument replaced; None if the place does not exist and cannot
+        be added.
+        """
         if isinstance(place, int):
             if place > len(self.places) or (place == len(self.places) and text == LEFT_OUT):
                 return None
@@ -48,11 +51,11 @@ class Written:
         return replace(self, named=rest if text == LEFT_OUT else (*rest, (place, text)))
 
     def example(self) -> Example | None:
-        """Return the expression with these arguments; None where it cannot be written."""
+        """Return the example with these arguments; None if it cannot be written."""
         if len(self.base.expression) > MAX_TEXT:
             return None
         try:
-            tree = ast.parse(self.base.expression)  # its own: it is changed below
+            tree = ast.parse(self.base.expression)  # a separate tree, changed below
             made = ast.parse(self.text("f"))
         except PARSE_ERRORS:
             return None
@@ -66,13 +69,13 @@ class Written:
         return replace(self.base, expression=text, expected=None) if 0 < len(text) <= MAX_TEXT else None
 
     def text(self, callee: str) -> str:
-        """Return the call alone."""
+        """Return the source of the call only."""
         named = (f"{name}={text}" for name, text in self.named)
         return f"{callee}({', '.join([*self.places, *named])})"
 
 
 def written_call(base: Example) -> Written | None:
-    """Return the call within an example that is an expression; None where it cannot be changed."""
+    """Return the call within an example's expression; None if it cannot be changed."""
     tree = parse(base.expression) if base.args is None else None
     call = _call_in(tree, base.callee) if tree is not None else None
     if call is None or any(isinstance(item, ast.Starred) for item in call.args):
@@ -84,22 +87,25 @@ def written_call(base: Example) -> Written | None:
 
 
 def _call_in(tree: ast.AST, callee: str) -> ast.Call | None:
-    name = callee.rpartition(".")[2]  # of a method, that of the class stands in front
+    name = callee.rpartition(".")[2]  # a method's callee includes its class
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     return next((node for node in calls if _last_name(node.func) == name), None)
 
 
 def _last_name(function: ast.expr) -> str:
-    """Return the name that a called expression ends with, whatever object it is called on."""
+    """Return the last name of a called expression, without the object that it is called on."""
     return function.attr if isinstance(function, ast.Attribute) else name_of(function)
 
 
 def wide_calls(
     definition: Definition, bases: Sequence[Example], literals: Sequence[object], random: Random, count: int
 ) -> list[Example]:
-    """Return up to `count` calls: one argument changed, then several, then results taken in part."""
+    """Return up to `count` calls: one argument changed, several changed, and results consumed in part."""
     rows = [row for base in bases if (row := written_call(base)) is not None]
-    rows = random.sample(rows, min(len(rows), MAX_BASES)) or [*_bare(definition), *_with_objects(definition)]
+    rows = random.sample(rows, min(len(rows), MAX_BASES)) or [
+        *_base_calls(definition),
+        *_object_calls(definition),
+    ]
     known, setups = _usable(literals), "".join(kind.setup for kind in objects_used(definition))
     rows = [replace(row, base=replace(row.base, setup=setups + row.base.setup)) for row in rows]
     singles: dict[tuple[int | str, str], Written] = {}
@@ -108,10 +114,12 @@ def wide_calls(
             made = row.with_text(place, text)
             if made is not None:
                 singles.setdefault((place, text), made)
-    changed = _in_turn(singles, {*ANYTHING, *(repr(item) for item in known)}, random)
-    several = _several(list(singles), changed, random, count) if changed else []
-    partly = [made for row in (*rows, *changed) for made in _in_part(row, definition)]
-    called = _results_called((*rows, *changed), random, count // 2) if _gives_functions(definition) else []
+    changed = _round_robin(singles, {*ANYTHING, *(repr(item) for item in known)}, random)
+    several = _calls_with_several_changes(list(singles), changed, random, count) if changed else []
+    partly = [made for row in (*rows, *changed) for made in _partially_consumed(row, definition)]
+    called = (
+        _calls_of_results((*rows, *changed), random, count // 2) if _returns_functions(definition) else []
+    )
     shares = ((changed, count * 6 // 10), (several, count * 3 // 10))
     found = [item for part, share in shares for row in part[:share] if (item := row.example()) is not None]
     found += partly[: count - len(found)]
@@ -119,10 +127,10 @@ def wide_calls(
     return list({item.fingerprint(): item for item in found}.values())
 
 
-def _in_turn(
+def _round_robin(
     singles: Mapping[tuple[int | str, str], Written], first: set[str], random: Random
 ) -> list[Written]:
-    """Return changed calls, each place in its turn, so that no place with many values crowds out the others."""
+    """Return the changed calls round-robin by place, so that a place with many values crowds out no other."""
     by_place: dict[int | str, list[tuple[str, Written]]] = {}
     for (place, text), made in singles.items():
         by_place.setdefault(place, []).append((text, made))
@@ -133,14 +141,14 @@ def _in_turn(
     return [pair[1] for turn in turns for pair in turn if pair is not None]
 
 
-def _gives_functions(definition: Definition) -> bool:
-    """Return whether a function makes functions: what they do is seen when they are called."""
+def _returns_functions(definition: Definition) -> bool:
+    """Return whether a function returns functions, whose behavior shows only when they are called."""
     inside = [node for part in definition.node.body for node in ast.walk(part)]
     return any(isinstance(node, Function | ast.Lambda) for node in inside)
 
 
-def _results_called(rows: Sequence[Written], random: Random, count: int) -> list[Example]:
-    """Return calls whose result is called in turn, twice, as a function that remembers needs it."""
+def _calls_of_results(rows: Sequence[Written], random: Random, count: int) -> list[Example]:
+    """Return calls whose result is called twice, which shows whether it keeps state."""
     found = []
     for row in rows[: count // 2]:
         whole = row.example()
@@ -151,20 +159,20 @@ def _results_called(rows: Sequence[Written], random: Random, count: int) -> list
     return found[:count]
 
 
-def _bare(definition: Definition) -> list[Written]:
-    """Return calls of a function that no call is known of, for their arguments to be changed."""
+def _base_calls(definition: Definition) -> list[Written]:
+    """Return calls of a function without known calls, as a base for changes."""
     needed = sum(item.required for item in definition.parameters if item.kind == "positional")
     base = Example(None, {}, None, "", expression=f"{definition.name}()", callee=definition.name)
     return [Written(base, (text,) * needed, ()) for text in ("[1, 2]", "2", "'ab'", "{'a': 1}")]
 
 
-def _with_objects(definition: Definition) -> list[Written]:
-    """Return calls with objects of a function that no call is known of, one of each kind."""
+def _object_calls(definition: Definition) -> list[Written]:
+    """Return calls with objects of a function without known calls, one for each kind of object."""
     made = (written_call(group[0]) for group in object_guesses(definition))
     return [row for row in made if row is not None][:MAX_BASES]
 
 
-def _several(
+def _calls_with_several_changes(
     changes: Sequence[tuple[int | str, str]], changed: Sequence[Written], random: Random, count: int
 ) -> list[Written]:
     """Return calls with several arguments changed."""
@@ -178,8 +186,8 @@ def _several(
     return found
 
 
-def _in_part(row: Written, definition: Definition) -> Iterator[Example]:
-    """Yield calls that take a few items of the result and show what is left of the input."""
+def _partially_consumed(row: Written, definition: Definition) -> Iterator[Example]:
+    """Yield calls that consume a few items of the result and show what is left of the input."""
     for place, text in enumerate(row.places):
         value = value_of(text)
         if isinstance(value, list | tuple) and value and row.base.expression.startswith(definition.name):
@@ -200,7 +208,7 @@ def _usable(literals: Sequence[object]) -> Sequence[object]:
 def _changes(
     definition: Definition, row: Written, literals: Sequence[object], random: Random
 ) -> Iterator[tuple[int | str, str]]:
-    """Yield a place and what may stand there: variations of what does, and anything else."""
+    """Yield a place and its replacement: variations of the current value, and values of every type."""
     objects = [text for kind in objects_used(definition) for text in kind.texts]
     texts = [item for item in literals if isinstance(item, str)]
     for place, text in enumerate(row.places):

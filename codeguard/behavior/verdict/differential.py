@@ -9,7 +9,7 @@ from functools import partial
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.files import sample_files
-from codeguard.behavior.inputs.objects import wants_objects
+from codeguard.behavior.inputs.objects import needs_objects
 from codeguard.behavior.inputs.pools import Arguments
 from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.matching.candidate import Candidate
@@ -293,7 +293,7 @@ class Asking:
         It reads attributes that no plain value has, or every call has an argument that its annotations exclude.
         """
         definition = self.candidate.definition
-        if any("AttributeError" in item.answer.exception for item in answered) and wants_objects(definition):
+        if any("AttributeError" in item.answer.exception for item in answered) and needs_objects(definition):
             return True
         kinds = [part.annotation for part in definition.parameters if part.kind == "positional"]
         given = [item.question.call.args for item in known(answered)]

@@ -16,7 +16,7 @@ from random import Random
 
 from codeguard.behavior.inputs.bare import bare_calls
 from codeguard.behavior.inputs.preconditions import excluded_by
-from codeguard.behavior.inputs.shapes import kinds_of, like_kinds
+from codeguard.behavior.inputs.shapes import kinds_of, matches_kinds
 from codeguard.behavior.inputs.variations import NO_VALUE, value_of
 from codeguard.behavior.inputs.wide import wide_calls, written_call
 from codeguard.behavior.matching.candidate import Candidate
@@ -108,7 +108,7 @@ def _unlike(value: object, kinds: Collection[object]) -> bool:
     if value and isinstance(value, list | tuple | set | frozenset | dict):
         empty = kinds_of(type(value)())  # shows nothing of what may be in it
         kinds = [kind for kind in kinds if kind != empty]
-    return not any(like_kinds(kinds_of(value), kind) for kind in kinds)
+    return not any(matches_kinds(kinds_of(value), kind) for kind in kinds)
 
 
 def _kinds_shown(calls: Sequence[Example], reference: Reference) -> Mapping[str, Collection[object]]:

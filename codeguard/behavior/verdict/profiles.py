@@ -15,7 +15,7 @@ from codeguard.behavior.inputs.beyond import calls_beyond
 from codeguard.behavior.inputs.bounds import bounds_of
 from codeguard.behavior.inputs.discovery import callable_guesses, guesses
 from codeguard.behavior.inputs.domain import Domain, learn_domain
-from codeguard.behavior.inputs.files import file_guesses, speaks_of_paths
+from codeguard.behavior.inputs.files import file_guesses, requires_path
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.objects import object_guesses
 from codeguard.behavior.inputs.options import Option, filled_calls, has_option, plain_base
@@ -167,7 +167,7 @@ def makers(reference: Reference) -> list[Guesses]:
     made: list[Guesses] = [guesses, related_guesses]
     if any(item.kind == FILES for item in capabilities(reference.runnable.source)):
         # who takes any text for a path would take one that names nothing as well
-        made.insert(0 if speaks_of_paths(reference.definition) else 1, file_guesses)
+        made.insert(0 if requires_path(reference.definition) else 1, file_guesses)
     return made
 
 

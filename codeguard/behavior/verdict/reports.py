@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from codeguard.behavior.exercise.purity import NOTHING_BEYOND, Beyond, not_exercised
+from codeguard.behavior.exercise.purity import NO_CALLS_BEYOND, BeyondExamples, not_exercised
 from codeguard.behavior.inputs.tailored import known_literals
 from codeguard.behavior.matching.claims import Similarity
 from codeguard.behavior.matching.stubs import plain_alone
@@ -99,7 +99,7 @@ class Reporting(Asking):
             of_observed(item, self.candidate.runnable, profile.silence_free) for item in profile.beyond
         ]
         definition = profile.reference.definition
-        beyond = Beyond(
+        beyond = BeyondExamples(
             f"{definition.name} {definition.docstring}",
             tuple(item for item in further if item is not None and self.binds(item)),
         )
@@ -123,7 +123,7 @@ class Reporting(Asking):
         asked: Sequence[Question],
         agreed: Sequence[Question],
         known: frozenset[str],
-        beyond: Beyond = NOTHING_BEYOND,
+        beyond: BeyondExamples = NO_CALLS_BEYOND,
     ) -> Steps[CheckReport]:
         """Add to a pass whether every part of the text was reached, and mattered on the calls that agreed.
 

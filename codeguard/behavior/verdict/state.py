@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codeguard.behavior.exercise.purity import keeps_nothing
+from codeguard.behavior.exercise.purity import keeps_no_state
 from codeguard.behavior.verdict.comparison import Answered, compare
 from codeguard.behavior.verdict.profiles import random_for
 from codeguard.behavior.verdict.running import Batch, Runner, Steps
@@ -28,7 +28,7 @@ def changed_by_repetition(runner: Runner, agreed: Sequence[Answered], seed: byte
     None where the text is known to keep nothing from one call for the next.
     What does not fit into the time of one child is left out.
     """
-    if not agreed or keeps_nothing(runner.runnable):
+    if not agreed or keeps_no_state(runner.runnable):
         return []
     chosen = sorted(agreed, key=lambda item: item.size)
     named = chosen[:NAMED] * ((REPEATS - SHUFFLED) // min(NAMED, len(chosen)))
