@@ -35,7 +35,7 @@ from random import Random
 from typing import Any
 
 from codeguard.behavior import BehaviorChecker, Budget, SpecLibrary
-from codeguard.behavior.matching.claims import FILLER_WORDS, words
+from codeguard.behavior.matching.claims import FILLER_WORDS, name_words
 from codeguard.behavior.specs.references import Reference, references_of
 from codeguard.behavior.verdict.comparison import compare, different, of_example, of_observed
 from codeguard.behavior.verdict.profiles import Profile, observe
@@ -137,7 +137,9 @@ def half_of(name: str) -> int:
 def key_of(symbol: str) -> tuple[str, ...]:
     """Return what two functions of one name share: the words that say something, stemmed, and a method's class."""
     owner, _, name = symbol.rpartition(".")
-    told = sorted({SYNONYMS.get(word, word).rstrip("s") for word in words(name) if word not in NAME_WORDS})
+    told = sorted(
+        {SYNONYMS.get(word, word).rstrip("s") for word in name_words(name) if word not in NAME_WORDS}
+    )
     return (owner.lower(), *(told or (name.lower(),)))
 
 

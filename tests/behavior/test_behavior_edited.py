@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from codeguard.behavior.inputs.wide import wide_calls, written_call
-from codeguard.behavior.matching.kinship import kept, kinship, text_of
+from codeguard.behavior.matching.text_overlap import common_in_order, text_of, text_overlap
 from codeguard.behavior.source.definitions import Definition, definitions, read_module
 from codeguard.behavior.specs.examples import Example
 from codeguard.models import Verdict
@@ -192,8 +192,8 @@ def test_another_implementation_may_do_otherwise_beyond_the_examples(check: Chec
     ids=["itself", "one_constant", "a_branch_more", "other_names", "other_text"],
 )
 def test_edited(text: str, expected: bool) -> None:
-    found = kinship(text_of(_definition(text).node), text_of(_definition(TAKEN).node))
-    assert found.edited is expected
+    found = text_overlap(text_of(_definition(text).node), text_of(_definition(TAKEN).node))
+    assert found.is_edited_copy is expected
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_edited(text: str, expected: bool) -> None:
     ],
 )
 def test_kept(wanted: str, found: str, count: int) -> None:
-    assert kept(tuple(wanted), tuple(found)) == count
+    assert common_in_order(tuple(wanted), tuple(found)) == count
 
 
 def test_wide_calls_are_of_every_kind_and_the_same_twice() -> None:

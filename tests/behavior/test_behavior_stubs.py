@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from codeguard.behavior.matching.stubs import does_nothing, plain_alone
+from codeguard.behavior.matching.stubs import does_nothing, uses_plain_values_only
 from codeguard.behavior.specs.references import references_of
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Verdict
@@ -156,7 +156,7 @@ def test_what_may_be_there_for_others_to_fill_in_makes_no_false_claim(check: Che
 def test_plain_alone(body: str, alone: bool) -> None:
     (function,) = ast.parse("def f(a):\n" + "\n".join(f" {line}" for line in body.splitlines())).body
     assert isinstance(function, ast.FunctionDef)
-    assert plain_alone(function) is alone
+    assert uses_plain_values_only(function) is alone
 
 
 @pytest.mark.parametrize(("path", "demoted"), [("sums.pyi", False), ("sums.py", True)])

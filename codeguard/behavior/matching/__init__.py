@@ -1,1 +1,1 @@
-"""Which trusted function a candidate claims to be."""
+"""Find the trusted function that a candidate claims to be."""

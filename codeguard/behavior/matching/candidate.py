@@ -1,4 +1,4 @@
-"""The function under examination, read from its chunk and its file."""
+"""The function under test, read from its chunk and its file."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ CHECKED = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 
 @dataclass(frozen=True)
 class Candidate:
-    """A function within a caller's reach, with what it says of itself.
+    """A function that callers can reach, with its features.
 
-    It is put together with its surroundings when something wants to run it:
-    most functions resemble nothing that is trusted.
+    It is combined with the code that it needs only when it is to be run: most functions resemble no
+    trusted one.
     """
 
     definition: Definition
@@ -48,39 +48,39 @@ class Candidate:
 
     @cached_property
     def usable(self) -> Runnable | None:
-        """The function ready to be called; None where it is too large or too deep."""
+        """The function ready to be called; None if it is too large or nested too deeply."""
         return self.surroundings.runnable()
 
     @property
     def runnable(self) -> Runnable:
-        """The function ready to be called, of a candidate that is usable."""
+        """The function ready to be called, for a candidate that is usable."""
         if self.usable is None:
             raise SpecError(f"{self.definition.name} {TOO_LARGE}")
         return self.usable
 
     @cached_property
     def reach(self) -> Reach:
-        """What its syntax says it can do to the world."""
+        """The effects that it can have according to its syntax."""
         return self.surroundings.reach
 
     @property
     def effects(self) -> tuple[str, ...]:
-        """All that it might do, as text."""
+        """All its possible effects, as text."""
         return tuple(sorted(str(capability) for capability in self.reach.possible))
 
-    def takes(self, examples: Sequence[Example]) -> bool:
-        """Return whether the candidate can be called the way the examples call."""
+    def accepts(self, examples: Sequence[Example]) -> bool:
+        """Return whether the candidate accepts the arguments of the examples."""
         plain = [example for example in examples if example.args is not None]
         return not plain or any(
-            self.features.takes(len(example.args or ()), list(example.kwargs)) for example in plain
+            self.features.accepts(len(example.args or ()), list(example.kwargs)) for example in plain
         )
 
 
 def read_candidate(chunk: Chunk, file: SourceFile, trusted: TrustedModules = NO_MODULES) -> Candidate | str:
-    """Return the function that a chunk stands for, or why it cannot be called.
+    """Return the function that a chunk stands for, or the reason why it cannot be called.
 
-    Imports that lead to `trusted` files are followed, whatever the file's own
-    path is: what is borrowed there costs the bonus of a full pass.
+    Imports of `trusted` files are followed, whatever the path of the importing file. Code taken
+    from trusted files costs the full pass.
     """
     if chunk.kind not in CHECKED:
         return "not a function"
@@ -99,7 +99,7 @@ def read_candidate(chunk: Chunk, file: SourceFile, trusted: TrustedModules = NO_
         return "declared in a stub file, without a body"
     if module.size(definition) > MAX_CHARACTERS:
         return TOO_LARGE
-    # A long function is cut into many chunks, and all of them stand for it.
+    # A long function is split into many chunks, each of which stands for it.
     key = ("candidate", id(definition.node))
     known: Candidate | None = module.remembered.get(key)
     if known is None or known.trusted is not trusted or known.definition.node is not definition.node:

@@ -1,9 +1,8 @@
-"""Which trusted function a candidate claims to be: by name, docstring, signature and body.
+"""Decide which trusted function a candidate claims to be, by name, docstring, signature and body.
 
-A match accuses nobody. It says whose examples the candidate has to meet, and
-how sure that is: a `strong` match (its name, or its description) is held to
-every example, a weak one (a similar body, a similar description) only where
-it agrees with most of them and so shows that it means to be that function.
+A match convicts nobody. It decides whose examples the candidate has to meet. A strong match (by
+name or by description) has to meet all of them. A weak one (a similar body or description) only
+counts if the candidate agrees with most of them, which shows that it is meant to be that function.
 """
 
 from __future__ import annotations
@@ -16,28 +15,28 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from codeguard.behavior.matching.kinship import NO_KINSHIP, Kinship, Text, kinship, text_of
+from codeguard.behavior.matching.text_overlap import NO_OVERLAP, Text, TextOverlap, text_of, text_overlap
 from codeguard.behavior.source.definitions import Definition, Function, Parameter
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-# Words that every docstring has: they say nothing of what a function does.
+# Words that occur in every docstring and do not describe a function.
 _ORDINARY_WORDS = """
 a an and are as at be by for from function given has have if in is it its of on or return returns that the
 this to when where which with write you your value values will should result def args param parameters
 create takes input
 """
 STOP_WORDS = frozenset(_ORDINARY_WORDS.split())
-# What an algorithm costs is said of each in the same words, and tells nothing of what it does.
+# Complexity is described in the same words for every algorithm.
 _COSTS = re.compile(
     r"\b(?:(?:time|space|worst|best|average|auxiliary)[ -]+)?complexity\b[^\n]*|\bO\([^)\n]*\)", re.I
 )
-# What people put before or behind a name to have another one for the same thing.
+# Words that are added to a name to get another name for the same thing.
 _FILLERS = """
 basic better calc calculate compute custom do easy fast fn func function get helper impl improved make my new
 perform quick quickly run safe safely simple the util utils
 """
 FILLER_WORDS = frozenset(_FILLERS.split())
-# Words that keep two functions apart which are told alike but for them.
+# Opposites: descriptions that differ only in such a pair describe different functions.
 _OPPOSITES = """
 add/remove add/subtract after/before ascending/descending column/row decode/encode decrease/increase
 decreasing/increasing decrypt/encrypt deserialize/serialize dump/load even/odd exclude/include first/last head/tail
@@ -45,22 +44,22 @@ highest/lowest insert/delete largest/smallest left/right longest/shortest lower/
 maximum/minimum multiply/divide negative/positive pop/push prefix/suffix union/intersection
 """
 _OPPOSITE_WORDS = {frozenset(pair.split("/")) for pair in _OPPOSITES.split()}
-EVERYWHERE = 0.5  # weight of a word that every description has
+EVERYWHERE = 0.5  # weight of a word that occurs in every description
 LEAST_DOC_WORDS = 3
 LEAST_QUOTED = 0.75
-TELLING_DOC_WORDS = 6  # so many words in common are no accident
+DISTINCTIVE_DOC_WORDS = 6  # this many common words are no accident
 LEAST_BODY_TOKENS = 10
 MAX_SCORED = 40
-LEAST_SIBLINGS = 3  # public methods in common that make two classes akin, and their share of all
+LEAST_SIBLINGS = 3  # common public methods that make two classes similar, and their share of all
 LEAST_SHARED_SIBLINGS = 0.4
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What a function says of itself, reduced to what survives renaming and reformatting.
+    """Features of a function that do not change with renaming and reformatting.
 
-    `owner` is the class of a method, `siblings` are the names of its public methods; `bound` says that it is
-    called on an instance.
+    `owner` is the class of a method, `siblings` are the names of that class's public methods.
+    `bound` means that the function is called on an instance.
     """
 
     name: tuple[str, ...]
@@ -80,11 +79,11 @@ class Features:
 
     @property
     def arity(self) -> tuple[int, int | None, int]:
-        """How many arguments are needed, how many are taken, and how many keywords are needed."""
+        """Number of required arguments, of accepted arguments, and of required keywords."""
         return self.least_args, self.most_args, len(self.required_keywords)
 
-    def takes(self, positional: int, keywords: Sequence[str] = ()) -> bool:
-        """Return whether a call with so many positional arguments and these keywords binds."""
+    def accepts(self, positional: int, keywords: Sequence[str] = ()) -> bool:
+        """Return whether a call with that many positional arguments and these keywords binds."""
         if self.most_args is not None and positional > self.most_args:
             return False
         if not self.takes_any_keyword and not self.keywords.issuperset(keywords):
@@ -102,7 +101,7 @@ def features(definition: Definition) -> Features:
     parameters = definition.parameters
     positional = [parameter for parameter in parameters if parameter.kind == "positional"]
     return Features(
-        name=words(definition.name),
+        name=name_words(definition.name),
         doc=content_words(definition.docstring),
         body=body_tokens(definition),
         least_args=sum(parameter.required for parameter in positional),
@@ -122,7 +121,7 @@ def features(definition: Definition) -> Features:
 
 
 def _headline(docstring: str) -> str:
-    """Return the first sentence or line of a description, without what layout and case make of it."""
+    """Return the first sentence or line of a description, without punctuation and case."""
     return _plain_words(re.split(r"(?<=[.!?])\s|\n", _first_paragraph(docstring), maxsplit=1)[0])
 
 
@@ -138,7 +137,7 @@ def _public_methods(owner: ast.ClassDef | None) -> frozenset[str]:
     if owner is None:
         return frozenset()
     return frozenset(
-        "_".join(words(node.name))
+        "_".join(name_words(node.name))
         for node in owner.body
         if isinstance(node, Function) and not node.name.startswith("_")
     )
@@ -148,8 +147,10 @@ def _required_keywords(parameters: Sequence[Parameter]) -> Iterator[str]:
     return (parameter.name for parameter in parameters if parameter.kind == "keyword" and parameter.required)
 
 
-def words(name: str) -> tuple[str, ...]:
-    """Split a name into lower-case words: `reverse_string`, `reverseString` and `do_reverse_string2` are one."""
+def name_words(name: str) -> tuple[str, ...]:
+    """Split a name into lower-case words: `reverse_string`, `reverseString` and
+    `do_reverse_string2` are equal.
+    """
     found = tuple(word.lower() for word in WORD.findall(name))
     kept = tuple(word for word in found if word not in FILLER_WORDS) or found
     # `reverse_string2` is another `reverse_string`, but `log2` is no other `log`, nor `to_base16` another `to_base`.
@@ -158,7 +159,7 @@ def words(name: str) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=4_096)
 def content_words(text: str) -> frozenset[str]:
-    """Return the words of a description that say something, cut to their stems' first letters."""
+    """Return the stems of the informative words of a description."""
     found = (word.lower() for word in WORD.findall(_COSTS.sub(" ", text[:4_000])))
     return frozenset(_stem(word) for word in found if word not in STOP_WORDS and len(word) > 1)
 
@@ -171,7 +172,7 @@ def _stem(word: str) -> str:
 
 
 def body_tokens(definition: Definition) -> Counter[str]:
-    """Return the kinds of a body's nodes, its attribute names, its calls by name and its constants."""
+    """Return a body's node types, attribute names, called names and constants, with their counts."""
     tokens: Counter[str] = Counter()
     own = {node.arg for node in ast.walk(definition.node.args) if isinstance(node, ast.arg)}
     for statement in definition.node.body:
@@ -191,73 +192,75 @@ def body_tokens(definition: Definition) -> Counter[str]:
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """How alike two functions are, each part from 0 to 1; None where one side says nothing.
+    """Similarity of two functions, each part from 0 to 1, or None if one side has no such part.
 
-    `closest` is False where another trusted function is more alike, `comparable` where the two are methods of
-    unlike classes, or a method and a function.
+    `closest` is False if another trusted function is more similar. `comparable` is False for
+    methods of dissimilar classes, and for a method and a function.
     """
 
     name: float
     doc: float | None
     body: float | None
     same_signature: bool = True
-    telling_name: bool = True
+    distinctive_name: bool = True
     closest: bool = True
     same_parameters: bool = False
     doc_words: int = 0
-    kin: Kinship = NO_KINSHIP
+    overlap: TextOverlap = NO_OVERLAP
     comparable: bool = True
     same_headline: bool = False
-    opposed: bool = False  # one names what the other names the opposite of
-    repeated_words: int = 0  # with which the trusted description begins, where the candidate's has them all
-    met: bool = False  # found by its results on the trusted function's own calls
-    shared_doc: float = 0.0  # the part of all words of both descriptions that both have
+    opposed: bool = False  # name or description differ only in a word and its opposite
+    repeated_words: int = (
+        0  # words of the trusted headline, if the candidate's description contains all of them
+    )
+    found_by_results: bool = False  # found by its results on probes
+    shared_doc: float = 0.0  # Jaccard similarity of the words of both descriptions
     described_itself: bool = False  # the candidate has a description
 
     @property
-    def twin(self) -> bool:
-        """Name and text leave no doubt that the two are one function, whatever they return."""
+    def is_same_function(self) -> bool:
+        """Whether name and text show without doubt that both are one function, whatever they return."""
         return self.closest and self.name == 1.0 and ((self.doc or 0.0) >= 0.6 or (self.body or 0.0) >= 0.6)
 
     @property
-    def sure(self) -> bool:
-        """A strong match that takes as many arguments: it need not agree first to be held to every example.
+    def is_certain(self) -> bool:
+        """Whether this is a strong match with the same signature, which has to meet every example.
 
-        A name of one word, `replace` or `first`, is everybody's: with
-        descriptions of different things it is not enough.
+        Names of one word, such as `replace` or `first`, are too common: together with different
+        descriptions they are not enough.
         """
-        told = self.telling_name or self.doc is None or self.doc >= 0.6 or (self.body or 0.0) >= 0.6
-        return self.strong and self.same_signature and self.comparable and told
+        described = self.distinctive_name or self.doc is None or self.doc >= 0.6 or (self.body or 0.0) >= 0.6
+        return self.is_strong and self.same_signature and self.comparable and described
 
     @property
-    def described_alike(self) -> bool:
-        """The candidate has the trusted function's name, signature and description: nobody else's function has."""
-        doc_alike = self.same_headline or (self.doc is not None and self.doc >= 0.9)
-        return self.name == 1.0 and self.same_signature and self.comparable and doc_alike and not self.opposed
+    def has_same_description(self) -> bool:
+        """Whether the candidate has the trusted function's name, signature and description."""
+        same_doc = self.same_headline or (self.doc is not None and self.doc >= 0.9)
+        return self.name == 1.0 and self.same_signature and self.comparable and same_doc and not self.opposed
 
     @property
-    def in_own_words(self) -> bool:
-        """The candidate describes itself, and not with the trusted description.
+    def has_own_description(self) -> bool:
+        """Whether the candidate has a description that is not the trusted one.
 
-        Two people who describe one function share many words, and each has others.
+        Independent descriptions of one function share many words, but each has words of its own.
         """
-        whole = self.repeated_words >= TELLING_DOC_WORDS
+        whole = self.repeated_words >= DISTINCTIVE_DOC_WORDS
         quoted = self.same_headline or whole or self.shared_doc >= LEAST_QUOTED
         return self.described_itself and (self.opposed or not quoted)
 
     @property
-    def lookalike(self) -> bool:
-        """A reader would take the candidate for this function: its name and text, or its description."""
+    def is_lookalike(self) -> bool:
+        """Whether a reader would take the candidate for this function, by name and text or by description."""
         doc, body = self.doc or 0.0, self.body or 0.0
         if not self.comparable or self.opposed:
-            return self.kin.akin
+            return self.overlap.is_near_copy
         if self.name == 1.0 and (doc >= 0.7 or body >= 0.6 or self.same_parameters):
             return True
-        return doc >= 0.8 and (self.name > 0.0 or self.doc_words >= TELLING_DOC_WORDS)
+        return doc >= 0.8 and (self.name > 0.0 or self.doc_words >= DISTINCTIVE_DOC_WORDS)
 
     @property
-    def described(self) -> bool:
-        """The candidate describes itself as this function, in words of its own docstring."""
+    def describes_reference(self) -> bool:
+        """Whether the candidate's docstring describes this function."""
         if self.opposed:
             return False
         if self.repeated_words:
@@ -266,16 +269,18 @@ class Similarity:
             return False
         if self.name == 1.0:
             return self.doc >= 0.5
-        return self.doc >= 0.6 and (self.name >= 0.5 or self.doc_words >= TELLING_DOC_WORDS)
+        return self.doc >= 0.6 and (self.name >= 0.5 or self.doc_words >= DISTINCTIVE_DOC_WORDS)
 
     @property
-    def sibling(self) -> bool:
-        """Another name and another description: the text may be alike, the function is another."""
+    def is_other_function(self) -> bool:
+        """Whether name and description are different, so that it is another function despite a
+        similar body.
+        """
         return self.opposed or (self.name < 0.5 and self.doc is not None and self.doc < 0.6)
 
     @property
-    def strong(self) -> bool:
-        """The candidate claims to be this function."""
+    def is_strong(self) -> bool:
+        """Whether the candidate claims to be this function."""
         if self.opposed:
             return False
         described = self.doc is None or self.doc >= 0.55 or (self.body or 0.0) >= 0.5
@@ -284,59 +289,59 @@ class Similarity:
         )
 
     @property
-    def namesake(self) -> bool:
-        """Nothing but the name is the same: where it does something else, it is another function."""
-        return self.name == 1.0 and not self._alike and not self.kin.akin
+    def matches_by_name_only(self) -> bool:
+        """Whether only the name is the same, so that different behavior makes it another function."""
+        return self.name == 1.0 and not self._similar_claim_or_body and not self.overlap.is_near_copy
 
     @property
-    def plausible(self) -> bool:
-        """The candidate may be this function: its results have to speak."""
-        return self.claimed or (self.comparable and self._built_alike)
+    def is_plausible(self) -> bool:
+        """Whether the candidate may be this function, which its results have to confirm."""
+        return self.is_claimed or (self.comparable and self._similar_body)
 
     @property
-    def claimed(self) -> bool:
-        """The candidate's name, description or text says that it is this function; else nothing but its results do."""
-        return self.kin.akin or (self.comparable and (self.name == 1.0 or self._told_alike))
+    def is_claimed(self) -> bool:
+        """Whether the candidate's name, description or text claims that it is this function."""
+        return self.overlap.is_near_copy or (self.comparable and (self.name == 1.0 or self._similar_claim))
 
     @property
-    def _alike(self) -> bool:
-        return self._told_alike or self._built_alike
+    def _similar_claim_or_body(self) -> bool:
+        return self._similar_claim or self._similar_body
 
     @property
-    def _told_alike(self) -> bool:
+    def _similar_claim(self) -> bool:
         doc, body = self.doc or 0.0, self.body or 0.0
-        return self.strong or doc >= 0.75 or (self.name >= 0.5 and (doc >= 0.5 or body >= 0.6))
+        return self.is_strong or doc >= 0.75 or (self.name >= 0.5 and (doc >= 0.5 or body >= 0.6))
 
     @property
-    def _built_alike(self) -> bool:
+    def _similar_body(self) -> bool:
         return (self.body or 0.0) >= 0.85 and (self.doc is None or self.doc >= 0.3)
 
     @property
     def score(self) -> float:
-        """One number to choose between references by."""
-        akin = 4.0 * max(self.kin.named, self.kin.renamed) if self.kin.akin else 0.0
-        told = 2.0 * self.name + 1.5 * (self.doc or 0.0) + (self.body or 0.0)
-        return told + (3.0 if self.strong else 0.0) + akin
+        """A single number for choosing between references."""
+        copied = 4.0 * max(self.overlap.named, self.overlap.renamed) if self.overlap.is_near_copy else 0.0
+        described = 2.0 * self.name + 1.5 * (self.doc or 0.0) + (self.body or 0.0)
+        return described + (3.0 if self.is_strong else 0.0) + copied
 
 
 Weigh = Callable[[frozenset[str]], float]
 
 
 def compare(candidate: Features, reference: Features, weigh: Weigh = len) -> Similarity:
-    """Return how alike two functions are; `weigh` says how much words of a description tell, alike by default."""
+    """Return the similarity of two functions; `weigh` returns the weight of a set of description words."""
     name = _name_similarity(candidate.name, reference.name)
     return Similarity(
         name=name,
-        # Under the same name common words are told of the same thing.
+        # Under the same name even common words describe the same thing.
         doc=_doc_similarity(candidate.doc, reference.doc, len if name == 1.0 else weigh),
         described_itself=len(candidate.doc) >= LEAST_DOC_WORDS,
         shared_doc=len(candidate.doc & reference.doc) / max(1, len(candidate.doc | reference.doc)),
         body=_body_similarity(candidate.body, reference.body),
         same_signature=candidate.arity == reference.arity and bool(candidate.owner) == bool(reference.owner),
-        telling_name=len(reference.name) > 1,
+        distinctive_name=len(reference.name) > 1,
         same_parameters=_same_parameters(candidate, reference),
         doc_words=min(len(candidate.doc), len(reference.doc)),
-        kin=kinship(candidate.text, reference.text),
+        overlap=text_overlap(candidate.text, reference.text),
         comparable=_comparable(candidate, reference),
         same_headline=_same_headline(candidate, reference),
         opposed=_opposed(candidate, reference),
@@ -345,48 +350,54 @@ def compare(candidate: Features, reference: Features, weigh: Weigh = len) -> Sim
 
 
 def _same_headline(candidate: Features, reference: Features) -> bool:
-    """Return whether a candidate's description begins as the trusted one does, however either breaks its lines."""
-    told = reference.headline
-    if not told:
+    """Return whether a candidate's description starts like the trusted one, regardless of line breaks."""
+    trusted = reference.headline
+    if not trusted:
         return False
-    whole = len(told.split()) >= TELLING_DOC_WORDS and f"{candidate.opening} ".startswith(f"{told} ")
-    return whole or candidate.headline == told
+    whole = len(trusted.split()) >= DISTINCTIVE_DOC_WORDS and f"{candidate.opening} ".startswith(
+        f"{trusted} "
+    )
+    return whole or candidate.headline == trusted
 
 
 def _opposed(first: Features, second: Features) -> bool:
-    """Return whether two functions are told alike, but for a word and its opposite in their names or descriptions.
+    """Return whether the names or descriptions differ only in a word and its opposite.
 
-    Who bears the name claims it whatever the description says, and a word of one's own somewhere in it is not enough:
-    it would be a cheap way out for a changed copy.
+    Functions with the same name are never opposed, whatever their descriptions. A different word
+    elsewhere in the description is not enough, or an edited copy could evade the comparison with
+    it.
     """
     if first.name == second.name:
         return False
-    told = ((first.name, second.name), (first.headline.split(), second.headline.split()))
-    return any(_but_for_an_opposite(frozenset(mine), frozenset(theirs)) for mine, theirs in told)
+    pairs = ((first.name, second.name), (first.headline.split(), second.headline.split()))
+    return any(_differs_in_opposite(frozenset(own), frozenset(theirs)) for own, theirs in pairs)
 
 
-def _but_for_an_opposite(first: frozenset[str], second: frozenset[str]) -> bool:
+def _differs_in_opposite(first: frozenset[str], second: frozenset[str]) -> bool:
     return first ^ second in _OPPOSITE_WORDS and len(first) == len(second)
 
 
 def repeated_words(candidate: Features, description: str) -> int:
-    """Return how many words a description has, where a candidate's has every one of them and they are not too few."""
+    """Return the number of words of a description if the candidate's contains all of them, else 0.
+
+    Descriptions of fewer than `LEAST_DOC_WORDS` words count as 0.
+    """
     wanted = content_words(description)
     return len(wanted) if len(wanted) >= LEAST_DOC_WORDS and wanted <= candidate.doc else 0
 
 
-def told_alike(candidate: Features, summary: str) -> bool:
-    """Return whether a candidate's description has at least half of the words of a summary, and two of them."""
+def matches_summary(candidate: Features, summary: str) -> bool:
+    """Return whether a candidate's description contains two, and at least half, of a summary's words."""
     wanted = content_words(summary)
     shared = len(wanted & candidate.doc)
     return shared >= 2 and 2 * shared >= len(wanted)
 
 
 def _comparable(first: Features, second: Features) -> bool:
-    """Return whether two functions may be one at all: a method is compared with methods of an akin class only."""
+    """Return whether two functions may be the same; methods have to belong to similar classes."""
     if not first.owner or not second.owner:
         return not (first.bound or second.bound)
-    if first.owner == second.owner or words(first.owner)[-1:] == words(second.owner)[-1:]:
+    if first.owner == second.owner or name_words(first.owner)[-1:] == name_words(second.owner)[-1:]:
         return True
     shared = len(first.siblings & second.siblings)
     return shared >= LEAST_SIBLINGS and shared >= LEAST_SHARED_SIBLINGS * len(
@@ -395,7 +406,7 @@ def _comparable(first: Features, second: Features) -> bool:
 
 
 def _same_parameters(first: Features, second: Features) -> bool:
-    """Return whether the parameters have the same names, and enough of them to be no coincidence."""
+    """Return whether the parameters have the same names, and are not too few for that to mean anything."""
     names = first.keywords - {"self", "cls"}
     alike = first.keywords == second.keywords and first.owner == second.owner
     return alike and (len(names) > 1 or (len(names) == 1 and len(first.name) > 1))
@@ -409,7 +420,7 @@ def _name_similarity(first: tuple[str, ...], second: tuple[str, ...]) -> float:
 
 
 def _doc_similarity(first: frozenset[str], second: frozenset[str], weigh: Weigh) -> float | None:
-    """Return the part of the shorter description's words that the longer one has, too."""
+    """Return the weighted share of the shorter description's words that the longer one contains."""
     if min(len(first), len(second)) < LEAST_DOC_WORDS:
         return None
     return weigh(first & second) / min(weigh(first), weigh(second))
@@ -425,7 +436,7 @@ def _body_similarity(first: Counter[str], second: Counter[str]) -> float | None:
 
 
 class ReferenceIndex:
-    """Finds the references that a candidate may be meant to be, without comparing it with all."""
+    """Finds the references that a candidate may be meant to be, without comparing it with all of them."""
 
     def __init__(self, references: Sequence[Features]) -> None:
         self._references = references
@@ -435,19 +446,23 @@ class ReferenceIndex:
             for key in _keys(reference):
                 self._postings.setdefault(key, []).append(index)
 
-    def weigh(self, told: frozenset[str]) -> float:
-        """Return how much words tell: one that every second description has tells little of a function."""
+    def weigh(self, described: frozenset[str]) -> float:
+        """Return the weight of words; words that occur in many descriptions weigh little."""
         every = len(self._references) + 1
-        holders = (len(self._postings.get(f"doc:{word}", ())) for word in told)
+        holders = (len(self._postings.get(f"doc:{word}", ())) for word in described)
         return sum(math.log(every / max(1, count)) + EVERYWHERE for count in holders)
 
     def compare(self, wanted: Features, reference: Features) -> Similarity:
-        """Return how alike two functions are, words weighed by how many references have them."""
+        """Return the similarity of two functions, with words weighted by their rarity among the
+        references.
+        """
         return compare(wanted, reference, self.weigh)
 
     def candidates(self, wanted: Features) -> list[tuple[int, Similarity]]:
-        """Return the plausible references, the best first; among equals the method of a class of the same name."""
-        found = [(index, likeness) for index, likeness in self._scored(wanted) if likeness.plausible]
+        """Return the plausible references, best first; in a tie, a method of a class of the same
+        name first.
+        """
+        found = [(index, likeness) for index, likeness in self._scored(wanted) if likeness.is_plausible]
 
         def place(pair: tuple[int, Similarity]) -> tuple[float, bool, int]:
             return -pair[1].score, self._references[pair[0]].owner != wanted.owner, pair[0]
@@ -455,12 +470,14 @@ class ReferenceIndex:
         return sorted(found, key=place)
 
     def lookalikes(self, wanted: Features) -> list[int]:
-        """Return the references that a reader would take a function for, the most alike first."""
-        found = [(-likeness.score, index) for index, likeness in self._scored(wanted) if likeness.lookalike]
+        """Return the references that a reader would take a function for, most similar first."""
+        found = [
+            (-likeness.score, index) for index, likeness in self._scored(wanted) if likeness.is_lookalike
+        ]
         return [index for _, index in sorted(found)]
 
     def _scored(self, wanted: Features) -> list[tuple[int, Similarity]]:
-        """Compare with the references that share most with a function; both answers about it come from that."""
+        """Return the references that share most features with a function, with their similarity; cached."""
         if self._last is not None and self._last[0] is wanted:
             return self._last[1]
         votes: dict[int, float] = {}

@@ -1,8 +1,8 @@
-"""Texts that are one small edit away from a function's.
+"""Variants of a function with one small edit.
 
-Wrong logic is mostly right logic with one thing changed (the competent programmer hypothesis; DeMillo, Lipton and
-Sayward 1978): an operator, a comparison, a constant, a condition turned round. Undoing that edit gives the right
-function back, and its results say whose function it is.
+Wrong code is mostly right code with one thing changed (the competent programmer hypothesis;
+DeMillo, Lipton and Sayward 1978): an operator, a comparison, a constant, a negated condition.
+Undoing that edit restores the right function, and its results show which trusted function it is.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from codeguard.behavior.source.definitions import Function, parse, unparse
 
 MOST_REPAIRS = 120
-MOST_LINES = 60  # of a function; a longer one is wrong in more than one way
-MOST_TURNS = 50_000  # of the loops of one text, in all calls
+MOST_LINES = 60  # of a function; longer ones rarely differ in a single place
+MOST_TURNS = 50_000  # iterations of all loops of one variant, in all calls
 NAME = "codeguard_repair"
 _LOOP = re.compile(r"^( *)while (.*):$", re.MULTILINE)
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Div, ast.Pow)
@@ -48,7 +48,7 @@ _COUNTERPARTS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One edit: the function's text with it, named `name`, and the edit as a reader would write it."""
+    """One edit: the function's source with it, renamed to `name`, and the edit as a reader would write it."""
 
     name: str
     text: str
@@ -56,7 +56,7 @@ class Repair:
 
 
 def repairs(function: Function) -> list[Repair]:
-    """Return a function's text with one edit each, the likeliest of every place first."""
+    """Return variants of a function with one edit each, the likeliest edit of every place first."""
     text = unparse(function)
     tree = parse(text)
     if tree is None or text.count("\n") >= MOST_LINES:
@@ -84,7 +84,7 @@ def repairs(function: Function) -> list[Repair]:
 
 
 def _rename(node: Function | ast.Name, own: str) -> None:
-    """Give the function and its calls of itself the name that stands for each of its texts."""
+    """Rename the function and its recursive calls to the common placeholder."""
     if isinstance(node, ast.Name):
         node.id = NAME if node.id == own else node.id
     elif node.name == own:
@@ -92,13 +92,13 @@ def _rename(node: Function | ast.Name, own: str) -> None:
 
 
 def _bounded(text: str, name: str) -> str:
-    """Return a text of which no loop turns for ever: an edit makes one of many."""
+    """Return the source with a limit on the iterations of each loop, because an edit may make it endless."""
     looped = _LOOP.sub(rf"\1while next({name}_turns) >= 0 and (\2):", text)
     return text if looped == text else f"{name}_turns = iter(range({MOST_TURNS}))\n{looped}"
 
 
 def _spliced(lines: Sequence[bytes], node: ast.expr | ast.stmt, edit: str) -> str | None:
-    """Return a text with another one in the place of a node; None where the place is not known."""
+    """Return the source with a node replaced; None if the node has no position."""
     if node.end_lineno is None or node.end_col_offset is None:
         return None
     before, after = (
@@ -111,7 +111,7 @@ def _spliced(lines: Sequence[bytes], node: ast.expr | ast.stmt, edit: str) -> st
 
 
 def _places(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, Iterator[str]]]:
-    """Yield the nodes that something else may stand for, with what that may be as text."""
+    """Yield the nodes that can be edited, with their replacements as text."""
     texts = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
     inside_text = {id(part) for node in texts for part in ast.walk(node)}
     conditions = {id(part) for node in ast.walk(tree) for part in _conditions(node)}
@@ -137,7 +137,7 @@ def _conditions(node: ast.AST) -> list[ast.expr]:
 
 
 def _bounds(node: ast.AST) -> list[ast.expr]:
-    """Return the expressions of a node that are one too many or too few where somebody miscounts."""
+    """Return the expressions of a node that off-by-one errors affect."""
     found: list[ast.expr | None] = []
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
         found = [*node.args]

@@ -1,4 +1,4 @@
-"""Functions that do nothing, or nothing beyond plain values, and so cannot do what their description says."""
+"""Detect functions that do nothing, or only use plain values, and so cannot do what they describe."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from codeguard.behavior.source.definitions import Definition, Function, name_of
 
 LEAST_WORDS = 3  # of a description
-# What an honest function says of itself that is there to be overridden, to do nothing or to fail.
+# Descriptions of honest functions that are there to be overridden, to do nothing or to fail.
 _MEANT = re.compile(
     r"\b(?:nothing|no-?op\w*|no operation|stub\w*|dummy|placeholder|ignore[sd]?|overrid\w+|subclass\w*|abstract"
     r"|not (?:yet )?implemented|interface|protocol|hook|always|constant|deprecated|removed|rais\w+|abort\w*"
@@ -24,10 +24,11 @@ _CHANGES = (ast.Global, ast.Nonlocal, ast.Delete, ast.Import, ast.ImportFrom)
 
 
 def does_nothing(function: Function) -> bool:
-    """Return whether a function with parameters reads none of them, calls nothing and changes nothing.
+    """Return whether a function with parameters reads none of them, calls nothing and changes
+    nothing.
 
-    Whether it returns a constant, raises or falls off its end makes no difference. The declarations of an overloaded
-    or abstract function are no functions of their own.
+    It may return a constant, raise, or end without a result. Declarations of overloaded or abstract
+    functions do not count.
     """
     if any(name_of(item).rpartition(".")[2] in _DECLARED for item in function.decorator_list):
         return False
@@ -43,7 +44,7 @@ def does_nothing(function: Function) -> bool:
 
 
 def is_declaration(function: Function, path: str) -> bool:
-    """Return whether a function of a stub file (PEP 484, `.pyi`) is declared there without a body."""
+    """Return whether a function in a stub file (PEP 484, `.pyi`) has no body there."""
     return path.endswith(".pyi") and all(
         isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
         for node in function.body
@@ -61,10 +62,11 @@ _PLAIN = (str, bytes, int, float, complex, list, tuple, dict, set, frozenset)
 _METHODS = frozenset(name for kind in _PLAIN for name in dir(kind) if not name.startswith("_"))
 
 
-def plain_alone(function: Function) -> bool:
-    """Return whether a function can work with nothing but plain values: it has no name and no attribute of others.
+def uses_plain_values_only(function: Function) -> bool:
+    """Return whether a function only works on plain values: it uses no global name and no
+    attribute.
 
-    It calls nothing that it is given, imports nothing and hands nothing on.
+    Such a function calls none of its arguments, imports nothing and yields nothing.
     """
     given = {item.arg for item in ast.walk(function) if isinstance(item, ast.arg)}
     nodes = [node for statement in function.body for node in ast.walk(statement)]
@@ -80,10 +82,11 @@ def plain_alone(function: Function) -> bool:
     )
 
 
-def promises_an_answer(definition: Definition) -> bool:
-    """Return whether a function describes what it does, and nothing says that it is meant to do nothing.
+def describes_result(definition: Definition) -> bool:
+    """Return whether a function describes a result, and nothing indicates that it is meant to do
+    nothing.
 
-    Methods and decorated functions may be there for others to fill in.
+    Methods and decorated functions are excluded, because they may be there to be overridden.
     """
     if definition.owner is not None or definition.node.decorator_list:
         return False
@@ -92,7 +95,7 @@ def promises_an_answer(definition: Definition) -> bool:
 
 
 def _body(function: Function) -> Iterator[ast.AST]:
-    """Yield the nodes that a call runs, without what an exception is raised with."""
+    """Yield the nodes that a call executes, except the arguments of raised exceptions."""
     pending: list[ast.AST] = list(function.body)
     while pending:
         node = pending.pop()

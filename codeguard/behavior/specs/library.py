@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from codeguard.behavior.matching.claims import Features, ReferenceIndex, Similarity, words
+from codeguard.behavior.matching.claims import Features, ReferenceIndex, Similarity, name_words
 from codeguard.behavior.matching.fingerprints import FingerprintIndex
 from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.source.modules import TrustedModules
@@ -58,9 +58,9 @@ class SpecLibrary:
         A function of the user's own spec is not held to a shipped spec of the same name.
         """
         specs = [spec for file in own for spec in parsed(file)]
-        taken = {words(name) for spec in specs for name in (spec.name, *spec.aliases)}
+        taken = {name_words(name) for spec in specs for name in (spec.name, *spec.aliases)}
         known = [replace(spec, shipped=True) for file in shipped for spec in parsed(file)]
-        rest = [spec for spec in known if words(spec.name) not in taken]
+        rest = [spec for spec in known if name_words(spec.name) not in taken]
         return cls(specs=(*specs, *rest))
 
     def with_trusted(
@@ -122,7 +122,7 @@ class SpecLibrary:
     def _by_name(self) -> dict[tuple[str, ...], tuple[Spec, ...]]:
         found: dict[tuple[str, ...], tuple[Spec, ...]] = {}
         for spec in self.specs:
-            for name in dict.fromkeys(words(name) for name in (spec.name, *spec.aliases)):
+            for name in dict.fromkeys(name_words(name) for name in (spec.name, *spec.aliases)):
                 found[name] = (*found.get(name, ()), spec)
         return found
 

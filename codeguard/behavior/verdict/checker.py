@@ -18,7 +18,7 @@ from codeguard.behavior.matching.fingerprints import (
     answer_of,
     worth_probing,
 )
-from codeguard.behavior.matching.stubs import does_nothing, promises_an_answer
+from codeguard.behavior.matching.stubs import describes_result, does_nothing
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
@@ -156,7 +156,7 @@ class BehaviorChecker:
         if any(does_nothing(item.definition.node) for item in trusted):
             return None
         claims = next((f"{item.name} ({item.origin})" for item in trusted), "")
-        if not claims and not promises_an_answer(candidate.definition):
+        if not claims and not describes_result(candidate.definition):
             return None
         return CheckReport(
             Verdict.NO_SIGNAL,
@@ -196,7 +196,7 @@ class BehaviorChecker:
             copied = reference.definition.text == candidate.definition.text
             if not copied and any(item.definition.text == candidate.definition.text for item, _ in chosen):
                 break  # a copy is held to what it is a copy of, and to nothing that is like it
-            if reference.usable is not None and candidate.takes(reference.examples):
+            if reference.usable is not None and candidate.accepts(reference.examples):
                 chosen.append((reference, likeness))
             if len(chosen) == MAX_REFERENCES:
                 break
@@ -245,7 +245,9 @@ class BehaviorChecker:
             return plan
         candidate, references = plan
         examination = Examination(candidate, self._sandbox.level, self._budget, self._seed)
-        specs = [item for item in self._library.specs_for(candidate.features) if candidate.takes(item.cases)]
+        specs = [
+            item for item in self._library.specs_for(candidate.features) if candidate.accepts(item.cases)
+        ]
         # The team's own word first: its specs, its trusted code, and only then what everybody takes for granted.
         report = yield from _held([item for item in specs if not item.shipped], examination)
         if report is not None and report.verdict not in (Verdict.PASS, Verdict.NO_SIGNAL):
@@ -261,9 +263,11 @@ class BehaviorChecker:
             if profile is None:  # not the most alike, so not run beforehand
                 profile = self._profiles[reference.digest] = yield from self._observed(reference)
             found = yield from examination.against_reference(profile, likeness, best=place == 0)
-            if found.verdict in DIFFERING and not likeness.claimed:
+            if found.verdict in DIFFERING and not likeness.is_claimed:
                 found = _like(found, reference, likeness)
-            if found.verdict is Verdict.PASS or (found.verdict is not Verdict.NO_SIGNAL and not likeness.met):
+            if found.verdict is Verdict.PASS or (
+                found.verdict is not Verdict.NO_SIGNAL and not likeness.found_by_results
+            ):
                 return found
             if found.verdict is not Verdict.NO_SIGNAL:
                 # Nothing but its results says that it is this function, and they may be all those of the next.
@@ -292,7 +296,7 @@ class BehaviorChecker:
     def _may_be_repaired(self, plan: Plan) -> bool:
         """Return whether a candidate is tried with one thing in its text changed: it claims to be nothing itself."""
         candidate, references = plan
-        claimed = any(likeness.claimed for _, likeness in references)
+        claimed = any(likeness.is_claimed for _, likeness in references)
         return not claimed and self._probes(candidate) and may_be_repaired(candidate)
 
     def _one_edit_away(self, examination: Examination) -> Steps[CheckReport | None]:
@@ -328,9 +332,9 @@ class BehaviorChecker:
         if not worth_probing(candidate.features) or not self._budget.probing:
             return []
         answers = yield from _fingerprint(examination.probed, index, index.trials(candidate.features))
-        found = [self._library.references[place] for place in index.alike(answers)]
+        found = [self._library.references[place] for place in index.matches(answers)]
         return [
-            (reference, replace(self._library.likeness(candidate.features, reference), met=True))
+            (reference, replace(self._library.likeness(candidate.features, reference), found_by_results=True))
             for reference in found
             if reference.usable is not None
         ]
@@ -385,7 +389,7 @@ def _fingerprint(
         tried = yield from run(tuple(call for calls in trials.values() for call in calls))
         answers = iter(tried)
         good = {kinds: [answer_of(next(answers), call) for call in calls] for kinds, calls in trials.items()}
-        taken = index.telling(good)
+        taken = index.informative_kinds(good)
     taken = taken[:MOST_KINDS]
     if not taken:
         return {}
@@ -410,7 +414,7 @@ def _like(found: CheckReport, reference: Reference, likeness: Similarity) -> Che
     """
     reason = f"does mostly what {reference.name} does, and differs: {found.reason}"
     report = replace(found, verdict=Verdict.NO_SIGNAL, reason=reason)
-    if likeness.sibling:
+    if likeness.is_other_function:
         return report
     return replace(report, claims=f"{reference.name} ({reference.origin})", refuted=True)
 

@@ -19,7 +19,7 @@ from functools import cached_property, partial
 from codeguard.behavior.inputs.preconditions import Holds, preconditions
 from codeguard.behavior.inputs.variations import value_of
 from codeguard.behavior.matching.claims import WORD
-from codeguard.behavior.matching.fingerprints import handed_back, written
+from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
 from codeguard.behavior.source.definitions import parse, unparse
 from codeguard.behavior.specs.examples import Prints, Raises, Returns
 from codeguard.behavior.verdict.comparison import Answered, known
@@ -84,7 +84,7 @@ class _Pair:
         """What was expected, as text."""
         expected = self.expected
         returned = expected.outcome is Outcome.RETURNED
-        return written((expected.value, expected.files)) if returned else "raised"
+        return result_text((expected.value, expected.files)) if returned else "raised"
 
     @property
     def same_files(self) -> bool:
@@ -155,7 +155,7 @@ def _distinctive(pairs: Sequence[_Pair]) -> Iterator[_Pair]:
         pair
         for pair in pairs
         if pair.expected.outcome is not Outcome.RETURNED
-        or not handed_back(pair.call.args or (), written(pair.expected.value))
+        or not returns_first_argument(pair.call.args or (), result_text(pair.expected.value))
     )
 
 
@@ -185,7 +185,7 @@ def _same(pair: _Pair) -> bool:
 
 def _forms(pairs: Sequence[_Pair], text: str, own_words: bool) -> Iterator[tuple[str, Fits]]:
     """Yield the forms that the answers may be kept to, with the check of one call."""
-    shown = {written(_result(pair.expected)) for pair in pairs if pair.returned}
+    shown = {result_text(_result(pair.expected)) for pair in pairs if pair.returned}
     if len(shown) < LEAST_SHOWN:
         return
     yield "prints its result", _printed
@@ -256,7 +256,7 @@ def _container(pair: _Pair, ordered: bool) -> bool:
     )
     if ordered and not unordered:
         return same_value(first, second) is Comparison.SAME
-    return Counter(map(written, first)) == Counter(map(written, second))
+    return Counter(map(result_text, first)) == Counter(map(result_text, second))
 
 
 def _row(value: object) -> list[object] | None:
@@ -277,7 +277,7 @@ def _promises_order(pairs: Sequence[_Pair], text: str) -> bool:
     rows = [
         row
         for pair in pairs
-        if (row := _row(pair.expected.value)) is not None and len(set(map(written, row))) > 2
+        if (row := _row(pair.expected.value)) is not None and len(set(map(result_text, row))) > 2
     ]
     return bool(rows) and all(_is_sorted(row) for row in rows)
 
@@ -299,7 +299,7 @@ def _reorders(pairs: Sequence[_Pair]) -> bool:
     long = [
         pair
         for pair in pairs
-        if pair.returned and len(set(map(written, _row(pair.expected.value) or ()))) > 1
+        if pair.returned and len(set(map(result_text, _row(pair.expected.value) or ()))) > 1
     ]
     moved = [pair for pair in long if not pair.same]
     return bool(long) and len(moved) >= LEAST_REORDERED * len(long)
@@ -439,7 +439,7 @@ def _silences(pairs: Sequence[_Pair]) -> set[int]:
     by_word: dict[str, list[_Pair]] = {}
     for pair in pairs:
         if _says_none(pair.expected):
-            by_word.setdefault(written(pair.expected.value), []).append(pair)
+            by_word.setdefault(result_text(pair.expected.value), []).append(pair)
     explained: set[int] = set()
     for members in by_word.values():
         first = members[0]
@@ -470,7 +470,7 @@ def _silent(result: CallResult) -> bool:
 
 def _treatment(result: CallResult) -> str:
     """Return how a call was treated: refused, or answered with this value."""
-    return written(result.value) if result.outcome is Outcome.RETURNED else "refused"
+    return result_text(result.value) if result.outcome is Outcome.RETURNED else "refused"
 
 
 def _treats_as_edge(members: Sequence[_Pair], odd: Sequence[_Pair], *, refused: bool) -> bool:
@@ -544,7 +544,7 @@ def _edges_of_items(items: Sequence[object]) -> Iterator[str]:
         yield "empty items"
     if any(isinstance(item, float) for item in items):
         yield "items with fractions"
-    if len(set(map(written, items))) < len(items):
+    if len(set(map(result_text, items))) < len(items):
         yield "repeated items"
 
 

@@ -13,7 +13,7 @@ from codeguard.behavior.inputs.objects import needs_objects
 from codeguard.behavior.inputs.pools import Arguments
 from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.matching.candidate import Candidate
-from codeguard.behavior.matching.claims import TELLING_DOC_WORDS, Similarity
+from codeguard.behavior.matching.claims import DISTINCTIVE_DOC_WORDS, Similarity
 from codeguard.behavior.verdict.comparison import (
     NOT_TAKEN,
     Answered,
@@ -247,7 +247,7 @@ class Asking:
     def binds(self, question: Question) -> bool:
         """Return whether a plain call can be made of the candidate: else it says nothing of what that does."""
         call = question.call
-        return call.args is None or self.candidate.features.takes(len(call.args), list(call.kwargs))
+        return call.args is None or self.candidate.features.accepts(len(call.args), list(call.kwargs))
 
     def probed(self, calls: Sequence[tuple[object, ...]]) -> Steps[tuple[CallResult, ...]]:
         """Return what the candidate answers to probes, run within the time of a trusted function."""
@@ -276,15 +276,17 @@ class Asking:
 
     def refused(self, answered: Sequence[Answered], likeness: Similarity) -> Steps[bool]:
         """Return whether the candidate takes other inputs than these, and so is another function."""
-        telling = likeness.name == 1.0 or likeness.doc_words >= TELLING_DOC_WORDS
-        described = likeness.described and telling
+        telling = likeness.name == 1.0 or likeness.doc_words >= DISTINCTIVE_DOC_WORDS
+        described = likeness.describes_reference and telling
         if not not_taken(answered):
             return False
-        if likeness.in_own_words and self._takes_other_kinds(answered):
+        if likeness.has_own_description and self._takes_other_kinds(answered):
             return True
         if described:
             return (yield from self._turned_round(answered))
-        broken = likeness.sure and (yield from takes_nothing(self.runner, self.candidate.features.least_args))
+        broken = likeness.is_certain and (
+            yield from takes_nothing(self.runner, self.candidate.features.least_args)
+        )
         return not broken
 
     def _takes_other_kinds(self, answered: Sequence[Answered]) -> bool:

@@ -74,7 +74,7 @@ def edits_shown(asking: Asking, profile: Profile) -> Steps[list[Answered] | None
 def _binds(candidate: Candidate, example: Example | None) -> bool:
     """Return whether a written call can be made of a candidate; True where nobody can tell."""
     row = written_call(example) if example is not None else None
-    return row is None or candidate.features.takes(len(row.places), [name for name, _ in row.named])
+    return row is None or candidate.features.accepts(len(row.places), [name for name, _ in row.named])
 
 
 def refusals_added(candidate: Candidate, reference: Reference) -> frozenset[str]:

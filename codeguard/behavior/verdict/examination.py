@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
-from codeguard.behavior.matching.claims import Similarity, repeated_words, told_alike
+from codeguard.behavior.matching.claims import Similarity, matches_summary, repeated_words
 from codeguard.behavior.specs.examples import Returns, Spec
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
@@ -65,7 +65,7 @@ class Examination(Reporting):
             if not found.wrong:
                 reason = f"keeps a contract of its own: {' and '.join(found.conventions)}"
                 return self.report(Verdict.DIFFERS, reason, result, origin=spec.origin)
-            described = alone and told_alike(self.candidate.features, spec.summary)
+            described = alone and matches_summary(self.candidate.features, spec.summary)
             other = found.agreement <= LEAST_AGREEMENT and not described
             another_kind = _gives_another_kind(answered)
             if other or another_kind:
@@ -117,16 +117,16 @@ class Examination(Reporting):
         extra = beyond(self._able(effects), profile.capabilities)
         answered = compare(questions, ordinary.calls)
         refused = bool(known(answered)) and (yield from self.refused(answered, likeness))
-        if not known(answered) or (refused and not likeness.kin.edited):
+        if not known(answered) or (refused and not likeness.overlap.is_edited_copy):
             return self.violated(extra, likeness, ordinary, origin) or self.ended(ordinary, origin)
         found = self._contrast(profile, likeness, answered)
-        if not found.compared and different(answered) and not likeness.kin.edited:
+        if not found.compared and different(answered) and not likeness.overlap.is_edited_copy:
             reason = f"nothing that {profile.reference.name} is asked to take could be compared"
             violated = self.violated(extra, likeness, ordinary, origin)
             return violated or self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
         mostly = found.agreement >= LEAST_AGREEMENT
         another = self._otherwise(profile, likeness, found, answered, ordinary)
-        if another is not None and not likeness.kin.akin:
+        if another is not None and not likeness.overlap.is_near_copy:
             return another
         violated = self.violated(extra, likeness, ordinary, origin, mostly)
         if violated is not None:
@@ -192,8 +192,8 @@ class Examination(Reporting):
         """Tell differences of substance from those of form; in an edited copy every difference is of substance."""
         definition = profile.reference.definition
         told = f"{definition.name} {definition.docstring}"
-        found = contrast(answered, told, own_words=not likeness.described_alike)
-        if likeness.kin.edited:
+        found = contrast(answered, told, own_words=not likeness.has_same_description)
+        if likeness.overlap.is_edited_copy:
             return replace(found, wrong=tuple(different(answered)), conventions=())
         return found
 
@@ -228,28 +228,30 @@ class Examination(Reporting):
         name, agreement = profile.reference.name, found.agreement
         distinctive = found.distinctive
         shown = found.wrong[0].text
-        if likeness.kin.akin:
-            other = likeness.sibling or not (likeness.kin.edited or likeness.name == 1.0)
+        if likeness.overlap.is_near_copy:
+            other = likeness.is_other_function or not (
+                likeness.overlap.is_edited_copy or likeness.name == 1.0
+            )
             if not other or agreement >= LEAST_AGREEMENT:
                 return None
             reason = f"has the text of {name}, and differs: {shown}"
             return self._another(reason, profile, result, claimed=not likeness.opposed)
-        if likeness.described_alike:
+        if likeness.has_same_description:
             return None
-        if likeness.sure:
+        if likeness.is_certain:
             if self._core(profile, likeness, found, answered) >= LEAST_CLAIMED_AGREEMENT:
                 return None
             return self._another(f"claims to be {name}, and differs: {shown}", profile, result, claimed=True)
-        if likeness.namesake:
+        if likeness.matches_by_name_only:
             reason = f"bears the name of {name} and differs: {shown}"
             return self._another(reason, profile, result, claimed=distinctive >= LEAST_SHOWN_AGREEMENT)
         if distinctive >= LEAST_SHOWN_AGREEMENT:
             return None
-        if likeness.met and distinctive >= LEAST_AGREEMENT:
+        if likeness.found_by_results and distinctive >= LEAST_AGREEMENT:
             reason = f"does mostly what {name} does, and differs: {shown}"
-            return self._another(reason, profile, result, claimed=not likeness.sibling)
+            return self._another(reason, profile, result, claimed=not likeness.is_other_function)
         reason = f"like {name} in words, not in what it does: {shown}"
-        return self._another(reason, profile, result, claimed=likeness.described)
+        return self._another(reason, profile, result, claimed=likeness.describes_reference)
 
     def _conventional(
         self,
@@ -380,7 +382,7 @@ class Examination(Reporting):
         suspicions = 0
         for item in wrong:
             origin = origins[next(place for place, other in enumerate(answered) if other is item)]
-            if origin.inside and not likeness.namesake:
+            if origin.inside and not likeness.matches_by_name_only:
                 if id(item) not in of_substance:
                     continue
                 if not (yield from self.settled(profile, [item])):
@@ -423,7 +425,7 @@ class Examination(Reporting):
 
     def _edited(self, profile: Profile, likeness: Similarity) -> Steps[CheckReport | None]:
         """Hold a changed copy of the reference to whatever the reference takes; None where it is none."""
-        if not likeness.kin.edited or likeness.sibling:
+        if not likeness.overlap.is_edited_copy or likeness.is_other_function:
             return None
         answered = yield from edits_shown(self, profile)
         if not answered:
@@ -442,7 +444,7 @@ class Examination(Reporting):
         if wrong[0].question.stands_in:
             return self._unlike(profile, wrong, idle)
         name = profile.reference.name
-        if likeness.in_own_words and all(map(_accepted, wrong)):
+        if likeness.has_own_description and all(map(_accepted, wrong)):
             # A check that a copy lacks may be one that it never had: both may come from a third text.
             return self._another(f"takes what {name} refuses: {wrong[0].text}", profile, idle, claimed=True)
         if shown and not returned:  # it was never asked for what it is there for
@@ -453,11 +455,13 @@ class Examination(Reporting):
 
     def _called_otherwise(self, profile: Profile, likeness: Similarity) -> CheckReport | None:
         """Report a copy that none of the known calls can be made of; a longer function may hold a short one's text."""
-        if not likeness.kin.edited or not (profile.examples or profile.generated):
+        if not likeness.overlap.is_edited_copy or not (profile.examples or profile.generated):
             return None
         reason = f"has the text of {profile.reference.name}, and takes other arguments"
         idle = JobResult(Status.NO_SIGNAL, self.level, self.runner.tier)
-        return self._another(reason, profile, idle, claimed=likeness.name == 1.0 or likeness.described)
+        return self._another(
+            reason, profile, idle, claimed=likeness.name == 1.0 or likeness.describes_reference
+        )
 
     def _moved(
         self, questions: Sequence[Question], answered: Sequence[Answered], other: JobResult, origin: str
@@ -491,7 +495,7 @@ def _another_authors(likeness: Similarity) -> bool:
 
     What generated calls show is no proof then.
     """
-    return likeness.claimed and likeness.in_own_words and not likeness.kin.edited
+    return likeness.is_claimed and likeness.has_own_description and not likeness.overlap.is_edited_copy
 
 
 def _gives_another_kind(answered: Sequence[Answered]) -> bool:

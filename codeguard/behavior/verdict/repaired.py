@@ -18,7 +18,7 @@ from codeguard.behavior.matching.fingerprints import (
     FingerprintIndex,
     Kinds,
     answer_of,
-    handed_back,
+    returns_first_argument,
     weight_of,
     worth_probing,
 )
@@ -77,7 +77,7 @@ def repaired(
     candidate = asking.candidate
     made = repairs(candidate.runnable.node)
     kinds = _kinds(candidate, index, answered)
-    probes = [(own, place) for own in kinds for place in index.sharpest(own, SHARP)]
+    probes = [(own, place) for own in kinds for place in index.most_distinguishing(own, SHARP)]
     if not made or not probes:
         return None
     source = "\n".join((candidate.runnable.source, *(item.text for item in made)))
@@ -100,7 +100,7 @@ def repaired(
 
 def _kinds(candidate: Candidate, index: FingerprintIndex, answered: Fingerprint) -> list[Kinds]:
     """Return the kinds of arguments to try: those that the candidate takes, then those that most functions take."""
-    shown = index.most_shown(candidate.features)
+    shown = index.common_kinds(candidate.features)
     return sorted(shown, key=lambda kinds: kinds not in answered)[:MOST_KINDS]
 
 
@@ -118,14 +118,14 @@ def _agreeing(
     """Return which texts answer nearly all as which trusted functions do, by place, what tells most first."""
     asked: Counter[int] = Counter()
     for kinds, number in probes:
-        for places in index.answered_by(kinds, number).values():
+        for places in index.functions_by_result(kinds, number).values():
             asked.update(places)
     found: list[tuple[float, int, int]] = []
     for text, row in enumerate(rows):
         told: dict[int, list[float]] = {}
         for (kinds, number), answer in zip(probes, row, strict=True):
-            places = index.answered_by(kinds, number).get(answer or "", set())
-            returned = not places or handed_back(index.calls(kinds)[number], answer or "")
+            places = index.functions_by_result(kinds, number).get(answer or "", set())
+            returned = not places or returns_first_argument(index.calls(kinds)[number], answer or "")
             weight = 0.0 if returned else weight_of(answer or "", places)
             for place in places:
                 told.setdefault(place, []).append(weight)
@@ -139,10 +139,10 @@ def _agreeing(
 
 def _agrees(runner: Runner, index: FingerprintIndex, repair: Repair, place: int) -> Steps[bool]:
     """Return whether a text answers nearly all probes as a trusted function does, and these tell enough."""
-    known = list(index.answers_of(place))
+    known = list(index.results_of(place))
     (row,) = yield from _answers(runner, [repair.name], tuple(call for call, _ in known))
     same = [(call, theirs) for (call, theirs), answer in zip(known, row, strict=True) if answer == theirs]
-    told = [theirs for call, theirs in same if not handed_back(call, theirs)]
+    told = [theirs for call, theirs in same if not returns_first_argument(call, theirs)]
     return len(same) >= max(LEAST_AGREED, LEAST_SHARE * len(known)) and _tells(told)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from codeguard.behavior.exercise.purity import NO_CALLS_BEYOND, BeyondExamples, not_exercised
 from codeguard.behavior.inputs.tailored import known_literals
 from codeguard.behavior.matching.claims import Similarity
-from codeguard.behavior.matching.stubs import plain_alone
+from codeguard.behavior.matching.stubs import uses_plain_values_only
 from codeguard.behavior.source.surroundings import surroundings
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import Answered, Question, of_observed
@@ -51,7 +51,7 @@ class Reporting(Asking):
     ) -> CheckReport | None:
         """Report what goes beyond the twin; without a common answer the likeness has to be beyond doubt."""
         worst = [capability for capability in extra if capability.kind in CONVICTING]
-        if not worst or not (likeness.twin or agreed):
+        if not worst or not (likeness.is_same_function or agreed):
             return None
         return self._violation(worst, "its trusted twin", result, origin)
 
@@ -170,7 +170,7 @@ class Reporting(Asking):
         violated = self.violated(extra, likeness, idle, profile.reference.origin)
         if violated is not None:
             return violated
-        outside = self._left_out(profile.reference) if likeness.lookalike else ""
+        outside = self._left_out(profile.reference) if likeness.is_lookalike else ""
         if outside:
             name, origin = profile.reference.name, profile.reference.origin
             reason = f"works with plain values alone, where {name} reaches for {outside}"
@@ -185,7 +185,11 @@ class Reporting(Asking):
         Methods and decorated functions may be there for others to fill in.
         """
         definition = self.candidate.definition
-        if definition.owner is not None or definition.node.decorator_list or not plain_alone(definition.node):
+        if (
+            definition.owner is not None
+            or definition.node.decorator_list
+            or not uses_plain_values_only(definition.node)
+        ):
             return ""
         around = surroundings(reference.definition, reference.module, reference.trusted, reference.path)
         return ", ".join(sorted({item.kind for item in around.reach.certain} & OUTWARD))

@@ -1,4 +1,7 @@
-"""How much of one function's text another one has: edited copies, also with other names for their locals."""
+"""The share of one function's text that another one contains, to detect edited copies.
+
+Names of locals may differ between the two.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +15,24 @@ from difflib import SequenceMatcher
 
 from codeguard.behavior.source.definitions import Function
 
-LEAST_NODES = 20  # a shorter text is found twice by chance
-LEAST_SURE_NODES = 30  # of a text whose own names do not agree
-LEAST_KEPT = 0.85  # share of the trusted text's nodes that the candidate has, in their order
+LEAST_NODES = 20  # shorter texts may agree by chance
+LEAST_SURE_NODES = 30  # the same for texts with other names
+LEAST_KEPT = 0.85  # share of the trusted text's nodes that the candidate has, in the same order
 LEAST_SURE_KEPT = 0.95
 MAX_NODES = 1_500
 MAX_UNEQUAL = 250  # nodes between the common beginning and the common end
-GRAM = 6  # nodes in a row that a text is found again by
-GRAMS = 16  # of them, the least by their digests (Broder 1997)
+GRAM = 6  # consecutive nodes in one shingle
+GRAMS = 16  # shingles per text, those with the smallest digests (MinHash; Broder 1997)
 LOCAL = "local"
 _SKIPPED = (ast.expr_context, ast.arguments, ast.Load, ast.Expr)
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A function's nodes in their order, docstring and annotations left out.
+    """A function's syntax nodes in order, without docstring and annotations.
 
-    `named` has every name and literal, `renamed` one word for all locals and the kinds of literals. `grams` are
-    digests of a few runs of `renamed`: texts that are akin share some.
+    `named` has every name and literal; `renamed` has one placeholder for all locals, and the types
+    of literals. `grams` are digests of some runs of `renamed`, of which similar texts share some.
     """
 
     named: tuple[str, ...]
@@ -38,11 +41,11 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Kinship:
-    """Shares of a trusted function's text that a candidate has, 0 to 1.
+class TextOverlap:
+    """The shares of a trusted function's text that a candidate contains, 0 to 1.
 
-    `named` counts nodes with their names, whatever else the candidate has; `renamed` counts them without the
-    names of locals, of the longer of both texts.
+    `named` counts nodes with their names, relative to the trusted text. `renamed` counts nodes
+    without the names of locals, relative to the longer text.
     """
 
     named: float = 0.0
@@ -50,13 +53,15 @@ class Kinship:
     nodes: int = 0
 
     @property
-    def akin(self) -> bool:
-        """Whether the candidate's text is the trusted one but for a small part, its locals and literals."""
+    def is_near_copy(self) -> bool:
+        """Whether the candidate's text is the trusted one except for a small part, its locals and
+        literals.
+        """
         return self.nodes >= LEAST_NODES and max(self.named, self.renamed) >= LEAST_KEPT
 
     @property
-    def edited(self) -> bool:
-        """Whether it cannot be another implementation: with its names, or all but the same without them."""
+    def is_edited_copy(self) -> bool:
+        """Whether the texts are too similar for an independent implementation."""
         if self.nodes < LEAST_NODES:
             return False
         return self.named >= LEAST_KEPT or (
@@ -64,11 +69,11 @@ class Kinship:
         )
 
 
-NO_KINSHIP = Kinship()
+NO_OVERLAP = TextOverlap()
 
 
 def text_of(function: Function) -> Text:
-    """Return a function's text, reduced to what survives layout, comments and other names."""
+    """Return a function's text without layout, comments and names of locals."""
     first = function.body[0]
     documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
     body = function.body[1:] if documented else function.body
@@ -77,7 +82,7 @@ def text_of(function: Function) -> Text:
     renamed: list[str] = []
     for part in (function.args, *body):
         for node in _in_order(part):
-            name, plain = _written(node, own)
+            name, plain = _node_texts(node, own)
             if name:
                 named.append(sys.intern(name))
                 renamed.append(sys.intern(plain))
@@ -86,12 +91,12 @@ def text_of(function: Function) -> Text:
     return Text(tuple(named), tuple(renamed), frozenset(_grams(renamed)))
 
 
-def kinship(candidate: Text, reference: Text) -> Kinship:
-    """Return how much of a trusted function's text a candidate has."""
+def text_overlap(candidate: Text, reference: Text) -> TextOverlap:
+    """Return the share of a trusted function's text that a candidate contains."""
     wanted = len(reference.named)
     if wanted < LEAST_NODES or not candidate.named:
-        return NO_KINSHIP
-    return Kinship(
+        return NO_OVERLAP
+    return TextOverlap(
         _share(reference.named, candidate.named, wanted),
         _share(reference.renamed, candidate.renamed, max(wanted, len(candidate.renamed))),
         wanted,
@@ -99,17 +104,17 @@ def kinship(candidate: Text, reference: Text) -> Kinship:
 
 
 def _share(wanted: tuple[str, ...], found: tuple[str, ...], of: int) -> float:
-    """Return the share of nodes that are kept, 0 where it cannot be enough."""
+    """Return the share of nodes in common, or 0 if it must be below `LEAST_KEPT`."""
     if min(len(wanted), len(found)) < LEAST_KEPT * of:
         return 0.0
-    # What has too few of the nodes in any order has too few in this one.
+    # An upper bound: common nodes in any order.
     if (Counter(wanted) & Counter(found)).total() < LEAST_KEPT * of:
         return 0.0
-    return kept(wanted, found) / of
+    return common_in_order(wanted, found) / of
 
 
-def kept(wanted: tuple[str, ...], found: tuple[str, ...]) -> int:
-    """Return how many of the wanted nodes are found in their order, at most."""
+def common_in_order(wanted: tuple[str, ...], found: tuple[str, ...]) -> int:
+    """Return how many of the wanted nodes occur in the same order, at most."""
     least = min(len(wanted), len(found))
     start = next((i for i in range(least) if wanted[i] != found[i]), least)
     rest = least - start
@@ -128,7 +133,7 @@ def _grams(nodes: list[str]) -> list[str]:
 
 
 def _locals(function: Function) -> frozenset[str]:
-    """Return the names that a function binds, its own among them: those that anybody may choose."""
+    """Return the names that a function binds, including its own; their choice is arbitrary."""
     found: set[str] = {function.name}
     outer: set[str] = set()
     for node in ast.walk(function):
@@ -157,8 +162,8 @@ def _in_order(node: ast.AST) -> Iterator[ast.AST]:
         pending.extend(reversed(children))
 
 
-def _written(node: ast.AST, own: frozenset[str]) -> tuple[str, str]:
-    """Return a node as it is named and without the choices of its author; empty where it says nothing."""
+def _node_texts(node: ast.AST, own: frozenset[str]) -> tuple[str, str]:
+    """Return a node with its names, and without arbitrary names; empty if it carries no information."""
     if isinstance(node, ast.Name):
         return node.id, LOCAL if node.id in own else node.id
     if isinstance(node, ast.arg):
