@@ -30,7 +30,7 @@ from codeguard.behavior.verdict.comparison import NOT_TAKEN, short, write_call
 from codeguard.behavior.verdict.coverage import merged, unreached
 from codeguard.behavior.verdict.differential import size, smaller
 from codeguard.behavior.verdict.effects import observed
-from codeguard.behavior.verdict.profiles import Profile, observe, random_for, stable, written_calls
+from codeguard.behavior.verdict.profiles import Profile, is_stable, observe, random_for, written_calls
 from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of, worlds_for
 from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS
 from codeguard.sandbox.model import (
@@ -107,7 +107,7 @@ class _Side:
             )
             self._record_run(first)
             steady = iter(
-                answer if stable(answer, again, call) or _same_failure(answer, again) else None
+                answer if is_stable(answer, again, call) or _same_failure(answer, again) else None
                 for call, answer, again in zip(known, first.calls, second.calls[::-1], strict=True)
             )
             found.extend(None if call is None else next(steady) for call in made)

@@ -1,3 +1,3 @@
-"""The version of what the checks do, apart from them: whether evidence still holds is asked without loading them."""
+"""The version of the checks, in a module of its own so that cached evidence is judged without them."""
 
 POLICY_VERSION = "behavior/22"

@@ -94,7 +94,7 @@ class _Bench:
         tests = [file for file in self._trusted if is_test(file.path)]
         level = Level[value["required_level"]]
         return BehaviorChecker(
-            library.with_trusted(self._trusted, tests).make_ready(),
+            library.with_trusted(self._trusted, tests).build_indexes(),
             self.sandbox,
             seed=bytes.fromhex(value["seed"]),
             required_level=level,

@@ -37,7 +37,12 @@ from typing import Any
 from codeguard.behavior import BehaviorChecker, Budget, SpecLibrary
 from codeguard.behavior.matching.claims import FILLER_WORDS, name_words
 from codeguard.behavior.specs.references import Reference, references_of
-from codeguard.behavior.verdict.comparison import compare, different, of_example, of_observed
+from codeguard.behavior.verdict.comparison import (
+    compare,
+    question_of_example,
+    question_of_observed,
+    wrong_results,
+)
 from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of, drive
 from codeguard.config import DefenseConfig
@@ -341,16 +346,18 @@ def _wrong(mutant: Reference, profile: Profile, level: Level, budget: Budget) ->
     pairs = [
         (item, call) for item in profile.examples if (call := call_of(item, mutant.runnable)) is not None
     ]
-    questions = [of_example(item, call) for item, call in pairs]
+    questions = [question_of_example(item, call) for item, call in pairs]
     questions += [
-        made for item in profile.generated if (made := of_observed(item, mutant.runnable)) is not None
+        made
+        for item in profile.generated
+        if (made := question_of_observed(item, mutant.runnable)) is not None
     ]
     if not questions:
         return False
     (result,) = yield from Runner(mutant.runnable, level, budget).run(
         Batch(tuple(question.call for question in questions))
     )
-    return bool(different(compare(questions, result.calls)))
+    return bool(wrong_results(compare(questions, result.calls)))
 
 
 def _replaced(file: SourceFile, reference: Reference, text: str) -> Subject | None:

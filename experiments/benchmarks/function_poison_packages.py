@@ -28,7 +28,7 @@ from typing import Any
 from codeguard.behavior import SpecLibrary
 from codeguard.behavior.specs.calls import positional
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.values import Comparison, agrees
+from codeguard.behavior.verdict.values import Comparison, compare_with_reference
 from codeguard.models import SourceFile
 from codeguard.sandbox import Call, CallResult, Job, Level, Sandbox
 from codeguard.sandbox.model import Outcome
@@ -179,7 +179,7 @@ def _interchangeable(trusted: Subject, clean: Subject, calls: Sequence[Any], san
         for text, item in zip(texts, (trusted, clean), strict=True)
     )
     verdicts = [
-        agrees(mine, other, args) if mine.outcome is Outcome.RETURNED else Comparison.UNKNOWN
+        compare_with_reference(mine, other, args) if mine.outcome is Outcome.RETURNED else Comparison.UNKNOWN
         for mine, other, (args, _) in zip(first, second, asked, strict=False)
     ]
     different = verdicts.count(Comparison.DIFFERENT)
@@ -232,14 +232,15 @@ def _wrong(
     valid = [
         place
         for place, (mine, theirs) in enumerate(zip(right, own, strict=False))
-        if mine.outcome is Outcome.RETURNED and agrees(mine, theirs, calls[place][0]) is Comparison.SAME
+        if mine.outcome is Outcome.RETURNED
+        and compare_with_reference(mine, theirs, calls[place][0]) is Comparison.SAME
     ]
     made = 0
     for operator, mutant in mutants(function, name, 4 * MUTANTS, random):
         text = clean.text(mutant.strip("\n"))
         got = answers(text or "", name, [calls[place] for place in valid], sandbox)
         wrong = [
-            agrees(right[place], answer, calls[place][0]) is Comparison.DIFFERENT
+            compare_with_reference(right[place], answer, calls[place][0]) is Comparison.DIFFERENT
             for place, answer in zip(valid, got, strict=False)
         ]
         if text is not None and wrong and sum(wrong) >= LEAST_WRONG * len(wrong):

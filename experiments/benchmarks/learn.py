@@ -32,9 +32,9 @@ from codeguard.behavior.learning.samples import Observation, Privacy, Sample, ob
 from codeguard.behavior.learning.selection import Held, held
 from codeguard.behavior.source.definitions import definitions, read_module
 from codeguard.behavior.specs.examples import Example
-from codeguard.behavior.specs.references import Reference, complete
+from codeguard.behavior.specs.references import Reference, with_needed_code
 from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of, drive
-from codeguard.behavior.verdict.values import Comparison, meets
+from codeguard.behavior.verdict.values import Comparison, compare_with_example
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CONVICTING, CheckReport, Chunk, SourceFile, Verdict
 from codeguard.sandbox import Level, Sandbox, read_given
@@ -71,7 +71,9 @@ def references_of_tree(tree: TrustedTree) -> dict[Key, Reference]:
     """Return the trusted functions by file and name."""
     files = [file for file in tree.files if file.path.endswith(".py")]
     found = SpecLibrary().with_trusted(files, package=tree.package).references
-    return {(item.path, item.definition.qualified_name): item for item in found if not item.definition.sets}
+    return {
+        (item.path, item.definition.qualified_name): item for item in found if not item.definition.is_setter
+    }
 
 
 def split(reference: Reference, samples: Sequence[Sample], level: Level) -> Steps[Halves]:
@@ -98,14 +100,16 @@ def wrong_calls(
         return 0, 0
     pairs = []
     for example in calls:
-        whole = complete(example, reference.name, reference.module, reference.trusted, reference.path)
+        whole = with_needed_code(example, reference.name, reference.module, reference.trusted, reference.path)
         call = call_of(whole, changed.runnable)
         if call is not None:
             pairs.append((example, call))
     if not pairs:
         return 0, 0
     (result,) = yield from Runner(changed.runnable, level, Budget()).run(Batch(tuple(c for _, c in pairs)))
-    found = [meets(e.expected, answer) for (e, _), answer in zip(pairs, result.calls, strict=True)]
+    found = [
+        compare_with_example(e.expected, answer) for (e, _), answer in zip(pairs, result.calls, strict=True)
+    ]
     return found.count(Comparison.DIFFERENT), len(found) - found.count(Comparison.UNKNOWN)
 
 

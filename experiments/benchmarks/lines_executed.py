@@ -29,11 +29,11 @@ from codeguard.behavior.inputs.objects import object_guesses
 from codeguard.behavior.source.constants import constants_of, literals_of
 from codeguard.behavior.source.definitions import Function, definitions, read_module
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.edited_copies import calls_of_copies
+from codeguard.behavior.verdict.edited_copies import calls_for_copies
 from codeguard.behavior.verdict.profiles import (
     MAX_GROUPS,
     Profile,
-    makers,
+    input_sources,
     observe,
     random_for,
 )
@@ -113,7 +113,7 @@ def statements(node: Function) -> frozenset[int]:
 def tried(reference: Reference) -> list[Call]:
     """Return the calls that are tried of a function without examples, those that it does not take included."""
     definition, runnable = reference.definition, reference.runnable
-    made = chain.from_iterable(islice(groups(definition), MAX_GROUPS) for groups in makers(reference))
+    made = chain.from_iterable(islice(groups(definition), MAX_GROUPS) for groups in input_sources(reference))
     rows = [row for group in made for row in group] or [((), {})]
     objects = [example for group in object_guesses(definition) for example in group]
     written = [*callable_guesses(definition), *objects]
@@ -126,7 +126,7 @@ def wide(reference: Reference, profile: Profile) -> list[Call]:
     tree = ast.parse(reference.runnable.source)
     literals = list(literals_of(tree, constants_of(tree)))
     random = random_for(SEED, "edited", reference.digest)
-    _, made = calls_of_copies(profile, literals, random, Budget().edited)
+    _, made = calls_for_copies(profile, literals, random, Budget().edited)
     return [call for example in made if (call := call_of(example, reference.runnable))]
 
 

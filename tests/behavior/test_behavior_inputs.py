@@ -15,7 +15,7 @@ from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.mutation import numbers_inside
 from codeguard.behavior.source.definitions import Definition, definitions
 from codeguard.behavior.specs.files import spec_files
-from codeguard.behavior.specs.toml import parsed
+from codeguard.behavior.specs.toml import parse_specs
 from codeguard.models import CheckReport, Verdict
 
 Check = Callable[..., CheckReport]
@@ -196,11 +196,11 @@ def test_a_spec_says_where_its_cases_stand(tmp_path: Path) -> None:
         '[[spec]]\nname = "f"\n  [[spec.case]]\n  args = [1]\n  expected = 2\n\n'
         '[[spec]]\nname = "g"\n  [[spec.case]]\n  args = [1]\n  expected = 2\n'
     )
-    specs = parsed(*spec_files([tmp_path]))
+    specs = parse_specs(*spec_files([tmp_path]))
     assert [spec.origin for spec in specs] == ["spec f (own.toml:1)", "spec g (own.toml:7)"]
     assert [spec.cases[0].origin for spec in specs] == ["spec f (own.toml:3)", "spec g (own.toml:9)"]
     path.write_text('[[spec]]\nname = "f"\ncase = [{ args = [1], expected = 2 }]\n')
-    assert parsed(*spec_files([tmp_path]))[0].origin == "spec f (own.toml)"
+    assert parse_specs(*spec_files([tmp_path]))[0].origin == "spec f (own.toml)"
 
 
 def _definition(source: str) -> Definition:

@@ -15,11 +15,11 @@ from codeguard.behavior.inputs.learning import learn
 from codeguard.behavior.inputs.shapes import Bounds
 from codeguard.behavior.source.constants import UnknownError, fold
 from codeguard.behavior.source.definitions import Definition, definitions, read_module
-from codeguard.behavior.source.surroundings import extract, spread_out
+from codeguard.behavior.source.surroundings import extract, separate_branches
 from codeguard.behavior.specs.assertions import test_examples as examples_in_tests
 from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Raises, Returns
-from codeguard.behavior.specs.templates import filled, holes
+from codeguard.behavior.specs.templates import literal_values, with_values
 from codeguard.behavior.verdict.differential import size, smaller
 from codeguard.behavior.verdict.effects import capabilities
 from codeguard.behavior.verdict.profiles import random_for
@@ -317,8 +317,8 @@ def test_literals_of_an_expression_are_places_to_fill() -> None:
         'def f(g, xs):\n    """\n    >>> sorted(f(lambda x: x < 3, [1, 5]))\n    [1]\n    """\n'
     )
     (example,) = docstring_examples(definition, "t.py")
-    assert holes(example) == (3, [1, 5])
-    changed = filled(example, (4, [2]))
+    assert literal_values(example) == (3, [1, 5])
+    changed = with_values(example, (4, [2]))
     assert changed is not None
     assert changed.expression == "sorted(f(lambda x: x < 4, [2]))"
 
@@ -333,6 +333,6 @@ LAYOUTS = [
 @pytest.mark.parametrize("source", LAYOUTS)
 def test_a_layout_changes_lines_and_nothing_else(source: str) -> None:
     written = ast.unparse(ast.parse(source)) + "\n"
-    laid_out = spread_out(written)
+    laid_out = separate_branches(written)
     assert ast.dump(ast.parse(laid_out)) == ast.dump(ast.parse(written))
     assert laid_out.count("\n") > written.count("\n")

@@ -17,7 +17,7 @@ from codeguard.behavior.source.definitions import parse
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.verdict.comparison import Question, compare
 from codeguard.behavior.verdict.contracts import contrast
-from codeguard.behavior.verdict.differential import Asking
+from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.running import Batch, Runner, Steps
 from codeguard.behavior.verdict.values import Comparison
 from codeguard.sandbox.model import Call, CallResult, Level, Outcome, Tier
@@ -66,7 +66,7 @@ NO_CALLS_BEYOND = BeyondExamples()
 
 
 def not_exercised(
-    asking: Asking,
+    session: CandidateSession,
     questions: Sequence[Question],
     known: frozenset[str],
     beyond: BeyondExamples = NO_CALLS_BEYOND,
@@ -77,7 +77,7 @@ def not_exercised(
     text. The first entry is the reason if the code is outside of the closed subset or behaves
     differently when instrumented.
     """
-    runnable = asking.candidate.runnable
+    runnable = session.candidate.runnable
     tree = parse(runnable.source)
     if tree is None:
         return ["it does not parse"]
@@ -85,8 +85,8 @@ def not_exercised(
     opening = first_impure_construct(tree, constants, known)
     if opening:
         return [f"not known to depend on its arguments alone: {opening}"]
-    if asking.level < Level.L2:
-        return [f"the sandbox offers {asking.level.name}"]
+    if session.level < Level.L2:
+        return [f"the sandbox offers {session.level.name}"]
     made = instrument(copy.deepcopy(tree), constants)
     if made is None:
         return ["it cannot be written out"]
@@ -95,7 +95,7 @@ def not_exercised(
     state = Call("_codeguard_state()", None)
     calls = (state, *(question.call for question in asked), state, Call("_codeguard_report()", None))
     further = tuple(question.call for question in beyond.questions)
-    runner = Runner(noted, asking.level, asking.budget, Tier.NATIVE)
+    runner = Runner(noted, session.level, session.budget, Tier.NATIVE)
     (result,) = yield from runner.run(Batch((*calls, *further), other=True))
     before, *answers, after, report = result.calls[: len(calls)]
     if report.outcome is not Outcome.RETURNED:

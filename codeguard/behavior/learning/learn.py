@@ -16,7 +16,7 @@ from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.recorded import (
     merged_specs,
     recorded_specs,
-    written_specs,
+    recorded_specs_text,
 )
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.running import Runs, Steps, drive
@@ -137,7 +137,7 @@ class Learner:
         )
         by_key: dict[tuple[str, str], Reference] = {}
         for reference in plain.references:
-            if not reference.definition.sets:
+            if not reference.definition.is_setter:
                 by_key[reference.path, reference.definition.qualified_name] = reference
         self._private = 0
         work = [
@@ -165,7 +165,7 @@ class Learner:
         stale = self._stale(old, by_key)
         return Learned(
             path=tree.output,
-            text=written_specs(specs) if specs else "",
+            text=recorded_specs_text(specs) if specs else "",
             functions=len(by_key),
             called=sum(key in by_key for key in samples),
             before=len(told | {(spec.path, spec.name) for spec in old if (spec.path, spec.name) in by_key}),
@@ -201,7 +201,7 @@ class Learner:
     def _writable(self, reference: Reference, example: Example) -> bool:
         """Return whether nothing private came in with a result that the sandbox gave."""
         spec = Spec(reference.name, (), "", (example,), "", reference.path)
-        if self._privacy.refuses_text(written_specs([spec])):
+        if self._privacy.refuses_text(recorded_specs_text([spec])):
             self._private += 1
             return False
         return True
@@ -209,7 +209,7 @@ class Learner:
     def _fitting(self, specs: Sequence[Spec]) -> tuple[Spec, ...]:
         """Return the specs with as few cases taken off as make the file small enough, from the functions with most."""
         most = self._most
-        while most > 1 and len(written_specs(specs).encode()) > MOST_BYTES:
+        while most > 1 and len(recorded_specs_text(specs).encode()) > MOST_BYTES:
             most -= 1
             specs = [Spec(spec.name, (), "", spec.cases[:most], spec.origin, spec.path) for spec in specs]
         return tuple(specs)

@@ -10,12 +10,17 @@ from codeguard.behavior.learning.samples import Observation, Sample
 from codeguard.behavior.specs.calls import NotPlainError, read_literal
 from codeguard.behavior.specs.examples import Example, Raises, Returns
 from codeguard.behavior.specs.recorded import literal
-from codeguard.behavior.specs.references import Reference, complete
+from codeguard.behavior.specs.references import Reference, with_needed_code
 from codeguard.behavior.verdict.effect_tables import CONVICTING
 from codeguard.behavior.verdict.effects import observed
-from codeguard.behavior.verdict.profiles import stable
+from codeguard.behavior.verdict.profiles import is_stable
 from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of
-from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS, Comparison, meets, same_value
+from codeguard.behavior.verdict.values import (
+    INCONCLUSIVE_EXCEPTIONS,
+    Comparison,
+    compare_with_example,
+    same_value,
+)
 from codeguard.errors import SpecError
 from codeguard.sandbox.model import Call, CallResult, Iteration, JobResult, Level, Opaque, Outcome
 
@@ -49,7 +54,7 @@ def held(
         first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], other=True))
         refused = _refused(first)
         for (item, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False):
-            if not stable(answer, again, call):
+            if not is_stable(answer, again, call):
                 continue
             example = _confirmed(item, answer, refused)
             if example is not None:
@@ -74,7 +79,7 @@ def chosen(
 
 
 def _call(reference: Reference, example: Example) -> Call | None:
-    whole = complete(example, reference.name, reference.module, reference.trusted, reference.path)
+    whole = with_needed_code(example, reference.name, reference.module, reference.trusted, reference.path)
     return call_of(whole, reference.runnable)
 
 
@@ -91,7 +96,7 @@ def _confirmed(item: Observation, answer: CallResult, refused: bool) -> Example 
     if answer.outcome is not Outcome.RETURNED:
         return None
     if example.expected is not None:
-        return example if meets(example.expected, answer) is Comparison.SAME else None
+        return example if compare_with_example(example.expected, answer) is Comparison.SAME else None
     known = sample.outcome == "built"
     result = answer.value
     if sample.changed:

@@ -1,1 +1,1 @@
-"""Python source read without running it: definitions, constants, and what a function needs to run."""
+"""Read Python source without running it: definitions, constants, and the code that a function needs."""

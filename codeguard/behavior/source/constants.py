@@ -1,7 +1,7 @@
-"""Constants that an expression spells out, also through arithmetic: `7 * 1111 + 4`, `chr(97) + "b"`.
+"""Fold constant expressions, including arithmetic: `7 * 1111 + 4`, `chr(97) + "b"`.
 
-The expressions come from untrusted code, so nothing is evaluated by Python:
-a short list of operations on plain values is carried out here, with bounds.
+The expressions come from untrusted code, so Python does not evaluate them. A short list of
+operations on plain values is carried out here, with limits.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 MAX_DEPTH = 40
 MAX_BITS = 256
 MAX_LENGTH = 2_000  # characters of a string
-MAX_LOOP = 200  # turns of a comprehension
-MAX_ITEMS = 4_000  # values within a value, all levels together
+MAX_LOOP = 200  # iterations of a comprehension
+MAX_ITEMS = 4_000  # nested values, over all levels
 Constants = Mapping[str, object]
 
 
 class UnknownError(Exception):
-    """The expression is no constant, or not one that is worked out here."""
+    """The expression is not constant, or it is not one that is folded here."""
 
 
 _BINARY: dict[type[ast.operator], Callable[..., object]] = {
@@ -68,9 +68,12 @@ _SIMPLE = (bool, int, float, complex, str, bytes, type(None), list, tuple, set, 
 
 
 def fold(node: ast.expr, constants: Constants | None = None) -> object:
-    """Return the value of a constant expression; UnknownError where it is none.
+    """Return the value of a constant expression.
 
-    `constants` are names with known values, such as module constants.
+    `constants` maps names to known values, such as module constants.
+
+    Raises:
+        UnknownError: the expression is not constant.
     """
     return _fold(node, constants or {}, 0)
 
@@ -79,18 +82,18 @@ def _fold(node: ast.expr, constants: Constants, depth: int) -> object:
     if depth > MAX_DEPTH:
         raise UnknownError
     try:
-        value = _folded(node, constants, depth)
+        value = _fold_node(node, constants, depth)
     except UnknownError:
         raise
-    except Exception as error:  # whatever the operands are: not a constant then
+    except Exception as error:  # any operation may fail on odd operands: not constant then
         raise UnknownError from error
-    if not _bounded(value):
+    if not _is_small(value):
         raise UnknownError
     return value
 
 
-def _bounded(value: object) -> bool:
-    """Return whether a value is small all told, also where one list stands in it many times."""
+def _is_small(value: object) -> bool:
+    """Return whether a value is small in total, counting a list once for each place where it occurs."""
     pending, count = [value], 0
     while pending:
         current = pending.pop()
@@ -110,7 +113,7 @@ def _bounded(value: object) -> bool:
     return True
 
 
-def _folded(node: ast.expr, constants: Constants, depth: int) -> object:
+def _fold_node(node: ast.expr, constants: Constants, depth: int) -> object:
     deeper = depth + 1
     if isinstance(node, ast.Constant):
         return node.value
@@ -152,7 +155,7 @@ def _comprehension(
     if len(node.generators) > 1 or loop.ifs or loop.is_async or not isinstance(loop.target, ast.Name):
         raise UnknownError
     if any(isinstance(part, _LOOPS) for part in ast.walk(node.elt)):
-        raise UnknownError  # loops within loops multiply
+        raise UnknownError  # nested loops multiply
     items = _fold(loop.iter, constants, depth)
     if not isinstance(items, list | tuple | str | bytes) or len(items) > MAX_LOOP:
         raise UnknownError
@@ -165,7 +168,7 @@ def _binary(kind: ast.operator, left: object, right: object) -> object:
     if isinstance(kind, ast.Pow | ast.LShift) and not (isinstance(right, int) and 0 <= right <= MAX_BITS):
         raise UnknownError
     if isinstance(kind, ast.Mod) and isinstance(left, str | bytes):
-        raise UnknownError  # a format may ask for any width
+        raise UnknownError  # a format specification may have any width
     if isinstance(kind, ast.Mult):
         for sequence, count in ((left, right), (right, left)):
             repeats = isinstance(sequence, str | bytes | list | tuple) and isinstance(count, int)
@@ -211,7 +214,7 @@ def _mapped(function: ast.expr, items: object) -> object:
 
 
 def constants_of(tree: ast.AST) -> dict[str, object]:
-    """Return the names that are bound exactly once in a tree, to a constant."""
+    """Return the names in a tree that are bound exactly once, to a constant."""
     bound: dict[str, list[ast.expr | None]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
@@ -222,7 +225,7 @@ def constants_of(tree: ast.AST) -> dict[str, object]:
             bound.setdefault(node.id, []).append(None)
     found: dict[str, object] = {}
     for name, values in bound.items():
-        # an assignment shows twice: as the statement and as the name stored to
+        # an assignment occurs twice: as a statement and as a stored name
         written = [value for value in values if value is not None]
         if len(written) == 1 and len(values) == 2:
             try:
@@ -233,7 +236,7 @@ def constants_of(tree: ast.AST) -> dict[str, object]:
 
 
 def literals_of(tree: ast.AST, constants: Constants | None = None) -> Iterator[object]:
-    """Yield every constant that a tree spells out, the largest foldable expressions in full; docstrings left out."""
+    """Yield every constant in a tree, with the largest foldable expressions folded, except docstrings."""
     pending: list[ast.AST] = [tree]
     while pending:
         node = pending.pop()
@@ -242,7 +245,7 @@ def literals_of(tree: ast.AST, constants: Constants | None = None) -> Iterator[o
         if isinstance(node, ast.expr):
             try:
                 value = fold(node, constants)
-                repr(value)  # integers of thousands of digits have none, and no call can be written with them
+                repr(value)  # repr fails for integers of thousands of digits, and no call can contain them
             except (UnknownError, ValueError):
                 pass
             else:

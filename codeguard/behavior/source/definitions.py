@@ -1,4 +1,4 @@
-"""Reading Python source without running it: definitions, also in text that does not parse as a whole."""
+"""Read the definitions in Python source without running it, even if the source does not fully parse."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 from codeguard.corpus import syntax
 
-MAX_TEXT = 2_000_000  # characters; more than that is data, not code
-MAX_LOOKAHEAD = 40  # pieces that a statement with an open bracket or string may run over
-FREE_TO_PARSE = 1_000_000  # characters of broken text that are given to the parser, piece by piece
-LEAST_PARSED = 40  # what giving the parser anything counts for
-PARSED_TIMES = 2  # so many times the text beyond that
+MAX_TEXT = 2_000_000  # characters; larger sources are data, not code
+MAX_LOOKAHEAD = 40  # pieces that a statement with an open bracket or string may span
+FREE_TO_PARSE = 1_000_000  # characters of broken source to parse, in pieces
+LEAST_PARSED = 40  # cost of one call of the parser, in characters
+PARSED_TIMES = 2  # additional budget as a multiple of the source's length
 PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 T = TypeVar("T")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -27,9 +27,9 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 class Module:
     """The top-level statements of a file, with line numbers of the file.
 
-    `whole` is False where the text does not parse and the statements are
-    those pieces of it that do. `ends` are the characters up to the end of each line.
-    Of a text that is `too_large` nothing is read.
+    `whole` is False if the source does not parse; the statements are then those of the parts that
+    do. `ends` are the numbers of characters up to the end of each line. A source that is
+    `too_large` is not read.
     """
 
     statements: tuple[ast.stmt, ...]
@@ -39,7 +39,7 @@ class Module:
     remembered: dict[tuple[str, int], Any] = field(default_factory=dict, compare=False, repr=False)
 
     def once(self, what: str, statement: ast.stmt, work: Callable[[ast.stmt], T]) -> T:
-        """Return what `work` gives for one of the statements, worked out only once."""
+        """Return the result of `work` for a statement, computed only once."""
         key = (what, id(statement))
         if key not in self.remembered:
             self.remembered[key] = work(statement)
@@ -47,14 +47,14 @@ class Module:
         return result
 
     def size(self, definition: Definition) -> int:
-        """Return the characters of the lines that a definition of the module stands in."""
+        """Return the number of characters in the lines of a definition."""
         last = min(definition.node.end_lineno or 0, len(self.ends))
         first = min(definition.first_line - 1, last)
         return self.ends[last - 1] - (self.ends[first - 1] if first else 0) if last else 0
 
     @cached_property
     def plain_names(self) -> frozenset[str]:
-        """The names that top-level statements define or assign to, those within conditions as well."""
+        """The names that top-level statements define or assign, including those in conditions."""
         names: set[str] = set()
         pending = list(self.statements)
         while pending:
@@ -70,13 +70,13 @@ class Module:
 
     @cached_property
     def imported_names(self) -> frozenset[str]:
-        """The names that top-level statements take from other modules."""
+        """The names that top-level statements import."""
         imports = [item for item in self.statements if isinstance(item, ast.ImportFrom)]
         return frozenset(alias.asname or alias.name for item in imports for alias in item.names)
 
     @cached_property
     def definitions(self) -> Mapping[str, NamedDefinitions]:
-        """Every function and method by its name."""
+        """All functions and methods by name."""
         found: dict[str, list[Definition]] = {}
         for definition in definitions(self.statements):
             found.setdefault(definition.name, []).append(definition)
@@ -84,16 +84,16 @@ class Module:
 
     @cached_property
     def definition_count(self) -> int:
-        """How many functions and methods there are."""
+        """The number of functions and methods."""
         return sum(len(named) for named in self.definitions.values())
 
 
 @lru_cache(maxsize=8)
 def parse(text: str) -> ast.Module | None:
-    """Return the syntax tree, or None where there is none.
+    """Return the syntax tree, or None if the text does not parse.
 
-    The last few are remembered, for one candidate is read from several sides:
-    a caller must not change the tree.
+    The last trees are cached, because a candidate is read several times. Callers must not change
+    the tree.
     """
     if len(text) > MAX_TEXT:
         return None
@@ -105,9 +105,9 @@ def parse(text: str) -> ast.Module | None:
 
 @lru_cache(maxsize=4)
 def read_module(text: str) -> Module:
-    """Return a file's statements; prose and broken statements are left out.
+    """Return a file's statements, without prose and statements that do not parse.
 
-    The last few are remembered: every chunk of a file asks for the same one.
+    The last modules are cached, because every chunk of a file needs the same one.
     """
     text = text.removeprefix("\ufeff")
     tree = parse(text)
@@ -123,7 +123,7 @@ def _line_ends(text: str) -> list[int]:
 
 
 def _salvage(lines: list[str]) -> Iterator[ast.stmt]:
-    """Yield the statements of the pieces that parse, each piece starting at the left margin."""
+    """Yield the statements of the parts that parse; each part starts at the left margin."""
     starts = [number for number, line in enumerate(lines) if line[:1].strip()]
     starts.append(len(lines))
     position = 0
@@ -138,7 +138,10 @@ def _salvage(lines: list[str]) -> Iterator[ast.stmt]:
 
 
 def _piece(lines: list[str], starts: list[int], position: int) -> tuple[int, list[ast.stmt], int]:
-    """Parse the shortest run of pieces from `position` on; return how many were used up, and the characters parsed."""
+    """Parse the shortest run of pieces from `position` on that parses.
+
+    Return the number of pieces, their statements, and the number of characters parsed.
+    """
     last = min(position + MAX_LOOKAHEAD, len(starts) - 1)
     parsed = 0
     for end in range(position + 1, last + 1):
@@ -147,27 +150,29 @@ def _piece(lines: list[str], starts: list[int], position: int) -> tuple[int, lis
         try:
             tree = syntax.parse(text)
         except SyntaxError as error:
-            if not _may_go_on(error, lines[starts[position]]):
+            if not _may_continue(error, lines[starts[position]]):
                 break
         except PARSE_ERRORS:
             break
         else:
-            # A bare word or sentence that happens to parse is prose, not code.
+            # A lone word or sentence that happens to parse is prose, not code.
             return end - position, [node for node in tree.body if not isinstance(node, ast.Expr)], parsed
     return 1, [], parsed
 
 
-def _may_go_on(error: SyntaxError, first_line: str) -> bool:
+def _may_continue(error: SyntaxError, first_line: str) -> bool:
     message = error.msg or ""
     if "was never closed" in message or "unterminated triple" in message or "unexpected EOF" in message:
         return True
-    # a decorator stands at the margin of its own, and so do else, except and finally
+    # decorators, else, except and finally start at the margin as well
     return first_line.startswith(("@", "try:", "if ", "for ", "while "))
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a function: `kind` is positional, keyword, args or kwargs; `default` is source text."""
+    """One parameter of a function: `kind` is positional, keyword, args or kwargs; `default` is
+    source text.
+    """
 
     name: str
     kind: str
@@ -178,11 +183,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Definition:
-    """A function or method as it stands in its file.
+    """A function or method in its file.
 
-    `owner` is the class statement it belongs to, `outer` the top-level
-    statement that holds it. `nested` says that it stands inside another
-    function, where no call can reach it.
+    `owner` is the class statement that contains it. `nested` means that it is inside another
+    function, where callers cannot reach it.
     """
 
     node: Function
@@ -192,22 +196,22 @@ class Definition:
 
     @cached_property
     def docstring(self) -> str:
-        """The docstring, cleaned of its indentation, empty where there is none."""
+        """The docstring without indentation, or ""."""
         return ast.get_docstring(self.node) or ""
 
     @cached_property
     def text(self) -> str:
-        """The function alone, written out in one layout."""
+        """The source of the function only, in a normalised layout."""
         return unparse(self.node)
 
     @cached_property
     def first_line(self) -> int:
-        """First line with decorators, 1-based in the file."""
+        """The first line including decorators, 1-based in the file."""
         return min([self.node.lineno, *(decorator.lineno for decorator in self.node.decorator_list)])
 
     @property
     def qualified_name(self) -> str:
-        """The name with that of the class in front."""
+        """The name with the class as a prefix."""
         return self.name if self.owner is None else f"{self.owner.name}.{self.name}"
 
     @property
@@ -223,14 +227,14 @@ class Definition:
         return "instance"
 
     @property
-    def sets(self) -> bool:
-        """Whether it is the setter or deleter of a property, which bears the name of the one that reads it."""
+    def is_setter(self) -> bool:
+        """Whether it is the setter or deleter of a property, which has the same name as the getter."""
         ends = {name_of(decorator).rpartition(".")[2] for decorator in self.node.decorator_list}
         return bool(ends & {"setter", "deleter"})
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters a caller fills, without self or cls."""
+        """The parameters that a caller fills, without self or cls."""
         listed = tuple(_parameters(self.node.args))
         return listed[1:] if self.binding in ("instance", "class") else listed
 
@@ -260,7 +264,7 @@ def _annotation(argument: ast.arg) -> str:
 
 
 def unparse(node: ast.AST) -> str:
-    """Return source text for a tree, empty where it is nested too deeply to be written out."""
+    """Return the source of a tree, or "" if it is nested too deeply."""
     try:
         return ast.unparse(node)
     except (RecursionError, ValueError, MemoryError):
@@ -268,7 +272,7 @@ def unparse(node: ast.AST) -> str:
 
 
 def name_of(node: ast.expr) -> str:
-    """Return the dotted name of a name, attribute or call of one; empty for anything else."""
+    """Return the dotted name of a name, an attribute or a call of one; "" for anything else."""
     if isinstance(node, ast.Call):
         return name_of(node.func)
     parts: list[str] = []
@@ -281,7 +285,7 @@ def name_of(node: ast.expr) -> str:
 
 
 def definitions(statements: tuple[ast.stmt, ...] | list[ast.stmt]) -> Iterator[Definition]:
-    """Yield every function and method, those inside compound statements and functions as well."""
+    """Yield every function and method, including those inside compound statements and functions."""
     pending: list[tuple[ast.stmt, ast.ClassDef | None, bool]] = [
         (node, None, False) for node in reversed(statements)
     ]
@@ -293,7 +297,7 @@ def definitions(statements: tuple[ast.stmt, ...] | list[ast.stmt]) -> Iterator[D
                 (child, None, True) for child in node.body
             ]
         elif isinstance(node, ast.ClassDef):
-            # A class within a class or a function is out of a caller's plain reach.
+            # Callers cannot directly reach a class inside a class or a function.
             inner = [(child, node, nested or owner is not None) for child in node.body]
         else:
             inner = [(child, owner, nested) for child in _child_statements(node)]
@@ -309,7 +313,7 @@ def _child_statements(node: ast.stmt) -> Iterator[ast.stmt]:
 
 
 class NamedDefinitions:
-    """The definitions of one name in the order of their first lines, with a quick answer to where they stand."""
+    """The definitions of one name, sorted by first line, with a fast lookup by lines."""
 
     def __init__(self, listed: Sequence[Definition]) -> None:
         self._listed = sorted(listed, key=lambda item: item.first_line)
@@ -321,8 +325,8 @@ class NamedDefinitions:
     def __len__(self) -> int:
         return len(self._listed)
 
-    def meeting(self, first_line: int, last_line: int) -> Definition | None:
-        """Return the first that begins in these lines, else the first that reaches into them."""
+    def overlapping(self, first_line: int, last_line: int) -> Definition | None:
+        """Return the first definition that starts in these lines, or else the first that overlaps them."""
         begins = bisect_left(self._starts, first_line)
         if begins < len(self._listed) and self._starts[begins] <= last_line:
             return self._listed[begins]
@@ -331,14 +335,14 @@ class NamedDefinitions:
 
 
 def find(module: Module, symbol: str, first_line: int, last_line: int, text: str) -> Definition | None:
-    """Return the definition a chunk stands for.
+    """Return the definition that a chunk stands for.
 
-    It is the one of that name whose lines meet the chunk's. Where the file
-    around it does not parse, the chunk's own text is read alone.
+    It has the chunk's name, and its lines overlap the chunk's. If the file around it does not
+    parse, only the chunk's own text is read.
     """
     name = symbol.rpartition(".")[2]
     named = module.definitions.get(name)
-    best = None if named is None else named.meeting(first_line, last_line)
+    best = None if named is None else named.overlapping(first_line, last_line)
     if best is not None:
         return best
     tree = parse(textwrap.dedent(text.removeprefix("\ufeff")))

@@ -1,8 +1,7 @@
-"""The trusted files as modules: what `from .utils import x` means in one of them.
+"""The trusted files as modules, to resolve imports such as `from .utils import x` between them.
 
-A sandboxed child has no packages of the corpus to import. What a function
-takes from another trusted file is therefore put in front of it, as the
-statements that define it there.
+A sandboxed child cannot import the packages of the corpus. So the definitions that a function
+imports from another trusted file are placed before it.
 """
 
 from __future__ import annotations
@@ -17,20 +16,21 @@ from codeguard.behavior.source.definitions import Module
 
 @dataclass(frozen=True)
 class TrustedModules:
-    """Modules by path, looked up by the last parts of their dotted names.
+    """Modules by path, found by the last parts of their dotted names.
 
-    `package` is the name of the folder that the paths are relative to, if it is a package itself.
+    `package` is the name of the folder that the paths are relative to, if it is itself a package.
     """
 
     modules: Mapping[str, Module] = field(default_factory=dict)
     package: str = ""
 
     def find(self, statement: ast.ImportFrom, name: str, own_path: str = "") -> Module | None:
-        """Return the module that a `from … import name` takes a definition from; None where that is not clear.
+        """Return the module that defines a name imported by `from … import name`; None if that is
+        ambiguous.
 
-        A file in the importing file's own folder comes first; else the name
-        has to be defined in exactly one file of the module or package named, or
-        the module named has it from another one itself.
+        A file in the importing file's own folder is preferred. Otherwise exactly one file of the
+        named module or package has to define the name, or the named module itself imports it from
+        there.
         """
         wanted = (statement.module or "").split(".") if statement.module else []
         if not wanted and self._is_submodule(statement, name, own_path):
@@ -46,24 +46,25 @@ class TrustedModules:
         return self.modules[chosen[0]] if len(chosen) == 1 else None
 
     def submodule(self, statement: ast.ImportFrom, name: str, own_path: str = "") -> Module | None:
-        """Return the module that a `from package import name` is; None where that is not clear."""
+        """Return the module that `from package import name` imports; None if that is ambiguous."""
         if statement.module:
             found = self._named([*statement.module.split("."), name], bool(statement.level))
         else:
             places = (
-                _beside(own_path, statement.level, place) for place in (f"{name}.py", f"{name}/__init__.py")
+                _relative_path(own_path, statement.level, place)
+                for place in (f"{name}.py", f"{name}/__init__.py")
             )
             found = [path for path in places if path in self.modules]
         return self.modules[found[0]] if len(found) == 1 else None
 
     def _is_submodule(self, statement: ast.ImportFrom, name: str, own_path: str) -> bool:
-        """Return whether a `from . import name` means a file and not what the package itself defines."""
-        package = _beside(own_path, statement.level, "__init__.py")
+        """Return whether `from . import name` means a file, not a definition in the package itself."""
+        package = _relative_path(own_path, statement.level, "__init__.py")
         defined = package in self.modules and self._defines(package, name)
         return not defined and self.submodule(statement, name, own_path) is not None
 
     def attributes(self, name: str) -> Set[str]:
-        """Return the attributes that any of the files uses of what it calls by this name."""
+        """Return the attributes that any of the files uses on an object of this name."""
         return self._attributes.get(name, frozenset())
 
     @cached_property
@@ -75,19 +76,19 @@ class TrustedModules:
                     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                         found.setdefault(node.value.id, set()).add(node.attr)
         for attributes in found.values():
-            attributes.discard("__all__")  # what a package puts together for its own star import
+            attributes.discard("__all__")  # `__all__`, which a package assembles for star imports
         return found
 
     def path_of(self, module: Module) -> str:
-        """Return the path of one of the modules."""
+        """Return the path of a module."""
         return self._paths.get(id(module), "")
 
     @cached_property
     def _paths(self) -> dict[int, str]:
         return {id(module): path for path, module in self.modules.items()}
 
-    def knows(self, statement: ast.ImportFrom) -> bool:
-        """Return whether an import is one of the corpus and not of the standard library or another package."""
+    def is_from_corpus(self, statement: ast.ImportFrom) -> bool:
+        """Return whether an import is of a corpus file, not of the standard library or another package."""
         if statement.level:
             return True
         return bool(statement.module) and bool(self._named((statement.module or "").split("."), False))
@@ -104,7 +105,7 @@ class TrustedModules:
 
     @cached_property
     def _by_part(self) -> dict[tuple[str, int], list[tuple[str, list[str]]]]:
-        """The paths with their dotted names, by the last part of that and by the one before it."""
+        """Paths and dotted names, by the last part of the dotted name and by the one before it."""
         found: dict[tuple[str, int], list[tuple[str, list[str]]]] = {}
         for path in self.modules:
             dotted = self._dotted(path)
@@ -120,6 +121,6 @@ class TrustedModules:
         return parts[:-1] if parts[-1] == "__init__" else parts
 
 
-def _beside(own_path: str, level: int, place: str) -> str:
-    """Return the path of a file in the folder that so many dots mean: one dot is the file's own."""
+def _relative_path(own_path: str, level: int, place: str) -> str:
+    """Return the path of a file in the folder that a relative import of `level` dots means."""
     return "/".join([*own_path.split("/")[: -max(1, level)], place])

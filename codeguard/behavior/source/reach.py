@@ -1,17 +1,13 @@
-"""What a function can do to the world by the names that it uses: of what stands around it only what it may call.
+"""The effects that a function can have, following the names that it uses to the code around it.
 
-A class stands around a function as a whole, with the functions that its
-methods need, and to most of them the function never gets. What it certainly
-can get to and what it might are told apart. Certain are the names of the
-module that it uses, and attributes of classes that are named on that way
-(rapid type analysis; Bacon and Sweeney, OOPSLA 1996), with what Python calls
-by itself, and everything where a name is put together at run time. Whatever
-object an attribute belongs to, it might be that of any class. What a module
-does while it is imported is done in any case, with the functions that it calls
-then by their plain names; what of it the sandbox would have seen only might be
-done, as the sandbox imports it, too, and so might what stands in a branch. What
-was made on import, and is used by the function, counts but for a look at the
-environment.
+The code that a function needs contains whole classes, most of whose methods it never calls. So
+certain and possible effects are distinguished. Certain are those of the module's names that it uses
+and of attributes of classes named on the way (rapid type analysis; Bacon and Sweeney, OOPSLA 1996),
+of methods that Python calls implicitly, and of everything if a name is computed at run time. An
+attribute of an unknown object may be that of any class. Code that runs on import is certain, with
+the functions that it calls by plain names. What the sandbox would have seen on import is only
+possible, because the sandbox imports the module as well; so is code in branches. Objects created on
+import and used by the function count, except for reads of the environment.
 """
 
 from __future__ import annotations
@@ -26,10 +22,10 @@ from codeguard.behavior.source.definitions import Function
 from codeguard.behavior.verdict.effect_tables import ENVIRONMENT, OBSERVED
 from codeguard.behavior.verdict.effects import Capability, Facts, facts_of, resolved
 
-# Names that are used stand as they are, attributes with a dot in front, plain calls also with `()` behind.
-ANY = "*"  # any name, as one is put together
+# Used names are plain, attributes have a leading dot, and plain calls also occur with a trailing `()`.
+ANY = "*"  # any name, because one is computed
 ANY_ATTRIBUTE = ".*"
-_HELD = ".__dict__"  # any value that an object holds
+_HELD = ".__dict__"  # any attribute of an object
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *_COMPREHENSIONS)
 _SEEN = frozenset(OBSERVED.values())
@@ -38,7 +34,7 @@ _BY_ANY_NAME = frozenset({"vars", "globals", "locals", "eval", "exec", "compile"
 
 
 class Reach(NamedTuple):
-    """What a function can do: what it certainly gets to, and all that it might."""
+    """The effects of a function: the certain ones, and all possible ones."""
 
     certain: frozenset[Capability]
     possible: frozenset[Capability]
@@ -46,7 +42,7 @@ class Reach(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """A piece of code: what it can do by itself, and the names that it uses."""
+    """A piece of code: its own effects, and the names that it uses."""
 
     facts: Facts
     uses: frozenset[str]
@@ -54,14 +50,14 @@ class _Code:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A function, or a statement that binds names: the names one of which leads to it, and the class it stands in."""
+    """A function, or a statement that binds names, with the names that lead to it and its class."""
 
     names: frozenset[str]
     code: _Code
     owner: str = ""
-    needed: frozenset[str] = frozenset()  # the names by which code that runs on import needs it
-    begun: Facts | None = None  # what it does when it is called on import, where that is less than all
-    once: bool = False  # whether it runs on import, and no more when the function is called
+    needed: frozenset[str] = frozenset()  # the names by which code on import needs it
+    begun: Facts | None = None  # its effects when called on import, if these are not all
+    once: bool = False  # whether it runs on import only
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,31 +72,31 @@ _functions: WeakKeyDictionary[ast.stmt, _Part] = WeakKeyDictionary()
 
 
 def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> Reach:
-    """Return what the function of a name can do, whose own statement stands among other statements of a module."""
+    """Return the effects of the function `name`, defined by `own` among other statements of a module."""
     statements = [_read(statement) for statement in (own, *others)]
     parts = [part for statement in statements for part in statement.parts]
-    # Of a method's own class, and of those that it is derived from, Python calls some by itself.
+    # Python implicitly calls some methods of a method's own class and of its bases.
     begins = {own.name, f".{name}"} if isinstance(own, ast.ClassDef) else {name}
     first = [part for part in statements[0].parts if not begins.isdisjoint(part.names)]
-    near = [*first, *_followed(first, parts)]
-    far = [*first, *_closure([part.code for part in first], _index(parts, _loosely))]
+    near = [*first, *_reachable_by_class(first, parts)]
+    far = [*first, *_reachable([part.code for part in first], _index(parts, _names_leading_to_part))]
     if any(ANY in part.code.uses for part in near):
         near = parts
     if any(part.code.uses & {ANY, ANY_ATTRIBUTE, _HELD} for part in far):
         far = parts
     on_import = [statement.on_import for statement in statements]
-    begun = resolved(_run(on_import, parts, sure=True))
+    begun = resolved(_run_on_import(on_import, parts, sure=True))
     certain = resolved([part.code.facts for part in near if not part.once])
-    # What was found in the environment on import need not decide anything that the function does.
+    # An environment variable read on import need not influence the function.
     certain |= {able for able in resolved([part.code.facts for part in near]) if able.kind != ENVIRONMENT}
     certain |= {able for able in begun if able.kind not in _SEEN}
     on_import += [statement.in_branches for statement in statements]
-    return Reach(certain, resolved([*_run(on_import, parts), *(part.code.facts for part in far)]))
+    return Reach(certain, resolved([*_run_on_import(on_import, parts), *(part.code.facts for part in far)]))
 
 
-def _run(on_import: Sequence[_Code], parts: Sequence[_Part], sure: bool = False) -> list[Facts]:
-    """Return what is run on import, with the functions that are called then; only what surely is, on demand."""
-    called = _closure(on_import, _index(parts, lambda part: part.needed))
+def _run_on_import(on_import: Sequence[_Code], parts: Sequence[_Part], sure: bool = False) -> list[Facts]:
+    """Return the facts of code that runs on import and of functions called then; if `sure`, certain only."""
+    called = _reachable(on_import, _index(parts, lambda part: part.needed))
     return [
         *(code.facts for code in on_import),
         *((sure and part.begun) or part.code.facts for part in called),
@@ -115,14 +111,14 @@ def _index(parts: Sequence[_Part], keys: Callable[[_Part], Iterable[str]]) -> di
     return index
 
 
-def _loosely(part: _Part) -> set[str]:
-    """Return the names that might lead to a part, whatever object an attribute belongs to."""
+def _names_leading_to_part(part: _Part) -> set[str]:
+    """Return the names that may lead to a part, regardless of the object that an attribute belongs to."""
     bare = {name.removeprefix(".") for name in part.names}
     return bare | {f".{name}" for name in bare}
 
 
-def _closure(begins: Iterable[_Code], index: dict[str, list[_Part]]) -> list[_Part]:
-    """Return the parts that the names used by code lead to, and so on."""
+def _reachable(begins: Iterable[_Code], index: dict[str, list[_Part]]) -> list[_Part]:
+    """Return the parts reachable by the names that code uses, transitively."""
     reached: list[_Part] = []
     pending = [part for code in begins for name in code.uses for part in index.pop(name, ())]
     while pending:
@@ -132,8 +128,8 @@ def _closure(begins: Iterable[_Code], index: dict[str, list[_Part]]) -> list[_Pa
     return reached
 
 
-def _followed(first: Sequence[_Part], parts: Sequence[_Part]) -> list[_Part]:
-    """Return the parts that the names used by code lead to, and so on, attributes only into classes that are named."""
+def _reachable_by_class(first: Sequence[_Part], parts: Sequence[_Part]) -> list[_Part]:
+    """Return the reachable parts, following attributes only into classes that are named."""
     index = _index(parts, lambda part: part.names)
     members = _index(parts, lambda part: (part.owner,))
     live = {"", *(part.owner for part in first)}
@@ -182,7 +178,7 @@ def _split(
     in_branches: list[ast.stmt],
     parts: list[_Part],
 ) -> None:
-    """Tell what runs on import, and what might, from the functions that it only defines, in classes, too."""
+    """Separate code that runs on import, certainly or possibly, from functions that are only defined."""
     for statement in statements:
         head: list[ast.expr] = []
         if isinstance(statement, Function):
@@ -206,31 +202,29 @@ def _split(
             _split(handled, owner, in_branches, in_branches, parts)
         else:
             parts.append(_binding(statement, owner))
-            if not _only_names(statement):
+            if not _is_alias(statement):
                 on_import.append(statement)
         on_import += map(ast.Expr, head)
 
 
 def _binding(statement: ast.stmt, owner: str) -> _Part:
-    """Return what a statement binds; what it does is done on import, if it does more than that."""
+    """Return the part for a statement; anything beyond a binding happens on import."""
     bound = frozenset(_bound(statement))
-    # `method.__doc__ = …` binds nothing of the class that it stands in.
+    # `method.__doc__ = …` binds no name in its class.
     attributes = frozenset(name for name in bound if name.startswith("."))
     names = attributes.union(*(_leading_to(name, owner) for name in bound - attributes))
     code = _Code(facts_of(statement), _own_names(_names(statement), owner))
-    return (
-        _Part(names, code, owner, bound) if _only_names(statement) else _Part(names, code, owner, once=True)
-    )
+    return _Part(names, code, owner, bound) if _is_alias(statement) else _Part(names, code, owner, once=True)
 
 
 def _own_names(names: Iterable[str], owner: str) -> frozenset[str]:
-    """Return names that are used where a class is defined: there a plain name may be that of one of its methods."""
+    """Return names used in a class body, where a plain name may be that of a method."""
     found = frozenset(names)
     return found | {f".{name}" for name in found} if owner else found
 
 
-def _only_names(statement: ast.stmt) -> bool:
-    """Return whether a statement only gives names to what is there already: nothing comes of it until they are used."""
+def _is_alias(statement: ast.stmt) -> bool:
+    """Return whether a statement only gives a name to an existing object, which has no effect by itself."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return not any(alias.name == "*" for alias in statement.names)
     return (
@@ -258,12 +252,12 @@ def _function(function: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> _
         needed = frozenset(() if owner else (f"{function.name}()",))
         names = _leading_to(function.name, owner)
         code = _Code(facts_of(function), frozenset(uses))
-        _functions[function] = _Part(names, code, owner, needed, begun=_begun(function))
+        _functions[function] = _Part(names, code, owner, needed, begun=_decorator_facts(function))
     return _functions[function]
 
 
-def _begun(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Facts | None:
-    """Return what a function does that makes others and gives them away, as decorators do; None of any other."""
+def _decorator_facts(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Facts | None:
+    """Return the facts of a function that returns an inner function, as decorators do; None for others."""
     made = [node for node in function.body if isinstance(node, Function)]
     others = [node for node in function.body if not isinstance(node, Function)]
     given = {node.value for node in others if isinstance(node, ast.Return)}
@@ -280,23 +274,23 @@ def _begun(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Facts | None:
 
 
 def _leading_to(name: str, owner: str) -> frozenset[str]:
-    """Return the names of which the use leads to what is bound by a name; in a class Python calls some by itself."""
+    """Return the names whose use leads to a binding; in a class Python calls some methods implicitly."""
     if not owner:
         return frozenset((name,))
     name = f".{name.removeprefix('.')}"
     if name == ".__call__":
-        return frozenset((name, f"{owner}()", f".{owner}"))  # who makes an object may call it
+        return frozenset((name, f"{owner}()", f".{owner}"))  # code that creates an object may call it
     return frozenset((name, owner, f".{owner}") if name.startswith(".__") else (name,))
 
 
 def _head(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.expr]:
-    """Return what is evaluated where a function is defined."""
+    """Return the expressions that are evaluated when a function is defined."""
     defaults = (*function.args.defaults, *filter(None, function.args.kw_defaults))
     return [*function.decorator_list, *defaults]
 
 
 def _locals(function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
-    """Return the names that a function binds for itself, so that they stand for nothing of the module."""
+    """Return the names that a function binds locally, which do not refer to the module."""
     found = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
     shared: set[str] = set()
     pending: list[ast.AST] = list(function.body)
@@ -312,18 +306,18 @@ def _locals(function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
 
 
 def _names(tree: ast.AST, bound: Set[str] = frozenset()) -> Iterator[str]:
-    """Yield the names that code uses but for `bound`."""
+    """Yield the names that code uses, except those in `bound`."""
     pending = [(tree, bound)]
     while pending:
         node, own = pending.pop()
         inner = own
-        if (held := _held_by(node)) is not None and held in own - {"cls"}:
+        if (held := _object_of_all_values(node)) is not None and held in own - {"cls"}:
             yield _HELD
             continue
         if isinstance(node, ast.Attribute):
             yield (
                 ANY if node.attr in _BY_ANY_NAME - {"compile"} else f".{node.attr}"
-            )  # most compile an expression
+            )  # usually a regular expression is compiled
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own:
             yield ANY if node.id in _BY_ANY_NAME else node.id
         elif isinstance(node, ast.Call):
@@ -340,12 +334,12 @@ def _names(tree: ast.AST, bound: Set[str] = frozenset()) -> Iterator[str]:
         elif isinstance(node, _COMPREHENSIONS):
             targets = (name for part in node.generators for name in ast.walk(part.target))
             inner = own | {name.id for name in targets if isinstance(name, ast.Name)}
-            pending.append((node.generators[0].iter, own))  # the one part that is evaluated outside
+            pending.append((node.generators[0].iter, own))  # the only part that is evaluated outside
         pending.extend((child, inner) for child in ast.iter_child_nodes(node))
 
 
-def _held_by(node: ast.AST) -> str | None:
-    """Return the name of the object whose own values are asked for all at once; its methods are none of them."""
+def _object_of_all_values(node: ast.AST) -> str | None:
+    """Return the name of the object whose values are all accessed at once, without its methods."""
     if isinstance(node, ast.Attribute) and node.attr == "__dict__":
         value: ast.expr = node.value
     elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "vars" and len(node.args) == 1:

@@ -1,8 +1,8 @@
-"""Source laid out so that line coverage sees every branch, those within expressions as well.
+"""Extract a function with the code that it needs, in a layout in which line coverage sees every
+branch.
 
-`x if c else y`, `a and b` and the conditions of comprehensions are branches
-without a line of their own. Their parts are put on lines of their own, in
-brackets; nothing else changes.
+`x if c else y`, `a and b` and the conditions of comprehensions are branches without a line of their
+own. Their parts are put on separate lines in parentheses; nothing else changes.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from codeguard.corpus import syntax
 Place = tuple[int, int]  # line (1-based) and column, in bytes
 
 
-def spread_out(source: str) -> str:
-    """Return the source with the parts of branching expressions on lines of their own."""
+def separate_branches(source: str) -> str:
+    """Return the source with the parts of conditional expressions on separate lines."""
     tree = parse(source)
     if tree is None:
         return source
@@ -43,19 +43,19 @@ def spread_out(source: str) -> str:
     if not insertions:
         return source
     lines = [line.encode() for line in source.split("\n")]
-    # From the end on, so that places further ahead stay where they are; where a
-    # bracket and a line break meet, the bracket goes in last and stands in front.
+    # From the end, so that earlier positions stay valid. Where a
+    # bracket and a line break coincide, the bracket is inserted last and comes first.
     for (number, column), text in insertions:
         line = lines[number - 1]
         lines[number - 1] = line[:column] + text + line[column:]
     made = b"\n".join(lines).decode()
-    # A layout that does not give the very same tree is none.
+    # The new layout has to parse to the same tree.
     again = parse(made)
     return made if again is not None and ast.dump(again) == ast.dump(tree) else source
 
 
 def _insertions(tree: ast.Module) -> Iterator[tuple[Place, bytes]]:
-    """Yield where to insert what: brackets around a branching expression, a line break before each part."""
+    """Yield what to insert where: parentheses around conditional expressions, line breaks before parts."""
     texts = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
     inside_text = {id(part) for node in texts for part in ast.walk(node)}
     for node in ast.walk(tree):
@@ -75,7 +75,7 @@ def _insertions(tree: ast.Module) -> Iterator[tuple[Place, bytes]]:
             yield (part.lineno, part.col_offset), b"\n"
 
 
-# Decorators that do not read annotations; others might.
+# Decorators that do not read annotations; others may.
 PLAIN_DECORATORS = frozenset(
     {
         "staticmethod",
@@ -95,35 +95,35 @@ PLAIN_DECORATORS = frozenset(
 
 
 class Part:
-    """A statement as text, worked out when it is wanted.
+    """A statement as source text, written lazily.
 
-    Its texts are empty where the statement is nested too deeply to be written out.
+    The text is empty if the statement is nested too deeply to be unparsed.
     """
 
     def __init__(self, statement: ast.stmt) -> None:
-        self.plain = _written(statement)
+        self.plain = _unparsed(statement)
 
     @cached_property
     def text(self) -> str:
-        """The statement laid out for coverage."""
-        return spread_out(self.plain)
+        """The statement in the layout for coverage."""
+        return separate_branches(self.plain)
 
 
 _parts: WeakKeyDictionary[ast.stmt, Part] = WeakKeyDictionary()
 
 
 def part_of(statement: ast.stmt) -> Part:
-    """Return a statement written out; remembered as long as the statement lives."""
+    """Return the part for a statement; cached as long as the statement exists."""
     part = _parts.get(statement)
     if part is None:
         part = _parts[statement] = Part(statement)
     return part
 
 
-def _written(statement: ast.stmt) -> str:
-    """Write a statement without docstrings and the annotations of functions.
+def _unparsed(statement: ast.stmt) -> str:
+    """Return the source of a statement without docstrings and annotations of functions.
 
-    Annotations run at import and need imports of their own; docstrings are half of many a file.
+    Annotations run on import and need imports of their own; docstrings are half of many files.
     """
     described: list[tuple[Function | ast.ClassDef, list[ast.stmt]]] = []
     removed: list[tuple[ast.arg, ast.expr | None]] = []
@@ -161,27 +161,24 @@ def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
 
 BUILTIN_NAMES = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
 MAX_CHARACTERS = 200_000
-# Names and statements that all functions of a file lead to together; each has its share, so that what is found of
-# one does not depend on which others were asked for before it.
+# Limits on names and statements for all functions of a file. Each function has an equal share, so its result
+# does not depend on which others were extracted before it.
 STEPS_PER_FILE = 300_000
 LEAST_STEPS = 50
-MAX_BORROWED = 40  # files that one import may lead through
+MAX_BORROWED = 40  # files that one import may pass through
 MOST_BORROWED = 400  # names of other files that one function may need
-MOST_BASES = 16  # of a class that are looked at
-MOST_HARMLESS = (
-    24  # methods that each method of a class is given for building objects: all of them would be a square
-)
+MOST_BASES = 16  # methods per class to examine
+MOST_HARMLESS = 24  # methods kept with each method for building objects; all of them would be quadratic
 NO_MODULES = TrustedModules()
 
 
 @dataclass(frozen=True, slots=True)
 class Runnable:
-    """Source of a module with one function in it, ready to be called.
+    """Source of a module that contains a function, ready to be called.
 
-    `target` is the expression for the callable, `node` the function's tree
-    within `source` (line numbers are the source's). `unresolved` are names
-    that nothing in the file binds, `borrowed` those taken from trusted files.
-    `around` are the other statements, each written out.
+    `target` is the expression for the callable, `node` the function's tree within `source` (with
+    the source's line numbers). `unresolved` are names that nothing in the file binds, `borrowed`
+    those taken from trusted files. `around` are the other statements as text.
     """
 
     source: str
@@ -195,9 +192,9 @@ class Runnable:
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """Statements that bind the names asked for, in order; names that nothing binds; what came from other files.
+    """The statements that bind the required names, in order, with unbound and imported names.
 
-    `complete` is False where they are more than were followed.
+    `borrowed` are names from other files. `complete` is False if there were too many to follow.
     """
 
     statements: tuple[ast.stmt, ...]
@@ -208,7 +205,7 @@ class Needed:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """A function with the statements that it needs, not yet put together."""
+    """A function with the statements that it needs, not assembled yet."""
 
     definition: Definition
     own: ast.stmt
@@ -216,18 +213,18 @@ class Surroundings:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The statements written out, in the order of a file."""
-        before, after = self._sides
+        """The statements as text, in the order of a file."""
+        before, after = self._before_and_after
         return tuple(part_of(statement) for statement in (*before, self.own, *after))
 
     @cached_property
-    def _sides(self) -> tuple[list[ast.stmt], list[ast.stmt]]:
-        """What stands before the function's own statement, and what needs it as soon as it is run."""
+    def _before_and_after(self) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """The statements before the function's own, and those that need it as soon as they run."""
         names = bound_names(self.own)
         before: list[ast.stmt] = []
         after: list[ast.stmt] = []
         for statement in self.needed.statements:
-            if names.isdisjoint(_used_at_once(statement)):
+            if names.isdisjoint(_names_used_on_execution(statement)):
                 before.append(statement)
             else:
                 after.append(statement)
@@ -236,12 +233,12 @@ class Surroundings:
 
     @property
     def reach(self) -> Reach:
-        """What the syntax says that the function can do, with what it gets to of the statements around it."""
+        """The effects that the function can have according to the syntax."""
         return reachable(self.definition.name, self.own, self.needed.statements)
 
     def runnable(self) -> Runnable | None:
-        """Return them put together; None where that is too large or cannot be written out."""
-        parts, place = self.parts, len(self._sides[0])
+        """Return the assembled source; None if it is too large or cannot be unparsed."""
+        parts, place = self.parts, len(self._before_and_after[0])
         source = "".join(f"{part.text}\n" for part in parts)
         if not self.needed.complete or len(source) > MAX_CHARACTERS or not parts[place].text:
             return None
@@ -263,8 +260,8 @@ class Surroundings:
 _at_once: WeakKeyDictionary[ast.stmt, frozenset[str]] = WeakKeyDictionary()
 
 
-def _used_at_once(statement: ast.stmt) -> frozenset[str]:
-    """Return the names that a statement uses when it is run itself, not when its functions are called."""
+def _names_used_on_execution(statement: ast.stmt) -> frozenset[str]:
+    """Return the names that a statement uses when it runs, not when its functions are called."""
     if statement not in _at_once:
         found: set[str] = set()
         pending: list[ast.AST] = [statement]
@@ -287,29 +284,31 @@ def _used_at_once(statement: ast.stmt) -> frozenset[str]:
 def surroundings(
     definition: Definition, module: Module, trusted: TrustedModules = NO_MODULES, path: str = ""
 ) -> Surroundings:
-    """Return the function with what it needs of its file.
+    """Return the function with the code of its file that it needs.
 
-    What it imports from `trusted` files is taken from there; `borrowed` says so.
+    Definitions that it imports from `trusted` files are included and listed in `borrowed`.
     """
     own: ast.stmt = (
         definition.node
         if definition.owner is None
-        else _pruned_class(definition.owner, definition.name, _asked_by_bases(definition.owner, module))
+        else _pruned_class(definition.owner, definition.name, _required_by_bases(definition.owner, module))
     )
     own_name = definition.name if definition.owner is None else definition.owner.name
     bare, later = _deferred(own, module, trusted, path)
     needed = needed_for(free_names(bare), module, own_name, trusted, path, later=later)
     needed = replace(needed, statements=tuple(_with_exceptions(bare, needed.statements)))
-    future = deferring(module.statements)
-    if future is not None:  # names that only annotations use may be bound for type checkers alone
+    future = future_annotations_import(module.statements)
+    if future is not None:  # names used only in annotations may be bound for type checkers only
         needed = replace(needed, statements=(future, *needed.statements))
     return Surroundings(definition, bare, needed)
 
 
 def _with_exceptions(own: ast.stmt, statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements, with an exception of its own for every name of another file that is only raised or caught.
+    """Yield the statements, plus an exception class for each unresolved name that is only raised or
+    caught.
 
-    No child has that file. One exception is as good as another, so the function can be run without it.
+    The file that defines it is not available in the sandbox. Any exception class serves, so the
+    function can run without it.
     """
     if not any(isinstance(item, ast.ImportFrom) and item.level for item in statements):
         yield from statements
@@ -339,8 +338,8 @@ def _exceptions_of(node: ast.AST) -> list[str]:
     return [item.id for item in found if isinstance(item, ast.Name)]
 
 
-def deferring(statements: Sequence[ast.stmt]) -> ast.stmt | None:
-    """Return the statement that defers annotations; such ones stand before all others."""
+def future_annotations_import(statements: Sequence[ast.stmt]) -> ast.stmt | None:
+    """Return the `from __future__ import annotations` statement, which has to come first."""
     for statement in statements:
         match statement:
             case ast.Expr(value=ast.Constant()):
@@ -356,7 +355,7 @@ def deferring(statements: Sequence[ast.stmt]) -> ast.stmt | None:
 def extract(
     definition: Definition, module: Module, trusted: TrustedModules = NO_MODULES, path: str = ""
 ) -> Runnable | None:
-    """Return the function with what it needs of its file; None where that cannot be written out."""
+    """Return the function with the code that it needs; None if that cannot be unparsed."""
     return surroundings(definition, module, trusted, path).runnable()
 
 
@@ -369,7 +368,7 @@ def _target(definition: Definition) -> str:
 
 
 def _locate(text: str, definition: Definition) -> Function | None:
-    """Return the function in the text of its own statement; the tree is nobody else's."""
+    """Return the function in the parsed text of its statement; the tree is not shared."""
     try:
         tree = syntax.parse(text)
     except PARSE_ERRORS:
@@ -393,14 +392,15 @@ def needed_for(
     taken: set[tuple[int, str]] | None = None,
     later: Later | None = None,
 ) -> Needed:
-    """Follow names through the file's top level until nothing new is needed.
+    """Follow names through the top level of a file until nothing new is needed.
 
-    Definitions of `own_name` itself are left out: the caller has its own. `taken` are names of other
-    files that are there already, for files may import each other; `later` are imports that functions make.
+    Definitions of `own_name` are left out, because the caller has its own. `taken` are names of
+    other files that are already included, since files may import each other. `later` are imports
+    inside functions.
     """
     taken = set() if taken is None else taken
     later = [] if later is None else later
-    binders = _binders(module)  # a definition of `own_name` binds that alone, which is not asked for
+    binders = _binders(module)  # a definition of `own_name` binds only that name, which is not needed
     most = max(LEAST_STEPS, STEPS_PER_FILE // max(1, module.definition_count))
     chosen: set[int] = set()
     wanted = list(names)
@@ -425,7 +425,7 @@ def needed_for(
     statements: list[ast.stmt] = []
     borrowed: list[str] = []
     for statement in kept:
-        found = _borrow(statement, module, trusted, path, depth, taken, later)
+        found = _inlined_import(statement, module, trusted, path, depth, taken, later)
         if found is None:
             bare, inner = _deferred(statement, module, trusted, path)
             later.extend(inner)
@@ -433,9 +433,11 @@ def needed_for(
             continue
         statements.extend(found.statements)
         borrowed.extend(found.borrowed)
-    while later and not depth:  # behind all the rest: files that import each other do so in their functions
+    while later and not depth:  # after the others: files that import each other do so inside functions
         node, its_path = later.pop()
-        found = _borrow(node, trusted.modules.get(its_path, module), trusted, its_path, 1, taken, later)
+        found = _inlined_import(
+            node, trusted.modules.get(its_path, module), trusted, its_path, 1, taken, later
+        )
         statements.extend(found.statements if found else [])
         borrowed.extend(found.borrowed if found else ())
     distinct = list({id(statement): statement for statement in statements}.values())
@@ -445,7 +447,7 @@ def needed_for(
 
 
 def _binders(module: Module) -> dict[str, list[int]]:
-    """Return which top-level statements bind each name, by their places."""
+    """Return the indices of the top-level statements that bind each name."""
     known: dict[str, list[int]] | None = module.remembered.get(("binders", 0))
     if known is not None:
         return known
@@ -458,7 +460,7 @@ def _binders(module: Module) -> dict[str, list[int]]:
     return binders
 
 
-def _borrow(
+def _inlined_import(
     statement: ast.stmt,
     importing: Module,
     trusted: TrustedModules,
@@ -467,11 +469,15 @@ def _borrow(
     taken: set[tuple[int, str]],
     later: Later,
 ) -> Needed | None:
-    """Replace an import from a trusted file by the definitions there; None where it stays an import.
+    """Return the definitions for an import from a trusted file; None if it remains an import.
 
-    What the importing file defines itself as well, and imports under another name therefore, is defined under that.
+    A name that the importing file also defines itself is included under the name it is imported as.
     """
-    if not isinstance(statement, ast.ImportFrom) or depth >= MAX_BORROWED or not trusted.knows(statement):
+    if (
+        not isinstance(statement, ast.ImportFrom)
+        or depth >= MAX_BORROWED
+        or not trusted.is_from_corpus(statement)
+    ):
         return None
     statements: list[ast.stmt] = []
     borrowed: list[str] = []
@@ -488,7 +494,7 @@ def _borrow(
         known = {name: name for name in names}
         for name in importing.plain_names.intersection(names) - {called}:
             known[name] = f"{called}_{name}" if whole else called
-        if whole and called in known:  # a module that defines something of its own name
+        if whole and called in known:  # a module that defines its own name
             known[called] = f"{called}_{called}"
         new = [name for name in names if (id(module), known[name]) not in taken]
         if len(taken) + len(new) > MOST_BORROWED:
@@ -510,7 +516,7 @@ def _borrow(
 
 
 def _namespace(name: str, members: Mapping[str, str]) -> ast.stmt:
-    """Return a class that stands for a module of which these names are used, each with what it is defined as."""
+    """Return a class that stands for a module, with the used names as attributes."""
     body = "".join(f"    {member} = {text}\n" for member, text in members.items()) or "    pass\n"
     return ast.parse(f"class {name}:\n{body}").body[0]
 
@@ -519,9 +525,9 @@ _other: WeakKeyDictionary[ast.stmt, dict[frozenset[tuple[str, str]], ast.stmt]] 
 
 
 def _renamed(statement: ast.stmt, names: Mapping[str, str]) -> ast.stmt:
-    """Return a top-level statement with other names for what it defines and uses; the same one each time.
+    """Return a top-level statement with names replaced; the same statement each time.
 
-    Names that mean something else within it stay as they are.
+    Names with another meaning inside the statement are not changed.
     """
     made = _other.setdefault(statement, {})
     key = frozenset(names.items())
@@ -546,14 +552,14 @@ Later = list[tuple[ast.ImportFrom, str]]
 def _deferred(
     statement: ast.stmt, module: Module, trusted: TrustedModules, path: str
 ) -> tuple[ast.stmt, Later]:
-    """Return a statement without what its functions import from trusted files when they run, and these imports.
+    """Return a statement without the trusted imports inside its functions, and these imports.
 
-    The definitions stand in the same module then. Nothing is taken out where one of the names means something
-    else in the file, or where it is not clear what an import means.
+    Their definitions are then in the same module. Nothing is removed if a name has another meaning
+    in the file, or if an import is ambiguous.
     """
     if not trusted.modules or not isinstance(statement, Function | ast.ClassDef):
         return statement, []
-    imports = [node for node in _inner_imports(statement) if trusted.knows(node)]
+    imports = [node for node in _inner_imports(statement) if trusted.is_from_corpus(node)]
     binders = _binders(module) if imports else {}
     for node in imports:
         for alias in node.names:
@@ -573,7 +579,7 @@ _bare: WeakKeyDictionary[ast.stmt, dict[frozenset[Place], ast.stmt]] = WeakKeyDi
 
 
 def _inner_imports(statement: ast.stmt) -> tuple[ast.ImportFrom, ...]:
-    """Return the imports within the functions of a statement."""
+    """Return the imports inside the functions of a statement."""
     if statement not in _inner:
         functions = [node for node in ast.walk(statement) if isinstance(node, Function)]
         nodes = {
@@ -587,15 +593,15 @@ def _inner_imports(statement: ast.stmt) -> tuple[ast.ImportFrom, ...]:
 
 
 def _without(statement: ast.stmt, places: frozenset[Place]) -> ast.stmt:
-    """Return a statement with `pass` in these places; the same one each time, so that it is written out once."""
+    """Return a statement with `pass` at these positions; the same one each time, so it is unparsed once."""
     made = _bare.setdefault(statement, {})
     if places not in made:
-        made[places] = _Passing(places).visit(copy.deepcopy(statement))
+        made[places] = _ImportRemover(places).visit(copy.deepcopy(statement))
     return made[places]
 
 
-class _Passing(ast.NodeTransformer):
-    """Puts `pass` in the place of imports."""
+class _ImportRemover(ast.NodeTransformer):
+    """Replaces imports by `pass`."""
 
     def __init__(self, places: frozenset[Place]) -> None:
         self.places = places
@@ -614,7 +620,7 @@ def _is_main_guard(statement: ast.stmt) -> bool:
 
 
 def bound_names(statement: ast.stmt) -> set[str]:
-    """Return the names that a top-level statement binds or changes; `*` for a star import."""
+    """Return the names that a top-level statement binds or modifies; `*` for a star import."""
     if isinstance(statement, Function | ast.ClassDef):
         return {statement.name}
     names: set[str] = set()
@@ -635,7 +641,7 @@ def bound_names(statement: ast.stmt) -> set[str]:
         elif isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
             names.add(_base(node))
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            # TABLE.update(...) changes TABLE; sys.path.insert(...) is two attributes away
+            # TABLE.update(...) modifies TABLE; sys.path.insert(...) has two attributes
             function = node.value.func
             if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
                 names.add(function.value.id)
@@ -651,12 +657,12 @@ def _base(node: ast.expr) -> str:
 
 
 def _trim_import(module: Module, index: int, seen: Set[str]) -> ast.stmt | None:
-    """Keep of an import what is needed, so that a missing module nobody uses does no harm."""
+    """Return an import with only the needed names, so that a missing unused module does no harm."""
     statement = module.statements[index]
     if not isinstance(statement, ast.Import | ast.ImportFrom):
         return statement
     bound = module.once("aliases", statement, _aliases)
-    # One statement may import more than a function has names.
+    # One statement may import more names than a function uses.
     fewer, more = (seen, bound.keys()) if len(seen) < len(bound) else (bound.keys(), seen)
     wanted = {name for name in fewer if name in more} | (bound.keys() & {"*"})
     kept = [statement.names[place] for place in sorted(place for name in wanted for place in bound[name])]
@@ -668,7 +674,7 @@ def _trim_import(module: Module, index: int, seen: Set[str]) -> ast.stmt | None:
 
 
 def _aliases(statement: ast.stmt) -> dict[str, list[int]]:
-    """Return the places in an import's list that bind each name; `*` binds itself."""
+    """Return the positions in an import's list that bind each name; `*` binds itself."""
     found: dict[str, list[int]] = {}
     if isinstance(statement, ast.Import | ast.ImportFrom):
         is_from = isinstance(statement, ast.ImportFrom)
@@ -679,7 +685,7 @@ def _aliases(statement: ast.stmt) -> dict[str, list[int]]:
 
 
 def free_names(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement takes from the module around it, annotations left out."""
+    """Return the names that a statement takes from its module, except those in annotations."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return set()
     text = part_of(statement).plain
@@ -688,13 +694,13 @@ def free_names(statement: ast.stmt) -> set[str]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set()
     names: set[str] = set()
-    if isinstance(statement, ast.Delete):  # what is deleted has to be there
+    if isinstance(statement, ast.Delete):  # a deleted name has to exist
         names |= {node.id for node in statement.targets if isinstance(node, ast.Name)}
     pending = [table]
     while pending:
         scope = pending.pop()
         top = scope.get_type() == "module"
-        # What a class binds it may use before, and means the module's then.
+        # A class body may use a name before binding it, which then refers to the module.
         own = scope.get_type() == "class"
         for symbol in scope.get_symbols():
             if ((top or own) and symbol.is_referenced()) or (not top and symbol.is_global()):
@@ -707,10 +713,11 @@ _reached: WeakKeyDictionary[Function, frozenset[str]] = WeakKeyDictionary()
 _pruned: WeakKeyDictionary[ast.ClassDef, dict[frozenset[str], ast.ClassDef]] = WeakKeyDictionary()
 
 
-def _asked_by_bases(owner: ast.ClassDef, module: Module) -> frozenset[str]:
-    """Return the names by which the bases of a class may call its methods, or ask for them to be there.
+def _required_by_bases(owner: ast.ClassDef, module: Module) -> frozenset[str]:
+    """Return the method names that the bases of a class may call or require.
 
-    Of bases in the same file and of abstract collections: without a method that is abstract there, no object is made.
+    Only bases in the same file and abstract collections count. An object cannot be created if a
+    method that is abstract there is missing.
     """
 
     def look(_: ast.stmt) -> frozenset[str]:
@@ -736,18 +743,18 @@ def _asked_by_bases(owner: ast.ClassDef, module: Module) -> frozenset[str]:
     return module.once("asked by bases", owner, look)
 
 
-def _pruned_class(owner: ast.ClassDef, method: str, asked: frozenset[str]) -> ast.ClassDef:
-    """Return the class with the methods that one of them can reach by name, or that are asked for, and all else in it.
+def _pruned_class(owner: ast.ClassDef, method: str, required: frozenset[str]) -> ast.ClassDef:
+    """Return a class reduced to the methods that `method` can reach by name or that are required.
 
-    The first methods that take nothing from outside of the object stay as well: they can do no harm, and
-    examples use them to build the object. Methods that reach the same ones share one tree, so that it is
-    written out once.
+    Some methods that use nothing outside of the object are kept too: they are harmless, and
+    examples use them to build the object. Methods that reach the same others share one tree, so
+    that it is unparsed once.
     """
     body = _bodies.get(owner)
     if body is None:
         body = _bodies[owner] = _Body(owner)
     kept: set[str] = set()
-    wanted = [method, *body.special, *body.used, *body.harmless[:MOST_HARMLESS], *asked]
+    wanted = [method, *body.special, *body.used, *body.harmless[:MOST_HARMLESS], *required]
     while wanted:
         name = wanted.pop()
         if name in body.methods and name not in kept:
@@ -763,7 +770,7 @@ def _pruned_class(owner: ast.ClassDef, method: str, asked: frozenset[str]) -> as
 
 
 class _Body:
-    """What stands in a class: its methods by name, the last one where there are several, and the other statements."""
+    """The content of a class: its methods by name (the last definition wins), and other statements."""
 
     def __init__(self, owner: ast.ClassDef) -> None:
         self.methods: dict[str, Function] = {}
@@ -775,13 +782,13 @@ class _Body:
                 self.places.setdefault(node.name, []).append(place)
             else:
                 self.other.append(place)
-        # by the other statements: `__copy__ = copy`
-        self.used = [name for place in self.other for name in _used_at_once(owner.body[place])]
+        # used by other statements, such as `__copy__ = copy`
+        self.used = [name for place in self.other for name in _names_used_on_execution(owner.body[place])]
         self.special = [name for name in self.methods if name.startswith("__") and name.endswith("__")]
-        self.harmless = [name for name, node in self.methods.items() if _harmless(node)]
+        self.harmless = [name for name, node in self.methods.items() if _is_self_contained(node)]
 
 
-# Builtins by which nothing is reached that the arguments do not lead to.
+# Builtins that reach nothing beyond their arguments.
 _HARMLESS_BUILTINS = frozenset(
     """
     abs all any bool bytes dict divmod enumerate filter float frozenset int isinstance iter len list map max min
@@ -791,8 +798,8 @@ _HARMLESS_BUILTINS = frozenset(
 )
 
 
-def _harmless(method: Function) -> bool:
-    """Return whether a method works with its object, its arguments and plain builtins alone."""
+def _is_self_contained(method: Function) -> bool:
+    """Return whether a method uses only its object, its arguments and plain builtins."""
     if method.decorator_list:
         return False
     bound = {argument.arg for argument in _arguments(method.args)}
@@ -813,7 +820,7 @@ _bodies: WeakKeyDictionary[ast.ClassDef, _Body] = WeakKeyDictionary()
 
 
 def _names_reached(method: Function) -> frozenset[str]:
-    """Return the attributes that a method uses, those named in strings as well."""
+    """Return the attributes that a method uses, including those named in strings."""
     names = _reached.get(method)
     if names is None:
         found = set()

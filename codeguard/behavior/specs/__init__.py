@@ -1,1 +1,1 @@
-"""What functions should do: hand-written specs, and examples in trusted docstrings and tests."""
+"""Expected behavior: hand-written specs, and examples in trusted docstrings and tests."""

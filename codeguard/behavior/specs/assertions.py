@@ -1,9 +1,8 @@
-"""Examples that trusted tests give: assertions on calls with plain arguments, read from the syntax tree.
+"""Examples in trusted tests: assertions on calls with plain arguments, read from the syntax tree.
 
-pytest's `assert` and `raises` and parametrised tables, unittest's
-`assertEqual` and its relatives, loops over written tables. Tests are never
-run: what they assert of a function is a claim that the function itself has
-to confirm before anything is held to it.
+Supported are pytest's `assert`, `raises` and parametrised tables, unittest's `assertEqual` and
+related methods, and loops over literal tables. Tests are never run. An asserted result counts only
+if the trusted function itself confirms it.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from codeguard.behavior.specs.calls import NO_VALUES, NotPlainError, Values, pla
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
 from codeguard.models import SourceFile
 
-MAX_ROWS = 100  # of one table
-MAX_EXAMPLES = 100  # for one function
+MAX_ROWS = 100  # rows of one table
+MAX_EXAMPLES = 100  # examples for one function
 EQUAL = frozenset(
     {
         "assertEqual",
@@ -36,7 +35,7 @@ Named = tuple[str, Example]
 
 
 def test_examples(file: SourceFile) -> dict[str, tuple[Example, ...]]:
-    """Return the examples in a test file, by the name of the function called."""
+    """Return the examples in a test file, by the name of the called function."""
     if file.language != "python":
         return {}
     found: dict[str, dict[str, Example]] = {}
@@ -48,11 +47,11 @@ def test_examples(file: SourceFile) -> dict[str, tuple[Example, ...]]:
     return {name: tuple(rows.values())[:MAX_EXAMPLES] for name, rows in found.items()}
 
 
-test_examples.__test__ = False  # type: ignore[attr-defined]  # a name that pytest would collect
+test_examples.__test__ = False  # type: ignore[attr-defined]  # pytest would collect this name
 
 
 def merged_examples(parts: Iterable[Mapping[str, Sequence[Example]]]) -> dict[str, tuple[Example, ...]]:
-    """Put the examples of several test files together."""
+    """Merge the examples of several test files."""
     merged: dict[str, tuple[Example, ...]] = {}
     for part in parts:
         for name, examples in part.items():
@@ -69,7 +68,7 @@ def _functions(statement: ast.stmt) -> Iterator[Function]:
 
 
 def _rows(function: Function) -> Iterator[Values]:
-    """Yield what a test's parameters stand for: one row of the table after the other, else nothing."""
+    """Yield the values of a test's parameters, one mapping per row of its table; one empty one without."""
     tables = [
         decorator for decorator in function.decorator_list if name_of(decorator).endswith("parametrize")
     ]
@@ -102,23 +101,23 @@ def _row(columns: Sequence[str], row: ast.expr) -> Iterator[Values]:
 
 
 def _examples(body: Sequence[ast.stmt], values: Values, path: str) -> Iterator[Named]:
-    """Read statements in order, with the plain values that names have by then."""
+    """Read statements in order, tracking the plain values of names."""
     known = dict(values)
     for statement in body:
         origin = f"{path}:{statement.lineno}"
         if isinstance(statement, ast.Assert):
-            yield from _asserted(statement.test, known, origin)
+            yield from _assert_examples(statement.test, known, origin)
         elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            yield from _unittest(statement.value, known, origin)
+            yield from _unittest_examples(statement.value, known, origin)
         elif isinstance(statement, ast.With):
-            yield from _raising(statement, known, origin)
+            yield from _raises_examples(statement, known, origin)
             yield from _examples(statement.body, known, path)
         elif isinstance(statement, ast.For):
             for row in _loop(statement, known):
                 yield from _examples(statement.body, {**known, **row}, path)
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and not isinstance(statement, ast.Assert):
-                known.pop(node.id, None)  # it may have been changed by now
+                known.pop(node.id, None)  # its value may have changed
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             try:
                 known[statement.targets[0].id] = plain(statement.value, known)
@@ -143,19 +142,19 @@ def _loop(statement: ast.For, known: Values) -> Iterator[Values]:
                 yield dict(zip(names, row, strict=True))
 
 
-def _asserted(test: ast.expr, known: Values, origin: str) -> Iterator[Named]:
+def _assert_examples(test: ast.expr, known: Values, origin: str) -> Iterator[Named]:
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         for part in test.values:
-            yield from _asserted(part, known, origin)
+            yield from _assert_examples(part, known, origin)
     elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq | ast.Is):
-        yield from _equal(test.left, test.comparators[0], known, origin)
+        yield from _equality_examples(test.left, test.comparators[0], known, origin)
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _called(test.operand, Returns(False), known, origin)
+        yield from _call_example(test.operand, Returns(False), known, origin)
     else:
-        yield from _called(test, Returns(True), known, origin)
+        yield from _call_example(test, Returns(True), known, origin)
 
 
-def _equal(left: ast.expr, right: ast.expr, known: Values, origin: str) -> Iterator[Named]:
+def _equality_examples(left: ast.expr, right: ast.expr, known: Values, origin: str) -> Iterator[Named]:
     for call, value in ((left, right), (right, left)):
         if isinstance(value, ast.Call) and name_of(value) in ("pytest.approx", "approx") and value.args:
             value = value.args[0]
@@ -163,18 +162,18 @@ def _equal(left: ast.expr, right: ast.expr, known: Values, origin: str) -> Itera
             expected = Returns(plain(value, known))
         except NotPlainError:
             continue
-        yield from _called(call, expected, known, origin)
+        yield from _call_example(call, expected, known, origin)
         return
 
 
-def _called(node: ast.expr, expected: Expected, known: Values, origin: str) -> Iterator[Named]:
-    """Yield the example that a call with plain arguments makes; `list(f(x))` is read as `f(x)`."""
+def _call_example(node: ast.expr, expected: Expected, known: Values, origin: str) -> Iterator[Named]:
+    """Yield the example of a call with plain arguments; `list(f(x))` is read as `f(x)`."""
     if not isinstance(node, ast.Call):
         return
     name = name_of(node.func)
     if name in ("list", "tuple", "sorted") and len(node.args) == 1 and isinstance(node.args[0], ast.Call):
         if name != "sorted":
-            yield from _called(node.args[0], expected, known, origin)
+            yield from _call_example(node.args[0], expected, known, origin)
         return
     try:
         args = tuple(plain(argument, known) for argument in node.args)
@@ -185,18 +184,18 @@ def _called(node: ast.expr, expected: Expected, known: Values, origin: str) -> I
         yield name.rpartition(".")[2], Example(args, kwargs, expected, origin)
 
 
-def _unittest(call: ast.Call, known: Values, origin: str) -> Iterator[Named]:
+def _unittest_examples(call: ast.Call, known: Values, origin: str) -> Iterator[Named]:
     method = name_of(call.func).rpartition(".")[2]
     if method in EQUAL and len(call.args) >= 2:
-        yield from _equal(call.args[0], call.args[1], known, origin)
+        yield from _equality_examples(call.args[0], call.args[1], known, origin)
     elif method in CONSTANT and call.args:
-        yield from _called(call.args[0], Returns(CONSTANT[method]), known, origin)
+        yield from _call_example(call.args[0], Returns(CONSTANT[method]), known, origin)
     elif method == "assertRaises" and len(call.args) >= 2:
         made = ast.Call(call.args[1], call.args[2:], call.keywords)
-        yield from _called(made, Raises(name_of(call.args[0])), known, origin)
+        yield from _call_example(made, Raises(name_of(call.args[0])), known, origin)
 
 
-def _raising(statement: ast.With, known: Values, origin: str) -> Iterator[Named]:
+def _raises_examples(statement: ast.With, known: Values, origin: str) -> Iterator[Named]:
     context = statement.items[0].context_expr
     is_raises = isinstance(context, ast.Call) and name_of(context.func).rpartition(".")[2] in (
         "raises",
@@ -206,4 +205,4 @@ def _raising(statement: ast.With, known: Values, origin: str) -> Iterator[Named]
         return
     only, exception = statement.body[0], name_of(context.args[0])
     if isinstance(only, ast.Expr) and exception:
-        yield from _called(only.value, Raises(exception), known, origin)
+        yield from _call_example(only.value, Raises(exception), known, origin)

@@ -1,4 +1,4 @@
-"""Turning calls written in trusted text (docstrings, tests) into examples."""
+"""Turn calls in trusted text (docstrings, tests) into examples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_CALL_TEXT = 20_000
 
 
 class NotPlainError(ValueError):
-    """An expression that is no plain value."""
+    """The expression is not a plain value."""
 
 
 Values = Mapping[str, object]
@@ -21,9 +21,11 @@ NO_VALUES: Values = {}
 
 
 def plain(node: ast.AST, values: Values = NO_VALUES) -> object:
-    """Return the value of a literal, also of names in `values` and, within others as well, of `set()`, `float("nan")`.
+    """Return the value of a literal, of a name in `values`, and of `set()`, `float("nan")` and the
+    like.
 
-    Raises NotPlainError where it is none.
+    Raises:
+        NotPlainError: the expression is not a plain value.
     """
     if isinstance(node, ast.Name) and node.id in values:
         return copy.deepcopy(values[node.id])
@@ -34,7 +36,7 @@ def plain(node: ast.AST, values: Values = NO_VALUES) -> object:
             return _float(node.args[0])
     try:
         value: object = ast.literal_eval(node)
-        repr(value)  # integers of thousands of digits have none
+        repr(value)  # Python does not convert integers of thousands of digits to text
         return value
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
         try:
@@ -44,7 +46,7 @@ def plain(node: ast.AST, values: Values = NO_VALUES) -> object:
 
 
 def _of_parts(node: ast.AST, values: Values) -> object:
-    """Return the value of a list, tuple, set or dictionary whose items are plain in the wider sense."""
+    """Return the value of a list, tuple, set or dictionary whose items are plain values."""
     if isinstance(node, ast.List | ast.Tuple):
         items = [plain(item, values) for item in node.elts]
         return items if isinstance(node, ast.List) else tuple(items)
@@ -81,7 +83,11 @@ def _float(node: ast.expr) -> float:
 
 
 def read_literal(text: str) -> object:
-    """Return the value that a text writes out; NotPlainError where it writes none."""
+    """Return the value of a literal in a text.
+
+    Raises:
+        NotPlainError: the text is not a literal.
+    """
     if len(text) > MAX_CALL_TEXT:
         raise NotPlainError("too long")
     try:
@@ -93,11 +99,10 @@ def read_literal(text: str) -> object:
 def plain_call(
     node: ast.Call, parameters: Sequence[Parameter], bare_words: bool = False, values: Values = NO_VALUES
 ) -> tuple[tuple[object, ...], dict[str, object]] | None:
-    """Return a call's arguments as plain values, keywords put into their places where they have one.
+    """Return a call's arguments as plain values, with keywords moved to their positions.
 
-    With `bare_words` a name that is no parameter stands for the text that it
-    spells: docstrings write `is_happy(abcd)`. None where an argument is no
-    plain value.
+    With `bare_words`, a name that is no parameter stands for its own text, because docstrings write
+    `is_happy(abcd)`. None if an argument is not a plain value.
     """
     own = {parameter.name for parameter in parameters}
     try:
@@ -123,7 +128,7 @@ def _argument(node: ast.expr, own: set[str], bare_words: bool, values: Values) -
 def positional(
     args: Sequence[object], kwargs: Mapping[str, object], parameters: Sequence[Parameter]
 ) -> tuple[tuple[object, ...], dict[str, object]]:
-    """Move keyword arguments into their places, so that parameters may have other names elsewhere."""
+    """Move keyword arguments to their positions, so that other functions may name parameters differently."""
     placed, left = list(args), dict(kwargs)
     names = [parameter.name for parameter in parameters if parameter.kind == "positional"]
     while len(placed) < len(names) and names[len(placed)] in left:
@@ -141,9 +146,9 @@ def example_of(
     values: Values = NO_VALUES,
     owner: str = "",
 ) -> Example | None:
-    """Return the example that an expression with a call of `callee` makes; None where it has none.
+    """Return the example for an expression that calls `callee`; None if there is none.
 
-    A method is called on the object that the text makes of its class, the `owner`, where it makes one.
+    A method is called on the object that the text creates from its class, `owner`.
     """
     call = _unwrapped(node)
     on_object = bool(owner) and (mentions(node, owner) or owner in setup)
@@ -161,7 +166,7 @@ def example_of(
 
 
 def _unwrapped(node: ast.expr) -> ast.expr:
-    """Read `list(f(x))` as `f(x)`: what an iterator yields is compared anyway."""
+    """Read `list(f(x))` as `f(x)`, because the items of an iterator are compared anyway."""
     is_list = (
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("list", "tuple")
     )
@@ -171,7 +176,7 @@ def _unwrapped(node: ast.expr) -> ast.expr:
 
 
 def mentions(node: ast.AST, name: str) -> bool:
-    """Return whether a tree uses a name, as itself or as an attribute."""
+    """Return whether a tree uses a name, by itself or as an attribute."""
     return any(
         (isinstance(child, ast.Name) and child.id == name)
         or (isinstance(child, ast.Attribute) and child.attr == name)

@@ -1,4 +1,4 @@
-"""Examples that a docstring gives: doctests, `f(x) == y`, `f(x) -> y`, `For x = 3 the result is 5`."""
+"""Examples in docstrings: doctests, `f(x) == y`, `f(x) -> y`, `For x = 3 the result is 5`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ INPUT = re.compile(r"\binputs?\s*:\s*", re.IGNORECASE)
 
 
 def docstring_examples(definition: Definition, path: str) -> tuple[Example, ...]:
-    """Return what a function's docstring shows of its calls, in order, without repetitions."""
+    """Return the calls in a function's docstring, in order, without duplicates."""
     node = definition.node.body[0] if definition.node.body else None
     if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
         return ()
@@ -45,7 +45,7 @@ def docstring_examples(definition: Definition, path: str) -> tuple[Example, ...]
 
 
 class _Reader:
-    """Reads one function's docstring."""
+    """Reads the docstring of one function."""
 
     def __init__(
         self, callee: str, parameters: Sequence[Parameter], path: str, line: int, owner: str
@@ -73,7 +73,7 @@ class _Reader:
             except (SyntaxError, ValueError, MemoryError, RecursionError):
                 continue
             if len(body) == 1 and isinstance(body[0], ast.Expr):
-                node, expected = _comparison(_without_print(body[0].value), _wanted(example))
+                node, expected = _comparison(_without_print(body[0].value), _doctest_expectation(example))
                 origin = self.origin(example.lineno)
                 made = example_of(
                     node, self.callee, self.parameters, expected, origin, setup, values, self.owner
@@ -81,16 +81,16 @@ class _Reader:
                 if made is not None:
                     yield made
                 if made is not None and made.args is not None:
-                    continue  # a plain call leaves nothing behind that the next line needs
+                    continue  # a plain call leaves no state for the next line
                 if not bound.intersection(_names(body[0])):
-                    continue  # nor does an expression that nothing stays of
+                    continue  # neither does an expression without an effect
             for statement in body:
                 self._remember(statement, values, bound)
             if example.exc_msg is None and len(setup) + len(example.source) < MAX_SETUP:
                 setup += example.source if example.source.endswith("\n") else example.source + "\n"
 
     def _remember(self, statement: ast.stmt, values: dict[str, object], bound: set[str]) -> None:
-        """Note the names that a doctest's statement binds, and the plain values among them."""
+        """Record the names that a doctest's statement binds, and their plain values."""
         names = {
             node.id
             for node in ast.walk(statement)
@@ -98,7 +98,7 @@ class _Reader:
         }
         bound.update(names)
         for name in names | _names(statement):
-            values.pop(name, None)  # bound anew, or handed to something that may change it
+            values.pop(name, None)  # rebound, or passed to code that may modify it
         if (
             isinstance(statement, ast.Assign)
             and len(statement.targets) == 1
@@ -116,7 +116,7 @@ class _Reader:
 
     def _written_calls(self, line: str, lines: Sequence[str], number: int) -> Iterator[Example]:
         for match in re.finditer(rf"(?<![\w.]){re.escape(self.callee)}\s*\(", line):
-            end = _closing(line, match.end() - 1)
+            end = _closing_bracket(line, match.end() - 1)
             if end is None:
                 continue
             try:
@@ -129,7 +129,7 @@ class _Reader:
             if found is None and ">>>" not in line:
                 found = plain_call(node, self.parameters, bare_words=True)
             if found is not None:
-                expected = _after(line[end:], lines[number + 1 : number + 2])
+                expected = _following_value(line[end:], lines[number + 1 : number + 2])
                 yield Example(found[0], found[1], expected, self.origin(number))
 
     def _named_inputs(self, line: str, lines: Sequence[str], number: int) -> Iterator[Example]:
@@ -159,7 +159,7 @@ class _Reader:
             if len(values) != len(required):
                 return
         rest = [line[position:], *lines[number + 1 : number + 3]]
-        yield Example(tuple(values), {}, _announced(rest), self.origin(number))
+        yield Example(tuple(values), {}, _announced_value(rest), self.origin(number))
 
 
 def _names(node: ast.AST) -> set[str]:
@@ -173,8 +173,8 @@ def _without_print(node: ast.expr) -> ast.expr:
     return node
 
 
-def _wanted(example: doctest.Example) -> Expected:
-    """Return what a doctest wants; None where its text is no literal and the reference has to say."""
+def _doctest_expectation(example: doctest.Example) -> Expected:
+    """Return the expectation of a doctest; None if it is no literal and the reference has to provide it."""
     if example.exc_msg is not None:
         name = example.exc_msg.partition(":")[0].strip()
         return Raises(name) if name.replace(".", "").isidentifier() else None
@@ -187,7 +187,7 @@ def _wanted(example: doctest.Example) -> Expected:
 
 
 def _comparison(node: ast.expr, expected: Expected) -> tuple[ast.expr, Expected]:
-    """Read `f(x) == y` as a call and its value, where nothing or True is said to come out."""
+    """Read `f(x) == y` as a call and its expected value, if the doctest shows no result or True."""
     is_equality = isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq)
     says_true = expected is None or (isinstance(expected, Returns) and expected.value is True)
     if not isinstance(node, ast.Compare) or not is_equality or not says_true:
@@ -198,8 +198,8 @@ def _comparison(node: ast.expr, expected: Expected) -> tuple[ast.expr, Expected]
         return node, expected
 
 
-def _closing(line: str, start: int) -> int | None:
-    """Return the position after the bracket that closes the one at `start`, strings respected."""
+def _closing_bracket(line: str, start: int) -> int | None:
+    """Return the position after the bracket that closes the one at `start`, ignoring strings."""
     depth, quote, index = 0, "", start
     while index < len(line):
         char = line[index]
@@ -220,18 +220,18 @@ def _closing(line: str, start: int) -> int | None:
     return None
 
 
-def _after(rest: str, following: Sequence[str]) -> Expected:
-    """Read the value that follows a written call, on its line or on the next."""
+def _following_value(rest: str, following: Sequence[str]) -> Expected:
+    """Read the value after a call, on the same line or on the next."""
     match = SEPARATORS.match(rest)
     if match is not None:
         found = _leading_literal(rest[match.end() :], to_end=True)
         return Returns(found[0]) if found is not None else None
-    del following  # a value on a line of its own is a doctest's, and read there
+    del following  # a value on its own line belongs to a doctest, which is read elsewhere
     return None
 
 
-def _announced(rest: Sequence[str]) -> Expected:
-    """Read the value that `the output should be …` or `Output: …` announces."""
+def _announced_value(rest: Sequence[str]) -> Expected:
+    """Read the value after `the output should be …` or `Output: …`."""
     for line in rest:
         if INPUT.search(line):
             return None
@@ -243,11 +243,10 @@ def _announced(rest: Sequence[str]) -> Expected:
 
 
 def _leading_literal(text: str, several: bool = False, to_end: bool = False) -> tuple[object, int] | None:
-    """Return the literal a text begins with and its length.
+    """Return the literal at the start of a text and its length, or None.
 
-    With `several` a bare comma-separated row counts as one tuple. With
-    `to_end` nothing but a comment, an explanation or a full stop may follow,
-    so that `2 + 3 = 5` is not read as 2.
+    With `several`, a comma-separated list without brackets is a tuple. With `to_end`, only a
+    comment, an explanation or a full stop may follow, so that `2 + 3 = 5` is not read as 2.
     """
     text = text.rstrip()
     head = text.lstrip()
@@ -265,7 +264,7 @@ def _leading_literal(text: str, several: bool = False, to_end: bool = False) -> 
                 return None
             end = head.rfind(",", 0, end)
             continue
-        if to_end and not _nothing_more(head[end:]):
+        if to_end and not _is_end(head[end:]):
             return None
         return value, offset + end
     return None
@@ -273,7 +272,7 @@ def _leading_literal(text: str, several: bool = False, to_end: bool = False) -> 
 
 def _literal_end(text: str) -> int:
     if text[0] in "([{":
-        return _closing(text, 0) or 0
+        return _closing_bracket(text, 0) or 0
     if text[0] in "'\"":
         end = text.find(text[0], 1)
         while end > 0 and text[end - 1] == "\\":
@@ -283,7 +282,7 @@ def _literal_end(text: str) -> int:
     return match.end() if match else 0
 
 
-def _nothing_more(rest: str) -> bool:
+def _is_end(rest: str) -> bool:
     if rest and (rest[0].isalnum() or rest[0] in "'\"_"):
         return False
     rest = rest.strip()

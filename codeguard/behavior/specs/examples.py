@@ -1,4 +1,4 @@
-"""What is known of one call: how it is made, what it has to give, and who says so."""
+"""Examples: a call, its expected result, and the place where it is written."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from codeguard.models import text_digest
 
 @dataclass(frozen=True, slots=True)
 class Returns:
-    """The call returns this value; `strict` is False where the text may be sloppy about types."""
+    """The call returns this value; `strict` is False if the text may be imprecise about types."""
 
     value: object
 
 
 @dataclass(frozen=True, slots=True)
 class Raises:
-    """The call raises this type of exception, by name, or one derived from it."""
+    """The call raises an exception of this type, given by name, or of a subclass."""
 
     exception: str
 
@@ -35,13 +35,13 @@ Expected = Returns | Raises | Prints | None
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One call with what it has to give.
+    """One call with its expected result.
 
-    With `args` the function is called on plain values. With `args` None,
-    `expression` is evaluated after `setup`, and `callee` is the name that
-    stands for the function in both: `name`, or `Class.name` of a method, where
-    both parts stand for the candidate's own. `origin` says where it is written.
-    `around` are statements of the trusted files that go before `setup` where the candidate comes without them.
+    With `args`, the function is called on plain values. If `args` is None, `expression` is
+    evaluated after `setup`, and `callee` is the function's name in both: `name`, or `Class.name`
+    for a method, where the candidate's own class and method take its place. `origin` is the place
+    where the example is written. `around` are statements of trusted files to run before `setup` if
+    the candidate does not contain them.
     """
 
     args: tuple[object, ...] | None
@@ -54,18 +54,18 @@ class Example:
     around: tuple[str, ...] = ()
 
     def fingerprint(self) -> str:
-        """Return a text that differs where the call or the expectation differs."""
+        """Return a text that is different for different calls and expectations."""
         parts = (self.args, sorted(self.kwargs.items()), self.expected, self.expression, self.setup)
         return repr((*parts, *self.around))
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """An expectation: a function by its names, and its cases; `shipped` where it came with codeguard.
+    """The names of a function and its cases; `shipped` if it comes with codeguard.
 
-    With `path` it is the recorded evidence of the one trusted function of
-    that name (`function`, `Class.method`) in that file, relative to the folder
-    of the file of specs; without, it is held against every function so named.
+    With `path`, it is recorded evidence for the one trusted function of that name (`function` or
+    `Class.method`) in that file, relative to the folder of the spec file. Without, it applies to
+    every function of that name.
     """
 
     name: str
@@ -78,6 +78,6 @@ class Spec:
 
     @property
     def digest(self) -> str:
-        """Return a digest that changes when a name or a case changes."""
+        """A digest of the names and cases."""
         text = repr((self.name, self.path, self.aliases, [case.fingerprint() for case in self.cases]))
         return text_digest(text)

@@ -1,4 +1,4 @@
-"""Files of hand-written specs: TOML, shipped beside this module and in folders of the user's own."""
+"""Files of hand-written specs in TOML, shipped with this module and in the user's own folders."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from typing import NamedTuple
 from codeguard.errors import SpecError
 
 SHIPPED = Path(__file__).parent / "shipped"
-RECORDED_NAME = "codeguard.learned.toml"  # among trusted files: see `codeguard.behavior.specs.recorded`
+RECORDED_NAME = "codeguard.learned.toml"  # for recorded specs, see `codeguard.behavior.specs.recorded`
 
 
 class SpecFile(NamedTuple):
-    """A file of specs as it was read, not parsed yet."""
+    """A file of specs as read, not parsed yet."""
 
     path: Path
     data: bytes
 
 
 def spec_files(folders: Iterable[Path]) -> tuple[SpecFile, ...]:
-    """Return the `*.toml` files of folders, those of a folder in the order of their names.
+    """Return the `*.toml` files of folders, sorted by name within each folder.
 
-    Raises SpecError where a folder is missing or a file cannot be read.
+    Raises:
+        SpecError: a folder is missing, or a file cannot be read.
     """
-    return tuple(_read(path) for folder in folders for path in _in(folder))
+    return tuple(_read(path) for folder in folders for path in _spec_paths(folder))
 
 
 def digest_of(files: Iterable[SpecFile]) -> str:
-    """Return a digest of files of specs, which changes when an expectation in them does."""
+    """Return a digest of the contents of spec files."""
     parts = [
         hashlib.sha256(part).digest()
         for file in files
@@ -38,7 +39,7 @@ def digest_of(files: Iterable[SpecFile]) -> str:
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
-def _in(folder: Path) -> list[Path]:
+def _spec_paths(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise SpecError("no such folder of specs", got=str(folder), expected="a folder with *.toml files")
     return sorted(folder.glob("*.toml"))

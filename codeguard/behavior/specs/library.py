@@ -1,4 +1,4 @@
-"""What is known of how functions should behave: hand-written specs and trusted functions."""
+"""The library of expected behavior: hand-written specs and trusted functions."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.specs.recorded import recorded_examples
 from codeguard.behavior.specs.references import Reference, references_of
-from codeguard.behavior.specs.toml import parsed
+from codeguard.behavior.specs.toml import parse_specs
 from codeguard.models import SourceFile
 
 
 @dataclass(frozen=True, slots=True)
 class SpecCoverage:
-    """How much of the trusted code says how it should behave.
+    """How much of the trusted code has expectations.
 
-    `functions` counts trusted functions and methods that a call can reach,
-    `with_examples` those with at least one example, `hand_written` the specs
-    from TOML files.
+    `functions` counts trusted functions and methods that callers can reach, `with_examples` those
+    with at least one example, and `hand_written` the specs in TOML files.
     """
 
     functions: int
@@ -37,7 +36,7 @@ class SpecCoverage:
 
 @dataclass(frozen=True)
 class SpecLibrary:
-    """Specs and references, immutable; `with_trusted` gives a larger one."""
+    """Specs and references. The library is immutable; `with_trusted` returns a larger one."""
 
     specs: tuple[Spec, ...] = ()
     references: tuple[Reference, ...] = ()
@@ -45,32 +44,39 @@ class SpecLibrary:
 
     @classmethod
     def load(cls, folders: Sequence[Path] = (), *, shipped: bool = True) -> SpecLibrary:
-        """Read hand-written specs: those of the user's own folders, and those that come with codeguard.
+        """Read the hand-written specs of the user's folders, and those shipped with codeguard.
 
-        Raises SpecError, one line, where a folder or file cannot be read or is malformed.
+        Raises:
+            SpecError: a folder or file cannot be read or is malformed.
         """
         return cls.of(spec_files(folders), spec_files([SHIPPED] if shipped else []))
 
     @classmethod
     def of(cls, own: Iterable[SpecFile], shipped: Iterable[SpecFile]) -> SpecLibrary:
-        """Return the library of these files, the user's own first; SpecError where one is malformed.
+        """Return the library of these files, the user's own first.
 
-        A function of the user's own spec is not held to a shipped spec of the same name.
+        A shipped spec is dropped if the user has a spec for a function of the same name.
+
+        Raises:
+            SpecError: a file is malformed.
         """
-        specs = [spec for file in own for spec in parsed(file)]
-        taken = {name_words(name) for spec in specs for name in (spec.name, *spec.aliases)}
-        known = [replace(spec, shipped=True) for file in shipped for spec in parsed(file)]
-        rest = [spec for spec in known if name_words(spec.name) not in taken]
+        specs = [spec for file in own for spec in parse_specs(file)]
+        own_names = {name_words(name) for spec in specs for name in (spec.name, *spec.aliases)}
+        known = [replace(spec, shipped=True) for file in shipped for spec in parse_specs(file)]
+        rest = [spec for spec in known if name_words(spec.name) not in own_names]
         return cls(specs=(*specs, *rest))
 
     def with_trusted(
         self, files: Iterable[SourceFile], tests: Iterable[SourceFile] = (), *, package: str = ""
     ) -> SpecLibrary:
-        """Return this library with what verified trusted text says of its own functions.
+        """Return this library with the functions of verified trusted files as references.
 
-        `package` is what the folder is imported as that the paths are relative to, if it is a package itself.
-        `tests` are trusted test files: their assertions are read, never run. Files of recorded specs
-        among the trusted ones speak for the functions that they name; SpecError where one is malformed.
+        `package` is the import name of the folder that the paths are relative to, if it is itself a
+        package. `tests` are trusted test files, whose assertions are read, never run. Recorded
+        specs among the trusted files apply to the functions that they name.
+
+        Raises:
+            SpecError: a file of recorded specs is malformed.
         """
         read = list(files)
         tested = merged_examples(test_examples(file) for file in tests)
@@ -88,34 +94,35 @@ class SpecLibrary:
         return SpecCoverage(len(self.references), with_examples, len(self.specs))
 
     def specs_for(self, wanted: Features) -> tuple[Spec, ...]:
-        """Return the hand-written specs that bear a function's name."""
+        """Return the hand-written specs for a function's name."""
         return self._by_name.get(wanted.name, ())
 
     def references_for(self, wanted: Features) -> list[tuple[Reference, Similarity]]:
-        """Return the references that a function may be meant to be, the best first.
+        """Return the references that a function may be meant to be, best match first.
 
-        A method that its own class has among the trusted ones is no method of another class.
+        If the function's own class is among the trusted ones, methods of other classes do not
+        count.
         """
         found = [(self.references[index], likeness) for index, likeness in self._index.candidates(wanted)]
-        own = [pair for pair in found if wanted.owner and _is_own(wanted, pair[0].features)]
+        own = [pair for pair in found if wanted.owner and _is_own_method(wanted, pair[0].features)]
         return own or found
 
-    def likeness(self, wanted: Features, reference: Reference) -> Similarity:
-        """Return how alike a function and a trusted one are."""
+    def similarity(self, wanted: Features, reference: Reference) -> Similarity:
+        """Return the similarity of a function and a trusted one."""
         return self._index.compare(wanted, reference.features)
 
     def lookalikes_of(self, wanted: Features) -> list[Reference]:
-        """Return the trusted functions that a reader would take a function for, the most alike first."""
+        """Return the trusted functions that a reader would take a function for, most similar first."""
         return [self.references[index] for index in self._index.lookalikes(wanted)]
 
-    def make_ready(self) -> SpecLibrary:
-        """Make what functions are looked up in: it is ours, and no part of what a function costs."""
+    def build_indexes(self) -> SpecLibrary:
+        """Build the indexes now, so that no function's time limit is charged for them."""
         _ = self._by_name, self._index, self.fingerprints
         return self
 
     @cached_property
     def fingerprints(self) -> FingerprintIndex:
-        """The calls that trusted functions show, by which a function is found that bears another name."""
+        """The probes by which a function is matched to trusted ones regardless of its name."""
         return FingerprintIndex(self.references)
 
     @cached_property
@@ -131,5 +138,5 @@ class SpecLibrary:
         return ReferenceIndex([reference.features for reference in self.references])
 
 
-def _is_own(wanted: Features, trusted: Features) -> bool:
+def _is_own_method(wanted: Features, trusted: Features) -> bool:
     return (wanted.owner, wanted.name) == (trusted.owner, trusted.name)

@@ -1,8 +1,8 @@
-"""The file of recorded specs that `codeguard learn` writes: read among the trusted files, and written.
+"""Read and write the file of recorded specs that `codeguard learn` makes.
 
-The format is that of hand-written specs (`codeguard.behavior.specs.toml`): one table a function, which names
-its file, one table a call. Functions and calls are in a fixed order and every value has a line of its own, so that
-two versions of the file can be compared line by line.
+The format is that of hand-written specs (`codeguard.behavior.specs.toml`): one table per function,
+which names its file, and one table per call. Functions and calls are sorted and every value is on
+its own line, so that versions of the file can be compared with diff.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from codeguard.behavior.specs.examples import Example, Raises, Returns, Spec
 from codeguard.behavior.specs.files import RECORDED_NAME, SpecFile
-from codeguard.behavior.specs.toml import parsed
+from codeguard.behavior.specs.toml import parse_specs
 from codeguard.errors import SpecError
 from codeguard.models import SourceFile
 
@@ -24,15 +24,17 @@ HEADER = """\
 
 
 def is_recorded_specs(path: str) -> bool:
-    """Return whether a file of this name holds recorded specs, if it is trusted."""
+    """Return whether a trusted file of this name holds recorded specs."""
     return path.rpartition("/")[2] == RECORDED_NAME
 
 
 def recorded_examples(files: Iterable[SourceFile]) -> dict[tuple[str, str], tuple[Example, ...]]:
-    """Return the recorded examples in trusted files, by the path of the function's file and its name.
+    """Return the recorded examples in trusted files, by path and name of the function.
 
-    A file of recorded specs speaks for files in its own folder and below. Raises SpecError where one
-    is malformed.
+    A file of recorded specs applies to files in its own folder and below.
+
+    Raises:
+        SpecError: a file is malformed.
     """
     found: dict[tuple[str, str], tuple[Example, ...]] = {}
     for file in files:
@@ -46,8 +48,12 @@ def recorded_examples(files: Iterable[SourceFile]) -> dict[tuple[str, str], tupl
 
 
 def recorded_specs(file: SpecFile) -> tuple[Spec, ...]:
-    """Return the specs of a file of recorded ones; SpecError where it is malformed, or one leads out of its folder."""
-    specs = parsed(file)
+    """Return the specs of a file of recorded specs.
+
+    Raises:
+        SpecError: the file is malformed, or a path leads out of its folder.
+    """
+    specs = parse_specs(file)
     for spec in specs:
         if not spec.path or posixpath.isabs(spec.path) or ".." in spec.path.split("/"):
             raise SpecError(
@@ -58,8 +64,8 @@ def recorded_specs(file: SpecFile) -> tuple[Spec, ...]:
     return specs
 
 
-def written_specs(specs: Iterable[Spec]) -> str:
-    """Return the text of a file of recorded specs; the same specs give the same text."""
+def recorded_specs_text(specs: Iterable[Spec]) -> str:
+    """Return the text of a file of recorded specs; equal specs give equal text."""
     parts = [HEADER]
     for spec in sorted(specs, key=lambda spec: (spec.path, spec.name)):
         parts.append(f"\n[[spec]]\nname = {_quoted(spec.name)}\npath = {_quoted(spec.path)}\n")
@@ -94,7 +100,8 @@ def _case(example: Example) -> str:
 def literal(value: object) -> str:
     """Return a plain value as source text that `codeguard.behavior.specs.calls.plain` reads.
 
-    Raises SpecError where it is not plain.
+    Raises:
+        SpecError: the value is not plain.
     """
     kind = type(value)
     if isinstance(value, float) and kind is float:
@@ -120,9 +127,9 @@ def _literal_set(value: Iterable[object], frozen: bool) -> str:
 
 
 def merged_specs(before: Sequence[Spec], now: Sequence[Spec], most: int) -> tuple[Spec, ...]:
-    """Return the specs of before with what is new in those of now: nothing is taken away.
+    """Add the new cases in `now` to the specs in `before`; nothing is removed.
 
-    A function with `most` cases or more gains none.
+    A function with `most` cases or more gets no new ones.
     """
     found: dict[tuple[str, str], dict[str, Example]] = {}
     for spec in before:
@@ -143,7 +150,7 @@ def _call_key(case: Example) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a TOML string on one line, the literal kind where that needs no escape."""
+    """Return a text as a TOML string on one line, as a literal string if it needs no escapes."""
     if "'" not in text and text.isprintable():
         return f"'{text}'"
     escaped = "".join(_escaped(char) for char in text)

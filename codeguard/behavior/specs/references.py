@@ -1,4 +1,4 @@
-"""Trusted functions as references: what they are, and the examples that they come with."""
+"""Trusted functions as references, with their examples."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from codeguard.behavior.source.surroundings import (
     NO_MODULES,
     Runnable,
     bound_names,
-    deferring,
     extract,
     free_names,
+    future_annotations_import,
     needed_for,
     part_of,
 )
@@ -27,17 +27,17 @@ from codeguard.behavior.specs.examples import Example
 from codeguard.errors import SpecError
 from codeguard.models import SourceFile, parts_digest
 
-MAX_AROUND = 200_000  # characters that an example may take from the trusted files
+MAX_AROUND = 200_000  # characters of trusted code that an example may include
 NO_EXAMPLES: Mapping[str, Sequence[Example]] = {}
 NO_RECORDS: Mapping[tuple[str, str], Sequence[Example]] = {}
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A trusted function: where it stands, what it says of itself, and the examples that it comes with.
+    """A trusted function with its features and examples.
 
-    What it needs to be run is put together when it is first wanted: most
-    references of a large corpus never are.
+    The code that it needs to run is extracted when first used, because most references of a large
+    corpus never are.
     """
 
     definition: Definition
@@ -59,26 +59,27 @@ class Reference:
 
     @cached_property
     def usable(self) -> Runnable | None:
-        """The function with its surroundings; None where it is too large or too deep."""
+        """The function with the code it needs; None if it is too large or nested too deeply."""
         return extract(self.definition, self.module, self.trusted, self.path)
 
     @property
     def runnable(self) -> Runnable:
-        """The function with its surroundings, of a reference that is usable."""
+        """The function with the code it needs, for a reference that is usable."""
         if self.usable is None:
             raise SpecError(f"{self.origin} is too large or nested too deeply to be run")
         return self.usable
 
     @cached_property
     def examples(self) -> tuple[Example, ...]:
-        """The examples, with what each takes from the module around it."""
+        """The examples, each with the code that it needs from its module."""
         return tuple(
-            complete(example, self.name, self.module, self.trusted, self.path) for example in self.written
+            with_needed_code(example, self.name, self.module, self.trusted, self.path)
+            for example in self.written
         )
 
     @cached_property
     def digest(self) -> str:
-        """A digest of the source with its surroundings and of the examples."""
+        """A digest of the source with the code it needs, and of the examples."""
         parts = [self.runnable.source, self.runnable.target]
         parts += [example.fingerprint() for example in self.examples]
         return parts_digest(*parts)
@@ -90,10 +91,9 @@ def references_of(
     tested: Mapping[str, Sequence[Example]] = NO_EXAMPLES,
     recorded: Mapping[tuple[str, str], Sequence[Example]] = NO_RECORDS,
 ) -> Iterator[Reference]:
-    """Yield a file's functions and methods that a call can reach.
+    """Yield the functions and methods of a file that callers can reach.
 
-    `tested` are examples by the name of the function, `recorded` those by the path of the file and the
-    name with that of the class.
+    `tested` are examples by function name, `recorded` those by path and qualified name.
     """
     if file.language != "python":
         return
@@ -101,7 +101,7 @@ def references_of(
     for definition in definitions(module.statements):
         if not definition.nested and not is_declaration(definition.node, file.path):
             shown = [_placed(example, definition) for example in tested.get(definition.name, ())]
-            own = () if definition.sets else recorded.get((file.path, definition.qualified_name), ())
+            own = () if definition.is_setter else recorded.get((file.path, definition.qualified_name), ())
             written = (*docstring_examples(definition, file.path), *shown, *own)
             yield Reference(definition, features(definition), written, file.path, module, trusted)
 
@@ -111,10 +111,12 @@ def _placed(example: Example, definition: Definition) -> Example:
     return replace(example, args=args, kwargs=kwargs)
 
 
-def complete(example: Example, callee: str, module: Module, trusted: TrustedModules, path: str) -> Example:
-    """Put in front of an example what it takes from its own module and from other trusted files.
+def with_needed_code(
+    example: Example, callee: str, module: Module, trusted: TrustedModules, path: str
+) -> Example:
+    """Return an example with the code that it needs from its module and from other trusted files.
 
-    The class that the method of a recorded call belongs to is the candidate's own, like the method.
+    The class of a recorded method call is the candidate's own, like the method itself.
     """
     if example.args is not None:
         return example
@@ -133,8 +135,9 @@ def complete(example: Example, callee: str, module: Module, trusted: TrustedModu
     imported = needed_for(bound - {callee}, scene, "", trusted, path).statements
     around = needed_for(names, module, callee, trusted, path).statements
     texts = tuple(dict.fromkeys(text for item in (*around, *imported) if (text := part_of(item).plain)))
-    future = deferring(module.statements)
-    if future is not None and any("class " in text for text in texts):  # fields may name what comes later
+    future = future_annotations_import(module.statements)
+    # Annotations of fields may refer to later definitions.
+    if future is not None and any("class " in text for text in texts):
         texts = (part_of(future).plain, *texts)
     if sum(map(len, texts)) > MAX_AROUND:
         return example
@@ -142,7 +145,7 @@ def complete(example: Example, callee: str, module: Module, trusted: TrustedModu
 
 
 def _imports(statement: ast.stmt, callee: str, trusted: TrustedModules) -> bool:
-    """Return whether a statement imports the function itself or something of the trusted files."""
+    """Return whether a statement imports the function itself or something from the trusted files."""
     if isinstance(statement, ast.ImportFrom):
-        return trusted.knows(statement) or any(alias.name == callee for alias in statement.names)
+        return trusted.is_from_corpus(statement) or any(alias.name == callee for alias in statement.names)
     return False

@@ -1,8 +1,8 @@
-"""Examples that are no plain calls, with their literals changed: `list(f(lambda x: x < 3, [1, 5]))`.
+"""Variants of examples that are not plain calls, made by changing their literals.
 
-The literals of an expression and its setup are places to be filled. Their
-values are learned from and generated like the arguments of a plain call; the
-rest of the expression (functions passed, objects built) stays as it is.
+In `list(f(lambda x: x < 3, [1, 5]))`, the literals of the expression and of its setup are places
+with values. Their values are learned and generated like the arguments of a plain call. The rest
+(functions passed, objects built) is not changed.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from codeguard.behavior.specs.examples import Example
 MAX_HOLES = 6
 
 
-def holes(example: Example) -> tuple[object, ...]:
-    """Return the values of the literals that may be changed; empty where there are none, or too many."""
+def literal_values(example: Example) -> tuple[object, ...]:
+    """Return the values of the literals that may be changed; empty if there are none or too many."""
     found: list[object] = []
     for text in (example.setup, example.expression):
         try:
@@ -31,8 +31,8 @@ def holes(example: Example) -> tuple[object, ...]:
     return tuple(found) if len(found) <= MAX_HOLES else ()
 
 
-def filled(example: Example, values: Sequence[object]) -> Example | None:
-    """Return the example with other values in its places; what it gives is for the reference to say."""
+def with_values(example: Example, values: Sequence[object]) -> Example | None:
+    """Return the example with other values at its places; the reference determines the expected result."""
     left = list(values)
     texts = []
     for text in (example.setup, example.expression):
@@ -46,7 +46,7 @@ def filled(example: Example, values: Sequence[object]) -> Example | None:
 
 
 class _Places(ast.NodeTransformer):
-    """Collects the largest literals of a tree, or puts values in their place."""
+    """Collects the largest literals of a tree, or replaces them by other values."""
 
     def __init__(self, fill: list[object] | None) -> None:
         self.fill = fill

@@ -1,4 +1,4 @@
-"""Specs as their TOML files say: hand-written ones, and recorded ones of `codeguard learn`."""
+"""Parse specs from TOML files, hand-written ones and those recorded by `codeguard learn`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,12 @@ CASE_KEYS = frozenset(
 OUTCOME_KEYS = ("expected", "expected_literal", "raises")
 
 
-def parsed(file: SpecFile) -> tuple[Spec, ...]:
-    """Return the specs of one TOML file; SpecError where it is malformed."""
+def parse_specs(file: SpecFile) -> tuple[Spec, ...]:
+    """Return the specs of a TOML file.
+
+    Raises:
+        SpecError: the file is malformed.
+    """
     path = file.path
     try:
         text = file.data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
@@ -39,19 +43,19 @@ def parsed(file: SpecFile) -> tuple[Spec, ...]:
 
 
 class _Lines:
-    """Where the tables of a file stand: headers in their order, for the parser does not say."""
+    """The line numbers of a file's tables, in order, which the TOML parser does not report."""
 
     def __init__(self, text: str, entries: Sequence[object]) -> None:
         numbered = [(line.split("#")[0].strip(), number) for number, line in enumerate(text.split("\n"), 1)]
         specs = [number for line, number in numbered if line == "[[spec]]"]
         cases = [number for line, number in numbered if line == "[[spec.case]]"]
         counted = sum(_count(entry) for entry in entries)
-        # Tables written inline have no header of their own: then no line is better than a wrong one.
+        # Inline tables have no header. No line number is better than a wrong one.
         plain = len(specs) == len(entries) and len(cases) == counted
         self._specs, self._cases = iter(specs if plain else ()), iter(cases if plain else ())
 
     def spec(self) -> str:
-        """Return the line of the next spec, as it is written behind a file's name."""
+        """Return the line of the next spec as a suffix for the file's name."""
         return self._next(self._specs)
 
     def case(self) -> str:
@@ -96,7 +100,7 @@ def _spec(entry: object, path: Path, number: int, lines: _Lines) -> Spec:
 
 
 def _case(entry: object, where: str, origin: str, callee: str) -> Example:
-    """Return a case; `callee` is the function of a recorded one, which may be any expression."""
+    """Return a case; `callee` is the function of a recorded case, whose call may be any expression."""
     table = _table(entry, CASE_KEYS, f"{where}: case")
     calls = [key for key in CALL_KEYS if key in table]
     if len(calls) != 1:
@@ -125,7 +129,7 @@ def _case(entry: object, where: str, origin: str, callee: str) -> Example:
 def _expected(table: Mapping[str, Any], where: str, needed: bool) -> Expected:
     given = [key for key in OUTCOME_KEYS if key in table]
     if not given and not needed:
-        return None  # what the trusted function gives is what it has to give
+        return None  # the trusted function determines the expected result
     if len(given) != 1:
         raise SpecError(
             f"{where}: a case needs exactly one outcome", got=given, expected=" or ".join(OUTCOME_KEYS)

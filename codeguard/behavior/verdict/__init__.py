@@ -1,1 +1,1 @@
-"""Whether a candidate does what is expected: calls compared outside of the sandbox, and the verdict."""
+"""Compare a candidate's results with the expected ones, outside of the sandbox, and give a verdict."""

@@ -1,4 +1,4 @@
-"""The behavior checker: does a function do what is known of how it should behave?"""
+"""The behavior checker: does a function behave like the specs and trusted functions that it claims to be?"""
 
 from __future__ import annotations
 
@@ -33,22 +33,23 @@ from codeguard.models import CheckReport, Chunk, SourceFile, Verdict, parts_dige
 from codeguard.sandbox.model import CallResult, JobResult, Level
 from codeguard.workers.deadline import CPU, LEAST_S, Deadline, DeadlineError
 
-WINDOW = 64  # checks that run abreast
+WINDOW = 64  # concurrent checks
 MAX_PROFILES = 4_096
 MAX_PLANS = 512
 DECIDED = frozenset({Verdict.PASS, Verdict.DIFFERS, Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
 DIFFERING = frozenset({Verdict.FAIL, Verdict.DIVERGES})
-PLANNING_S, EXAMINING_S = 2.0, 2.0  # of the processor here, for one function
+PLANNING_S, EXAMINING_S = 2.0, 2.0  # CPU seconds of this process, for one function
 MAX_REFERENCES = 3  # references that one candidate is compared with
 Subject = tuple[Chunk, SourceFile]
 Plan = tuple[Candidate, list[tuple[Reference, Similarity]]]
 
 
 class BehaviorChecker:
-    """Checks functions of unknown origin against a library, inside a sandbox.
+    """Checks untrusted functions against a library of specs and trusted functions, inside a
+    sandbox.
 
-    `seed` is the installation's secret: it decides the generated inputs and
-    the order of the calls. Below `required_level` nothing is run.
+    `seed` is the installation's secret; it determines the generated inputs and the order of the
+    calls. Below the sandbox level `required_level` nothing is run.
     """
 
     def __init__(
@@ -71,11 +72,11 @@ class BehaviorChecker:
         self._plans: dict[tuple[object, ...], Plan | CheckReport] = {}
 
     def check(self, chunk: Chunk, file: SourceFile) -> CheckReport:
-        """Return what is found out about one function."""
+        """Return the report of one function."""
         return next(self.check_many([(chunk, file)]))
 
     def check_many(self, subjects: Sequence[Subject]) -> Iterator[CheckReport]:
-        """Yield the reports of many functions, in order; batches are spread over the sandbox's workers."""
+        """Yield the reports of many functions, in order; the sandbox runs them in parallel."""
         for start in range(0, len(subjects), WINDOW):
             prepared = [self._prepare(chunk, file) for chunk, file in subjects[start : start + WINDOW]]
             wanted = {
@@ -84,15 +85,17 @@ class BehaviorChecker:
                 if not isinstance(plan, CheckReport)
                 for item, _ in plan[1]
                 if item.definition.text
-                != plan[0].definition.text  # a copy needs no run, nor does what it copies
+                != plan[0].definition.text  # an exact copy is not run, and neither is its original
             }
             self._observe([item for digest, item in wanted.items() if digest not in self._profiles])
             if any(not isinstance(plan, CheckReport) and self._wants_probes(plan) for plan in prepared):
-                self._fingerprinted()
-            yield from drive(self._sandbox, [self._guarded(plan) for plan in prepared])
+                self._run_fingerprints()
+            yield from drive(self._sandbox, [self._checked_safely(plan) for plan in prepared])
 
     def cache_key(self, chunk: Chunk, file: SourceFile) -> str | None:
-        """Return a digest over everything that the verdict depends on; None where no check would run."""
+        """Return a digest of everything that the verdict depends on; None if the function would not
+        be run.
+        """
         plan = self._prepare(chunk, file)
         if isinstance(plan, CheckReport):
             return None
@@ -112,23 +115,25 @@ class BehaviorChecker:
         return parts_digest(*parts)
 
     def _prepare(self, chunk: Chunk, file: SourceFile) -> Plan | CheckReport:
-        """Return what would be run, remembered for the next to ask: the cache's key, then the check."""
+        """Return the plan of a check, or its report; cached, because `cache_key` and the check both
+        need it.
+        """
         subject = (file.path, file.sha256, chunk.sha256, chunk.symbol, chunk.span)
         if subject not in self._plans:
             if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()
             try:
                 with Deadline(PLANNING_S):
-                    self._plans[subject] = self._planned(chunk, file)
+                    self._plans[subject] = self._make_plan(chunk, file)
             except DeadlineError as error:
-                self._plans[subject] = self._unexamined(error)
+                self._plans[subject] = self._deadline_report(error)
         return self._plans[subject]
 
-    def _unexamined(self, error: DeadlineError) -> CheckReport:
+    def _deadline_report(self, error: DeadlineError) -> CheckReport:
         verdict = Verdict.TIMEOUT if error.bound == CPU else Verdict.ERROR
         return CheckReport(verdict, f"codeguard could not examine it: {error}", self._sandbox.level.name)
 
-    def _planned(self, chunk: Chunk, file: SourceFile) -> Plan | CheckReport:
+    def _make_plan(self, chunk: Chunk, file: SourceFile) -> Plan | CheckReport:
         level = self._sandbox.level
         if level < self._required_level:
             reason = f"the sandbox offers {level.name}, {self._required_level.name} is required"
@@ -136,19 +141,21 @@ class BehaviorChecker:
         candidate = read_candidate(chunk, file, self._library.modules)
         if isinstance(candidate, str):
             return CheckReport(Verdict.NO_SIGNAL, candidate, level.name)
-        empty = self._empty(candidate)
+        empty = self._stub_report(candidate)
         if empty is not None:
             return empty
         if (
             self._last is None or self._last[0] is not candidate
-        ):  # the chunks of a long function follow each other
+        ):  # consecutive chunks often belong to one long function
             self._last = candidate, self._plan(candidate)
         return self._last[1]
 
-    def _empty(self, candidate: Candidate) -> CheckReport | None:
-        """Report a function that does nothing where a trusted one, or its own description, says that it does.
+    def _stub_report(self, candidate: Candidate) -> CheckReport | None:
+        """Report a function that does nothing although it claims to be a trusted one or describes a
+        result.
 
-        A stub takes the place of an answer. What a trusted stub says is no such claim.
+        A stub in place of an implementation is suspicious, unless the trusted function is a stub as
+        well.
         """
         if not does_nothing(candidate.definition.node):
             return None
@@ -170,40 +177,40 @@ class BehaviorChecker:
     def _plan(self, candidate: Candidate) -> Plan | CheckReport:
         level = self._sandbox.level
         references = self._references(candidate)
-        probed = not references and self._probes(candidate)
+        probed = not references and self._can_be_probed(candidate)
         if not references and not probed and not self._library.specs_for(candidate.features):
             reason = "no spec and no trusted function like it that takes its arguments"
             report = CheckReport(Verdict.NO_SIGNAL, reason, level.name, effects=candidate.effects)
-            return replace(report, claims=self._claimed(candidate))
+            return replace(report, claims=self._lookalike_name(candidate))
         if candidate.usable is None:
             return CheckReport(Verdict.NO_SIGNAL, TOO_LARGE, level.name)
         return candidate, references
 
     def _wants_probes(self, plan: Plan) -> bool:
-        return (not plan[1] and self._probes(plan[0])) or self._may_be_repaired(plan)
+        return (not plan[1] and self._can_be_probed(plan[0])) or self._may_be_repaired(plan)
 
-    def _probes(self, candidate: Candidate) -> bool:
-        """Return whether the results of a candidate may tell what it is."""
+    def _can_be_probed(self, candidate: Candidate) -> bool:
+        """Return whether a candidate may be matched by its results."""
         return self._budget.probing and worth_probing(candidate.features) and bool(self._library.references)
 
     def _references(self, candidate: Candidate) -> list[tuple[Reference, Similarity]]:
-        """Return the trusted functions that the candidate is compared with, the best first."""
+        """Return the trusted functions to compare the candidate with, best match first."""
         found = self._library.references_for(candidate.features)
-        # Among equals the one with the very same text, which is what a copy is checked against.
+        # In a tie the function with the identical text is first, so that a copy is checked against its original.
         found.sort(key=lambda pair: pair[0].definition.text != candidate.definition.text)
         chosen: list[tuple[Reference, Similarity]] = []
-        for reference, likeness in found:
+        for reference, similarity in found:
             copied = reference.definition.text == candidate.definition.text
             if not copied and any(item.definition.text == candidate.definition.text for item, _ in chosen):
-                break  # a copy is held to what it is a copy of, and to nothing that is like it
+                break  # a copy is checked against its original only
             if reference.usable is not None and candidate.accepts(reference.examples):
-                chosen.append((reference, likeness))
+                chosen.append((reference, similarity))
             if len(chosen) == MAX_REFERENCES:
                 break
         return chosen
 
-    def _claimed(self, candidate: Candidate) -> str:
-        """Return the trusted function that a reader would take the candidate for, empty where there is none."""
+    def _lookalike_name(self, candidate: Candidate) -> str:
+        """Return the trusted function that a reader would take the candidate for, or ""."""
         return next(
             (f"{item.name} ({item.origin})" for item in self._library.lookalikes_of(candidate.features)), ""
         )
@@ -220,25 +227,25 @@ class BehaviorChecker:
             return (yield from observe(reference, self._sandbox.level, self._budget, self._seed))
         except SandboxError:
             raise
-        except Exception as error:  # one odd function must not end a whole run
+        except Exception as error:  # an error on one function must not end the run
             able = capabilities(reference.runnable.source)
             return Profile(reference, (), (), None, able, problem=_internal(error))
 
-    def _guarded(self, plan: Plan | CheckReport) -> Steps[CheckReport]:
+    def _checked_safely(self, plan: Plan | CheckReport) -> Steps[CheckReport]:
         try:
-            report = yield from _within(EXAMINING_S, self._check(plan))
+            report = yield from _with_cpu_limit(EXAMINING_S, self._check(plan))
         except SandboxError:
             raise
         except DeadlineError as error:
-            report = self._unexamined(error)
-        except Exception as error:  # nor may it pass for checked: the report says what happened
+            report = self._deadline_report(error)
+        except Exception as error:  # nor may the function count as checked: the report has the error
             report = CheckReport(Verdict.ERROR, _internal(error), self._sandbox.level.name)
         if isinstance(plan, CheckReport):
             return report
-        report = _named(report, plan[0].definition.name)
+        report = _with_real_name(report, plan[0].definition.name)
         if report.claims or report.verdict in DECIDED:
             return report
-        return replace(report, claims=self._claimed(plan[0]))
+        return replace(report, claims=self._lookalike_name(plan[0]))
 
     def _check(self, plan: Plan | CheckReport) -> Steps[CheckReport]:
         if isinstance(plan, CheckReport):
@@ -248,32 +255,32 @@ class BehaviorChecker:
         specs = [
             item for item in self._library.specs_for(candidate.features) if candidate.accepts(item.cases)
         ]
-        # The team's own word first: its specs, its trusted code, and only then what everybody takes for granted.
-        report = yield from _held([item for item in specs if not item.shipped], examination)
+        # The user's specs come first, then the trusted code, then the shipped specs.
+        report = yield from _check_specs([item for item in specs if not item.shipped], examination)
         if report is not None and report.verdict not in (Verdict.PASS, Verdict.NO_SIGNAL):
             return report
         if not references:
-            references = yield from self._met(candidate, examination)
+            references = yield from self._matched_by_results(candidate, examination)
         decided: CheckReport | None = None
-        for place, (reference, likeness) in enumerate(references):
+        for place, (reference, similarity) in enumerate(references):
             identical = examination.identical(reference)
             if identical is not None:
                 return identical
             profile = self._profiles.get(reference.digest)
-            if profile is None:  # not the most alike, so not run beforehand
+            if profile is None:  # only the most similar one was run beforehand
                 profile = self._profiles[reference.digest] = yield from self._observed(reference)
-            found = yield from examination.against_reference(profile, likeness, best=place == 0)
-            if found.verdict in DIFFERING and not likeness.is_claimed:
-                found = _like(found, reference, likeness)
+            found = yield from examination.against_reference(profile, similarity, best=place == 0)
+            if found.verdict in DIFFERING and not similarity.is_claimed:
+                found = _refuted_by_results(found, reference, similarity)
             if found.verdict is Verdict.PASS or (
-                found.verdict is not Verdict.NO_SIGNAL and not likeness.found_by_results
+                found.verdict is not Verdict.NO_SIGNAL and not similarity.found_by_results
             ):
                 return found
             if found.verdict is not Verdict.NO_SIGNAL:
-                # Nothing but its results says that it is this function, and they may be all those of the next.
+                # The claim rests on results only, and the next reference may match all of them.
                 decided = decided or found
                 continue
-            # What is met, or refuted, stays so whatever a less likely function says.
+            # A pass or a refuted claim is final, whatever a less similar function gives.
             if report is None or not (report.verdict is Verdict.PASS or report.refuted):
                 report = found
         if decided is not None:
@@ -282,8 +289,10 @@ class BehaviorChecker:
         if open_still and self._may_be_repaired(plan):
             report = (yield from self._one_edit_away(examination)) or report
         if report is None or report.verdict is Verdict.NO_SIGNAL:
-            shipped = yield from _held([item for item in specs if item.shipped], examination, not references)
-            # What was found of a claim stays found, unless the shipped spec says more than nothing.
+            shipped = yield from _check_specs(
+                [item for item in specs if item.shipped], examination, not references
+            )
+            # A refuted claim is kept, unless the shipped spec gives a result.
             if shipped is not None and not (
                 shipped.verdict is Verdict.NO_SIGNAL and report is not None and report.refuted
             ):
@@ -294,17 +303,19 @@ class BehaviorChecker:
         return replace(report, effects=report.effects or candidate.effects)
 
     def _may_be_repaired(self, plan: Plan) -> bool:
-        """Return whether a candidate is tried with one thing in its text changed: it claims to be nothing itself."""
+        """Return whether to test variants of the candidate with one edit: only if it claims nothing
+        itself.
+        """
         candidate, references = plan
-        claimed = any(likeness.is_claimed for _, likeness in references)
-        return not claimed and self._probes(candidate) and may_be_repaired(candidate)
+        claimed = any(similarity.is_claimed for _, similarity in references)
+        return not claimed and self._can_be_probed(candidate) and may_be_repaired(candidate)
 
     def _one_edit_away(self, examination: Examination) -> Steps[CheckReport | None]:
-        """Report a candidate that does what a trusted function does once a single thing in its text is changed."""
+        """Report a candidate that behaves like a trusted function after a single edit."""
         index, features = self._library.fingerprints, examination.candidate.features
-        answers = yield from _fingerprint(examination.probed, index, index.trials(features))
-        found = yield from repaired(examination, index, answers, self._known)
-        if found is None or self._library.likeness(features, found.reference).opposed:
+        answers = yield from _fingerprint(examination.run_probes, index, index.trials(features))
+        found = yield from repaired(examination, index, answers, self._profile_at)
+        if found is None or self._library.similarity(features, found.reference).opposed:
             return None
         name, origin = found.reference.name, found.reference.origin
         reason = f"does what {name} does with {found.repair.shown} ({found.agreed} calls agree), and differs as it is"
@@ -317,30 +328,33 @@ class BehaviorChecker:
             refuted=True,
         )
 
-    def _known(self, place: int) -> Steps[Profile]:
-        """Return what is known of a trusted function, by its place."""
+    def _profile_at(self, place: int) -> Steps[Profile]:
+        """Return the profile of a trusted function, given by its index."""
         reference = self._library.references[place]
         if reference.digest not in self._profiles:
             self._profiles[reference.digest] = yield from self._observed(reference)
         return self._profiles[reference.digest]
 
-    def _met(
+    def _matched_by_results(
         self, candidate: Candidate, examination: Examination
     ) -> Steps[list[tuple[Reference, Similarity]]]:
-        """Return the trusted functions that a candidate answers like on the calls of its kinds."""
+        """Return the trusted functions whose results on probes the candidate shares."""
         index = self._library.fingerprints
         if not worth_probing(candidate.features) or not self._budget.probing:
             return []
-        answers = yield from _fingerprint(examination.probed, index, index.trials(candidate.features))
+        answers = yield from _fingerprint(examination.run_probes, index, index.trials(candidate.features))
         found = [self._library.references[place] for place in index.matches(answers)]
         return [
-            (reference, replace(self._library.likeness(candidate.features, reference), found_by_results=True))
+            (
+                reference,
+                replace(self._library.similarity(candidate.features, reference), found_by_results=True),
+            )
             for reference in found
             if reference.usable is not None
         ]
 
-    def _fingerprinted(self) -> None:
-        """Run the trusted functions on the probes, once; what they answer is what others are found by."""
+    def _run_fingerprints(self) -> None:
+        """Run the trusted functions on the probes, once."""
         if self._fingerprints_made:
             return
         self._fingerprints_made = True
@@ -364,15 +378,15 @@ class BehaviorChecker:
             return (yield from _fingerprint(runner.answers, index, trials, sure=bool(known)))
         except SandboxError:
             raise
-        except Exception:  # one odd function is found by its words and text alone
+        except Exception:  # after an error, a function is still matched by name, docstring and body
             return {}
 
 
 Fingerprint = dict[Kinds, list[str | None]]
 
 
-def _named(report: CheckReport, name: str) -> CheckReport:
-    """Return a report whose calls show the function's name, not the one that stands for it."""
+def _with_real_name(report: CheckReport, name: str) -> CheckReport:
+    """Return a report with the function's real name in its calls instead of the placeholder."""
     reason, shown = (text.replace(SUBJECT, name) for text in (report.reason, report.counterexample))
     return replace(report, reason=reason, counterexample=shown)
 
@@ -383,7 +397,10 @@ def _fingerprint(
     trials: Mapping[Kinds, Calls],
     sure: bool = False,
 ) -> Steps[Fingerprint]:
-    """Return what a function answers to the calls of the kinds that it takes; `sure` where these are its own."""
+    """Return a function's results for the calls of the kinds that it accepts.
+
+    With `sure`, `trials` has the function's own kinds of arguments, so all of them are used.
+    """
     taken = list(trials)
     if not sure:
         tried = yield from run(tuple(call for calls in trials.values() for call in calls))
@@ -397,8 +414,10 @@ def _fingerprint(
     return {kinds: [answer_of(next(given), call) for call in index.calls(kinds)] for kinds in taken}
 
 
-def _held(specs: Sequence[Spec], examination: Examination, alone: bool = False) -> Steps[CheckReport | None]:
-    """Hold a candidate to hand-written specs until one is not met; None where there are none."""
+def _check_specs(
+    specs: Sequence[Spec], examination: Examination, alone: bool = False
+) -> Steps[CheckReport | None]:
+    """Check a candidate against hand-written specs until one fails; None if there are none."""
     report: CheckReport | None = None
     for spec in specs:
         report = yield from examination.against_spec(spec, alone)
@@ -407,20 +426,25 @@ def _held(specs: Sequence[Spec], examination: Examination, alone: bool = False) 
     return report
 
 
-def _like(found: CheckReport, reference: Reference, likeness: Similarity) -> CheckReport:
-    """Report a function that only its results call the trusted one, and that is not: honest functions do so, too.
+def _refuted_by_results(found: CheckReport, reference: Reference, similarity: Similarity) -> CheckReport:
+    """Report a difference from a trusted function that only the results suggest, which convicts
+    nobody.
 
-    One that describes itself as something else is taken at its word: who looks for the trusted one does not find it.
+    A candidate that describes itself differently is not reported as claiming to be that function.
     """
     reason = f"does mostly what {reference.name} does, and differs: {found.reason}"
     report = replace(found, verdict=Verdict.NO_SIGNAL, reason=reason)
-    if likeness.is_other_function:
+    if similarity.is_other_function:
         return report
     return replace(report, claims=f"{reference.name} ({reference.origin})", refuted=True)
 
 
-def _within(seconds: float, steps: Steps[CheckReport]) -> Steps[CheckReport]:
-    """Take the steps of a check within a time of the processor, the sandbox's not counted; DeadlineError beyond it."""
+def _with_cpu_limit(seconds: float, steps: Steps[CheckReport]) -> Steps[CheckReport]:
+    """Run the steps of a check with a limit on CPU seconds in this process, excluding the sandbox.
+
+    Raises:
+        DeadlineError: the limit was exceeded.
+    """
     answer: tuple[JobResult, ...] | None = None
     while True:
         begun = time.process_time()

@@ -1,4 +1,4 @@
-"""A candidate's calls compared with what was expected of each, outside the sandbox."""
+"""Compare the results of a candidate's calls with the expected ones, outside of the sandbox."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.verdict.profiles import Observed
 from codeguard.behavior.verdict.values import (
     Comparison,
-    agrees,
     changes_arguments,
+    compare_with_example,
+    compare_with_reference,
+    is_empty_result,
     magnitude,
-    meets,
     same_value,
-    says_nothing,
 )
 from codeguard.sandbox.model import Call, CallResult, Outcome
 
@@ -27,11 +27,11 @@ NOT_TAKEN = frozenset({"TypeError", "AttributeError"})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A call to put to the candidate, with what decides whether the answer is right.
+    """A call of the candidate, and what decides whether its result is right.
 
-    Either an `example` says so, or the reference's own answer does. With
-    `silence_free`, no example shows what comes out where there is nothing to
-    give, so that None may stand for 0 or an empty list.
+    That is either an `example` or the reference's result. With `silence_free`, no example shows
+    what the function returns if there is nothing to return, so None may stand for 0 or an empty
+    list.
     """
 
     call: Call
@@ -40,25 +40,25 @@ class Question:
     silence_free: bool = False
 
     def judge(self, answer: CallResult) -> Comparison:
-        """Compare the candidate's answer with what it should be."""
+        """Compare the candidate's result with the expected one."""
         scale = magnitude(self.call.args) if self.call.args is not None else 1.0
         if self.example is not None:
-            return meets(self.example.expected, answer, scale)
-        if self.reference is None or (self.stands_in and NOT_TAKEN.intersection(answer.exception[:1])):
+            return compare_with_example(self.example.expected, answer, scale)
+        if self.reference is None or (self.uses_stand_in and NOT_TAKEN.intersection(answer.exception[:1])):
             return Comparison.UNKNOWN
-        comparison = agrees(self.reference, answer, self.call.args, scale)
-        if comparison is Comparison.DIFFERENT and self.silence_free and _both_silent(self.reference, answer):
+        comparison = compare_with_reference(self.reference, answer, self.call.args, scale)
+        if comparison is Comparison.DIFFERENT and self.silence_free and _both_empty(self.reference, answer):
             return Comparison.UNKNOWN
         return comparison
 
     @property
-    def stands_in(self) -> bool:
-        """Whether something is given that stands in for objects nobody has shown: it may lack what others use."""
+    def uses_stand_in(self) -> bool:
+        """Whether an argument is a generic stand-in, which may lack attributes that the code needs."""
         return self.call.args is None and STOOD_IN in self.call.target
 
     @property
-    def wanted(self) -> str:
-        """What should come out, as text."""
+    def expected_text(self) -> str:
+        """The expected result as text."""
         expected = self.example.expected if self.example is not None else None
         if isinstance(expected, Raises):
             return f"{expected.exception} to be raised"
@@ -70,19 +70,19 @@ class Question:
             return "nothing known"
         if self.reference.outcome is Outcome.RAISED:
             return f"{self.reference.exception[0]} to be raised"
-        return _given(self.call, self.reference)
+        return _result_text(self.call, self.reference)
 
 
-def _both_silent(reference: CallResult, answer: CallResult) -> bool:
+def _both_empty(reference: CallResult, answer: CallResult) -> bool:
     if not answer.outcome is Outcome.RETURNED is reference.outcome:
         return False
     left = [(one.files, one.stdout.split()) for one in (reference, answer)]
-    return left[0] == left[1] and says_nothing(reference.value) and says_nothing(answer.value)
+    return left[0] == left[1] and is_empty_result(reference.value) and is_empty_result(answer.value)
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A question with the candidate's answer and how it compares."""
+    """A question with the candidate's result and the comparison."""
 
     question: Question
     answer: CallResult
@@ -90,7 +90,7 @@ class Answered:
 
     @property
     def size(self) -> int:
-        """How much there is to read about the call: smaller counterexamples are better ones."""
+        """The length of the call as text; smaller counterexamples are better."""
         call = self.question.call
         return (
             len(call.target) + len(call.setup) if call.args is None else len(repr((call.args, call.kwargs)))
@@ -98,7 +98,7 @@ class Answered:
 
     @property
     def incomparable(self) -> bool:
-        """Whether a value was expected that can be compared, and what came cannot be."""
+        """Whether the expected result can be compared but the candidate's cannot."""
         if self.comparison is not Comparison.UNKNOWN or self.answer.outcome is Outcome.NOT_RUN:
             return False
         reference = self.question.reference
@@ -106,77 +106,79 @@ class Answered:
             return self.question.example is not None
         if reference.outcome is not Outcome.RETURNED:
             return False
-        if self.question.silence_free and _both_silent(reference, self.answer):
+        if self.question.silence_free and _both_empty(reference, self.answer):
             return False
         return same_value(reference.value, reference.value) is Comparison.SAME
 
     @property
     def changes_arguments(self) -> bool:
-        """Whether arguments are not the same afterwards that the reference leaves alone."""
+        """Whether the candidate changed arguments that the reference leaves unchanged."""
         reference = self.question.reference
         return reference is not None and changes_arguments(reference, self.answer, self.question.call.args)
 
     @property
     def text(self) -> str:
-        """The call with what was expected and what came, as one line."""
+        """The call with the expected and the actual result, on one line."""
         got = f"{self.answer.exception[0] if self.answer.exception else 'an exception'} raised"
         if self.answer.outcome is Outcome.RETURNED:
-            got = _given(self.question.call, self.answer)
-        return f"{write_call(self.question.call)}: expected {self.question.wanted}, got {got}"
+            got = _result_text(self.question.call, self.answer)
+        return f"{write_call(self.question.call)}: expected {self.question.expected_text}, got {got}"
 
 
 def compare(questions: Sequence[Question], answers: Sequence[CallResult]) -> list[Answered]:
-    """Put questions and answers together."""
+    """Pair questions with results."""
     pairs = zip(questions, answers, strict=False)
     return [Answered(question, answer, question.judge(answer)) for question, answer in pairs]
 
 
-def of_example(example: Example, call: Call) -> Question:
-    """Return the question that an example asks."""
+def question_of_example(example: Example, call: Call) -> Question:
+    """Return the question for an example."""
     return Question(call, example=example)
 
 
-def of_observed(observed: Observed, runnable: Runnable, silence_free: bool = False) -> Question | None:
-    """Return the question whether a candidate does what the reference did; None where it cannot be asked."""
+def question_of_observed(
+    observed: Observed, runnable: Runnable, silence_free: bool = False
+) -> Question | None:
+    """Return the question whether a candidate does the same as the reference; None if it cannot be asked."""
     call = observed.for_function(runnable)
     return None if call is None else Question(call, None, observed.answer, silence_free)
 
 
-def different(answered: Sequence[Answered]) -> list[Answered]:
-    """Return the wrong answers, the smallest call first."""
+def wrong_results(answered: Sequence[Answered]) -> list[Answered]:
+    """Return the wrong results, smallest call first."""
     return sorted(
         (item for item in answered if item.comparison is Comparison.DIFFERENT), key=lambda item: item.size
     )
 
 
-def known(answered: Sequence[Answered]) -> list[Answered]:
-    """Return the answers that could be compared."""
+def comparable_results(answered: Sequence[Answered]) -> list[Answered]:
+    """Return the results that could be compared."""
     return [item for item in answered if item.comparison is not Comparison.UNKNOWN]
 
 
-def not_taken(answered: Sequence[Answered]) -> bool:
-    """Return whether the candidate refuses every call as one not made for it."""
+def rejects_arguments(answered: Sequence[Answered]) -> bool:
+    """Return whether the candidate rejects the arguments of every call."""
     return all(
         item.answer.outcome is Outcome.RAISED and NOT_TAKEN.intersection(item.answer.exception)
-        for item in known(answered)
+        for item in comparable_results(answered)
     )
 
 
-def _given(call: Call, answer: CallResult) -> str:
-    """Say what a call gave, and which files it left."""
-    told = _changed(call, answer) or short(answer.value)
+def _result_text(call: Call, answer: CallResult) -> str:
+    """Return a call's result as text, with the files that it left."""
+    told = _changed_arguments_text(call, answer) or short(answer.value)
     return f"{told}, and files {short(dict(answer.files))}" if answer.files else told
 
 
-def _changed(call: Call, answer: CallResult) -> str:
-    """Say what a call that returns None did to its arguments, empty where it did nothing."""
+def _changed_arguments_text(call: Call, answer: CallResult) -> str:
+    """Return the changes that a call returning None made to its arguments, as text; empty if none."""
     if answer.value is not None or answer.args_after is None or answer.args_after == call.args:
         return ""
     return f"arguments changed to {short(answer.args_after)}"
 
 
 def write_call(call: Call) -> str:
-    """Write a call as source text, shortened."""
+    """Return a call as shortened source text."""
     if call.args is None:
         return _cut(call.target)
     parts = [repr(value) for value in call.args]
@@ -185,7 +187,7 @@ def write_call(call: Call) -> str:
 
 
 def short(value: object) -> str:
-    """Write a value, cut to a readable length."""
+    """Return a value as text, cut to a readable length."""
     try:
         return _cut(repr(value))
     except ValueError:

@@ -1,10 +1,10 @@
-"""Differences of form between two functions that do the same: each keeps a contract of its own.
+"""Separate differences of convention from wrong results.
 
-Two honest implementations of one function may refuse an empty list with other exceptions, answer None or -1 where
-nothing is found, count from 1, give a set or a list. None of that makes one of them wrong. A difference is one of
-form only where the candidate keeps to it: the same form in every answer, or one treatment of every input of a kind
-at the edge (empty, zero, negative, one element, a type it does not take). To accept, to return or to go on where
-the trusted function rejects is never one.
+Two honest implementations may reject an empty list with different exceptions, return None or -1 if
+nothing is found, count from 0 or from 1, return a set or a list. None of these is wrong. A
+difference is one of convention only if the candidate is consistent: every result has the same form,
+or every input of one edge case (empty, zero, negative, one element, an unsupported type) is treated
+alike. Accepting what the trusted function rejects is never a convention.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from codeguard.behavior.matching.claims import WORD
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
 from codeguard.behavior.source.definitions import parse, unparse
 from codeguard.behavior.specs.examples import Prints, Raises, Returns
-from codeguard.behavior.verdict.comparison import Answered, known
+from codeguard.behavior.verdict.comparison import Answered, comparable_results
 from codeguard.behavior.verdict.values import Comparison, same_value
 from codeguard.sandbox.model import Call, CallResult, Iteration, Opaque, Outcome
 
-LEAST_SHOWN = 3  # distinct answers that a form has to be kept to before it is believed
-MOST_AT_EDGE = 0.5  # share of the calls that may be at an edge
+LEAST_SHOWN = 3  # distinct results that have to agree on a form before it counts as a convention
+MOST_AT_EDGE = 0.5  # maximum share of the calls that may be edge cases
 MOST_DIGITS = 7
-LEAST_REORDERED = 0.5  # share of the rows of some length whose order differs, where order is the difference
+LEAST_REORDERED = 0.5  # minimum share of the longer results whose order differs, if order is the convention
 _ORDERED = """
 ascending descending first last next order ordered path permutation previous rank reverse reversed rotate rotated
 shift smallest sort sorted stable topological largest
@@ -38,8 +38,12 @@ ORDERED_WORDS = frozenset(_ORDERED.split())
 INDEX_WORDS = frozenset(
     {"index", "indexes", "indices", "location", "offset", "place", "position", "positions"}
 )
-PLACE_WORDS = INDEX_WORDS | {"nth", "th", "term"}  # of a row of numbers: its first may be at 0 or 1
-# What a text says of a result that is a quantity: of those, one more is wrong and no way of counting places.
+PLACE_WORDS = INDEX_WORDS | {
+    "nth",
+    "th",
+    "term",
+}  # words for positions in a sequence, which may start at 0 or 1
+# Words for quantities: being off by one is an error there, not a convention.
 QUANTITY = re.compile(r"\b(how many|number of|counts?|counting|times|occurrences?|lengths?|sizes?)\b")
 NUMBER_INPUT = "number input"
 SENTINELS: tuple[object, ...] = (None, False, -1)
@@ -48,13 +52,13 @@ REFUSED_BY_SANDBOX = frozenset({"PermissionError", "BlockingIOError"})
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """What differs in substance, and in which forms: `agreement` is the share of answers that agree but for form.
+    """The wrong results, and the conventions in which the candidate differs.
 
-    Every answer of the trusted function counts alike for it, however many calls have it: who always says False is
-    right half of the time at most. `distinctive` is the same over the answers that are more than the first argument
-    handed back, as every function gives that leaves most inputs alone, without what a guess would have right: one of
-    two answers is right half of the time. `compared` counts the calls that could be compared, and that the description
-    does not exclude.
+    `agreement` is the share of results that agree except for conventions. Every distinct result of
+    the trusted function has the same weight in it, so a function that always returns False scores
+    at most one half. `distinctive` is the agreement beyond chance, over the results that are not
+    simply the first argument. `compared` counts the comparable calls that the description does not
+    exclude.
     """
 
     wrong: tuple[Answered, ...] = ()
@@ -66,7 +70,7 @@ class Contrast:
 
 @dataclass(frozen=True)
 class _Pair:
-    """A call with what the trusted function and the candidate gave, as plain results."""
+    """A call with the plain results of the trusted function and of the candidate."""
 
     item: Answered
     expected: CallResult
@@ -81,7 +85,7 @@ class _Pair:
 
     @cached_property
     def answer(self) -> str:
-        """What was expected, as text."""
+        """The expected result as text."""
         expected = self.expected
         returned = expected.outcome is Outcome.RETURNED
         return result_text((expected.value, expected.files)) if returned else "raised"
@@ -102,23 +106,24 @@ class _Pair:
 Fits = Callable[[_Pair], bool]
 
 
-def contrast(answered: Sequence[Answered], told: str, *, own_words: bool = True) -> Contrast:
-    """Tell differences of substance from those of form, over all calls together.
+def contrast(answered: Sequence[Answered], description: str, *, own_words: bool = True) -> Contrast:
+    """Separate wrong results from differences of convention, over all calls together.
 
-    `told` is the trusted function's name and description: what it says of an order is a promise.
-    Who takes over that description (no `own_words`) takes over what it counts from as well.
+    `told` is the trusted function's name and description; an order that it promises is no
+    convention. A candidate with the same description (no `own_words`) has to count from the same
+    base as well.
     """
-    asked = [item for item in known(answered) if not refused_by_sandbox(item)]
+    asked = [item for item in comparable_results(answered) if not refused_by_sandbox(item)]
     shown = [item.question.call.args or () for item in asked if item.question.example is not None]
-    conditions = preconditions(told, shown)
+    conditions = preconditions(description, shown)
     pairs = [_Pair(item, _expected(item)) for item in asked if _meets(item.question.call, conditions)]
     if all(pair.same for pair in pairs):
         share = float(bool(pairs))
         return Contrast(agreement=share, distinctive=share, compared=len(pairs))
     best: tuple[list[_Pair], tuple[str, ...]] | None = None
-    by_edge, silences = _by_edge(pairs), _silences(pairs)
-    settled = {id(pair) for pair in pairs if pair.same and _says_none(pair.expected)}
-    for name, fits in (("", _same), *_forms(pairs, told, own_words)):
+    by_edge, silences = _by_edge(pairs), _empty_results(pairs)
+    settled = {id(pair) for pair in pairs if pair.same and _means_nothing_found(pair.expected)}
+    for name, fits in (("", _is_same), *_forms(pairs, description, own_words)):
         rest = [pair for pair in pairs if not (id(pair) in settled or (pair.same_files and fits(pair)))]
         kept, edges = _edges(rest, by_edge, silences)
         if best is None or len(kept) < len(best[0]):
@@ -143,10 +148,10 @@ def _agreement(pairs: Sequence[_Pair], wrong: Sequence[_Pair]) -> float:
 
 
 def _beyond_chance(pairs: Sequence[_Pair], wrong: Sequence[_Pair]) -> float:
-    """Return the agreement beyond that of a function which always gives the same answer."""
+    """Return the agreement beyond that of a function which always returns the same."""
     answers = len({pair.answer for pair in pairs})
     if answers < 2:
-        return 0.0  # a constant answer is met by every function that is constant
+        return 0.0  # a constant result agrees with every constant function
     return max(0.0, (_agreement(pairs, wrong) - 1 / answers) / (1 - 1 / answers))
 
 
@@ -171,56 +176,56 @@ def _expected(item: Answered) -> CallResult:
 
 
 def refused_by_sandbox(item: Answered) -> bool:
-    """Return whether an answer is the sandbox's: what it refuses says nothing of a function's results."""
+    """Return whether a result comes from the sandbox's refusal, which does not count."""
     raised = item.answer.outcome is Outcome.RAISED
     return raised and bool(REFUSED_BY_SANDBOX.intersection(item.answer.exception))
 
 
-# Forms: each has to fit every call, but for those at an edge.
+# Forms: each has to fit every call except edge cases.
 
 
-def _same(pair: _Pair) -> bool:
+def _is_same(pair: _Pair) -> bool:
     return pair.same
 
 
 def _forms(pairs: Sequence[_Pair], text: str, own_words: bool) -> Iterator[tuple[str, Fits]]:
-    """Yield the forms that the answers may be kept to, with the check of one call."""
+    """Yield the forms that differ by convention, each with a test for one call."""
     shown = {result_text(_result(pair.expected)) for pair in pairs if pair.returned}
     if len(shown) < LEAST_SHOWN:
         return
-    yield "prints its result", _printed
-    yield "changes its argument instead of returning a new value", _in_place
-    yield "returns a new value instead of changing its argument", _returned_instead
-    yield "another kind of container", partial(_container, ordered=True)
+    yield "prints its result", _is_printed
+    yield "changes its argument instead of returning a new value", _is_in_place
+    yield "returns a new value instead of changing its argument", _is_returned_instead
+    yield "another kind of container", partial(_is_other_container, ordered=True)
     if not _promises_order(pairs, text) and _reorders(pairs):
-        yield "another order of the items", partial(_container, ordered=False)
-    yield "text in place of a number", _as_text
+        yield "another order of the items", partial(_is_other_container, ordered=False)
+    yield "text in place of a number", _is_text_form
     yield "gives negative numbers another sign", _other_sign
     if not QUANTITY.search(text.lower()) and all(
         _is_index(pair) for pair in pairs if pair.returned and _number(pair.expected.value) not in (None, -1)
     ):
-        yield "counts from 1 in place of 0", partial(_shifted, by=1)
-        yield "counts from 0 in place of 1", partial(_shifted, by=-1)
+        yield "counts from 1 in place of 0", partial(_is_shifted, by=1)
+        yield "counts from 0 in place of 1", partial(_is_shifted, by=-1)
     for digits in range(MOST_DIGITS):
-        yield f"rounds to {digits} digits", partial(_rounded, digits=digits)
+        yield f"rounds to {digits} digits", partial(_is_rounded, digits=digits)
     for place in range(3):
-        yield "returns more than the trusted function", partial(_part, place=place)
-        yield "returns a part of what the trusted function does", partial(_part_of, place=place)
+        yield "returns more than the trusted function", partial(_is_part, place=place)
+        yield "returns a part of what the trusted function does", partial(_is_contained, place=place)
     by_number = _by_number(pairs)
-    for by in (1, -1) if own_words and PLACE_WORDS & _words(text) else ():
+    for by in (1, -1) if own_words and PLACE_WORDS & _lower_words(text) else ():
         asked = [
             pair for pair in pairs if (number := _argument(pair)) is not None and number + by in by_number
         ]
-        if len(asked) >= LEAST_SHOWN and all(_moved(pair, by_number, by) for pair in asked):
-            yield "counts its argument from another number", partial(_moved, results=by_number, by=by)
+        if len(asked) >= LEAST_SHOWN and all(_shifted_input(pair, by_number, by) for pair in asked):
+            yield "counts its argument from another number", partial(_shifted_input, results=by_number, by=by)
 
 
 def _result(result: CallResult) -> object:
-    """Return what a call gave: where that is nothing, its arguments as they are afterwards."""
+    """Return a call's result; if that is None, the arguments after the call."""
     return result.args_after if result.value is None else result.value
 
 
-def _printed(pair: _Pair) -> bool:
+def _is_printed(pair: _Pair) -> bool:
     if not pair.returned or pair.got.value is not None:
         return False
     value = pair.expected.value
@@ -228,27 +233,27 @@ def _printed(pair: _Pair) -> bool:
         texts = [str(value)]
         if isinstance(value, list | tuple):
             texts.append(" ".join(map(str, value)))
-    except ValueError:  # an integer with more digits than Python writes out: nobody has printed it
+    except ValueError:  # an integer with more digits than Python converts to text
         return False
     return any(text.split() == pair.got.stdout.split() for text in texts)
 
 
-def _in_place(pair: _Pair) -> bool:
+def _is_in_place(pair: _Pair) -> bool:
     if not pair.returned or pair.got.value is not None or not pair.got.args_after:
         return False
     return same_value(pair.expected.value, pair.got.args_after[0]) is Comparison.SAME
 
 
-def _returned_instead(pair: _Pair) -> bool:
+def _is_returned_instead(pair: _Pair) -> bool:
     if not pair.returned or pair.expected.value is not None or not pair.expected.args_after:
         return False
     return same_value(pair.expected.args_after[0], pair.got.value) is Comparison.SAME
 
 
-def _container(pair: _Pair, ordered: bool) -> bool:
+def _is_other_container(pair: _Pair, ordered: bool) -> bool:
     if not pair.returned:
         return False
-    first, second = _row(pair.expected.value), _row(pair.got.value)
+    first, second = _as_list(pair.expected.value), _as_list(pair.got.value)
     if first is None or second is None or len(first) != len(second):
         return False
     unordered = isinstance(pair.expected.value, set | frozenset) or isinstance(
@@ -259,30 +264,30 @@ def _container(pair: _Pair, ordered: bool) -> bool:
     return Counter(map(result_text, first)) == Counter(map(result_text, second))
 
 
-def _row(value: object) -> list[object] | None:
+def _as_list(value: object) -> list[object] | None:
     if isinstance(value, Iteration):
         return list(value.items) if value.exhausted else None
     if isinstance(value, dict):
         return list(value.items())
     if isinstance(value, list | tuple | set | frozenset):
         return list(value)
-    # A text is a row of characters where the other side is a row of them.
+    # A text is compared as a list of characters with a list of characters.
     return list(value) if isinstance(value, str) else None
 
 
 def _promises_order(pairs: Sequence[_Pair], text: str) -> bool:
-    """Return whether the order of the results is part of what the trusted function is for."""
-    if ORDERED_WORDS & _words(text):
+    """Return whether the order of the results is part of the trusted function's contract."""
+    if ORDERED_WORDS & _lower_words(text):
         return True
     rows = [
         row
         for pair in pairs
-        if (row := _row(pair.expected.value)) is not None and len(set(map(result_text, row))) > 2
+        if (row := _as_list(pair.expected.value)) is not None and len(set(map(result_text, row))) > 2
     ]
     return bool(rows) and all(_is_sorted(row) for row in rows)
 
 
-def _words(text: str) -> set[str]:
+def _lower_words(text: str) -> set[str]:
     return {word.lower() for word in WORD.findall(text[:4_000])}
 
 
@@ -295,17 +300,17 @@ def _is_sorted(row: Sequence[object]) -> bool:
 
 
 def _reorders(pairs: Sequence[_Pair]) -> bool:
-    """Return whether another order is the candidate's habit, and not what it does on a few inputs."""
+    """Return whether the candidate uses another order consistently, not on a few inputs only."""
     long = [
         pair
         for pair in pairs
-        if pair.returned and len(set(map(result_text, _row(pair.expected.value) or ()))) > 1
+        if pair.returned and len(set(map(result_text, _as_list(pair.expected.value) or ()))) > 1
     ]
     moved = [pair for pair in long if not pair.same]
     return bool(long) and len(moved) >= LEAST_REORDERED * len(long)
 
 
-def _as_text(pair: _Pair) -> bool:
+def _is_text_form(pair: _Pair) -> bool:
     if not pair.returned:
         return False
     first, second = pair.expected.value, pair.got.value
@@ -313,10 +318,10 @@ def _as_text(pair: _Pair) -> bool:
 
 
 def _other_sign(pair: _Pair) -> bool:
-    """Return whether results differ in their sign alone, one of several numbers being negative.
+    """Return whether the results differ only in sign while one of several numbers is negative.
 
-    What a common divisor or a remainder of negative numbers is called is a convention; a distance is none, for it
-    differs where nothing is negative, too.
+    The sign of a common divisor or a remainder of negative numbers is a convention. The sign of a
+    distance is not: it also differs if no number is negative.
     """
     if pair.same:
         return True
@@ -331,18 +336,18 @@ def _number(value: object) -> int | None:
 
 
 def _is_index(pair: _Pair) -> bool:
-    """Return whether a result may be a place in one of the arguments."""
+    """Return whether a result may be an index into one of the arguments."""
     value = _number(pair.expected.value)
     sizes = [len(item) for item in pair.call.args or () if isinstance(item, list | tuple | str)]
     return value is not None and any(0 <= value <= size for size in sizes)
 
 
-def _shifted(pair: _Pair, by: int) -> bool:
+def _is_shifted(pair: _Pair, by: int) -> bool:
     first, second = _number(pair.expected.value), _number(pair.got.value)
     return pair.returned and first is not None and second is not None and second - first == by
 
 
-def _rounded(pair: _Pair, digits: int) -> bool:
+def _is_rounded(pair: _Pair, digits: int) -> bool:
     first, second = pair.expected.value, pair.got.value
     if not pair.returned or not isinstance(first, float) or not isinstance(second, int | float):
         return False
@@ -352,14 +357,14 @@ def _rounded(pair: _Pair, digits: int) -> bool:
         return False
 
 
-def _part(pair: _Pair, place: int) -> bool:
+def _is_part(pair: _Pair, place: int) -> bool:
     got = pair.got.value
     if not pair.returned or not isinstance(got, tuple) or place >= len(got) or len(got) > 4:
         return False
     return same_value(pair.expected.value, got[place]) is Comparison.SAME
 
 
-def _part_of(pair: _Pair, place: int) -> bool:
+def _is_contained(pair: _Pair, place: int) -> bool:
     whole = pair.expected.value
     if not pair.returned or not isinstance(whole, tuple) or place >= len(whole) or len(whole) > 4:
         return False
@@ -372,7 +377,7 @@ def _argument(pair: _Pair) -> int | None:
 
 
 def _by_number(pairs: Sequence[_Pair]) -> dict[int, object]:
-    """Return results by the number that went in; empty where numbers come out in steps of one and the same."""
+    """Return the expected results by numeric argument; empty if they are evenly spaced."""
     found: dict[int, object] = {}
     for pair in pairs:
         number = _argument(pair)
@@ -388,20 +393,20 @@ def _by_number(pairs: Sequence[_Pair]) -> dict[int, object]:
     return found if len(steps) > 1 else {}
 
 
-def _moved(pair: _Pair, results: dict[int, object], by: int) -> bool:
-    """Return whether a candidate answers for a number what the trusted function does for the next one."""
+def _shifted_input(pair: _Pair, results: dict[int, object], by: int) -> bool:
+    """Return whether the candidate's result for a number is the trusted one's for a neighboring number."""
     number = _argument(pair)
     if number is None or not pair.returned:
         return False
-    # Nobody asked the trusted function about the last one's neighbour.
+    # The trusted result for the last number's neighbor is unknown.
     return number + by not in results or same_value(results[number + by], pair.got.value) is Comparison.SAME
 
 
-# Edges: inputs of one kind that the candidate treats in one way of its own.
+# Edge cases: inputs of one kind that the candidate treats consistently, but in another way.
 
 
 def _by_edge(pairs: Sequence[_Pair]) -> list[tuple[str, list[_Pair]]]:
-    """Return the edges that few enough calls lie at to be one, each with its calls; the rarest first."""
+    """Return the calls of each edge case that few enough calls belong to, rarest first."""
     found: dict[str, list[_Pair]] = {}
     for pair in pairs:
         for label in edges_of(pair.call):
@@ -413,37 +418,37 @@ def _by_edge(pairs: Sequence[_Pair]) -> list[tuple[str, list[_Pair]]]:
 def _edges(
     rest: Sequence[_Pair], by_edge: Sequence[tuple[str, list[_Pair]]], silences: set[int]
 ) -> tuple[list[_Pair], tuple[str, ...]]:
-    """Return what of the rest is no treatment of an edge, and the conventions that explain what is."""
-    told: list[str] = []
+    """Return the remaining differences, and the conventions that explain the others."""
+    description: list[str] = []
     left = [pair for pair in rest if not (pair.expected.outcome is Outcome.RAISED is pair.got.outcome)]
     if len(left) < len(rest):
-        told.append("raises another exception")
+        description.append("raises another exception")
     spoken = [pair for pair in left if id(pair) not in silences]
     if len(spoken) < len(left):
-        told.append("says in another way that there is no result")
+        description.append("says in another way that there is no result")
         left = spoken
     for label, members in by_edge:
         if not left:
             break
         within = {id(member) for member in members}
         odd = [pair for pair in left if id(pair) in within]
-        if odd and _treats_as_edge(members, odd, refused=label.startswith(NUMBER_INPUT)):
-            told.append(f"treats {label} in its own way")
+        if odd and _is_consistent_edge(members, odd, refused=label.startswith(NUMBER_INPUT)):
+            description.append(f"treats {label} in its own way")
             left = [pair for pair in left if id(pair) not in within]
-    return left, tuple(told)
+    return left, tuple(description)
 
 
-def _silences(pairs: Sequence[_Pair]) -> set[int]:
-    """Return the calls on which both say that there is no result, each in its own way and always in that."""
+def _empty_results(pairs: Sequence[_Pair]) -> set[int]:
+    """Return the calls for which both sides say that there is no result, each in one consistent way."""
     boolean = any(pair.expected.value is True for pair in pairs)
     by_word: dict[str, list[_Pair]] = {}
     for pair in pairs:
-        if _says_none(pair.expected):
+        if _means_nothing_found(pair.expected):
             by_word.setdefault(result_text(pair.expected.value), []).append(pair)
     explained: set[int] = set()
     for members in by_word.values():
         first = members[0]
-        quiet = first.got.outcome is Outcome.RAISED or _says_none(first.got)
+        quiet = first.got.outcome is Outcome.RAISED or _means_nothing_found(first.got)
         if not quiet or (boolean and first.got.value == -1):
             continue
         if len({_treatment(pair.got) for pair in members}) == 1:
@@ -451,12 +456,12 @@ def _silences(pairs: Sequence[_Pair]) -> set[int]:
     return explained
 
 
-def _says_none(result: CallResult) -> bool:
-    """Return whether a call says that there is no result: 0 is a number like any other."""
-    return _silent(result) and _number(result.value) != 0 and not isinstance(result.value, float)
+def _means_nothing_found(result: CallResult) -> bool:
+    """Return whether a result means "nothing found"; 0 is an ordinary number here."""
+    return _is_empty_result(result) and _number(result.value) != 0 and not isinstance(result.value, float)
 
 
-def _silent(result: CallResult) -> bool:
+def _is_empty_result(result: CallResult) -> bool:
     if result.outcome is not Outcome.RETURNED or result.files:
         return False
     value = result.value
@@ -469,25 +474,26 @@ def _silent(result: CallResult) -> bool:
 
 
 def _treatment(result: CallResult) -> str:
-    """Return how a call was treated: refused, or answered with this value."""
+    """Return how a call was treated: refused, or the returned value as text."""
     return result_text(result.value) if result.outcome is Outcome.RETURNED else "refused"
 
 
-def _treats_as_edge(members: Sequence[_Pair], odd: Sequence[_Pair], *, refused: bool) -> bool:
-    """Return whether every input of this kind is treated in one way, and nothing is accepted that is rejected.
+def _is_consistent_edge(members: Sequence[_Pair], odd: Sequence[_Pair], *, refused: bool) -> bool:
+    """Return whether every input of this kind is treated in one way, and no rejected input is
+    accepted.
 
-    `refused` says that no empty answer is such a way: 0 or None for every number is a result, and a wrong one.
+    With `refused`, returning an empty value for each of them does not count as such a way.
     """
     if any(_accepts_rejected(pair) for pair in odd):
         return False
     way = _treatment(odd[0].got)
-    if way != "refused" and (refused or not _silent(odd[0].got)):
+    if way != "refused" and (refused or not _is_empty_result(odd[0].got)):
         return False
     return all(_treatment(pair.got) == way for pair in members)
 
 
 def _accepts_rejected(pair: _Pair) -> bool:
-    """Return whether the candidate accepts, returns or goes on where the trusted function rejects."""
+    """Return whether the candidate returns a result where the trusted function raises."""
     if pair.got.outcome is not Outcome.RETURNED:
         return False
     if pair.expected.outcome is Outcome.RAISED:
@@ -497,7 +503,7 @@ def _accepts_rejected(pair: _Pair) -> bool:
 
 
 def edges_of(call: Call) -> frozenset[str]:
-    """Return the edges that a call's arguments lie at, any of them and each by its place, and their kinds."""
+    """Return the edge cases among a call's arguments, for any argument and by position."""
     found: set[str] = set()
     given = _written_arguments(call.target) if call.args is None else (*call.args, *call.kwargs.values())
     for place, value in enumerate(given, 1):
@@ -507,7 +513,7 @@ def edges_of(call: Call) -> frozenset[str]:
 
 
 def _written_arguments(expression: str) -> list[object]:
-    """Return the plain arguments of a call that is written as an expression; `NO_VALUE` for any other."""
+    """Return the plain arguments of a call in an expression; `NO_VALUE` for others."""
     tree = parse(expression)
     statement = tree.body[0] if tree is not None and tree.body else None
     call = statement.value if isinstance(statement, ast.Expr) else None
@@ -549,7 +555,7 @@ def _edges_of_items(items: Sequence[object]) -> Iterator[str]:
 
 
 def int_or_none(value: float) -> int | None:
-    """Return a number as an integer, None where it is infinite or none."""
+    """Return a number as an integer; None if it is infinite or NaN."""
     try:
         return int(value)
     except (ValueError, OverflowError):

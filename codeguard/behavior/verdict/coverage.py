@@ -1,4 +1,7 @@
-"""Which branches of a candidate its calls reached: the child's own word, so it can only cost a bonus."""
+"""Find the branches of a candidate that no call reached.
+
+The child reports its own coverage, so the result can only prevent a full pass.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ BRANCHES = (ast.If, ast.While, ast.For)
 
 
 def merged(parts: Sequence[LineCoverage | None]) -> LineCoverage | None:
-    """Return what several runs reached together; None where none was traced."""
+    """Return the combined coverage of several runs; None if none was traced."""
     traced = [part for part in parts if part is not None]
     if not traced:
         return None
@@ -24,10 +27,10 @@ def merged(parts: Sequence[LineCoverage | None]) -> LineCoverage | None:
 
 
 def unreached(node: Function, coverage: LineCoverage | None) -> list[str]:
-    """Return what no call reached, one entry a line or branch; empty where every branch was taken.
+    """Return an entry for each line or branch that no call reached; empty if all were.
 
-    Line numbers are those of the source that ran, so they are of no use to
-    a reader: the entries quote the code instead.
+    The line numbers are those of the extracted source and mean nothing to a reader, so the entries
+    quote the code.
     """
     if coverage is None or not coverage.executable:
         return ["coverage was not reported"]
@@ -47,7 +50,7 @@ def unreached(node: Function, coverage: LineCoverage | None) -> list[str]:
 
 
 def _unreached_parts(node: Function, coverage: LineCoverage) -> list[str]:
-    """Return the parts of branching expressions that were never evaluated; each has a line of its own."""
+    """Return the parts of conditional expressions that were never evaluated; each is on its own line."""
     missing: list[str] = []
     for child in ast.walk(node):
         if isinstance(child, ast.IfExp):
@@ -79,7 +82,7 @@ def _statements(node: Function) -> Iterator[ast.stmt]:
 
 
 def _ways_out(statement: ast.If | ast.While | ast.For, coverage: LineCoverage) -> set[int]:
-    """Return where execution went from a branching statement's head, which may be several lines."""
+    """Return the lines reached from a branching statement's head, which may span several lines."""
     head = statement.iter if isinstance(statement, ast.For) else statement.test
     lines = range(statement.lineno, max(statement.lineno, head.end_lineno or 0) + 1)
     return {to for start, to in coverage.arcs if start in lines and to not in lines}

@@ -1,4 +1,4 @@
-"""Making a counterexample smaller, one step at a time."""
+"""Run a candidate and a reference on the same calls, and reduce counterexamples."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from codeguard.behavior.verdict.comparison import (
     NOT_TAKEN,
     Answered,
     Question,
+    comparable_results,
     compare,
-    different,
-    known,
-    not_taken,
-    of_observed,
+    question_of_observed,
+    rejects_arguments,
+    wrong_results,
 )
-from codeguard.behavior.verdict.profiles import Observed, Profile, answers
+from codeguard.behavior.verdict.profiles import Observed, Profile, reference_results
 from codeguard.behavior.verdict.running import SUBJECT, Batch, Runner, Steps
-from codeguard.behavior.verdict.values import Comparison, agrees
+from codeguard.behavior.verdict.values import Comparison, compare_with_reference
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Tier
 
 MAX_DEPTH = 6
 
 
 def smaller(call: Arguments) -> Iterator[Arguments]:
-    """Yield calls one step simpler than this one: shorter sequences, smaller numbers, plainer characters."""
+    """Yield calls that are one step simpler: shorter sequences, smaller numbers, plainer characters."""
     args, kwargs = call
     for index, value in enumerate(args):
         for simpler in _simpler(value, 0):
@@ -44,7 +44,7 @@ def smaller(call: Arguments) -> Iterator[Arguments]:
 
 
 def size(call: Arguments) -> tuple[int, str]:
-    """Return a key that orders calls from simple to complicated."""
+    """Return a key that sorts calls from simple to complex."""
     text = repr((call[0], sorted(call[1].items())))
     return len(text), text
 
@@ -125,8 +125,8 @@ def reordered(args: Sequence[object]) -> Iterator[tuple[object, ...]]:
                     yield (*args[:position], items, *args[position + 1 :])
 
 
-def arbitrary(profile: Profile, runner: Runner, inputs: Sequence[Arguments]) -> Steps[list[bool]]:
-    """Say of each input whether the reference's answer depends on an order that no example depends on."""
+def has_arbitrary_order(profile: Profile, runner: Runner, inputs: Sequence[Arguments]) -> Steps[list[bool]]:
+    """Return for each input whether the reference's result depends on an order that examples leave open."""
     target = profile.reference.runnable.target
     rows = [*profile.plain_calls[:MAX_EXAMPLES], *inputs]
     own = [Call(target, tuple(args), dict(kwargs)) for args, kwargs in rows]
@@ -135,21 +135,24 @@ def arbitrary(profile: Profile, runner: Runner, inputs: Sequence[Arguments]) -> 
     if not any(variants[:count]) or not any(variants[count:]):
         return [False] * len(inputs)
     (result,) = yield from runner.run(Batch((*own, *(call for calls in variants for call in calls))))
-    answers, others = result.calls[: len(own)], iter(result.calls[len(own) :])
+    answers_in_order, others = result.calls[: len(own)], iter(result.calls[len(own) :])
     moves = []
-    for call, answer, calls in zip(own, answers, variants, strict=True):
+    for call, answer, calls in zip(own, answers_in_order, variants, strict=True):
         moved = [_differs(Observed(call, answer), next(others)) for _ in calls]
         moves.append(any(moved))
     return [False] * len(inputs) if any(moves[:count]) else moves[count:]
 
 
 def _differs(first: Observed, other: CallResult) -> bool:
-    return other.outcome is not Outcome.RETURNED or agrees(first.answer, other) is Comparison.DIFFERENT
+    return (
+        other.outcome is not Outcome.RETURNED
+        or compare_with_reference(first.answer, other) is Comparison.DIFFERENT
+    )
 
 
 MOST_REORDERED = 3  # arguments
 MAX_CALLS = 200
-# Two of everything that a function may be made for, as source text.
+# Two values of every kind that a function may expect, as source text.
 KINDS = (
     ("3", "2"),
     ("2.5", "0.5"),
@@ -167,8 +170,8 @@ KINDS = (
 )
 
 
-def takes_nothing(runner: Runner, count: int) -> Steps[bool]:
-    """Return whether a function raises TypeError on every kind of `count` arguments; False where it is not known."""
+def accepts_no_arguments(runner: Runner, count: int) -> Steps[bool]:
+    """Return whether a function raises TypeError for every kind of `count` arguments; False if unknown."""
     target = runner.runnable.target if "()" in runner.runnable.target else SUBJECT
     if not count:
         return False
@@ -182,7 +185,7 @@ def takes_nothing(runner: Runner, count: int) -> Steps[bool]:
 
 def _rows(count: int) -> Iterator[tuple[str, ...]]:
     for first, other in itertools.product(KINDS, repeat=2) if count > 1 else [(kind, kind) for kind in KINDS]:
-        # Never twice the same value: many functions have a short way for equal ones.
+        # All values differ: many functions have a shortcut for equal ones.
         yield (first[0], *(other[1 - place % 2] for place in range(count - 1)))
     if count > 2:
         for last in KINDS:
@@ -190,7 +193,7 @@ def _rows(count: int) -> Iterator[tuple[str, ...]]:
 
 
 def _reordered_arguments(order: tuple[int, ...], call: Call) -> Call | None:
-    """Return a call with its arguments in another order; None where it has more or fewer of them."""
+    """Return a call with its arguments in another order; None if their number is different."""
     if call.args is None or len(call.args) != len(order):
         return None
     return replace(call, args=tuple(call.args[place] for place in order))
@@ -205,8 +208,8 @@ def _orders(answered: Sequence[Answered]) -> Iterator[Callable[[Call], Call | No
                 yield partial(_reordered_arguments, order)
 
 
-def _paths_as_such(call: Call) -> Call | None:
-    """Return a call whose texts that name files are `pathlib.Path` objects; None where there are none."""
+def _paths_as_objects(call: Call) -> Call | None:
+    """Return a call with the texts that name files as `pathlib.Path` objects; None if there are none."""
     if not call.args or not any(value in sample_files() for value in call.args if isinstance(value, str)):
         return None
     texts = [
@@ -223,8 +226,11 @@ SHRINK_WIDTH = 24
 
 
 @dataclass
-class Asking:
-    """A candidate and what may be spent on it; `runner` remembers the tier that takes it."""
+class CandidateSession:
+    """A candidate under test with the limits of its check.
+
+    `runner` remembers the sandbox tier that accepts the candidate's source.
+    """
 
     candidate: Candidate
     level: Level
@@ -232,25 +238,27 @@ class Asking:
     seed: bytes
     runner: Runner = field(init=False)
     calls: int = 0
-    agreed: list[Question] = field(default_factory=list)  # beyond the questions that every candidate gets
+    agreed: list[Question] = field(
+        default_factory=list
+    )  # in addition to the questions that every candidate gets
 
     def __post_init__(self) -> None:
         self.runner = Runner(self.candidate.runnable, self.level, self.budget)
 
     def ask(self, questions: Sequence[Question], twice: bool = False) -> Steps[tuple[JobResult, ...]]:
-        """Put questions to the candidate; with `twice` in the ordinary world and, the other way round, in another."""
+        """Run the candidate on questions; with `twice`, again in reverse order in another world."""
         calls = tuple(question.call for question in questions)
         self.calls += len(calls)
         batches = (Batch(calls), Batch(calls[::-1], other=True)) if twice else (Batch(calls),)
         return (yield from self.runner.run(*batches))
 
-    def binds(self, question: Question) -> bool:
-        """Return whether a plain call can be made of the candidate: else it says nothing of what that does."""
+    def accepts_call(self, question: Question) -> bool:
+        """Return whether the candidate accepts the arguments of a plain call."""
         call = question.call
         return call.args is None or self.candidate.features.accepts(len(call.args), list(call.kwargs))
 
-    def probed(self, calls: Sequence[tuple[object, ...]]) -> Steps[tuple[CallResult, ...]]:
-        """Return what the candidate answers to probes, run within the time of a trusted function."""
+    def run_probes(self, calls: Sequence[tuple[object, ...]]) -> Steps[tuple[CallResult, ...]]:
+        """Return the candidate's results for probes, within the time limit of a trusted function."""
         runner = Runner(self.candidate.runnable, self.level, self.budget, self.runner.tier)
         answers = yield from runner.answers(calls)
         self.runner.tier = runner.tier
@@ -260,13 +268,13 @@ class Asking:
     def both(
         self, profile: Profile, inputs: Sequence[Arguments]
     ) -> Steps[tuple[list[Answered], JobResult | None]]:
-        """Run reference and candidate on the same inputs, each in a child of its own."""
+        """Run the reference and the candidate on the same inputs, each in a child of its own."""
         runner = Runner(profile.reference.runnable, self.level, self.budget)
-        seen, _ = yield from answers(
+        seen, _ = yield from reference_results(
             runner, profile.reference, inputs, profile.examples, twice=not profile.steady
         )
-        asked = [of_observed(item, self.candidate.runnable, profile.silence_free) for item in seen]
-        questions = [question for question in asked if question is not None and self.binds(question)]
+        asked = [question_of_observed(item, self.candidate.runnable, profile.silence_free) for item in seen]
+        questions = [question for question in asked if question is not None and self.accepts_call(question)]
         if not questions:
             return [], None
         (result,) = yield from self.ask(questions)
@@ -274,72 +282,73 @@ class Asking:
         self.agreed += [item.question for item in answered if item.comparison is Comparison.SAME]
         return answered, result
 
-    def refused(self, answered: Sequence[Answered], likeness: Similarity) -> Steps[bool]:
-        """Return whether the candidate takes other inputs than these, and so is another function."""
-        telling = likeness.name == 1.0 or likeness.doc_words >= DISTINCTIVE_DOC_WORDS
-        described = likeness.describes_reference and telling
-        if not not_taken(answered):
+    def rejects_inputs(self, answered: Sequence[Answered], similarity: Similarity) -> Steps[bool]:
+        """Return whether the candidate accepts other inputs than these, so that it is another function."""
+        distinctive = similarity.name == 1.0 or similarity.doc_words >= DISTINCTIVE_DOC_WORDS
+        described = similarity.describes_reference and distinctive
+        if not rejects_arguments(answered):
             return False
-        if likeness.has_own_description and self._takes_other_kinds(answered):
+        if similarity.has_own_description and self._expects_other_kinds(answered):
             return True
         if described:
-            return (yield from self._turned_round(answered))
-        broken = likeness.is_certain and (
-            yield from takes_nothing(self.runner, self.candidate.features.least_args)
+            return (yield from self._accepts_other_form(answered))
+        broken = similarity.is_certain and (
+            yield from accepts_no_arguments(self.runner, self.candidate.features.least_args)
         )
         return not broken
 
-    def _takes_other_kinds(self, answered: Sequence[Answered]) -> bool:
-        """Return whether the candidate's text says that it is for arguments of other kinds than it was given.
+    def _expects_other_kinds(self, answered: Sequence[Answered]) -> bool:
+        """Return whether the candidate's code shows that it expects arguments of other kinds.
 
-        It reads attributes that no plain value has, or every call has an argument that its annotations exclude.
+        It reads attributes that no plain value has, or its annotations exclude an argument of every
+        call.
         """
         definition = self.candidate.definition
         if any("AttributeError" in item.answer.exception for item in answered) and needs_objects(definition):
             return True
         kinds = [part.annotation for part in definition.parameters if part.kind == "positional"]
-        given = [item.question.call.args for item in known(answered)]
+        given = [item.question.call.args for item in comparable_results(answered)]
         return bool(given) and all(args is not None and any(map(excluded_by, kinds, args)) for args in given)
 
-    def _turned_round(self, answered: Sequence[Answered]) -> Steps[bool]:
-        """Return whether the candidate takes its arguments in another order, or paths as such.
+    def _accepts_other_form(self, answered: Sequence[Answered]) -> Steps[bool]:
+        """Return whether the candidate expects its arguments in another order, or paths as objects.
 
-        It does where that makes it right, or where it takes every call then and mostly does something else: whether
-        that is what it should do nobody can say.
+        It does if it is right then, or if it accepts every call then and mostly gives other
+        results, in which case nobody can tell whether these are right.
         """
         taken = False
-        for form in (*_orders(known(answered)), _paths_as_such):
-            made = [(item.question, form(item.question.call)) for item in known(answered)]
+        for form in (*_orders(comparable_results(answered)), _paths_as_objects):
+            made = [(item.question, form(item.question.call)) for item in comparable_results(answered)]
             questions = [replace(question, call=call) for question, call in made if call is not None]
             if questions:
                 (result,) = yield from self.ask(questions)
-                compared = known(compare(questions, result.calls))
-                wrong = different(compared)
+                compared = comparable_results(compare(questions, result.calls))
+                wrong = wrong_results(compared)
                 if compared and not wrong:
                     return True
                 if compared and 2 * len(wrong) <= len(compared):
-                    return False  # meant in this order, and wrong in part
+                    return False  # this order is the right one, and some results are wrong
                 refuses = any(NOT_TAKEN.intersection(item.answer.exception[:1]) for item in compared)
-                taken = taken or (form is not _paths_as_such and not refuses)
+                taken = taken or (form is not _paths_as_objects and not refuses)
         return taken
 
-    def holds_natively(self, wrong: Sequence[Answered]) -> Steps[bool]:
-        """Return whether wrong answers stay wrong where no policy stands between the code and Python."""
+    def is_wrong_natively(self, wrong: Sequence[Answered]) -> Steps[bool]:
+        """Return whether wrong results stay wrong without the restricted tier's policy."""
         if self.runner.tier is not Tier.RESTRICTED or self.level < Level.L2:
             return True
         native = Runner(self.candidate.runnable, self.level, self.budget, Tier.NATIVE)
         questions = [item.question for item in wrong[:MAX_SETTLED]]
         (result,) = yield from native.run(Batch(tuple(question.call for question in questions)))
-        return len(different(compare(questions, result.calls))) == len(questions)
+        return len(wrong_results(compare(questions, result.calls))) == len(questions)
 
-    def settled(self, profile: Profile, wrong: Sequence[Answered]) -> Steps[list[Answered]]:
-        """Leave out the inputs on which the reference's own answer is arbitrary."""
+    def without_arbitrary(self, profile: Profile, wrong: Sequence[Answered]) -> Steps[list[Answered]]:
+        """Leave out the inputs for which the reference's own result is arbitrary."""
         runner = Runner(profile.reference.runnable, self.level, self.budget)
         inputs = [(item.question.call.args or (), item.question.call.kwargs) for item in wrong[:MAX_SETTLED]]
-        ties = yield from arbitrary(profile, runner, inputs)
+        ties = yield from has_arbitrary_order(profile, runner, inputs)
         return [item for item, tie in zip(wrong, ties, strict=False) if not tie]
 
-    def shrunk(self, profile: Profile, found: Answered) -> Steps[Answered]:
+    def shrink(self, profile: Profile, found: Answered) -> Steps[Answered]:
         """Return a smaller call inside the domain on which the candidate still differs."""
         best = found
         left = self.budget.shrinking
@@ -351,7 +360,7 @@ class Asking:
             steps = sorted(steps, key=size)[: min(SHRINK_WIDTH, left)]
             left -= len(steps)
             answered, _ = yield from self.both(profile, steps)
-            wrong = yield from self.settled(profile, different(answered))
+            wrong = yield from self.without_arbitrary(profile, wrong_results(answered))
             if not wrong or wrong[0].size >= best.size:
                 break
             best = wrong[0]

@@ -1,9 +1,8 @@
-"""Is a candidate the trusted function itself, with something changed in it?
+"""Check candidates that are edited copies of a trusted function.
 
-A second implementation may do as it likes outside of what the examples show.
-Anyone who takes the trusted text and changes a little of it takes over all of
-what it does, and so does a copy whose helpers are changed. Such a candidate
-is held to whatever the trusted function takes.
+An independent implementation is free in what the examples leave open. An edited copy is not: it has
+to behave like the trusted function on everything that this function accepts. The same applies to
+exact copies whose helper functions were changed.
 """
 
 from __future__ import annotations
@@ -24,94 +23,106 @@ from codeguard.behavior.source.constants import constants_of, literals_of
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, Parameter, name_of, parse
 from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.comparison import NOT_TAKEN, Answered, compare, known, of_observed
-from codeguard.behavior.verdict.differential import Asking
+from codeguard.behavior.verdict.comparison import (
+    NOT_TAKEN,
+    Answered,
+    comparable_results,
+    compare,
+    question_of_observed,
+)
+from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effect_tables import CHANCE
-from codeguard.behavior.verdict.profiles import Observed, Profile, random_for, stable, written_calls
+from codeguard.behavior.verdict.profiles import Observed, Profile, is_stable, random_for, written_calls
 from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of
 from codeguard.corpus import syntax
 from codeguard.sandbox.model import Outcome
 
 
-def edits_shown(asking: Asking, profile: Profile) -> Steps[list[Answered] | None]:
-    """Return the answers of a candidate that is the reference with something changed, on calls of every kind.
+def compare_edited_copy(session: CandidateSession, profile: Profile) -> Steps[list[Answered] | None]:
+    """Compare an edited copy with its original on calls of every kind and return the results.
 
-    None where nothing is changed.
+    None if nothing was changed.
     """
-    reference, candidate = profile.reference, asking.candidate
-    if not asking.budget.edited:
+    reference, candidate = profile.reference, session.candidate
+    if not session.budget.edited:
         return None
     if any(capability.kind == CHANCE for capability in profile.capabilities):
-        return None  # what agrees in two worlds may do so by luck
-    if same_text(candidate, reference):
+        return None  # agreement in two worlds may be chance
+    if is_same_source(candidate, reference):
         return None
-    random = random_for(asking.seed, "edited", reference.digest, candidate.runnable.source)
+    random = random_for(session.seed, "edited", reference.digest, candidate.runnable.source)
     trees = [tree for item in (candidate, reference) if (tree := parse(item.runnable.source)) is not None]
     literals = [value for tree in trees for value in literals_of(tree, constants_of(tree))]
-    bases, calls = calls_of_copies(profile, literals, random, asking.budget.edited)
-    seen = yield from _given(
-        Runner(reference.runnable, asking.level, asking.budget), calls, raises(trees[-1])
+    bases, calls = calls_for_copies(profile, literals, random, session.budget.edited)
+    seen = yield from _reference_results(
+        Runner(reference.runnable, session.level, session.budget),
+        calls,
+        raised_exceptions(trees[-1]),
     )
-    made = [(of_observed(item, candidate.runnable, profile.silence_free), item.example) for item in seen]
+    made = [
+        (question_of_observed(item, candidate.runnable, profile.silence_free), item.example) for item in seen
+    ]
     pairs = [
         (question, example)
         for question, example in made
-        if question is not None and _binds(candidate, example)
+        if question is not None and _accepts_call(candidate, example)
     ]
     if not pairs:
         return None
-    (result,) = yield from asking.ask([question for question, _ in pairs])
+    (result,) = yield from session.ask([question for question, _ in pairs])
     answered = compare([question for question, _ in pairs], result.calls)
-    # To refuse more than the trusted function does is no harm.
-    stricter, shown = refusals_added(candidate, reference), _kinds_shown(bases, reference)
+    # Rejecting more than the trusted function does is harmless.
+    stricter, shown = added_refusals(candidate, reference), _known_kinds(bases, reference)
     harmless = [
-        stricter & set(item.answer.exception[:1]) or _refuses_another_kind(item, example, reference, shown)
+        stricter & set(item.answer.exception[:1]) or _rejects_other_kind(item, example, reference, shown)
         for item, (_, example) in zip(answered, pairs, strict=False)
     ]
-    return known([item for item, excused in zip(answered, harmless, strict=True) if not excused])
+    return comparable_results([item for item, excused in zip(answered, harmless, strict=True) if not excused])
 
 
-def _binds(candidate: Candidate, example: Example | None) -> bool:
-    """Return whether a written call can be made of a candidate; True where nobody can tell."""
+def _accepts_call(candidate: Candidate, example: Example | None) -> bool:
+    """Return whether a candidate accepts the arguments of a written call; True if that is unknown."""
     row = written_call(example) if example is not None else None
     return row is None or candidate.features.accepts(len(row.places), [name for name, _ in row.named])
 
 
-def refusals_added(candidate: Candidate, reference: Reference) -> frozenset[str]:
-    """Return the exceptions that a candidate's text raises by name more often than the trusted one."""
-    mine, theirs = parse(candidate.runnable.source), parse(reference.runnable.source)
-    return (
-        frozenset(raises(mine) - raises(theirs)) if mine is not None and theirs is not None else frozenset()
-    )
+def added_refusals(candidate: Candidate, reference: Reference) -> frozenset[str]:
+    """Return the exceptions that a candidate's source raises more often than the trusted one's."""
+    own, trusted = parse(candidate.runnable.source), parse(reference.runnable.source)
+    if own is None or trusted is None:
+        return frozenset()
+    return frozenset(raised_exceptions(own) - raised_exceptions(trusted))
 
 
-def _refuses_another_kind(
+def _rejects_other_kind(
     item: Answered, example: Example | None, reference: Reference, shown: Mapping[str, Collection[object]]
 ) -> bool:
-    """Return whether a candidate cannot use an argument of a kind that nothing says the trusted function is for.
+    """Return whether a candidate rejects an argument of a kind that the trusted function may not be
+    for.
 
-    What its annotation excludes is such a kind, and what no known call has in that place.
+    That is a kind that the candidate's annotation excludes, or that no known call has at this
+    place.
     """
     if not NOT_TAKEN.intersection(item.answer.exception[:1]) or example is None:
         return False
     return any(
         (value is not NO_VALUE and excluded_by(part.annotation, value))
-        or (part.name in shown and _unlike(value, shown[part.name]))
+        or (part.name in shown and _is_of_other_kind(value, shown[part.name]))
         for part, value in _arguments(example, reference)
     )
 
 
-def _unlike(value: object, kinds: Collection[object]) -> bool:
-    """Return whether a value is of none of these kinds; what is no plain value is a row or an object."""
+def _is_of_other_kind(value: object, kinds: Collection[object]) -> bool:
+    """Return whether a value is of none of these kinds; a value that is not plain is a sequence or object."""
     if value is NO_VALUE:
         return all(isinstance(kind, str) for kind in kinds)  # texts and numbers
     if value and isinstance(value, list | tuple | set | frozenset | dict):
-        empty = kinds_of(type(value)())  # shows nothing of what may be in it
+        empty = kinds_of(type(value)())  # an empty container does not show the kinds of its items
         kinds = [kind for kind in kinds if kind != empty]
     return not any(matches_kinds(kinds_of(value), kind) for kind in kinds)
 
 
-def _kinds_shown(calls: Sequence[Example], reference: Reference) -> Mapping[str, Collection[object]]:
+def _known_kinds(calls: Sequence[Example], reference: Reference) -> Mapping[str, Collection[object]]:
     """Return the kinds of values that known calls have for each parameter."""
     found: dict[str, set[object]] = {}
     for call in calls:
@@ -121,7 +132,7 @@ def _kinds_shown(calls: Sequence[Example], reference: Reference) -> Mapping[str,
 
 
 def _arguments(example: Example, reference: Reference) -> list[tuple[Parameter, object]]:
-    """Return what a written call gives for the parameters, NO_VALUE for what is no plain value."""
+    """Return the values of the parameters in a written call; NO_VALUE if a value is not plain."""
     row = written_call(example)
     if row is None:
         return []
@@ -132,8 +143,8 @@ def _arguments(example: Example, reference: Reference) -> list[tuple[Parameter, 
     return [(part, value_of(text)) for part, text in given]
 
 
-def _given(runner: Runner, made: list[Example], refusals: Counter[str]) -> Steps[list[Observed]]:
-    """Return what the reference gives in both of two worlds, what it refuses in so many words as well."""
+def _reference_results(runner: Runner, made: list[Example], refusals: Counter[str]) -> Steps[list[Observed]]:
+    """Return the reference's results that agree in two worlds, including its explicit refusals."""
     pairs = [(example, call) for example in made if (call := call_of(example, runner.runnable))]
     if not pairs:
         return []
@@ -144,22 +155,22 @@ def _given(runner: Runner, made: list[Example], refusals: Counter[str]) -> Steps
         for (example, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False)
         if answer.outcome is Outcome.RETURNED
         or (answer.outcome is Outcome.RAISED and refusals.keys() & set(answer.exception[:1]))
-        if stable(answer, again, call)
+        if is_stable(answer, again, call)
     ]
 
 
-def calls_of_copies(
+def calls_for_copies(
     profile: Profile, literals: Sequence[object], random: Random, count: int
 ) -> tuple[list[Example], list[Example]]:
-    """Return the calls that are known, or that need no argument, and those that a changed copy is held to."""
+    """Return the known calls and those without arguments, and the additional calls for edited copies."""
     reference = profile.reference
     bare = bare_calls(reference.definition, reference.runnable.source)
     bases = written_calls(profile) or bare
     return bases, [*bare, *wide_calls(reference.definition, bases, literals, random, count)]
 
 
-def raises(tree: ast.AST) -> Counter[str]:
-    """Count the exceptions that a text raises by name."""
+def raised_exceptions(tree: ast.AST) -> Counter[str]:
+    """Count the exceptions that a source raises by name."""
     found: Counter[str] = Counter()
     for node in ast.walk(tree):
         if isinstance(node, ast.Raise) and node.exc is not None:
@@ -167,14 +178,16 @@ def raises(tree: ast.AST) -> Counter[str]:
     return found
 
 
-def same_text(candidate: Candidate, reference: Reference) -> bool:
-    """Return whether a candidate is the trusted function and all that either needs is the same, but for docstrings."""
+def is_same_source(candidate: Candidate, reference: Reference) -> bool:
+    """Return whether candidate and trusted function, with all they need, are equal except for docstrings."""
     mine, theirs = candidate.runnable, reference.runnable
-    return mine.target == theirs.target and _undocumented(mine.source) == _undocumented(theirs.source)
+    return mine.target == theirs.target and _without_docstrings(mine.source) == _without_docstrings(
+        theirs.source
+    )
 
 
-def imported_elsewhere(source: str) -> tuple[str, ...]:
-    """Return the modules beyond the standard library that a text imports: they may not be the trusted one's."""
+def third_party_imports(source: str) -> tuple[str, ...]:
+    """Return the imported modules outside of the standard library, which may differ between the two."""
     tree = parse(source)
     found: list[str] = []
     for node in ast.walk(tree) if tree is not None else ():
@@ -189,8 +202,8 @@ def imported_elsewhere(source: str) -> tuple[str, ...]:
     )
 
 
-def _undocumented(source: str) -> str:
-    """Return a text's tree without docstrings, written out."""
+def _without_docstrings(source: str) -> str:
+    """Return a source without docstrings and comments."""
     try:
         tree = syntax.parse(source)
     except PARSE_ERRORS:

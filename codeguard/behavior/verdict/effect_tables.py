@@ -1,4 +1,4 @@
-"""Which names of the standard library and of well-known packages reach the world, and how."""
+"""Names in the standard library and in well-known packages that have effects, with their kinds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OUTWARD = frozenset({NETWORK, PROCESS, FILES})
 
 
 def _table(rows: Mapping[str, str], prefix: str = "") -> dict[str, str]:
-    """Turn kinds with their names, separated by spaces, into names with their kind."""
+    """Turn kinds with their names, separated by spaces, into a mapping from names to kinds."""
     return {prefix + name: kind for kind, names in rows.items() for name in names.split()}
 
 

@@ -1,10 +1,9 @@
-"""What a function's syntax says it can do to the world, and what it did when it ran.
+"""The effects that a function can have according to its syntax, and those that its runs showed.
 
-Read from the tree of the function with its surroundings: names are followed
-through imports, aliases and `getattr` with a written name. It is a lower
-bound, for Python can hide any call; what cannot be followed (`getattr` of
-`os` with a computed name, a walk through `__subclasses__`) is a capability
-of its own.
+They are read from the syntax tree of the function and the code that it needs. Names are followed
+through imports, aliases and `getattr` with a literal name. The result is a lower bound, because
+Python can hide any call. What cannot be followed (`getattr` on `os` with a computed name, a walk
+through `__subclasses__`) is a capability of its own.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from codeguard.behavior.verdict.effect_tables import (
 )
 from codeguard.models import UNUSED
 
-_ASKING = frozenset({"hasattr", "isinstance", "dir"})  # with these, code learns of what it does not get
+_ASKING = frozenset({"hasattr", "isinstance", "dir"})  # these reveal objects that the code was not given
 _HOST_MODULES = frozenset({"os", "sys", "builtins", "posix", "io"})
 
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """One thing that a function can do: its kind, and how it is written or was seen."""
+    """One effect that a function can have: its kind, and the code or event that shows it."""
 
     kind: str
     detail: str
@@ -42,7 +41,7 @@ class Capability:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A dotted expression: the local name it begins with, or the module that `__import__` names, and the rest."""
+    """A dotted expression: its first name, or the module in a call of `__import__`, and the other names."""
 
     root: str
     rest: tuple[str, ...]
@@ -51,12 +50,11 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What one piece of source contributes, before its names are known to stand for something.
+    """What one piece of source contributes before names are resolved.
 
-    `imports` and `assigned` map local names to dotted names and to
-    expressions, `modules` are what an import allows with the local name that
-    it binds. `lookups` are calls of getattr and vars with the name asked for,
-    None where it is computed.
+    `imports` and `assigned` map local names to dotted names and to expressions. `modules` are the
+    capabilities of imported modules with the local names of these. `lookups` are calls of getattr
+    and vars with the attribute's name, or None if that is computed.
     """
 
     imports: tuple[tuple[str, str], ...] = ()
@@ -70,13 +68,13 @@ class Facts:
 
 
 def capabilities(source: str) -> frozenset[Capability]:
-    """Return what a module's syntax says it can do; nothing where it does not parse."""
+    """Return the capabilities of a module according to its syntax; empty if it does not parse."""
     tree = parse(source)
     return resolved([facts_of(tree)]) if tree is not None else frozenset()
 
 
 def facts_of(tree: ast.AST) -> Facts:
-    """Read one piece of source, such as a top-level statement."""
+    """Collect the facts of one piece of source, such as a top-level statement."""
     imports: list[tuple[str, str]] = []
     modules: set[tuple[Capability, str]] = set()
     assigned: list[tuple[str, Chain]] = []
@@ -86,7 +84,7 @@ def facts_of(tree: ast.AST) -> Facts:
     lookups: set[tuple[Chain, str | None]] = set()
     defined: set[str] = set()
     harmless: set[ast.AST] = set()
-    for node in ast.walk(tree):  # what stands around a node comes before it
+    for node in ast.walk(tree):  # enclosing nodes come first
         if isinstance(node, ast.Import):
             for alias in node.names:
                 top = alias.name.partition(".")[0]
@@ -94,7 +92,7 @@ def facts_of(tree: ast.AST) -> Facts:
                 modules.update((found, alias.asname or top) for found in _of_module(alias.name))
         elif (
             isinstance(node, ast.ImportFrom) and node.module and not node.level
-        ):  # else it is of this package
+        ):  # a relative import is of this package
             for alias in node.names:
                 imports.append((alias.asname or alias.name, f"{node.module}.{alias.name}"))
                 modules.update((found, alias.asname or alias.name) for found in _of_module(node.module))
@@ -114,7 +112,7 @@ def facts_of(tree: ast.AST) -> Facts:
             if isinstance(node.func, ast.Name) and node.func.id in _ASKING:
                 harmless.update(node.args[:1])
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in INTERNALS:
-            # `getattr` takes it as text, and so does whatever looks up attributes by other means.
+            # `getattr` and other attribute lookups take the name as text.
             certain.add(Capability(ESCAPE, repr(node.value)))
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             defined.add(node.name)
@@ -135,7 +133,8 @@ def facts_of(tree: ast.AST) -> Facts:
 
 
 def resolved(pieces: Sequence[Facts]) -> frozenset[Capability]:
-    """Return what pieces of one module can do together, names followed through all of them.
+    """Return the capabilities of pieces of one module together, with names resolved across all of
+    them.
 
     Plain assignments of imported names are followed once.
     """
@@ -162,7 +161,7 @@ def resolved(pieces: Sequence[Facts]) -> frozenset[Capability]:
 
 
 def observed(effects: Iterable[str]) -> frozenset[Capability]:
-    """Return what the sandbox saw code attempt, as capabilities."""
+    """Return the effects that the sandbox reported, as capabilities."""
     found = set()
     for effect in effects:
         kind = OBSERVED.get(effect.partition(":")[0])
@@ -171,10 +170,13 @@ def observed(effects: Iterable[str]) -> frozenset[Capability]:
     return frozenset(found)
 
 
-def beyond(candidate: Iterable[Capability], reference: Iterable[Capability]) -> tuple[Capability, ...]:
-    """Return the candidate's capabilities of kinds that the reference has none of, the worst first.
+def capabilities_beyond(
+    candidate: Iterable[Capability], reference: Iterable[Capability]
+) -> tuple[Capability, ...]:
+    """Return the candidate's capabilities of kinds that the reference does not have, the worst
+    first.
 
-    To import what nothing reads is none.
+    An import that is not used does not count.
     """
     allowed = {capability.kind for capability in reference}
     used = [capability for capability in candidate if not capability.detail.endswith(UNUSED)]
@@ -183,7 +185,7 @@ def beyond(candidate: Iterable[Capability], reference: Iterable[Capability]) -> 
 
 
 def _chain(node: ast.expr) -> Iterator[Chain]:
-    """Yield the dotted expression that a node is, none where it begins with something else than a name."""
+    """Yield the dotted expression of a node; nothing if it does not start with a name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

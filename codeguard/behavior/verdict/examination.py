@@ -1,4 +1,4 @@
-"""One candidate put on trial: its examples, its generated inputs, its effects, and the verdict."""
+"""The check of one candidate: examples, generated inputs, effects, and the resulting verdict."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from codeguard.behavior.verdict.comparison import (
     LEAST_AGREEMENT,
     Answered,
     Question,
+    comparable_results,
     compare,
-    different,
-    known,
-    not_taken,
-    of_example,
-    of_observed,
+    question_of_example,
+    question_of_observed,
+    rejects_arguments,
+    wrong_results,
 )
 from codeguard.behavior.verdict.contracts import Contrast, contrast, refused_by_sandbox
 from codeguard.behavior.verdict.edited_copies import (
-    edits_shown,
-    imported_elsewhere,
-    refusals_added,
-    same_text,
+    added_refusals,
+    compare_edited_copy,
+    is_same_source,
+    third_party_imports,
 )
 from codeguard.behavior.verdict.effect_tables import CONVICTING, ENVIRONMENT, LOOKING
-from codeguard.behavior.verdict.effects import Capability, beyond, observed
+from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed
 from codeguard.behavior.verdict.profiles import Profile, random_for, result_kind
-from codeguard.behavior.verdict.reports import Reporting
+from codeguard.behavior.verdict.reports import CandidateReports
 from codeguard.behavior.verdict.running import Steps, call_of
 from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
 from codeguard.behavior.verdict.values import Comparison
@@ -38,138 +38,148 @@ from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox.model import JobResult, Outcome, Status, Tier
 
 LEAST_TWINS = 3
-LEAST_CALLS = 5  # fewer that agree say nothing
-LEAST_EXAMPLES = 4  # that say by themselves how much of a contract is in common
+LEAST_CALLS = 5  # fewer agreeing calls prove nothing
+LEAST_EXAMPLES = 4  # examples that suffice to measure agreement
 MAX_SUSPICIONS = 6
-MAX_SHOWN = 12  # calls that stand in for examples where none is written
-LEAST_CLAIMED_AGREEMENT = 0.25  # less of it is no common core, whatever a candidate claims to be
-LEAST_SHOWN_AGREEMENT = 0.75  # from which on results alone say that a candidate means to be a function
+MAX_SHOWN = 12  # observed calls used if there are no examples
+LEAST_CLAIMED_AGREEMENT = 0.25  # below this there is no common core, whatever the claim
+LEAST_SHOWN_AGREEMENT = 0.75  # above this, results alone show what a candidate is meant to be
 
 
 @dataclass
-class Examination(Reporting):
-    """Everything that is asked of one candidate."""
+class Examination(CandidateReports):
+    """Runs all checks of one candidate."""
 
     def against_spec(self, spec: Spec, alone: bool = False) -> Steps[CheckReport]:
-        """Hold the candidate to a hand-written spec; `alone` says that no trusted function is like it."""
+        """Check the candidate against a hand-written spec; `alone` if no trusted function is
+        similar to it.
+        """
         pairs = [(case, call_of(case, self.candidate.runnable)) for case in spec.cases]
-        questions = [of_example(case, call) for case, call in pairs if call is not None]
+        questions = [question_of_example(case, call) for case, call in pairs if call is not None]
         (result,) = yield from self.ask(questions)
         answered = compare(questions, result.calls)
-        if not known(answered) or not_taken(answered):
-            return self.ended(result, spec.origin)
-        wrong = different(answered)
+        if not comparable_results(answered) or rejects_arguments(answered):
+            return self.ended_report(result, spec.origin)
+        wrong = wrong_results(answered)
         if wrong and spec.shipped:
-            # Not the team's own word: it accuses nobody who may be another function, or keeps another contract.
+            # Shipped specs are not the user's own, so other functions of that name and other conventions are allowed.
             found = contrast(answered, f"{spec.name} {spec.summary}")
             if not found.wrong:
                 reason = f"keeps a contract of its own: {' and '.join(found.conventions)}"
                 return self.report(Verdict.DIFFERS, reason, result, origin=spec.origin)
             described = alone and matches_summary(self.candidate.features, spec.summary)
             other = found.agreement <= LEAST_AGREEMENT and not described
-            another_kind = _gives_another_kind(answered)
+            another_kind = _returns_other_kind(answered)
             if other or another_kind:
                 reason = f"bears the name of {spec.name}, and is not what is known by it: {wrong[0].text}"
                 report = self.report(Verdict.NO_SIGNAL, reason, result, origin=spec.origin)
-                # Two answers of different kinds agree by chance at most: both are nothing.
+                # Results of different kinds agree by chance only, when both are empty.
                 agrees = found.agreement and not another_kind
                 claimed = agrees or described or repeated_words(self.candidate.features, spec.summary)
                 return replace(report, claims=f"{spec.name} ({spec.origin})" if claimed else "", refuted=True)
         if wrong:
-            return self.wrong(Verdict.FAIL, wrong, len(known(answered)), spec.origin, result)
+            return self.wrong(Verdict.FAIL, wrong, len(comparable_results(answered)), spec.origin, result)
         if result.status is not Status.COMPLETED:
-            return self.ended(result, spec.origin)
-        extra = beyond(self._able(result.effects), ())
+            return self.ended_report(result, spec.origin)
+        extra = capabilities_beyond(self._all_capabilities(result.effects), ())
         worst = [capability for capability in extra if capability.kind in CONVICTING]
         if worst:
-            # What a spec can say in plain values touches nothing but its arguments.
+            # A function that a spec of plain values describes has no effects.
             return self._violation(worst, "its spec", result, spec.origin)
         incomparable = [item for item in answered if item.incomparable]
         if incomparable:
             return self.incomparable(incomparable, len(answered), result, spec.origin)
-        report = self.report(Verdict.PASS, f"{len(known(answered))} cases agree", result, origin=spec.origin)
+        report = self.report(
+            Verdict.PASS, f"{len(comparable_results(answered))} cases agree", result, origin=spec.origin
+        )
         literals = frozenset(repr(value) for case in spec.cases for value in case.args or ())
         agreed = [item.question for item in answered if item.comparison is Comparison.SAME]
-        return (yield from self.exercised(report, questions, agreed, literals))
+        return (yield from self.with_exercise(report, questions, agreed, literals))
 
     def against_reference(
-        self, profile: Profile, likeness: Similarity, best: bool = True
+        self, profile: Profile, similarity: Similarity, best: bool = True
     ) -> Steps[CheckReport]:
-        """Hold the candidate to a trusted function: its examples, and its results on generated inputs.
+        """Check the candidate against a trusted function: its examples, and results on generated
+        inputs.
 
-        `best` says that no other trusted function is more alike.
+        `best` means that no other trusted function is more similar.
         """
-        likeness = likeness if best else replace(likeness, closest=False)
+        similarity = similarity if best else replace(similarity, closest=False)
         origin = profile.reference.origin
-        extra = beyond(self.candidate.reach.certain, profile.capabilities)
+        extra = capabilities_beyond(self.candidate.reach.certain, profile.capabilities)
         questions = self._questions(profile)
         if not questions:
-            untested = self.untested(profile, likeness, extra)
+            untested = self.not_tested_report(profile, similarity, extra)
             if untested.verdict is Verdict.VIOLATION:
                 return untested
-            edited = yield from self._edited(profile, likeness)
-            return edited or self._called_otherwise(profile, likeness) or untested
+            edited = yield from self._check_edited_copy(profile, similarity)
+            return edited or self._other_signature_report(profile, similarity) or untested
         random_for(self.seed, "order", profile.reference.digest, self.candidate.runnable.source).shuffle(
             questions
         )
         ordinary, other = yield from self.ask(questions, twice=True)
         effects = (*ordinary.effects, *other.effects)
-        extra = beyond(self._able(effects), profile.capabilities)
+        extra = capabilities_beyond(self._all_capabilities(effects), profile.capabilities)
         answered = compare(questions, ordinary.calls)
-        refused = bool(known(answered)) and (yield from self.refused(answered, likeness))
-        if not known(answered) or (refused and not likeness.overlap.is_edited_copy):
-            return self.violated(extra, likeness, ordinary, origin) or self.ended(ordinary, origin)
-        found = self._contrast(profile, likeness, answered)
-        if not found.compared and different(answered) and not likeness.overlap.is_edited_copy:
+        refused = bool(comparable_results(answered)) and (
+            yield from self.rejects_inputs(answered, similarity)
+        )
+        if not comparable_results(answered) or (refused and not similarity.overlap.is_edited_copy):
+            return self.violation_report(extra, similarity, ordinary, origin) or self.ended_report(
+                ordinary, origin
+            )
+        found = self._contrast(profile, similarity, answered)
+        if not found.compared and wrong_results(answered) and not similarity.overlap.is_edited_copy:
             reason = f"nothing that {profile.reference.name} is asked to take could be compared"
-            violated = self.violated(extra, likeness, ordinary, origin)
+            violated = self.violation_report(extra, similarity, ordinary, origin)
             return violated or self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
         mostly = found.agreement >= LEAST_AGREEMENT
-        another = self._otherwise(profile, likeness, found, answered, ordinary)
-        if another is not None and not likeness.overlap.is_near_copy:
-            return another
-        violated = self.violated(extra, likeness, ordinary, origin, mostly)
+        other_function = self._other_function(profile, similarity, found, answered, ordinary)
+        if other_function is not None and not similarity.overlap.is_near_copy:
+            return other_function
+        violated = self.violation_report(extra, similarity, ordinary, origin, mostly)
         if violated is not None:
             return violated
-        if another is not None:
-            return another
+        if other_function is not None:
+            return other_function
         refusals = [item for item in answered if refused_by_sandbox(item)]
         if refusals and not found.wrong:
             reason = f"on {len(refusals)} of {len(answered)} calls it wants what the sandbox refuses"
             return self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
-        if different(answered) and not (yield from self.holds_natively(different(answered))):
-            # The restricted tier's own rules must not convict anybody.
+        if wrong_results(answered) and not (yield from self.is_wrong_natively(wrong_results(answered))):
+            # The policy of the restricted tier must not convict a candidate.
             self.runner.tier = Tier.NATIVE
             ordinary, other = yield from self.ask(questions, twice=True)
             answered = compare(questions, ordinary.calls)
-            found = self._contrast(profile, likeness, answered)
-        verdict = yield from self._differs(profile, likeness, answered, found, ordinary)
+            found = self._contrast(profile, similarity, answered)
+        verdict = yield from self._differs(profile, similarity, answered, found, ordinary)
         if verdict is not None:
             return verdict
         if ordinary.status is not Status.COMPLETED:
-            return self.ended(ordinary, origin)
-        moved = self._moved(questions, answered, other, origin)
-        if moved is not None:
-            return moved
+            return self.ended_report(ordinary, origin)
+        changed_in_world = self._world_dependence(questions, answered, other, origin)
+        if changed_in_world is not None:
+            return changed_in_world
         agreed = [item for item in answered if item.comparison is Comparison.SAME]
         changed = yield from changed_by_repetition(self.runner, agreed, self.seed)
         if changed:
             report = self.wrong(Verdict.DIVERGES, changed, REPEATS, origin, ordinary)
             return replace(report, reason=f"turns wrong when it is called again and again: {report.reason}")
-        triggered, tailored = yield from self._triggers(profile, likeness, answered)
+        triggered, tailored = yield from self._check_triggers(profile, similarity, answered)
         if triggered is not None:
             return triggered
-        edited = yield from self._edited(profile, likeness)
+        edited = yield from self._check_edited_copy(profile, similarity)
         if edited is not None and edited.verdict is not Verdict.PASS:
             return edited
         if found.conventions:
-            return self._conventional(profile, answered, found, ordinary, extra)
-        return (yield from self.passed(profile, answered, tailored, ordinary, extra))
+            return self._own_contract_report(profile, answered, found, ordinary, extra)
+        return (yield from self.pass_report(profile, answered, tailored, ordinary, extra))
 
-    def _able(self, effects: Sequence[str]) -> list[Capability]:
-        """Return what the candidate can do for sure, and what it was seen to do.
+    def _all_capabilities(self, effects: Sequence[str]) -> list[Capability]:
+        """Return the capabilities that are certain from the source, and those that runs showed.
 
-        Many modules look at the environment once, while they are imported; what the function does need not hang on it.
+        Many modules read the environment once on import, and the function does not necessarily use
+        that. So an observed read does not count if it may come from the import.
         """
         certain, possible = ({item.kind for item in found} for found in self.candidate.reach)
         once = ENVIRONMENT in possible - certain
@@ -177,83 +187,92 @@ class Examination(Reporting):
         return [*self.candidate.reach.certain, *seen]
 
     def identical(self, reference: Reference) -> CheckReport | None:
-        """Report a text that is the trusted one with the same surroundings: running it could only meet a limit.
+        """Report a candidate whose source and helpers are those of the trusted function; None if
+        not.
 
-        None where it is not.
+        It is not run, because its run could only hit a limit.
         """
-        if not same_text(self.candidate, reference):
+        if not is_same_source(self.candidate, reference):
             return None
         idle = JobResult(Status.COMPLETED, self.level, self.runner.tier)
         reason = "the trusted text, in the same surroundings"
         report = self.report(Verdict.PASS, reason, idle, origin=reference.origin)
-        return self.covered(report, imported_elsewhere(self.candidate.runnable.source))
+        return self.with_missing_coverage(report, third_party_imports(self.candidate.runnable.source))
 
-    def _contrast(self, profile: Profile, likeness: Similarity, answered: Sequence[Answered]) -> Contrast:
-        """Tell differences of substance from those of form; in an edited copy every difference is of substance."""
+    def _contrast(self, profile: Profile, similarity: Similarity, answered: Sequence[Answered]) -> Contrast:
+        """Separate wrong results from differences of convention; edited copies are allowed no conventions."""
         definition = profile.reference.definition
-        told = f"{definition.name} {definition.docstring}"
-        found = contrast(answered, told, own_words=not likeness.has_same_description)
-        if likeness.overlap.is_edited_copy:
-            return replace(found, wrong=tuple(different(answered)), conventions=())
+        description = f"{definition.name} {definition.docstring}"
+        found = contrast(answered, description, own_words=not similarity.has_same_description)
+        if similarity.overlap.is_edited_copy:
+            return replace(found, wrong=tuple(wrong_results(answered)), conventions=())
         return found
 
-    def _core(
-        self, profile: Profile, likeness: Similarity, found: Contrast, answered: Sequence[Answered]
+    def _core_agreement(
+        self, profile: Profile, similarity: Similarity, found: Contrast, answered: Sequence[Answered]
     ) -> float:
-        """Return the share of the trusted examples that a candidate agrees with, of all calls where there are few.
+        """Return the candidate's agreement on the trusted examples, or on all calls if there are
+        few examples.
 
-        Generated calls differ from installation to installation, and a verdict is not to hang on which were drawn.
+        Generated calls differ between installations, and a verdict should not depend on them.
         """
         examples = [item for item in answered if item.question.example is not None]
-        if len(known(examples)) < LEAST_EXAMPLES:
+        if len(comparable_results(examples)) < LEAST_EXAMPLES:
             return found.agreement
-        return self._contrast(profile, likeness, examples).agreement
+        return self._contrast(profile, similarity, examples).agreement
 
-    def _otherwise(
+    def _other_function(
         self,
         profile: Profile,
-        likeness: Similarity,
+        similarity: Similarity,
         found: Contrast,
         answered: Sequence[Answered],
         result: JobResult,
     ) -> CheckReport | None:
-        """Report a candidate that may be another function than the reference, for nothing it claims or shows.
+        """Report a candidate that may be another function than the reference; None if it is meant
+        to be it.
 
-        A strong claim (name, description and signature) that agrees hardly
-        anywhere is found false without a conviction, for nothing is left of
-        a common core; the trusted description itself is no such claim.
+        A certain claim (by name, description and signature) with hardly any agreement is refuted
+        but not convicted, because no common core is left. The trusted description itself, however,
+        is always taken at its word.
         """
         if not found.wrong:
             return None
         name, agreement = profile.reference.name, found.agreement
         distinctive = found.distinctive
         shown = found.wrong[0].text
-        if likeness.overlap.is_near_copy:
-            other = likeness.is_other_function or not (
-                likeness.overlap.is_edited_copy or likeness.name == 1.0
+        if similarity.overlap.is_near_copy:
+            other = similarity.is_other_function or not (
+                similarity.overlap.is_edited_copy or similarity.name == 1.0
             )
             if not other or agreement >= LEAST_AGREEMENT:
                 return None
             reason = f"has the text of {name}, and differs: {shown}"
-            return self._another(reason, profile, result, claimed=not likeness.opposed)
-        if likeness.has_same_description:
+            return self._other_function_report(reason, profile, result, claimed=not similarity.opposed)
+        if similarity.has_same_description:
             return None
-        if likeness.is_certain:
-            if self._core(profile, likeness, found, answered) >= LEAST_CLAIMED_AGREEMENT:
+        if similarity.is_certain:
+            if self._core_agreement(profile, similarity, found, answered) >= LEAST_CLAIMED_AGREEMENT:
                 return None
-            return self._another(f"claims to be {name}, and differs: {shown}", profile, result, claimed=True)
-        if likeness.matches_by_name_only:
+            return self._other_function_report(
+                f"claims to be {name}, and differs: {shown}", profile, result, claimed=True
+            )
+        if similarity.matches_by_name_only:
             reason = f"bears the name of {name} and differs: {shown}"
-            return self._another(reason, profile, result, claimed=distinctive >= LEAST_SHOWN_AGREEMENT)
+            return self._other_function_report(
+                reason, profile, result, claimed=distinctive >= LEAST_SHOWN_AGREEMENT
+            )
         if distinctive >= LEAST_SHOWN_AGREEMENT:
             return None
-        if likeness.found_by_results and distinctive >= LEAST_AGREEMENT:
+        if similarity.found_by_results and distinctive >= LEAST_AGREEMENT:
             reason = f"does mostly what {name} does, and differs: {shown}"
-            return self._another(reason, profile, result, claimed=not likeness.is_other_function)
+            return self._other_function_report(
+                reason, profile, result, claimed=not similarity.is_other_function
+            )
         reason = f"like {name} in words, not in what it does: {shown}"
-        return self._another(reason, profile, result, claimed=likeness.describes_reference)
+        return self._other_function_report(reason, profile, result, claimed=similarity.describes_reference)
 
-    def _conventional(
+    def _own_contract_report(
         self,
         profile: Profile,
         answered: Sequence[Answered],
@@ -261,17 +280,21 @@ class Examination(Reporting):
         result: JobResult,
         extra: Sequence[Capability],
     ) -> CheckReport:
-        """Report a contract of its own: nothing that convicts, and nothing that earns a bonus."""
-        shown = different(answered)
-        count = len(known(answered))
+        """Report a candidate with conventions of its own, which neither convicts nor earns a bonus."""
+        shown = wrong_results(answered)
+        count = len(comparable_results(answered))
         own = " and ".join(found.conventions)
         name = profile.reference.name
         reason = f"does what {name} does by a contract of its own: {own} ({len(shown)} of {count} calls)"
         report = self.report(Verdict.DIFFERS, reason, result, profile.reference.origin, extra)
         return replace(report, counterexample=shown[0].text if shown else "")
 
-    def _another(self, reason: str, profile: Profile, result: JobResult, *, claimed: bool) -> CheckReport:
-        """Report what is another function than the reference, though a reader may take it for that one."""
+    def _other_function_report(
+        self, reason: str, profile: Profile, result: JobResult, *, claimed: bool
+    ) -> CheckReport:
+        """Report a candidate that is another function; `claimed` if a reader may take it for the
+        reference.
+        """
         report = self.report(Verdict.NO_SIGNAL, reason, result)
         if not claimed:
             return report
@@ -280,81 +303,86 @@ class Examination(Reporting):
     def _questions(self, profile: Profile) -> list[Question]:
         runnable = self.candidate.runnable
         pairs = [(example, call_of(example, runnable)) for example in profile.examples]
-        questions = [of_example(example, call) for example, call in pairs if call is not None]
+        questions = [question_of_example(example, call) for example, call in pairs if call is not None]
         own = self.candidate.definition.parameters
-        asked = [item for item in profile.generated if item.suits(own)]
-        seen = [of_observed(item, runnable, profile.silence_free) for item in asked]
+        asked = [item for item in profile.generated if item.has_options(own)]
+        seen = [question_of_observed(item, runnable, profile.silence_free) for item in asked]
         questions += [question for question in seen if question is not None]
-        return [question for question in questions if self.binds(question)]
+        return [question for question in questions if self.accepts_call(question)]
 
     def _differs(
         self,
         profile: Profile,
-        likeness: Similarity,
+        similarity: Similarity,
         answered: Sequence[Answered],
         found: Contrast,
         result: JobResult,
     ) -> Steps[CheckReport | None]:
-        wrong = [item for item in found.wrong if not item.question.stands_in]
+        wrong = [item for item in found.wrong if not item.question.uses_stand_in]
         if not wrong and found.wrong:
-            return self._unlike(profile, found.wrong, result)
+            return self._stand_in_report(profile, found.wrong, result)
         if not wrong:
             return None
         origin = profile.reference.origin
         on_examples = [item for item in wrong if item.question.example is not None]
         if on_examples:
-            examples = [item for item in known(answered) if item.question.example is not None]
+            examples = [item for item in comparable_results(answered) if item.question.example is not None]
             return self.wrong(Verdict.FAIL, on_examples, len(examples), origin, result)
-        stricter = self._stricter(profile, answered)
+        stricter = self._added_exceptions(profile, answered)
         if all(stricter.intersection(item.answer.exception[:1]) for item in wrong):
-            return self._refusing(profile, wrong, result)
-        generated = [item for item in known(answered) if item.question.example is None]
-        settled = yield from self.settled(profile, wrong)
+            return self._refusal_report(profile, wrong, result)
+        generated = [item for item in comparable_results(answered) if item.question.example is None]
+        settled = yield from self.without_arbitrary(profile, wrong)
         if not settled:
             return None
-        smallest = yield from self.shrunk(profile, settled[0])
-        if _another_authors(likeness):
-            return self._beyond_examples(profile, smallest, result)
+        smallest = yield from self.shrink(profile, settled[0])
+        if _is_independent(similarity):
+            return self._undocumented_difference(profile, smallest, result)
         return self.wrong(Verdict.DIVERGES, [smallest, *wrong[1:]], len(generated), origin, result)
 
-    def _stricter(self, profile: Profile, answered: Sequence[Answered]) -> frozenset[str]:
-        """Return the exceptions that a candidate which is wrong on no example raises in more places than the reference.
+    def _added_exceptions(self, profile: Profile, answered: Sequence[Answered]) -> frozenset[str]:
+        """Return the exceptions that a candidate raises in more places than the reference.
 
-        Nothing where it agrees nowhere.
+        Empty if the candidate is wrong on an example or agrees on no call.
         """
-        compared = known(answered)
+        compared = comparable_results(answered)
         wrong = any(item.comparison is Comparison.DIFFERENT and item.question.example for item in compared)
-        if wrong or len(different(compared)) == len(compared):
+        if wrong or len(wrong_results(compared)) == len(compared):
             return frozenset()
-        return refusals_added(self.candidate, profile.reference)
+        return added_refusals(self.candidate, profile.reference)
 
-    def _refusing(self, profile: Profile, wrong: Sequence[Answered], result: JobResult) -> CheckReport:
-        """Report a candidate that refuses, in so many words, what no example shows: it gives nothing that is wrong."""
+    def _refusal_report(self, profile: Profile, wrong: Sequence[Answered], result: JobResult) -> CheckReport:
+        """Report a candidate that explicitly rejects inputs which no example shows; its results are
+        not wrong.
+        """
         reason = f"refuses more than {profile.reference.name} does: {wrong[0].text}"
-        return self._another(reason, profile, result, claimed=True)
+        return self._other_function_report(reason, profile, result, claimed=True)
 
-    def _beyond_examples(self, profile: Profile, wrong: Answered, result: JobResult) -> CheckReport:
-        """Report a function of that name, told in words of its own, that differs where no example shows what is right.
+    def _undocumented_difference(self, profile: Profile, wrong: Answered, result: JobResult) -> CheckReport:
+        """Report an independent function of that name that differs where no example shows what is
+        right.
 
-        An honest one may mean something else there: a palindrome without its spaces, primes up to a number or below it.
+        An honest function may have another definition there: palindromes with or without spaces,
+        primes up to a number or below it.
         """
         reason = f"claims to be {profile.reference.name}, and differs where no example says how: {wrong.text}"
-        return self._another(reason, profile, result, claimed=True)
+        return self._other_function_report(reason, profile, result, claimed=True)
 
-    def _unlike(self, profile: Profile, wrong: Sequence[Answered], result: JobResult) -> CheckReport:
-        """Report a candidate that differs on stand-ins alone: a real object might not show it."""
+    def _stand_in_report(self, profile: Profile, wrong: Sequence[Answered], result: JobResult) -> CheckReport:
+        """Report a candidate that differs on stand-ins only, which a real object might not show."""
         reason = f"does something else with objects than {profile.reference.name}: {wrong[0].text}"
-        return self._another(reason, profile, result, claimed=True)
+        return self._other_function_report(reason, profile, result, claimed=True)
 
-    def _triggers(
-        self, profile: Profile, likeness: Similarity, ordinary: Sequence[Answered]
+    def _check_triggers(
+        self, profile: Profile, similarity: Similarity, ordinary: Sequence[Answered]
     ) -> Steps[tuple[CheckReport | None, list[Question]]]:
-        """Try what the candidate's own guards and literals ask for; return what was asked as well.
+        """Test inputs derived from the candidate's guards and literals; return the questions as
+        well.
 
-        A difference inside the domain convicts like any other, but for a mere
-        namesake, which may be another function there. Outside of the domain
-        one convicts only where the candidate's own constant switches it on:
-        the reference has no such constant, and next to the input the two agree.
+        A difference inside the domain convicts, unless only the name matches, since that may be
+        another function. Outside of the domain, a difference convicts only if a constant of the
+        candidate triggers it: the reference does not contain the constant, and both agree on nearby
+        inputs.
         """
         shown = tuple((item.call.args, item.call.kwargs) for item in profile.generated if item.call.args)
         domain, examples = profile.domain, profile.plain_calls or shown[:MAX_SHOWN]
@@ -368,31 +396,33 @@ class Examination(Reporting):
         if result is None:
             return None, []
         asked = [item.question for item in answered]
-        wrong = different(answered)
+        wrong = wrong_results(answered)
         if not wrong:
             return None, asked
         by_key = {repr((item.args, dict(item.kwargs))): item for item in made}
         origins = [
             by_key[repr((item.question.call.args, dict(item.question.call.kwargs)))] for item in answered
         ]
-        # What is of form on these inputs is so beside all the others.
+        # Conventions are judged on these inputs together with all others.
         inner = [item for item, origin in zip(answered, origins, strict=True) if origin.inside]
-        of_substance = {id(item) for item in self._contrast(profile, likeness, [*ordinary, *inner]).wrong}
-        stricter = self._stricter(profile, ordinary)
+        of_substance = {id(item) for item in self._contrast(profile, similarity, [*ordinary, *inner]).wrong}
+        stricter = self._added_exceptions(profile, ordinary)
         suspicions = 0
         for item in wrong:
             origin = origins[next(place for place, other in enumerate(answered) if other is item)]
-            if origin.inside and not likeness.matches_by_name_only:
+            if origin.inside and not similarity.matches_by_name_only:
                 if id(item) not in of_substance:
                     continue
-                if not (yield from self.settled(profile, [item])):
+                if not (yield from self.without_arbitrary(profile, [item])):
                     continue
                 if stricter.intersection(item.answer.exception[:1]):
-                    return self._refusing(profile, [item], result), asked
-                inside = [one for one in known(answered) if one.question.call.args is not None]
-                smallest = yield from self.shrunk(profile, item)
-                if _another_authors(likeness) and not (yield from self._switched(profile, origin)):
-                    return self._beyond_examples(profile, smallest, result), asked
+                    return self._refusal_report(profile, [item], result), asked
+                inside = [one for one in comparable_results(answered) if one.question.call.args is not None]
+                smallest = yield from self.shrink(profile, item)
+                if _is_independent(similarity) and not (
+                    yield from self._is_triggered_by_constant(profile, origin)
+                ):
+                    return self._undocumented_difference(profile, smallest, result), asked
                 report = self.wrong(
                     Verdict.DIVERGES, [smallest], len(inside), profile.reference.origin, result
                 )
@@ -401,105 +431,112 @@ class Examination(Reporting):
             if not origin.magic or refuses or suspicions >= MAX_SUSPICIONS:
                 continue
             suspicions += 1
-            if (yield from self._switched(profile, origin)):
+            if (yield from self._is_triggered_by_constant(profile, origin)):
                 report = self.wrong(Verdict.DIVERGES, [item], len(answered), profile.reference.origin, result)
                 reason = f"wrong exactly where its own constant is met: {report.reason}"
                 return replace(report, reason=reason), asked
         return None, asked
 
-    def _switched(self, profile: Profile, made: Tailored) -> Steps[bool]:
-        """Return whether the candidate's own constant switches the difference on.
+    def _is_triggered_by_constant(self, profile: Profile, made: Tailored) -> Steps[bool]:
+        """Return whether a constant of the candidate triggers the difference.
 
-        The same input made with other constants has to agree; where the
-        guard compares by size, that on one side of it has to.
+        Then both agree on the same input made with other constants; for a comparison by size, on
+        one side.
         """
         answered, _ = yield from self.both(profile, made.twins())
-        compared = known(answered)
+        compared = comparable_results(answered)
         if len(compared) < LEAST_TWINS:
             return False
-        wrong = different(compared)
+        wrong = wrong_results(compared)
         if made.ordered:
             return len(wrong) < len(compared) - 1
-        # A twin of nested conditions may meet them by another way.
+        # With nested conditions, a variant may satisfy them in another way.
         return len(wrong) * 4 <= len(compared)
 
-    def _edited(self, profile: Profile, likeness: Similarity) -> Steps[CheckReport | None]:
-        """Hold a changed copy of the reference to whatever the reference takes; None where it is none."""
-        if not likeness.overlap.is_edited_copy or likeness.is_other_function:
+    def _check_edited_copy(self, profile: Profile, similarity: Similarity) -> Steps[CheckReport | None]:
+        """Check an edited copy of the reference on everything that the reference accepts; None if
+        it is none.
+        """
+        if not similarity.overlap.is_edited_copy or similarity.is_other_function:
             return None
-        answered = yield from edits_shown(self, profile)
+        answered = yield from compare_edited_copy(self, profile)
         if not answered:
             return None
         origin = profile.reference.origin
         idle = JobResult(Status.COMPLETED, self.level, self.runner.tier)
         shown = [item.question.reference for item in answered if item.question.reference is not None]
         returned = sum(answer.outcome is Outcome.RETURNED for answer in shown)
-        wrong = different(answered)
-        if not wrong or not (yield from self.holds_natively(wrong)):
-            # What both refuse says nothing of what either is for.
+        wrong = wrong_results(answered)
+        if not wrong or not (yield from self.is_wrong_natively(wrong)):
+            # Calls that both reject show nothing.
             if returned < LEAST_CALLS:
                 return None
             return self.report(Verdict.PASS, f"{len(answered)} calls agree", idle, origin=origin)
-        wrong = [item for item in wrong if not item.question.stands_in] or wrong
-        if wrong[0].question.stands_in:
-            return self._unlike(profile, wrong, idle)
+        wrong = [item for item in wrong if not item.question.uses_stand_in] or wrong
+        if wrong[0].question.uses_stand_in:
+            return self._stand_in_report(profile, wrong, idle)
         name = profile.reference.name
-        if likeness.has_own_description and all(map(_accepted, wrong)):
-            # A check that a copy lacks may be one that it never had: both may come from a third text.
-            return self._another(f"takes what {name} refuses: {wrong[0].text}", profile, idle, claimed=True)
-        if shown and not returned:  # it was never asked for what it is there for
+        if similarity.has_own_description and all(map(_accepts_refused, wrong)):
+            # Both may be copies of a third source that never had this check.
+            return self._other_function_report(
+                f"takes what {name} refuses: {wrong[0].text}", profile, idle, claimed=True
+            )
+        if shown and not returned:  # no call was in the domain of the function
             reason = f"takes what {name} refuses, which refused all that was made for it: {wrong[0].text}"
-            return self._another(reason, profile, idle, claimed=True)
+            return self._other_function_report(reason, profile, idle, claimed=True)
         report = self.wrong(Verdict.DIVERGES, wrong, len(answered), origin, idle)
         return replace(report, reason=f"{name} with something changed in it: {report.reason}")
 
-    def _called_otherwise(self, profile: Profile, likeness: Similarity) -> CheckReport | None:
-        """Report a copy that none of the known calls can be made of; a longer function may hold a short one's text."""
-        if not likeness.overlap.is_edited_copy or not (profile.examples or profile.generated):
+    def _other_signature_report(self, profile: Profile, similarity: Similarity) -> CheckReport | None:
+        """Report a copy that accepts none of the known calls, such as a longer function around a
+        short text.
+        """
+        if not similarity.overlap.is_edited_copy or not (profile.examples or profile.generated):
             return None
         reason = f"has the text of {profile.reference.name}, and takes other arguments"
         idle = JobResult(Status.NO_SIGNAL, self.level, self.runner.tier)
-        return self._another(
-            reason, profile, idle, claimed=likeness.name == 1.0 or likeness.describes_reference
+        return self._other_function_report(
+            reason, profile, idle, claimed=similarity.name == 1.0 or similarity.describes_reference
         )
 
-    def _moved(
+    def _world_dependence(
         self, questions: Sequence[Question], answered: Sequence[Answered], other: JobResult, origin: str
     ) -> CheckReport | None:
-        """Report results that are right in one world and wrong in another, as the reference's are not."""
+        """Report results that are right in one world and wrong in another, unlike the reference's."""
         again = compare(questions, other.calls[::-1])
-        moved = [
+        changed_in_world = [
             second
             for first, second in zip(answered, again, strict=False)
             if first.comparison is Comparison.SAME and second.comparison is Comparison.DIFFERENT
         ]
-        if not moved:
+        if not changed_in_world:
             return None
         report = self.wrong(
-            Verdict.DIVERGES, sorted(moved, key=lambda item: item.size), len(again), origin, other
+            Verdict.DIVERGES, sorted(changed_in_world, key=lambda item: item.size), len(again), origin, other
         )
         return replace(
             report, reason=f"depends on clock, environment, hash seed or order of calls: {report.reason}"
         )
 
 
-def _accepted(item: Answered) -> bool:
-    """Return whether an answer is one to a call that the trusted function refuses."""
+def _accepts_refused(item: Answered) -> bool:
+    """Return whether the candidate returned a result for a call that the trusted function rejects."""
     reference = item.question.reference
     refused = reference is not None and reference.outcome is Outcome.RAISED
     return refused and item.answer.outcome is Outcome.RETURNED
 
 
-def _another_authors(likeness: Similarity) -> bool:
-    """Return whether a claim is made by the name, not with the trusted text or description.
+def _is_independent(similarity: Similarity) -> bool:
+    """Return whether the candidate is an independent implementation: neither a copy nor quoted
+    docs.
 
-    What generated calls show is no proof then.
+    Differences on generated calls are no proof then.
     """
-    return likeness.is_claimed and likeness.has_own_description and not likeness.overlap.is_edited_copy
+    return similarity.is_claimed and similarity.has_own_description and not similarity.overlap.is_edited_copy
 
 
-def _gives_another_kind(answered: Sequence[Answered]) -> bool:
-    """Return whether no answer is of a kind that is expected: as lists where a truth value is asked for."""
+def _returns_other_kind(answered: Sequence[Answered]) -> bool:
+    """Return whether no result is of an expected kind, such as lists instead of truth values."""
     expected = {
         result_kind(item.question.example.expected.value)
         for item in answered

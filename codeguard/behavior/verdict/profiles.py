@@ -1,4 +1,4 @@
-"""What a trusted function was seen to do: confirmed examples, its domain, and many more calls of it."""
+"""The observed behavior of a trusted function: confirmed examples, its domain, and further calls."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ from codeguard.behavior.source.definitions import Definition, Parameter, parse
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.specs.templates import filled, holes
+from codeguard.behavior.specs.templates import literal_values, filled
 from codeguard.behavior.verdict.effect_tables import CHANCE, CLOCK, ENVIRONMENT, FILES
 from codeguard.behavior.verdict.effects import Capability, capabilities, observed
 from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of
 from codeguard.behavior.verdict.values import (
     INCONCLUSIVE_EXCEPTIONS,
     Comparison,
-    agrees,
+    compare_with_example,
+    compare_with_reference,
+    is_empty_result,
     magnitude,
-    meets,
     same_value,
-    says_nothing,
 )
 from codeguard.sandbox.model import Call, CallResult, Iteration, Level, Opaque, Outcome
 
-MAX_GROUPS = 60  # kinds of input that are tried on a function without examples
+MAX_GROUPS = 60  # kinds of input to try on a function without examples
 MAX_TEMPLATES = 6
-LUCKY = 8  # times, in each of two worlds, that what uses chance has to answer the same
+LUCKY = 8  # repetitions in each of two worlds that code with randomness has to agree in
 UNSTEADY = frozenset({CHANCE, CLOCK, ENVIRONMENT})
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One call of the reference and what it gave.
+    """One call of the reference and its result.
 
-    `example` is the call's form where it is no plain call; `options` are the
-    optional parameters that it fills on our own account.
+    `example` is the form of a call that is not plain; `options` are the optional parameters that
+    were set in addition.
     """
 
     call: Call
@@ -68,19 +68,18 @@ class Observed:
             return call_of(self.example, runnable)
         return Call(runnable.target, self.call.args, self.call.kwargs)
 
-    def suits(self, parameters: Sequence[Parameter]) -> bool:
-        """Return whether a function with these parameters has those that the call fills."""
+    def has_options(self, parameters: Sequence[Parameter]) -> bool:
+        """Return whether a function with these parameters has the optional ones that the call sets."""
         return all(has_option(parameters, option) for option in self.options)
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A reference, run: what it confirmed of its examples, and its results on generated inputs.
+    """A reference after its run: confirmed examples, and results on generated inputs.
 
-    `domain` is None where no example shows plain values. `problem` says why
-    the reference could not be run, empty where it could. `steady` says that
-    no result of it was seen to depend on more than the arguments. `beyond`
-    are its results a step beyond the examples.
+    `domain` is None if no example has plain values. `problem` is the reason why the reference could
+    not be run, or "". `steady` means that none of its results depended on more than the arguments.
+    `beyond` are its results slightly outside of the domain.
     """
 
     reference: Reference
@@ -94,33 +93,33 @@ class Profile:
 
     @property
     def plain_calls(self) -> tuple[Arguments, ...]:
-        """The arguments of the examples that are plain values."""
+        """The arguments of the examples with plain values."""
         return tuple((example.args, example.kwargs) for example in self.examples if example.args is not None)
 
     @property
     def silence_free(self) -> bool:
-        """Whether no example shows what comes out where there is nothing to give."""
+        """Whether no example shows what is returned if there is nothing to return."""
         shown = [item.expected.value for item in self.examples if isinstance(item.expected, Returns)]
-        return not any(says_nothing(value) for value in shown)
+        return not any(is_empty_result(value) for value in shown)
 
 
 def random_for(seed: bytes, *purpose: str) -> Random:
-    """Return a random source that depends on the installation's seed and a purpose alone."""
+    """Return a random source that depends only on the installation's seed and a purpose."""
     text = "\0".join(purpose).encode("utf-8", "surrogatepass")
     return Random(int.from_bytes(hmac.new(seed, text, hashlib.sha256).digest(), "big"))
 
 
 def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> Steps[Profile]:
-    """Run a reference on its examples, learn its domain, and run it on generated inputs, twice."""
+    """Run a reference on its examples, learn its domain, and run it on generated inputs, all twice."""
     runner = Runner(reference.runnable, level, budget)
     able = capabilities(reference.runnable.source)
-    examples, doubted, problem, effects = yield from _confirmed(reference, runner)
+    examples, doubted, problem, effects = yield from _confirmed_examples(reference, runner)
     profile = Profile(reference, examples, tuple(doubted), None, able | observed(effects), problem)
     calls: list[Arguments] = [*profile.plain_calls]
     calls += [(item.call.args or (), item.call.kwargs) for item in doubted]
     random = random_for(seed, "inputs", reference.digest)
     if not examples and not problem and budget.generated:
-        tried = yield from _discovered(runner, reference)
+        tried = yield from _discover_inputs(runner, reference)
         profile = replace(profile, generated=(*doubted, *tried))
         calls += [(item.call.args or (), item.call.kwargs) for item in tried]
     seen = list(profile.generated)
@@ -131,12 +130,14 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         tree = parse(reference.runnable.source)
         literals = [] if tree is None else list(literals_of(tree, constants_of(tree)))
         inputs = list(generate(calls, domain, random, budget.generated, literals))
-        more, effects = yield from answers(runner, reference, inputs, examples)
+        more, effects = yield from reference_results(runner, reference, inputs, examples)
         profile = replace(profile, domain=domain, capabilities=profile.capabilities | observed(effects))
         profile = replace(profile, steady=bool(more) and not any(item.kind in UNSTEADY for item in able))
         seen += more
         further = calls_beyond(calls, domain, reference.definition.node)
-        outer, _ = yield from answers(runner, reference, further, examples, twice=not profile.steady)
+        outer, _ = yield from reference_results(
+            runner, reference, further, examples, twice=not profile.steady
+        )
         profile = replace(profile, beyond=tuple(outer))
     more, effects = yield from _variants(runner, examples, profile.domain, random, budget)
     seen += more
@@ -144,50 +145,50 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         seen, effects = yield from _run_written(runner, callable_guesses(reference.definition))
         if not seen:
             source = reference.runnable.source
-            seen, effects = yield from _taken(runner, array_guesses(reference.definition, source))
+            seen, effects = yield from _accepted_kinds(runner, array_guesses(reference.definition, source))
         if not seen:
-            seen, effects = yield from _taken(runner, object_guesses(reference.definition))
+            seen, effects = yield from _accepted_kinds(runner, object_guesses(reference.definition))
     bases = _written_calls(reference, seen, examples)
     filled = list(filled_calls(reference.definition, bases, random, budget.generated // 2))
     used = {item.example.expression: item.used for item in filled}
     more, others = yield from _run_written(runner, [item.example for item in filled], used)
     seen += more
-    # What the trusted function does on these calls, a candidate may do as well.
+    # A candidate may have the same effects as the trusted function on these calls.
     profile = replace(profile, capabilities=profile.capabilities | observed((*effects, *others)))
     if any(capability.kind == CHANCE for capability in profile.capabilities):
-        seen = []  # what agreed in two worlds may have done so by luck
+        seen = []  # agreement in two worlds may be chance
     return replace(profile, generated=tuple(seen))
 
 
 Guesses = Callable[[Definition], Iterator[list[Arguments]]]
 
 
-def makers(reference: Reference) -> list[Guesses]:
-    """Return what makes the first inputs of a function without examples, the most telling first."""
+def input_sources(reference: Reference) -> list[Guesses]:
+    """Return the sources of first inputs for a function without examples, most informative first."""
     made: list[Guesses] = [guesses, related_guesses]
     if any(item.kind == FILES for item in capabilities(reference.runnable.source)):
-        # who takes any text for a path would take one that names nothing as well
+        # a function that accepts any text as a path would accept nonexistent ones
         made.insert(0 if requires_path(reference.definition) else 1, file_guesses)
     return made
 
 
-def _discovered(runner: Runner, reference: Reference) -> Steps[list[Observed]]:
-    """Find out what a function without examples takes; nothing where it takes none of the guesses."""
-    for made in makers(reference):
-        taken = yield from _groups_taken(runner, reference, made(reference.definition))
-        if taken:  # files of every kind that it takes; else the first kind is what it is for
+def _discover_inputs(runner: Runner, reference: Reference) -> Steps[list[Observed]]:
+    """Find inputs that a function without examples accepts; empty if it accepts none of the guesses."""
+    for made in input_sources(reference):
+        taken = yield from _accepted_groups(runner, reference, made(reference.definition))
+        if taken:  # all accepted kinds of files; of other groups only the first one is its domain
             kept = [item for group in (taken if made is file_guesses else taken[:1]) for item in group]
             return list({_key(item.call): item for item in kept}.values())
     return []
 
 
-def _groups_taken(
+def _accepted_groups(
     runner: Runner, reference: Reference, guessed: Iterator[list[Arguments]]
 ) -> Steps[list[list[Observed]]]:
-    """Return the groups of calls that a function takes throughout, or nearly so."""
+    """Return the groups of calls of which the function accepts nearly all."""
     groups = list(itertools.islice(guessed, MAX_GROUPS))
     rows = [call for group in groups for call in group]
-    seen, _ = yield from answers(runner, reference, rows, ())
+    seen, _ = yield from reference_results(runner, reference, rows, ())
     by_key = {_key(item.call): item for item in seen}
     telling = [
         item
@@ -205,8 +206,10 @@ def _groups_taken(
     return taken
 
 
-def _taken(runner: Runner, guessed: Iterable[list[Example]]) -> Steps[tuple[list[Observed], tuple[str, ...]]]:
-    """Find out which kinds of objects a function takes: those of which it takes every call."""
+def _accepted_kinds(
+    runner: Runner, guessed: Iterable[list[Example]]
+) -> Steps[tuple[list[Observed], tuple[str, ...]]]:
+    """Return the kinds of objects that the function accepts, those of which it accepts every call."""
     groups = list(itertools.islice(guessed, MAX_GROUPS))
     seen, effects = yield from _run_written(runner, [example for group in groups for example in group])
     taken = {item.example.expression for item in seen if item.example is not None}
@@ -223,11 +226,13 @@ def _key(call: Call) -> str:
 def _variants(
     runner: Runner, examples: Sequence[Example], domain: Domain | None, random: Random, budget: Budget
 ) -> Steps[tuple[list[Observed], tuple[str, ...]]]:
-    """Run examples that are no plain calls with their literals changed, as far as they meet what plain ones show."""
+    """Run variants of examples that are not plain calls, as far as the relations between arguments hold."""
     made: list[Example] = []
     for example in [item for item in examples if item.args is None][:MAX_TEMPLATES]:
-        base = holes(example)
-        if base and not _unsteady(f"{runner.runnable.source}\n{example.setup}\n{example.expression}"):
+        base = literal_values(example)
+        if base and not _reads_volatile_values(
+            f"{runner.runnable.source}\n{example.setup}\n{example.expression}"
+        ):
             shown: Arguments = (base, {})
             rows = generate([shown], learn_domain([shown]), random, budget.generated // MAX_TEMPLATES)
             variants = [variant for values, _ in rows if (variant := filled(example, values))]
@@ -236,13 +241,13 @@ def _variants(
 
 
 def _related(variant: Example, domain: Domain) -> bool:
-    """Return whether a written call is known to meet the conditions between arguments that all plain calls meet."""
+    """Return whether a written call meets the relations between arguments that all plain calls meet."""
     row = written_call(variant)
     return row is None or all(item.holds([*map(value_of, row.places)]) for item in domain.relations)
 
 
-def _unsteady(source: str) -> bool:
-    """Return whether a call reads what no two runs have alike: other digits than its author chose would show it."""
+def _reads_volatile_values(source: str) -> bool:
+    """Return whether a call reads values that differ in every run, such as the time."""
     return any(item.kind in UNSTEADY for item in capabilities(source))
 
 
@@ -264,7 +269,7 @@ def _written_calls(
 def _run_written(
     runner: Runner, made: Sequence[Example], used: Mapping[str, tuple[Option, ...]] | None = None
 ) -> Steps[tuple[list[Observed], tuple[str, ...]]]:
-    """Run calls that are no plain ones, in two worlds; keep those that return the same in both, and the effects."""
+    """Run calls that are not plain in two worlds; return those with equal results, and the effects."""
     pairs = [(example, call) for example in made if (call := call_of(example, runner.runnable))]
     if not pairs:
         return [], ()
@@ -273,30 +278,29 @@ def _run_written(
     kept = [
         Observed(call, answer, example, (used or {}).get(example.expression, ()))
         for (example, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False)
-        if answer.outcome is Outcome.RETURNED and agrees(answer, again) is Comparison.SAME
+        if answer.outcome is Outcome.RETURNED and compare_with_reference(answer, again) is Comparison.SAME
     ]
     return kept, (*first.effects, *second.effects)
 
 
-def answers(
+def reference_results(
     runner: Runner,
     reference: Reference,
     inputs: Sequence[Arguments],
     examples: Sequence[Example],
     twice: bool = True,
 ) -> Steps[tuple[list[Observed], tuple[str, ...]]]:
-    """Run the reference on inputs; keep those on which it returns what it may return.
+    """Run the reference on inputs; return those with a result that may be expected.
 
-    With `twice`, in another world as well, so that nothing stays that
-    depends on more than the arguments.
+    With `twice`, they are run in another world as well, and results that differ are left out.
     """
-    # Small calls first: what is too long for the reference's own share of the time is left out.
+    # Small calls first; what does not fit into the reference's time limit is left out.
     inputs = sorted(inputs, key=lambda made: len(repr(made)))
     calls = tuple(Call(reference.runnable.target, tuple(args), dict(kwargs)) for args, kwargs in inputs)
     if not calls:
         return [], ()
     (first,) = yield from runner.run(Batch(calls))
-    usual, documented = result_kinds(examples), refusals(examples)
+    usual, documented = result_kinds(examples), expected_exceptions(examples)
     returned = [
         Observed(call, answer)
         for call, answer in zip(calls, first.calls, strict=False)
@@ -307,25 +311,29 @@ def answers(
         return returned, first.effects
     (second,) = yield from runner.run(Batch(tuple(item.call for item in reversed(returned)), other=True))
     pairs = zip(returned, second.calls[::-1], strict=False)
-    stable = [item for item, again in pairs if agrees(item.answer, again, item.call.args) is Comparison.SAME]
-    return stable, first.effects
+    steady = [
+        item
+        for item, again in pairs
+        if compare_with_reference(item.answer, again, item.call.args) is Comparison.SAME
+    ]
+    return steady, first.effects
 
 
-def refusals(examples: Sequence[Example]) -> frozenset[str]:
-    """Return the exceptions that examples show: to raise them is part of what the function is for."""
+def expected_exceptions(examples: Sequence[Example]) -> frozenset[str]:
+    """Return the exceptions in the examples, which are part of the function's contract."""
     shown = (item.expected.exception for item in examples if isinstance(item.expected, Raises))
     return frozenset(name.rpartition(".")[2] for name in shown) - INCONCLUSIVE_EXCEPTIONS
 
 
 def result_kinds(examples: Sequence[Example]) -> frozenset[str]:
-    """Return the kinds of results that examples show; empty where they show none."""
+    """Return the kinds of results in the examples; empty if there are none."""
     return frozenset(
         result_kind(item.expected.value) for item in examples if isinstance(item.expected, Returns)
     )
 
 
 def result_kind(value: object) -> str:
-    """Return a result's kind; all numbers are one, and all rows are: lists, tuples, arrays, what iterators yield."""
+    """Return a result's kind; all numbers are one kind, and so are lists, tuples, arrays and iterators."""
     if isinstance(value, Opaque) and value.fields and not value.fields[0][0]:
         value = value.fields[0][1]
     if isinstance(value, bool):
@@ -335,19 +343,20 @@ def result_kind(value: object) -> str:
     return "number" if isinstance(value, int | float | complex) else type(value).__name__
 
 
-def _confirmed(
+def _confirmed_examples(
     reference: Reference, runner: Runner
 ) -> Steps[tuple[tuple[Example, ...], list[Observed], str, tuple[str, ...]]]:
-    """Keep the examples that the trusted function itself meets: documentation may be wrong, too.
+    """Return the examples that the trusted function itself meets, because documentation may be
+    wrong.
 
-    Returned with the calls of those that it does not meet (its own answer
-    may count there), the problem where it could not run, and its effects.
+    Also returned are the calls of the other examples, whose actual result may be used instead, the
+    reason if the function could not run, and its effects.
     """
     by_chance = any(item.kind == CHANCE for item in capabilities(reference.runnable.source))
     pairs = [
         (example, call)
         for example in reference.examples
-        # What only prepares the next one would prepare it for every run in the same way: random.seed(70).
+        # A call that only prepares the next one, such as random.seed(70), would do so in every run.
         if (call := call_of(example, reference.runnable)) and not (by_chance and example.expected is None)
     ]
     if not pairs:
@@ -362,7 +371,7 @@ def _confirmed(
     others = again.calls[::-1]
     for place, ((example, call), answer) in enumerate(zip(pairs, result.calls, strict=False)):
         seen = (*result.calls[place :: len(pairs)], *others[place :: len(pairs)])
-        if not all(stable(answer, other, call) for other in seen):
+        if not all(is_stable(answer, other, call) for other in seen):
             continue
         kept = _confirm(example, answer)
         if kept is not None:
@@ -372,10 +381,10 @@ def _confirmed(
     return tuple(confirmed), doubted, "", result.effects
 
 
-def stable(answer: CallResult, other: CallResult, call: Call) -> bool:
-    """Return whether two worlds saw the same: chance, clocks and addresses are no expectation."""
+def is_stable(answer: CallResult, other: CallResult, call: Call) -> bool:
+    """Return whether a result is the same in two worlds: chance, clocks and addresses are not expected."""
     if answer.outcome is Outcome.RETURNED:
-        return agrees(answer, other, call.args) is Comparison.SAME
+        return compare_with_reference(answer, other, call.args) is Comparison.SAME
     return answer.outcome is other.outcome and answer.exception == other.exception
 
 
@@ -389,4 +398,4 @@ def _confirm(example: Example, answer: CallResult) -> Example | None:
         printed = answer.value is None and answer.stdout
         return replace(example, expected=Prints(answer.stdout) if printed else Returns(answer.value))
     scale = magnitude(example.args) if example.args is not None else 1.0
-    return example if meets(example.expected, answer, scale) is Comparison.SAME else None
+    return example if compare_with_example(example.expected, answer, scale) is Comparison.SAME else None

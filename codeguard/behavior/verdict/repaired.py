@@ -1,8 +1,9 @@
-"""Candidates that are one edit away from doing what a trusted function does.
+"""Find candidates that behave like a trusted function after a single edit.
 
-Nothing in the name, the description or the text of such a candidate need be like the trusted one, and it may agree
-with it on no input at all. Each text that is one edit away (see `codeguard.behavior.matching.repairs`) is run on a few
-probes that tell functions apart; where one agrees with a trusted function on these, it is run on all of them.
+Such a candidate need not resemble the trusted function in name, description or text, and may agree
+with it on no input. Each variant with one edit (see `codeguard.behavior.matching.repairs`) is run
+on a few probes that distinguish functions well. If its results agree with a trusted function's, it
+is run on all probes.
 """
 
 from __future__ import annotations
@@ -26,33 +27,33 @@ from codeguard.behavior.matching.repairs import Repair, repairs
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     Answered,
+    comparable_results,
     compare,
-    different,
-    known,
-    of_example,
-    of_observed,
+    question_of_example,
+    question_of_observed,
+    wrong_results,
 )
-from codeguard.behavior.verdict.differential import Asking
+from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of
 from codeguard.behavior.verdict.values import Comparison
 from codeguard.sandbox.model import Call, CallResult, Outcome
 
 MOST_KINDS = 4
-SHARP = 5  # probes of each kind that a repaired text is first run on
-MOST_TRIED = 8  # repaired texts that are run on all probes
-LEAST_FIRST = 0.75  # of these that have to agree at first, and
-LEAST_SHARE = 0.9  # of all: at its edges an honest function may keep another contract
+SHARP = 5  # probes of each kind for the first run of a variant
+MOST_TRIED = 8  # variants that are run on all probes
+LEAST_FIRST = 0.75  # share of results that has to agree in the first run
+LEAST_SHARE = 0.9  # share of all results: edge cases may follow other conventions
 LEAST_TOLD = 3  # answers
 LEAST_AGREED = 10
-LEAST_RARE = 4  # answers that are not the most common one
-LEAST_SIZE = 12  # nodes of a body; less is one edit away from many another function
+LEAST_RARE = 4  # results other than the most common one
+LEAST_SIZE = 12  # nodes of a body; smaller ones are one edit away from many functions
 Fingerprint = Mapping[Kinds, Sequence[str | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """The trusted function that a candidate does the work of after one edit, and where it does not without it."""
+    """A trusted function that a candidate matches after one edit, and a call on which it is wrong without."""
 
     reference: Reference
     repair: Repair
@@ -61,20 +62,23 @@ class Repaired:
 
 
 def may_be_repaired(candidate: Candidate) -> bool:
-    """Return whether a candidate's results alone can say what it is for: it does not say so itself."""
+    """Return whether a candidate makes no claim itself, so that only results can show what it is for."""
     wanted = candidate.features
     undescribed = len(wanted.doc) < LEAST_DOC_WORDS
     return undescribed and worth_probing(wanted) and wanted.body.total() >= LEAST_SIZE and not wanted.owner
 
 
 def repaired(
-    asking: Asking, index: FingerprintIndex, answered: Fingerprint, observed: Callable[[int], Steps[Profile]]
+    session: CandidateSession,
+    index: FingerprintIndex,
+    answered: Fingerprint,
+    observed: Callable[[int], Steps[Profile]],
 ) -> Steps[Repaired | None]:
-    """Return the trusted function that a candidate is one edit away from; None where there is none.
+    """Return the trusted function that a candidate matches after one edit, or None.
 
-    `observed` gives what is known of a trusted function by its place.
+    `observed` returns the profile of a trusted function, given by its index.
     """
-    candidate = asking.candidate
+    candidate = session.candidate
     made = repairs(candidate.runnable.node)
     kinds = _kinds(candidate, index, answered)
     probes = [(own, place) for own in kinds for place in index.most_distinguishing(own, SHARP)]
@@ -83,13 +87,13 @@ def repaired(
     source = "\n".join((candidate.runnable.source, *(item.text for item in made)))
     runner = Runner(
         replace(candidate.runnable, source=source),
-        asking.level,
-        asking.budget,
-        asking.runner.tier,
+        session.level,
+        session.budget,
+        session.runner.tier,
     )
     calls = tuple(index.calls(own)[place] for own, place in probes)
-    rows = yield from _answers(runner, [item.name for item in made], calls)
-    for _, number, place in _agreeing(index, probes, rows)[:MOST_TRIED]:
+    rows = yield from _results_of(runner, [item.name for item in made], calls)
+    for _, number, place in _agreeing_pairs(index, probes, rows)[:MOST_TRIED]:
         if (yield from _agrees(runner, index, made[number], place)):
             profile = yield from observed(place)
             found = yield from _confirmed(runner, profile, made[number])
@@ -99,75 +103,75 @@ def repaired(
 
 
 def _kinds(candidate: Candidate, index: FingerprintIndex, answered: Fingerprint) -> list[Kinds]:
-    """Return the kinds of arguments to try: those that the candidate takes, then those that most functions take."""
+    """Return the kinds of arguments to try: those that the candidate accepts, then the most common ones."""
     shown = index.common_kinds(candidate.features)
     return sorted(shown, key=lambda kinds: kinds not in answered)[:MOST_KINDS]
 
 
-def _answers(runner: Runner, targets: Sequence[str], calls: Calls) -> Steps[list[list[str | None]]]:
-    """Return what each function answers to the calls."""
+def _results_of(runner: Runner, targets: Sequence[str], calls: Calls) -> Steps[list[list[str | None]]]:
+    """Return the results of several functions for the same calls."""
     asked = tuple(Call(target, args) for target in targets for args in calls)
     (result,) = yield from runner.run(Batch(asked))
     given = iter((*result.calls, *[CallResult(Outcome.NOT_RUN)] * (len(asked) - len(result.calls))))
     return [[answer_of(next(given), args) for args in calls] for _ in targets]
 
 
-def _agreeing(
+def _agreeing_pairs(
     index: FingerprintIndex, probes: Sequence[tuple[Kinds, int]], rows: Sequence[Sequence[str | None]]
 ) -> list[tuple[float, int, int]]:
-    """Return which texts answer nearly all as which trusted functions do, by place, what tells most first."""
+    """Return pairs of a variant and a trusted function with nearly equal results, strongest match first."""
     asked: Counter[int] = Counter()
     for kinds, number in probes:
         for places in index.functions_by_result(kinds, number).values():
             asked.update(places)
     found: list[tuple[float, int, int]] = []
     for text, row in enumerate(rows):
-        told: dict[int, list[float]] = {}
+        distinctive: dict[int, list[float]] = {}
         for (kinds, number), answer in zip(probes, row, strict=True):
             places = index.functions_by_result(kinds, number).get(answer or "", set())
             returned = not places or returns_first_argument(index.calls(kinds)[number], answer or "")
             weight = 0.0 if returned else weight_of(answer or "", places)
             for place in places:
-                told.setdefault(place, []).append(weight)
+                distinctive.setdefault(place, []).append(weight)
         found += [
             (-sum(weights), text, place)
-            for place, weights in told.items()
+            for place, weights in distinctive.items()
             if len(weights) >= max(LEAST_TOLD, LEAST_FIRST * asked[place]) and any(weights)
         ]
     return sorted(found)
 
 
 def _agrees(runner: Runner, index: FingerprintIndex, repair: Repair, place: int) -> Steps[bool]:
-    """Return whether a text answers nearly all probes as a trusted function does, and these tell enough."""
+    """Return whether a variant agrees with a trusted function on nearly all probes, with enough evidence."""
     known = list(index.results_of(place))
-    (row,) = yield from _answers(runner, [repair.name], tuple(call for call, _ in known))
+    (row,) = yield from _results_of(runner, [repair.name], tuple(call for call, _ in known))
     same = [(call, theirs) for (call, theirs), answer in zip(known, row, strict=True) if answer == theirs]
-    told = [theirs for call, theirs in same if not returns_first_argument(call, theirs)]
-    return len(same) >= max(LEAST_AGREED, LEAST_SHARE * len(known)) and _tells(told)
+    distinctive = [theirs for call, theirs in same if not returns_first_argument(call, theirs)]
+    return len(same) >= max(LEAST_AGREED, LEAST_SHARE * len(known)) and _is_distinctive(distinctive)
 
 
-def _tells(answers: Sequence[str]) -> bool:
-    """Return whether answers tell a function apart: who always says the same is met by many."""
+def _is_distinctive(answers: Sequence[str]) -> bool:
+    """Return whether results distinguish a function from those that always return the same."""
     count = Counter(answers)
     return count.total() - max(count.values(), default=0) >= LEAST_RARE
 
 
 def _confirmed(runner: Runner, profile: Profile, repair: Repair) -> Steps[Repaired | None]:
-    """Return what the candidate does otherwise than a trusted function, where its text with one edit does the same."""
-    asked = [of_observed(item, runner.runnable, profile.silence_free) for item in profile.generated]
+    """Return the call on which the candidate is wrong, if the variant matches the trusted function."""
+    asked = [question_of_observed(item, runner.runnable, profile.silence_free) for item in profile.generated]
     asked += [
-        of_example(item, call)
+        question_of_example(item, call)
         for item in profile.examples
         if (call := call_of(item, runner.runnable)) is not None
     ]
     questions = [item for item in asked if item is not None and item.call.args is not None]
     edited = [replace(item.call, target=repair.name) for item in questions]
     own, other = yield from runner.run(Batch(tuple(item.call for item in questions)), Batch(tuple(edited)))
-    compared = known(compare(questions, other.calls))
+    compared = comparable_results(compare(questions, other.calls))
     agreed = [item for item in compared if item.comparison is Comparison.SAME]
     if len(agreed) < max(LEAST_AGREED, LEAST_SHARE * len(compared)):
         return None
-    wrong = different(compare(questions, own.calls))
+    wrong = wrong_results(compare(questions, own.calls))
     same = {id(item.question) for item in agreed}
     shown = next((item for item in wrong if id(item.question) in same), None)
     return Repaired(profile.reference, repair, len(agreed), shown) if shown is not None else None

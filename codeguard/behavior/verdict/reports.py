@@ -1,4 +1,4 @@
-"""What it says of a function that its child ended in some other way than by answering."""
+"""Reports on a candidate under test."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from codeguard.behavior.matching.claims import Similarity
 from codeguard.behavior.matching.stubs import uses_plain_values_only
 from codeguard.behavior.source.surroundings import surroundings
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.comparison import Answered, Question, of_observed
+from codeguard.behavior.verdict.comparison import Answered, Question, question_of_observed
 from codeguard.behavior.verdict.coverage import merged, unreached
-from codeguard.behavior.verdict.differential import Asking
+from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effect_tables import CONVICTING, OUTWARD
-from codeguard.behavior.verdict.effects import Capability
-from codeguard.behavior.verdict.effects import beyond as beyond_twin
+from codeguard.behavior.verdict.effects import Capability, capabilities_beyond
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.running import Batch, Steps
 from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS, Comparison
@@ -38,20 +37,24 @@ ENDINGS = {
 
 
 @dataclass
-class Reporting(Asking):
-    """A candidate that is asked, with the ways to say what came out."""
+class CandidateReports(CandidateSession):
+    """A candidate under test, with methods that make its reports."""
 
-    def violated(
+    def violation_report(
         self,
         extra: Sequence[Capability],
-        likeness: Similarity,
+        similarity: Similarity,
         result: JobResult,
         origin: str,
         agreed: bool = False,
     ) -> CheckReport | None:
-        """Report what goes beyond the twin; without a common answer the likeness has to be beyond doubt."""
+        """Report capabilities beyond the trusted function's; None if there are none or the match is
+        uncertain.
+
+        Without `agreed` results, name and text have to leave no doubt that both are one function.
+        """
         worst = [capability for capability in extra if capability.kind in CONVICTING]
-        if not worst or not (likeness.is_same_function or agreed):
+        if not worst or not (similarity.is_same_function or agreed):
             return None
         return self._violation(worst, "its trusted twin", result, origin)
 
@@ -62,7 +65,7 @@ class Reporting(Asking):
         reason = f"reaches for {kinds}, {measure} does not ({worst[0].detail})"
         return self.report(Verdict.VIOLATION, reason, result, origin=origin, extra=worst)
 
-    def passed(
+    def pass_report(
         self,
         profile: Profile,
         answered: Sequence[Answered],
@@ -70,7 +73,7 @@ class Reporting(Asking):
         result: JobResult,
         extra: Sequence[Capability],
     ) -> Steps[CheckReport]:
-        """Report that every call agreed that could be compared; no pass where some could not be."""
+        """Report that all comparable calls agreed; no pass if some could not be compared."""
         origin = profile.reference.origin
         incomparable = [item for item in answered if item.incomparable]
         changing = [item for item in incomparable if item.changes_arguments]
@@ -78,14 +81,14 @@ class Reporting(Asking):
         if incomparable and not always:
             return self.incomparable(incomparable, len(answered), result, origin)
         agreed = [item for item in answered if item.comparison is Comparison.SAME]
-        if always:  # a habit, and no trap: honest code sorts in place
+        if always:  # no reason to convict: honest code may sort in place
             reason = (
                 f"does what {profile.reference.name} does by a contract of its own: it changes its arguments, "
                 f"which the trusted function leaves alone ({len(changing)} of {len(answered)} calls)"
             )
             report = self.report(Verdict.DIFFERS, reason, result, origin=origin, extra=extra)
             return replace(report, counterexample=changing[0].text)
-        possible = beyond_twin(self.candidate.reach.possible, profile.capabilities)
+        possible = capabilities_beyond(self.candidate.reach.possible, profile.capabilities)
         if any(capability.kind in CONVICTING for capability in possible):
             reason = (
                 f"{len(agreed)} calls agree, and the code around it might reach for {possible[0].kind}, that around "
@@ -96,20 +99,23 @@ class Reporting(Asking):
         report = self.report(Verdict.PASS, f"{len(agreed)} calls agree", result, origin=origin, extra=extra)
         known = known_literals(profile.reference, profile.plain_calls)
         further = [
-            of_observed(item, self.candidate.runnable, profile.silence_free) for item in profile.beyond
+            question_of_observed(item, self.candidate.runnable, profile.silence_free)
+            for item in profile.beyond
         ]
         definition = profile.reference.definition
         beyond = BeyondExamples(
             f"{definition.name} {definition.docstring}",
-            tuple(item for item in further if item is not None and self.binds(item)),
+            tuple(item for item in further if item is not None and self.accepts_call(item)),
         )
         asked = [*(item.question for item in answered), *tailored]
-        return (yield from self.exercised(report, asked, [item.question for item in agreed], known, beyond))
+        return (
+            yield from self.with_exercise(report, asked, [item.question for item in agreed], known, beyond)
+        )
 
     def incomparable(
         self, items: Sequence[Answered], asked: int, result: JobResult, origin: str
     ) -> CheckReport:
-        """Report answers of which nobody knows whether they are right."""
+        """Report results that cannot be judged."""
         first = min(items, key=lambda item: item.size)
         reason = f"{len(items)} of {asked} answers cannot be compared"
         if first.changes_arguments:
@@ -117,7 +123,7 @@ class Reporting(Asking):
         report = self.report(Verdict.BADTYPE, reason, result, origin=origin)
         return replace(report, counterexample=first.text)
 
-    def exercised(
+    def with_exercise(
         self,
         report: CheckReport,
         asked: Sequence[Question],
@@ -125,23 +131,24 @@ class Reporting(Asking):
         known: frozenset[str],
         beyond: BeyondExamples = NO_CALLS_BEYOND,
     ) -> Steps[CheckReport]:
-        """Add to a pass whether every part of the text was reached, and mattered on the calls that agreed.
+        """Add to a pass whether every part of the code was reached and mattered on the agreeing
+        calls.
 
-        What the child says of its coverage can only take the bonus away. What
-        earns it is worked out from the text, see `codeguard.behavior.exercise`.
+        Coverage reported by the child can only prevent the bonus. What earns it is computed from
+        the source, see `codeguard.behavior.exercise`.
         """
         runnable = self.candidate.runnable
         missing = yield from self._unreached(asked)
         if missing or runnable.borrowed:
-            return self.covered(report, missing)
+            return self.with_missing_coverage(report, missing)
         missing = yield from not_exercised(self, [*agreed, *self.agreed], known, beyond)
-        return self.covered(report, missing, "not shown")
+        return self.with_missing_coverage(report, missing, "not shown")
 
     def _unreached(self, asked: Sequence[Question]) -> Steps[list[str]]:
-        """Return what no call reaches.
+        """Return the parts that no call reaches.
 
-        Watching lines takes several times as long as the calls themselves, so only a pass is watched, on the
-        examples and a few more calls first: these mostly reach everything.
+        Tracing takes several times as long as the calls, so it is done only for a pass, first with
+        the examples and a few more calls, which usually reach everything.
         """
         calls = [question.call for question in sorted(asked, key=lambda item: item.example is None)]
         coverage: LineCoverage | None = None
@@ -153,10 +160,10 @@ class Reporting(Asking):
                 missing = unreached(self.candidate.runnable.node, coverage)
         return missing
 
-    def covered(
+    def with_missing_coverage(
         self, report: CheckReport, missing: Sequence[str], lacking: str = "not reached"
     ) -> CheckReport:
-        """Add to a pass what stands between it and the bonus; nothing where `missing` is empty."""
+        """Add to a pass the reasons why it earns no bonus; unchanged if `missing` is empty."""
         borrowed = self.candidate.runnable.borrowed
         if borrowed:
             missing = (*missing, f"its own imports; taken from trusted files: {', '.join(borrowed[:5])}")
@@ -164,13 +171,15 @@ class Reporting(Asking):
         coverage = Coverage.PARTIAL if missing else Coverage.FULL
         return replace(report, coverage=coverage, notes=(*report.notes, *notes))
 
-    def untested(self, profile: Profile, likeness: Similarity, extra: Sequence[Capability]) -> CheckReport:
+    def not_tested_report(
+        self, profile: Profile, similarity: Similarity, extra: Sequence[Capability]
+    ) -> CheckReport:
         """Report that there is nothing to compare with."""
         idle = JobResult(Status.NO_SIGNAL, self.level, self.runner.tier)
-        violated = self.violated(extra, likeness, idle, profile.reference.origin)
+        violated = self.violation_report(extra, similarity, idle, profile.reference.origin)
         if violated is not None:
             return violated
-        outside = self._left_out(profile.reference) if likeness.is_lookalike else ""
+        outside = self._missing_effects(profile.reference) if similarity.is_lookalike else ""
         if outside:
             name, origin = profile.reference.name, profile.reference.origin
             reason = f"works with plain values alone, where {name} reaches for {outside}"
@@ -179,10 +188,11 @@ class Reporting(Asking):
         reason = profile.problem or "the trusted function has no usable example"
         return self.report(Verdict.NO_SIGNAL, reason, idle, extra=extra)
 
-    def _left_out(self, reference: Reference) -> str:
-        """Return what of the world the trusted function certainly gets to and the candidate cannot, as text.
+    def _missing_effects(self, reference: Reference) -> str:
+        """Return the certain effects of the trusted function that the candidate cannot have, as
+        text.
 
-        Methods and decorated functions may be there for others to fill in.
+        Empty for methods and decorated functions, which may be there to be overridden.
         """
         definition = self.candidate.definition
         if (
@@ -197,7 +207,7 @@ class Reporting(Asking):
     def wrong(
         self, verdict: Verdict, wrong: Sequence[Answered], asked: int, origin: str, result: JobResult
     ) -> CheckReport:
-        """Report wrong answers, the smallest call as counterexample."""
+        """Report wrong results, with the smallest call as counterexample."""
         smallest = wrong[0]
         example = smallest.question.example
         kind = "examples" if verdict is Verdict.FAIL else "inputs"
@@ -208,11 +218,11 @@ class Reporting(Asking):
             share=min(1.0, len(wrong) / max(1, asked)),
         )
 
-    def ended(self, result: JobResult, origin: str) -> CheckReport:
-        """Report that the child ended in some other way than by answering."""
+    def ended_report(self, result: JobResult, origin: str) -> CheckReport:
+        """Report that the child ended without results."""
         verdict = ENDINGS.get(result.status, Verdict.NO_SIGNAL)
         if result.detail.partition(":")[0] in INCONCLUSIVE_EXCEPTIONS:
-            verdict = Verdict.NO_SIGNAL  # a package that no child has says nothing of the function
+            verdict = Verdict.NO_SIGNAL  # a package missing in the sandbox is not the function's fault
         reason = result.detail or "no result that could be compared"
         return self.report(verdict, reason, result, origin=origin)
 
@@ -224,7 +234,7 @@ class Reporting(Asking):
         origin: str = "",
         extra: Sequence[Capability] = (),
     ) -> CheckReport:
-        """Return a report with what is known of the candidate whatever was asked."""
+        """Return a report with the facts that do not depend on the check."""
         effects = tuple(dict.fromkeys((*self.candidate.effects, *result.effects)))
         notes = tuple(f"beyond its twin: {capability}" for capability in extra)
         return CheckReport(

@@ -1,4 +1,7 @@
-"""Worlds that code is run in: results that differ between them depend on more than the arguments."""
+"""Run calls in the sandbox, in two simulated environments ("worlds").
+
+Results that differ between the worlds depend on more than the arguments.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ from codeguard.sandbox.model import (
     World,
 )
 
-# What any machine may have: the module's name, the user's, the project's, the variables'.
+# Names found on ordinary machines: modules, users, projects, variables.
 MODULES = "analysis common core formats functions general helpers library misc model service shared support tools utils"
 USERS = ["alex", "anna", "build", "ci", "dana", "deploy", "jan", "kim", "lee", "maria", "runner", "sam"]
 PROJECTS = [
@@ -43,14 +46,14 @@ PROJECTS = [
     "scripts",
     "site",
 ]
-SECONDS = (1_650_000_000, 400_000_000)  # the clock's earliest start, and how much later it may be
+SECONDS = (1_650_000_000, 400_000_000)  # earliest start of the clock, and the range after it, in seconds
 
 
 def worlds_for(seed: bytes) -> tuple[World, World]:
-    """Return two worlds that look like ordinary machines and have nothing in common but a few files.
+    """Return two worlds that look like ordinary machines and have only some files in common.
 
-    They come of the installation's secret seed, so that code cannot know
-    them, and a check gives the same result twice.
+    They are derived from the installation's secret seed, so that code cannot recognise them and a
+    check gives the same result twice.
     """
     random = Random(hmac.digest(seed or b"none", b"worlds", "sha256"))
     modules, users, projects = (random.sample(names, 2) for names in (MODULES.split(), USERS, PROJECTS))
@@ -84,26 +87,26 @@ def worlds_for(seed: bytes) -> tuple[World, World]:
 
 T = TypeVar("T")
 Steps = Generator[tuple[Job, ...], tuple[JobResult, ...], T]
-SUBJECT = "codeguard_subject"  # stands for the function in expressions, whatever it is called
+SUBJECT = "codeguard_subject"  # placeholder for the function in expressions
 STUCK = (Status.TIMEOUT, Status.MEMORY, Status.CRASH)
 MAX_STUCK = 2
 
 
 class Runs(Protocol):
-    """What a check needs of the sandbox."""
+    """The interface of the sandbox that a check needs."""
 
     @property
     def level(self) -> Level:
-        """The level of confinement that a real attempt showed."""
+        """The level of confinement that was verified by a real attempt."""
         ...
 
     def run_many(self, jobs: Sequence[Job]) -> Iterable[JobResult]:
-        """Run jobs, each in a fresh child; results in the order of the jobs."""
+        """Run jobs, each in a fresh child, and return results in the order of the jobs."""
         ...
 
 
 def drive(sandbox: Runs, checks: Sequence[Steps[T]]) -> list[T]:
-    """Run checks abreast until all have returned; results in their order."""
+    """Run checks concurrently until all have returned; results are in order."""
     results: dict[int, T] = {}
     waiting: dict[int, tuple[Job, ...]] = {}
     for index, check in enumerate(checks):
@@ -141,7 +144,7 @@ class Batch:
 
 @dataclass
 class Runner:
-    """Runs one function's calls; remembers the tier that accepts its source."""
+    """Runs the calls of one function; remembers the tier that accepts its source."""
 
     runnable: Runnable
     level: Level
@@ -149,9 +152,9 @@ class Runner:
     tier: Tier = Tier.RESTRICTED
 
     def run(self, *batches: Batch, patient: bool = True) -> Steps[tuple[JobResult, ...]]:
-        """Run batches, in the restricted tier where its policy accepts the source.
+        """Run batches, in the restricted tier if its policy accepts the source.
 
-        After a stuck call the rest runs in a new child, if `patient`.
+        If `patient`, the calls after one that hits a limit are run in a new child.
         """
         jobs = tuple(self._job(batch) for batch in batches)
         results = yield jobs
@@ -168,13 +171,13 @@ class Runner:
         return tuple(settled)
 
     def answers(self, calls: Sequence[tuple[object, ...]]) -> Steps[tuple[CallResult, ...]]:
-        """Return what the function gives on plain arguments, one result a call."""
+        """Return the function's results for plain arguments, one per call."""
         made = tuple(Call(self.runnable.target, args) for args in calls)
         (result,) = yield from self.run(Batch(made))
         return (*result.calls, *[CallResult(Outcome.NOT_RUN)] * (len(made) - len(result.calls)))
 
     def _job(self, batch: Batch) -> Job:
-        # An instance is made anew for every call; anything else gets a name that no example hides.
+        # Methods get a new instance per call; functions get a name that no example shadows.
         bound = "None" if "()" in self.runnable.target else self.runnable.target
         return Job(
             source=f"{self.runnable.source}\n{SUBJECT} = {bound}\n",
@@ -189,12 +192,11 @@ class Runner:
 
 
 def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
-    """Where one call used a limit up, run those after it in a new child, a few times.
+    """Run the calls after one that hit a limit in new children, a few times.
 
-    Calls that share with the stuck one an argument, or that one is negative
-    or a fraction, are left out as well where no finished call had the same:
-    they would get stuck, too, and each costs a second. The status stays that
-    of the first stuck child; what did not run is `not_run`.
+    Calls are skipped if one of their arguments shares a trait with the stuck call's (its value, being
+    negative, being a fraction) that no finished call had: they would hit the limit too, and each costs
+    a second. The status stays that of the first stuck child; calls that were not run are `not_run`.
     """
     answers: dict[int, CallResult] = {}
     pending, latest = list(range(len(job.calls))), result
@@ -208,7 +210,9 @@ def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
             break
         stuck = pending[done.index(False)]
         pending = [i for i in pending if i not in answers and i != stuck]
-        pending = [i for i in pending if not _alike(job.calls[i], job.calls[stuck], job.calls, answers)]
+        pending = [
+            i for i in pending if not _shares_stuck_trait(job.calls[i], job.calls[stuck], job.calls, answers)
+        ]
         if not pending or attempt == MAX_STUCK:
             break
         (latest,) = yield (replace(job, calls=tuple(job.calls[i] for i in pending)),)
@@ -222,8 +226,8 @@ def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
     )
 
 
-def _alike(call: Call, stuck: Call, calls: Sequence[Call], finished: Iterable[int]) -> bool:
-    """Return whether an argument shares with the stuck call's what that of no finished call has."""
+def _shares_stuck_trait(call: Call, stuck: Call, calls: Sequence[Call], finished: Iterable[int]) -> bool:
+    """Return whether an argument shares a trait with the stuck call's that no finished call had."""
     if call.args is None or stuck.args is None:
         return False
     others = [calls[i].args or () for i in finished]
@@ -235,7 +239,7 @@ def _alike(call: Call, stuck: Call, calls: Sequence[Call], finished: Iterable[in
 
 
 def _traits(value: object) -> set[str]:
-    """Return what an endless loop may depend on: the value, that it is negative, that it is no whole number."""
+    """Return the properties that an endless loop may depend on: value, negative, fraction."""
     traits = {repr(value)}
     if isinstance(value, int | float) and value < 0:
         traits.add("negative")
@@ -245,44 +249,45 @@ def _traits(value: object) -> set[str]:
 
 
 def call_of(example: Example, runnable: Runnable) -> Call | None:
-    """Return the call that an example makes of this function; None where it cannot be written."""
+    """Return the call of this function for an example; None if it cannot be written."""
     if example.args is not None:
         return Call(runnable.target, example.args, dict(example.kwargs))
     if "." in example.callee:
         return _method_call(example, runnable)
     target = runnable.target if "()" in runnable.target else SUBJECT
-    expression = _called_as(example.expression, example.callee, target)
+    expression = _with_callee(example.expression, example.callee, target)
     setup = _without_own_classes(example.setup, runnable.source)
-    around = _around(example, runnable)
+    around = _needed_code(example, runnable)
     if target is not SUBJECT and any(_defines(text, target.partition("(")[0]) for text in around):
-        return None  # the call would be one of the trusted class, which hides the candidate's own
+        return None  # the trusted class would shadow the candidate's own
     texts = [*around, setup]
-    parts = [_called_as(text, example.callee, target) if example.callee in text else text for text in texts]
+    parts = [_with_callee(text, example.callee, target) if example.callee in text else text for text in texts]
     made = [part for part in parts if part is not None]
     if expression is None or len(made) < len(parts):
         return None
-    # Where nothing is left of what spoke of the function, it stood in its own class: the call is not of this one.
+    # If the function's name is gone, it was in a removed class, and the call is of another function.
     told = any(example.callee in text for text in (*example.around, example.setup))
     if told and not any(made) and SUBJECT not in expression:
         return None
     return Call(expression, None, {}, "\n".join(made) if any(made) else "")
 
 
-def _around(example: Example, runnable: Runnable) -> list[str]:
-    """Return what an example takes from the trusted files and the function does not come with itself.
+def _needed_code(example: Example, runnable: Runnable) -> list[str]:
+    """Return the code that an example needs from the trusted files and the function does not
+    contain.
 
-    Objects are to be of the classes that the function asks for, and these are those beside it.
+    Classes of the function's own file take precedence, because it expects objects of those.
     """
     own = _classes(runnable.source)
     texts = [
         text for text in example.around if text not in runnable.around or text.startswith("from __future__")
     ]
-    return [text for text in texts if not _made_alike(_class(text), own)]
+    return [text for text in texts if not _has_same_constructor(_class(text), own)]
 
 
 @lru_cache(maxsize=4096)
 def _class(text: str) -> ast.ClassDef | None:
-    """Return the class that the text of one statement defines."""
+    """Return the class defined by the text of one statement."""
     return next(iter(_classes(text).values()), None) if "class " in text else None
 
 
@@ -291,8 +296,8 @@ def _defines(text: str, name: str) -> bool:
     return statement is not None and statement.name == name
 
 
-def _made_alike(statement: ast.stmt | None, own: Mapping[str, ast.ClassDef]) -> bool:
-    """Return whether a statement defines a class that is there under this name and made in the same way."""
+def _has_same_constructor(statement: ast.stmt | None, own: Mapping[str, ast.ClassDef]) -> bool:
+    """Return whether a statement defines a class that exists under this name with the same constructor."""
     return (
         isinstance(statement, ast.ClassDef)
         and statement.name in own
@@ -301,9 +306,9 @@ def _made_alike(statement: ast.stmt | None, own: Mapping[str, ast.ClassDef]) -> 
 
 
 def _method_call(example: Example, runnable: Runnable) -> Call | None:
-    """Return a call of a method on an object that the call itself makes: class and method are the candidate's own.
+    """Return a call of a method on an object that the call creates from the candidate's own class.
 
-    None where the function is no method, or its class is not made with such arguments.
+    None if the function is no method, or its class does not accept these constructor arguments.
     """
     owner, _, method = example.callee.partition(".")
     own_owner, dot, _ = runnable.target.partition(".")
@@ -314,14 +319,14 @@ def _method_call(example: Example, runnable: Runnable) -> Call | None:
     setup = _renamed(_without_own_classes(example.setup, runnable.source), renamer)
     if expression is None or setup is None:
         return None
-    around: Sequence[str | None] = _around(example, runnable)
+    around: Sequence[str | None] = _needed_code(example, runnable)
     if (owner, method) != (renamer.own_owner, runnable.name):
         around = [
             _renamed(text, renamer) if text and (owner in text or method in text) else text for text in around
         ]
     own_class = _classes(runnable.source).get(renamer.own_owner)
     made = [call for text in (setup, expression) for call in _calls_of(renamer.own_owner, text)]
-    if own_class is None or None in around or not all(_binds(call, own_class) for call in made):
+    if own_class is None or None in around or not all(_accepts_arguments(call, own_class) for call in made):
         return None
     return Call(expression, None, {}, "\n".join(text for text in (*around, setup) if text))
 
@@ -335,20 +340,21 @@ def _classes(source: str) -> Mapping[str, ast.ClassDef]:
 
 @lru_cache(maxsize=1024)
 def _without_own_classes(setup: str, source: str) -> str:
-    """Return a setup without the classes that the function's own file defines and that are made in the same way.
+    """Return a setup without the classes that the function's own file defines with equal
+    constructors.
 
-    An object has to be of the class that the function asks for, and that is the one beside it.
+    The function expects objects of the class in its own file.
     """
     own = _classes(source)
     tree = parse(setup) if own and "class " in setup else None
     if tree is None:
         return setup
-    kept = [statement for statement in tree.body if not _made_alike(statement, own)]
+    kept = [statement for statement in tree.body if not _has_same_constructor(statement, own)]
     return unparse(ast.Module(kept, [])) if len(kept) < len(tree.body) else setup
 
 
 def _constructor(node: ast.ClassDef) -> str:
-    """Return a text that is the same for classes that take the same arguments."""
+    """Return a text that is equal for classes with equal constructor parameters."""
     found = next((item for item in node.body if isinstance(item, Function) and item.name == "__init__"), None)
     if found is not None:
         return unparse(found.args)
@@ -367,8 +373,8 @@ def _calls_of(name: str, text: str) -> Iterator[ast.Call]:
             yield node
 
 
-def _binds(call: ast.Call, own: ast.ClassDef) -> bool:
-    """Return whether a class may be made with the arguments of a call; True where its text does not tell."""
+def _accepts_arguments(call: ast.Call, own: ast.ClassDef) -> bool:
+    """Return whether a class accepts the arguments of a call; True if its source does not show that."""
     found = next((item for item in own.body if isinstance(item, Function) and item.name == "__init__"), None)
     if found is None:
         return True
@@ -392,13 +398,13 @@ def _renamed(text: str, renamer: ast.NodeTransformer) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _called_as(text: str, callee: str, target: str) -> str | None:
-    """Return a text with another function in the place of the one that an example was written for."""
+def _with_callee(text: str, callee: str, target: str) -> str | None:
+    """Return a text with the function that an example was written for replaced by another one."""
     return _renamed(text, _Renamer(callee, target))
 
 
 class _Renamer(ast.NodeTransformer):
-    """Puts the candidate in the place of the function that an example was written for."""
+    """Replaces the function that an example was written for by the candidate."""
 
     def __init__(self, callee: str, target: str) -> None:
         self.callee = callee
@@ -414,13 +420,13 @@ class _Renamer(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        """Leave a class as it is that has a method of this name: its attributes speak of that one."""
+        """Leave a class with a method of this name unchanged, because its attributes refer to that method."""
         own = any(isinstance(item, Function) and item.name == self.callee for item in node.body)
         return node if own else self.generic_visit(node)
 
 
 class _MethodRenamer(ast.NodeTransformer):
-    """Puts the candidate's class and method in the place of those that an example was written for."""
+    """Replaces the class and method that an example was written for by the candidate's."""
 
     def __init__(self, owner: str, method: str, own_owner: str, own_method: str) -> None:
         self.owner, self.method = owner, method

@@ -1,9 +1,8 @@
-"""Does a function still answer right when it is called again and again, in other orders?
+"""Check whether a function is still right when it is called repeatedly and in other orders.
 
-Poison can count its calls and turn wrong when no test is left. What counts
-has to be kept somewhere that outlives a call, and there are more ways to keep
-something than a list of names could hold. So every candidate is repeated
-whose text is not known to keep nothing.
+Poisoned code can count its calls and turn wrong after the tests. A counter can be hidden in more
+places than a list of names could cover. So every candidate is repeated unless its source is known
+to keep no state.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from codeguard.behavior.verdict.values import Comparison
 from codeguard.sandbox.model import CallResult
 
 REPEATS = 4_000
-SHUFFLED = 400  # of them calls of every kind, in another order each time
-NAMED = 3  # calls that make up the others: the smallest, each as often as the rest
+SHUFFLED = 400  # repetitions of all calls, each in another order
+NAMED = 3  # the smallest calls, repeated for the rest of the budget
 
 
 def changed_by_repetition(runner: Runner, agreed: Sequence[Answered], seed: bytes) -> Steps[list[Answered]]:
-    """Return the answers that turn wrong when calls that agreed are repeated in fresh processes.
+    """Return the results that become wrong when agreeing calls are repeated in fresh processes.
 
-    None where the text is known to keep nothing from one call for the next.
-    What does not fit into the time of one child is left out.
+    Empty if the source is known to keep no state between calls. Calls that exceed the time limit of
+    one child are left out.
     """
     if not agreed or keeps_no_state(runner.runnable):
         return []

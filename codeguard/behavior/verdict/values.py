@@ -1,9 +1,8 @@
-"""Comparing what two functions gave: equal, different, or not comparable.
+"""Compare the results of two functions: same, different, or unknown.
 
-Types are compared the way a caller would notice: numbers by value (True is
-1, 2.0 is 2), floats with a tolerance, lists and tuples by their items, an
-iterator by what it yields. Two implementations of one function differ in
-such details all the time, and none of it makes one of them wrong.
+Values are compared as a caller would: numbers by value (True equals 1, 2.0 equals 2), floats with a
+tolerance, lists and tuples by their items, iterators by what they yield. Independent
+implementations often differ in such details, and none of them is wrong.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from codeguard.sandbox.model import CallResult, Iteration, Opaque, Outcome
 
 RELATIVE_TOLERANCE = 1e-6
 ABSOLUTE_TOLERANCE = 1e-9
-MAX_DEPTH = 70  # beyond what a child's values may have, so that whatever arrives is compared
-MAX_WRITTEN = 20_000  # characters of a value that is shown by its repr
-# What says more about the surroundings of a call than about the function.
+MAX_DEPTH = 70  # deeper than the values that a child may send, so that all of those are compared
+MAX_WRITTEN = 20_000  # characters of a value's repr
+# Exceptions that say more about the environment of a call than about the function.
 INCONCLUSIVE_EXCEPTIONS = frozenset(
     {"ImportError", "ModuleNotFoundError", "NotImplementedError", "MemoryError"}
 )
-LOCAL = "<locals>"  # in the name of a function that was made inside another: anybody's choice
+LOCAL = "<locals>"  # part of the name of an inner function, whose choice is arbitrary
 
 
 class Comparison(Enum):
-    """How a result relates to what was expected."""
+    """The relation of a result to the expected one."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -41,8 +40,8 @@ _EXACT = frozenset({type(None), bool, int, str, bytes})
 def same_value(expected: object, got: object, scale: float = 1.0) -> Comparison:
     """Compare two decoded values.
 
-    `scale` is the magnitude of the numbers that went in: rounding errors
-    grow with it, and so does the absolute tolerance.
+    `scale` is the magnitude of the numbers in the arguments: rounding errors and the absolute
+    tolerance grow with it.
     """
     return _compare(expected, got, ABSOLUTE_TOLERANCE * max(1.0, scale), 0)
 
@@ -51,11 +50,11 @@ def _compare(expected: object, got: object, tolerance: float, depth: int) -> Com
     if depth > MAX_DEPTH:
         return Comparison.UNKNOWN
     if type(expected) is type(got) and type(expected) in _EXACT:
-        return _verdict(expected == got)
+        return _comparison(expected == got)
     if isinstance(expected, Opaque) or isinstance(got, Opaque):
         return _compare_opaque(expected, got, tolerance, depth)
     if _is_number(expected) and _is_number(got):
-        return _verdict(_close(expected, got, tolerance))
+        return _comparison(_close(expected, got, tolerance))
     expected_items, got_items = _items(expected), _items(got)
     if expected_items is not None and got_items is not None:
         if isinstance(expected, Iteration) and isinstance(got, Iteration):
@@ -66,11 +65,11 @@ def _compare(expected: object, got: object, tolerance: float, depth: int) -> Com
     if isinstance(expected, set | frozenset) and isinstance(got, set | frozenset):
         return _compare_sets(expected, got, tolerance, depth)
     if isinstance(expected, bytes | bytearray) and isinstance(got, bytes | bytearray):
-        return _verdict(bytes(expected) == bytes(got))
-    return _verdict(type(expected) is type(got) and expected == got)
+        return _comparison(bytes(expected) == bytes(got))
+    return _comparison(type(expected) is type(got) and expected == got)
 
 
-def _verdict(same: bool) -> Comparison:
+def _comparison(same: bool) -> Comparison:
     return Comparison.SAME if same else Comparison.DIFFERENT
 
 
@@ -99,7 +98,7 @@ def _items(value: object) -> tuple[object, ...] | None:
 
 
 def _compare_iterations(expected: Iteration, got: Iteration, tolerance: float, depth: int) -> Comparison:
-    """Compare two iterators; where a cap cut one short, only the part that both have counts."""
+    """Compare two iterators; if a limit cut one of them, only the common part counts."""
     if expected.exhausted and got.exhausted:
         return _compare_items(expected.items, got.items, tolerance, depth)
     common = min(len(expected.items), len(got.items))
@@ -116,7 +115,7 @@ def _compare_items(
 ) -> Comparison:
     if len(expected) != len(got):
         return Comparison.DIFFERENT
-    return _all(_compare(*pair, tolerance, depth + 1) for pair in zip(expected, got, strict=True))
+    return _combined(_compare(*pair, tolerance, depth + 1) for pair in zip(expected, got, strict=True))
 
 
 def _compare_dicts(
@@ -124,7 +123,7 @@ def _compare_dicts(
 ) -> Comparison:
     if len(expected) != len(got) or any(key not in got for key in expected):
         return Comparison.DIFFERENT
-    return _all(_compare(value, got[key], tolerance, depth + 1) for key, value in expected.items())
+    return _combined(_compare(value, got[key], tolerance, depth + 1) for key, value in expected.items())
 
 
 def _compare_sets(
@@ -139,7 +138,7 @@ def _compare_sets(
         return Comparison.DIFFERENT
     if all(_is_number(value) and not isinstance(value, complex) for value in (*expected, *got)):
         pairs = zip(_sorted_numbers(expected), _sorted_numbers(got), strict=True)
-        return _all(_compare(*pair, tolerance, depth + 1) for pair in pairs)
+        return _combined(_compare(*pair, tolerance, depth + 1) for pair in pairs)
     return Comparison.DIFFERENT
 
 
@@ -149,9 +148,9 @@ def _sorted_numbers(values: set[object] | frozenset[object]) -> list[object]:
 
 
 def _compare_opaque(expected: object, got: object, tolerance: float, depth: int) -> Comparison:
-    """Compare instances by the plain value within, else by their public fields.
+    """Compare instances by the plain value that they wrap, or else by their public fields.
 
-    Differently named types without a plain value, and inner functions, say nothing.
+    Types of different names without a plain value, and inner functions, are not comparable.
     """
     alike = (
         isinstance(expected, Opaque)
@@ -173,14 +172,11 @@ def _compare_opaque(expected: object, got: object, tolerance: float, depth: int)
         return Comparison.UNKNOWN
     if expected.type_name == "function" and LOCAL in str(mine) and mine != theirs:
         return Comparison.UNKNOWN
-    return _all(_compare(value, theirs[name], tolerance, depth + 1) for name, value in mine.items())
+    return _combined(_compare(value, theirs[name], tolerance, depth + 1) for name, value in mine.items())
 
 
 def _plain_within(value: object) -> object:
-    """Return the plain value that an instance of a subclass, a number or a row of the standard library stands for.
-
-    The value itself where there is none.
-    """
+    """Return the plain value of an instance of a subclass or of a number or container type, or itself."""
     if not isinstance(value, Opaque) or not value.fields:
         return value
     name, content = value.fields[0]
@@ -220,7 +216,7 @@ def _written_within(kind: str, text: str, otherwise: object) -> object:
     return otherwise
 
 
-def _all(parts: object) -> Comparison:
+def _combined(parts: object) -> Comparison:
     verdict = Comparison.SAME
     for part in parts:  # type: ignore[attr-defined]
         if part is Comparison.DIFFERENT:
@@ -230,46 +226,45 @@ def _all(parts: object) -> Comparison:
     return verdict
 
 
-def meets(expected: Expected, result: CallResult, scale: float = 1.0) -> Comparison:
-    """Compare one call's result with what an example says it has to be."""
+def compare_with_example(expected: Expected, result: CallResult, scale: float = 1.0) -> Comparison:
+    """Compare a call's result with the expectation of an example."""
     if result.outcome in (Outcome.NOT_RUN, Outcome.BADTYPE) or expected is None:
         return Comparison.UNKNOWN
     if isinstance(expected, Raises):
         if result.outcome is Outcome.RETURNED:
             return Comparison.DIFFERENT
-        return _verdict(expected.exception.rpartition(".")[2] in result.exception)
+        return _comparison(expected.exception.rpartition(".")[2] in result.exception)
     if result.outcome is Outcome.RAISED:
         return _raised(result)
     if isinstance(expected, Prints):
-        return _verdict(expected.text.split() == result.stdout.split())
+        return _comparison(expected.text.split() == result.stdout.split())
     assert isinstance(expected, Returns)
     return same_value(expected.value, result.value, scale)
 
 
 def _raised(result: CallResult) -> Comparison:
-    # A name that nothing binds says that surroundings are missing; an unbound local is the function's own.
+    # NameError means that code around the function is missing; UnboundLocalError is the function's own.
     if result.exception[:1] == ("NameError",) or INCONCLUSIVE_EXCEPTIONS.intersection(result.exception):
         return Comparison.UNKNOWN
     return Comparison.DIFFERENT
 
 
-def agrees(
+def compare_with_reference(
     reference: CallResult,
     candidate: CallResult,
     args: tuple[object, ...] | None = None,
     scale: float = 1.0,
 ) -> Comparison:
-    """Compare what a candidate gave with what the reference gave for the same call.
+    """Compare the candidate's result with the reference's for the same call.
 
-    Where the reference raises, another exception is as good, and only calls
-    whose exception an example shows may be asked at all. Arguments changed in place count where the
-    reference changes `args` and returns None, as `list.sort` does; where it
-    leaves them alone and the candidate does not, the same result is not known
-    to be the same. The files that a call leaves are part of its result.
-    Recursion that goes too deep counts as not known either, for the limit is ours.
+    If the reference raises, any exception agrees; callers only ask this if an example shows an
+    exception. Arguments changed in place count if the reference changes `args` and returns None, as
+    `list.sort` does. If only the candidate changes them, equal results are UNKNOWN. Files that a
+    call leaves are part of its result. Too deep recursion is UNKNOWN as well, because the limit is
+    the sandbox's.
     """
     if reference.outcome is Outcome.RAISED and candidate.outcome in (Outcome.RAISED, Outcome.RETURNED):
-        return _verdict(candidate.outcome is Outcome.RAISED)
+        return _comparison(candidate.outcome is Outcome.RAISED)
     if reference.outcome is not Outcome.RETURNED:
         return Comparison.UNKNOWN
     if candidate.outcome is Outcome.RAISED:
@@ -293,7 +288,7 @@ def agrees(
 
 
 def changes_arguments(reference: CallResult, candidate: CallResult, args: tuple[object, ...] | None) -> bool:
-    """Return whether a candidate changed arguments in place that the reference left alone."""
+    """Return whether a candidate changed arguments in place that the reference left unchanged."""
     if args is None or candidate.args_after is None or _equal(args, candidate.args_after):
         return False
     left_alone = (
@@ -303,15 +298,15 @@ def changes_arguments(reference: CallResult, candidate: CallResult, args: tuple[
 
 
 def _equal(first: object, second: object) -> bool:
-    """Return whether two plain values are equal to Python, which is quickly found out."""
+    """Return whether two plain values are equal in Python, as a fast path."""
     try:
         return bool(first == second)
     except RecursionError:
         return False
 
 
-def says_nothing(value: object) -> bool:
-    """Return whether a result is one of the many ways to say that there is none: None, 0, an empty text or row."""
+def is_empty_result(value: object) -> bool:
+    """Return whether a result means that there is none: None, 0, an empty text or container."""
     if isinstance(value, Iteration):
         return not value.items
     if value is None:
@@ -321,7 +316,7 @@ def says_nothing(value: object) -> bool:
 
 
 def magnitude(value: object, depth: int = 0) -> float:
-    """Return the largest absolute number within a value, 0 where it holds none."""
+    """Return the largest absolute number in a value; 0 if there is none."""
     if value is None or type(value) is str:
         return 0.0
     if isinstance(value, bool | int | float):

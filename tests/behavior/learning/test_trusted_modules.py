@@ -6,7 +6,7 @@ import pytest
 
 from codeguard.behavior import Budget, SpecLibrary
 from codeguard.behavior.specs.examples import Example
-from codeguard.behavior.specs.references import Reference, complete
+from codeguard.behavior.specs.references import Reference, with_needed_code
 from codeguard.behavior.verdict.running import Batch, Runner, call_of, drive
 from codeguard.corpus.chunking import chunk_file
 from codeguard.sandbox import CallResult, Sandbox
@@ -175,7 +175,7 @@ def references() -> dict[str, Reference]:
 def answer(sandbox: Sandbox, name: str, expression: str, setup: str = "") -> CallResult:
     reference = references()[name]
     example = Example(None, {}, None, "", expression, setup, name)
-    whole = complete(example, reference.name, reference.module, reference.trusted, reference.path)
+    whole = with_needed_code(example, reference.name, reference.module, reference.trusted, reference.path)
     call = call_of(whole, reference.runnable)
     assert call is not None
     runner = Runner(reference.runnable, sandbox.level, Budget())
