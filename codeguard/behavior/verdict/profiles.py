@@ -28,7 +28,7 @@ from codeguard.behavior.source.definitions import Definition, Parameter, parse
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.specs.templates import literal_values, filled
+from codeguard.behavior.specs.templates import literal_values, with_values
 from codeguard.behavior.verdict.effect_tables import CHANCE, CLOCK, ENVIRONMENT, FILES
 from codeguard.behavior.verdict.effects import Capability, capabilities, observed
 from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of
@@ -235,7 +235,7 @@ def _variants(
         ):
             shown: Arguments = (base, {})
             rows = generate([shown], learn_domain([shown]), random, budget.generated // MAX_TEMPLATES)
-            variants = [variant for values, _ in rows if (variant := filled(example, values))]
+            variants = [variant for values, _ in rows if (variant := with_values(example, values))]
             made.extend(variant for variant in variants if domain is None or _related(variant, domain))
     return (yield from _run_written(runner, made))
 
