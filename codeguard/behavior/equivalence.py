@@ -137,8 +137,8 @@ def compare_functions(
     for reference in (first, second):
         profiles.append((yield from observe(reference, level, budget, seed)))
     calls, sorts = _calls(profiles, seed, budget)
-    mine, theirs = sides
-    answers = yield from mine.answers(calls)
+    own, theirs = sides
+    answers = yield from own.answers(calls)
     others = yield from theirs.answers(calls)
     # Where no example and no hint says what they are for, it is what either of them takes.
     sorts = sorts or frozenset(
@@ -164,7 +164,7 @@ def compare_functions(
         return _difference(report, sides, smallest, len(wrong))
     if found:
         return replace(report, reason="they differ on made-up objects alone; write examples into a docstring")
-    if mine.effects != theirs.effects and compared:
+    if own.effects != theirs.effects and compared:
         shown = [", ".join(sorted(side.effects)) or "nothing" for side in sides]
         reason = "the same results, but they reach for different things outside"
         return replace(report, result=Sameness.DIFFERS, reason=reason, first=shown[0], second=shown[1])
@@ -299,12 +299,12 @@ def identical(first: object, second: object, depth: int = 0) -> bool | None:
 def _identical_instances(first: Opaque, second: Opaque, depth: int) -> bool | None:
     if first.type_name != second.type_name:
         return False
-    mine, theirs = dict(first.fields), dict(second.fields)
-    if mine.keys() != theirs.keys():
+    own, theirs = dict(first.fields), dict(second.fields)
+    if own.keys() != theirs.keys():
         return False
-    if not mine or first.type_name == "function":
+    if not own or first.type_name == "function":
         return None
-    return _all_identical(identical(value, theirs[name], depth + 1) for name, value in mine.items())
+    return _all_identical(identical(value, theirs[name], depth + 1) for name, value in own.items())
 
 
 def _all_identical(parts: Iterable[bool | None]) -> bool | None:
@@ -330,11 +330,11 @@ def _shrink(sides: Sequence[_Side], row: _Row) -> Steps[_Row]:
         calls = [call for call in calls if _argument_kinds(call) == kinds and _length(call) < length]
         if not calls:
             break
-        mine = yield from sides[0].answers(calls)
+        own = yield from sides[0].answers(calls)
         theirs = yield from sides[1].answers(calls)
         found = [
             (call, answer, other)
-            for call, answer, other in zip(calls, mine, theirs, strict=True)
+            for call, answer, other in zip(calls, own, theirs, strict=True)
             if answer is not None and other is not None and _differs(answer, other)
         ]
         if not found:

@@ -29,7 +29,7 @@ from codeguard.behavior import BehaviorChecker, Budget, SpecLibrary
 from codeguard.behavior.learning.learn import Learner, TrustedTree, grouped, read_tree
 from codeguard.behavior.learning.recording import record
 from codeguard.behavior.learning.samples import Observation, Privacy, Sample, observation_of
-from codeguard.behavior.learning.selection import Held, held
+from codeguard.behavior.learning.selection import Confirmed, confirm
 from codeguard.behavior.source.definitions import definitions, read_module
 from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference, with_needed_code
@@ -81,7 +81,7 @@ def split(reference: Reference, samples: Sequence[Sample], level: Level) -> Step
     rest = [sample for sample in samples if not first_half(sample)]
     made = [item for sample in rest if (item := observation_of(sample, reference.definition))]
     distinct: dict[str, Observation] = {item.example.fingerprint(): item for item in made}
-    kept: list[Held] = yield from held(reference, list(distinct.values())[:24], level, Budget())
+    kept: list[Confirmed] = yield from confirm(reference, list(distinct.values())[:24], level, Budget())
     shown = [item.example for item in kept if item.example.expected is not None]
     return Halves([sample for sample in samples if first_half(sample)], shown)
 

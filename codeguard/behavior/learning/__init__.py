@@ -1,6 +1,7 @@
-"""Evidence from the tests that a team runs anyway: a command in, recorded specs of trusted functions out.
+"""Learn specs of trusted functions from a run of the team's own tests.
 
-`recording` runs the command with a recorder inside (`inside`), `samples` turns what it saw into examples and leaves
-out what looks like a secret, `selection` runs them in the sandbox on the trusted functions and keeps the
-few that hold and differ most. May import what `codeguard.behavior` may.
+In: a command. Out: recorded specs. `recording` runs the command with a recorder inside (`inside`),
+`samples` turns the recorded calls into examples and drops those that look like secrets, and
+`selection` runs them in the sandbox on the trusted functions and keeps a few varied ones that hold.
+May import what `codeguard.behavior` may.
 """

@@ -1,4 +1,4 @@
-"""The whole way from a recording to a file of recorded specs."""
+"""Turn a recording into a file of recorded specs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.learning.samples import Observation, Privacy, Sample, observation_of, samples_of
-from codeguard.behavior.learning.selection import KEPT, Held, chosen, held
+from codeguard.behavior.learning.selection import KEPT, Confirmed, confirm, select
 from codeguard.behavior.specs.examples import Example, Spec
 from codeguard.behavior.specs.files import RECORDED_NAME, SpecFile
 from codeguard.behavior.specs.library import SpecLibrary
@@ -26,30 +26,34 @@ from codeguard.corpus.secrets import without_secrets
 from codeguard.errors import SpecError
 from codeguard.models import SourceFile
 
-MOST_BYTES = 1_500_000  # of a file of recorded specs: larger ones do not enter an index
+MOST_BYTES = 1_500_000  # bytes of a file of recorded specs; larger files are not indexed
 ABREAST = 64
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class TrustedTree:
-    """A trusted folder (or one file's folder) and its Python files, by paths relative to it."""
+    """A trusted folder (or a file's folder) and its Python files, with paths relative to it."""
 
     folder: Path
     files: tuple[SourceFile, ...]
 
     @property
     def output(self) -> Path:
-        """The file that its recorded specs go to."""
+        """The file for its recorded specs."""
         return self.folder / RECORDED_NAME
 
     @property
     def package(self) -> str:
-        """The name of the folder where it is a package itself, empty where it holds packages."""
+        """The folder's name if it is itself a package, or ""."""
         return self.folder.resolve().name if any(file.path == "__init__.py" for file in self.files) else ""
 
     def recorded(self) -> tuple[Spec, ...]:
-        """Return the recorded specs that are there; SpecError where they are malformed or cannot be read."""
+        """Return the existing recorded specs.
+
+        Raises:
+            SpecError: the file is malformed or cannot be read.
+        """
         try:
             data = self.output.read_bytes()
         except FileNotFoundError:
@@ -61,12 +65,13 @@ class TrustedTree:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a recording came to for one trusted tree.
+    """The result of a recording for one trusted tree.
 
-    `functions` are those that a call can reach, `called` those of which calls were recorded, `before` and
-    `after` those with examples of any kind, without and with this recording; `cases` are the recorded calls in
-    the file now, `new` those that this run added, `stale` those of functions that are gone. `private` were left
-    out as they look like secrets or name places of this machine, `unrepeatable` as the sandbox did not see the same.
+    `functions` are those that callers can reach, `called` those with recorded calls, `before` and
+    `after` those with examples of any kind, without and with this recording. `cases` are the
+    recorded calls in the file now, `new` those added by this run, `stale` those of functions that
+    no longer exist. `private` calls were left out because they look like secrets or contain local
+    paths, `unrepeatable` ones because the sandbox gave another result.
     """
 
     path: Path
@@ -83,7 +88,7 @@ class Learned:
 
 
 def read_tree(path: Path) -> TrustedTree:
-    """Read the Python files of a trusted path; secrets in them are masked as they are in an index."""
+    """Read the Python files of a trusted path; secrets are masked as in an index."""
     folder = path if path.is_dir() else path.parent
     found = discover([path], root=folder, withhold_secrets=True)
     files = [
@@ -97,7 +102,7 @@ def read_tree(path: Path) -> TrustedTree:
 def grouped(
     lines: Iterable[bytes], trees: Sequence[TrustedTree]
 ) -> list[dict[tuple[str, str], list[Sample]]]:
-    """Return the samples of each tree, by the path of their file in it and the name of their function."""
+    """Return the samples of each tree, by path of the file in it and name of the function."""
     roots = [str(tree.folder.resolve()) + os.sep for tree in trees]
     found: list[dict[tuple[str, str], list[Sample]]] = [{} for _ in trees]
     for sample in samples_of(lines):
@@ -110,7 +115,7 @@ def grouped(
 
 
 class Learner:
-    """Turns the samples of a recording into recorded specs, with the sandbox as the judge of what holds."""
+    """Turns recorded samples into specs; the sandbox decides which of them hold."""
 
     def __init__(
         self, sandbox: Runs, privacy: Privacy, budget: Budget | None = None, *, most: int = KEPT
@@ -129,7 +134,8 @@ class Learner:
     ) -> Learned:
         """Return the file of recorded specs of a tree, with what is new in it.
 
-        Raises SpecError where the one that is there is malformed.
+        Raises:
+            SpecError: the existing file is malformed.
         """
         old = tree.recorded()
         plain = SpecLibrary().with_trusted(
@@ -155,21 +161,25 @@ class Learner:
             answers = drive(self._sandbox, [self._chosen(*item) for item in part])
             for (reference, _), (examples, count) in zip(part, answers, strict=True):
                 repeatable += count
-                cases = [example for example in examples if self._writable(reference, example)]
+                cases = [example for example in examples if self._is_publishable(reference, example)]
                 if cases:
                     name = reference.definition.qualified_name
                     new.append(Spec(name, (), "", tuple(cases), "recorded", reference.path))
             progress("running recorded calls in the sandbox", start + len(part), len(work))
-        specs = self._fitting(merged_specs(old, new, self._most))
-        told = {key for key, reference in by_key.items() if reference.written}
+        specs = self._limited(merged_specs(old, new, self._most))
+        with_examples = {key for key, reference in by_key.items() if reference.written}
         stale = self._stale(old, by_key)
         return Learned(
             path=tree.output,
             text=recorded_specs_text(specs) if specs else "",
             functions=len(by_key),
             called=sum(key in by_key for key in samples),
-            before=len(told | {(spec.path, spec.name) for spec in old if (spec.path, spec.name) in by_key}),
-            after=len(told | {(spec.path, spec.name) for spec in specs if (spec.path, spec.name) in by_key}),
+            before=len(
+                with_examples | {(spec.path, spec.name) for spec in old if (spec.path, spec.name) in by_key}
+            ),
+            after=len(
+                with_examples | {(spec.path, spec.name) for spec in specs if (spec.path, spec.name) in by_key}
+            ),
             cases=_count(specs),
             new=_count(specs) - _count(old),
             stale=stale,
@@ -194,20 +204,23 @@ class Learner:
         self, reference: Reference, observations: Sequence[Observation]
     ) -> Steps[tuple[list[Example], int]]:
         level = self._sandbox.level
-        kept: list[Held] = yield from held(reference, observations, level, self._budget)
-        examples = yield from chosen(reference, kept, level, self._budget, self._most)
+        kept: list[Confirmed] = yield from confirm(reference, observations, level, self._budget)
+        examples = yield from select(reference, kept, level, self._budget, self._most)
         return examples, len(kept)
 
-    def _writable(self, reference: Reference, example: Example) -> bool:
-        """Return whether nothing private came in with a result that the sandbox gave."""
+    def _is_publishable(self, reference: Reference, example: Example) -> bool:
+        """Return whether the sandbox's result contains nothing private."""
         spec = Spec(reference.name, (), "", (example,), "", reference.path)
         if self._privacy.refuses_text(recorded_specs_text([spec])):
             self._private += 1
             return False
         return True
 
-    def _fitting(self, specs: Sequence[Spec]) -> tuple[Spec, ...]:
-        """Return the specs with as few cases taken off as make the file small enough, from the functions with most."""
+    def _limited(self, specs: Sequence[Spec]) -> tuple[Spec, ...]:
+        """Return the specs without as many cases as needed to limit the file's size.
+
+        Cases of the functions with the most cases are dropped first.
+        """
         most = self._most
         while most > 1 and len(recorded_specs_text(specs).encode()) > MOST_BYTES:
             most -= 1
@@ -215,7 +228,7 @@ class Learner:
         return tuple(specs)
 
     def _stale(self, old: Sequence[Spec], by_key: Mapping[tuple[str, str], Reference]) -> int:
-        """Return how many recorded calls of before speak of functions that are no longer there."""
+        """Return the number of earlier recorded calls of functions that no longer exist."""
         return sum(len(spec.cases) for spec in old if (spec.path, spec.name) not in by_key)
 
 

@@ -1,7 +1,7 @@
-"""Runs a command of the team's own as it is, with a recorder in every Python that it starts.
+"""Run a command of the team's own with a recorder in every Python process that it starts.
 
-The command is not confined: it is the team's own, and runs as it always does. What the recorder saw comes
-back through a named pipe, so that nothing lies on the disk before it was searched for secrets.
+The command is trusted and not confined. Records come back through a named pipe, so that nothing is
+on disk before it was searched for secrets.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from codeguard.errors import ConfigError
 
 INSIDE = Path(__file__).parent / "inside"
 PIPE, LOCK, ROOTS = "CODEGUARD_LEARN_PIPE", "CODEGUARD_LEARN_LOCK", "CODEGUARD_LEARN_ROOTS"
-MAX_BYTES = 512 * 1024 * 1024  # of what one command may send
+MAX_BYTES = 512 * 1024 * 1024  # bytes of all records of one command
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """How a command ended, and the lines that the recorders in it sent; `cut` where they were too many."""
+    """The command's exit code and the lines that the recorders sent; `cut` if there were too many."""
 
     exit_code: int
     lines: tuple[bytes, ...]
@@ -34,10 +34,13 @@ class Recording:
 
 
 def record(command: Sequence[str], roots: Sequence[Path]) -> Recording:
-    """Run a command with its own input and output; record calls of functions in files under `roots`.
+    """Run a command and record calls of functions in files under `roots`.
 
-    The exit code is the command's own; one that a signal ended has 128 and the number of the signal, as in a shell.
-    Raises ConfigError where it cannot be started, or the system has no named pipes.
+    The command keeps its own input and output. The exit code is the command's; for one that a
+    signal ended it is 128 plus the signal's number, as in a shell.
+
+    Raises:
+        ConfigError: the command cannot be started, or the system has no named pipes.
     """
     if not hasattr(os, "mkfifo"):
         raise ConfigError("recording needs named pipes", got=sys.platform, expected="Linux or macOS")
@@ -74,7 +77,7 @@ def _run(command: Sequence[str], environment: dict[str, str]) -> int:
         raise ConfigError(
             f"cannot start {command[0]}", got=error.strerror, expected="a command that runs by itself"
         ) from None
-    # Ctrl-C goes to the command as well, which says how it ends; this process waits for that.
+    # The command receives Ctrl-C as well and decides how to end; this process waits for it.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN) if _in_main_thread() else None
     try:
         code = process.wait()
@@ -89,13 +92,13 @@ def _in_main_thread() -> bool:
 
 
 class _Reader:
-    """Reads a named pipe to its end in a thread of its own, up to a bound; what is beyond it is dropped."""
+    """Reads a named pipe to its end in a thread, up to a limit; the rest is dropped."""
 
     def __init__(self, pipe: Path) -> None:
         self.cut = False
         self._parts: list[bytes] = []
         self._in = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-        # Held open, so that the pipe does not end with the first process that wrote to it.
+        # Kept open, so that the pipe does not end when the first writer exits.
         self._out = os.open(pipe, os.O_WRONLY)
         os.set_blocking(self._in, True)
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -112,7 +115,7 @@ class _Reader:
                 self.cut = True
 
     def finish(self) -> bytes:
-        """Return what was read; a process that the command left behind is not waited for."""
+        """Return what was read, without waiting for processes that the command left behind."""
         os.close(self._out)
         self._thread.join(timeout=5.0)
         return b"".join(self._parts)

@@ -1,4 +1,4 @@
-"""From what a recorder sent to examples of trusted functions, without anything that looks like a secret."""
+"""Turn recorded calls into examples of trusted functions, without those that look like secrets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from codeguard.corpus.secrets import entropy, find_secrets
 
 MAX_LINE = 100_000
 MAX_SETUP_LINES = 12
-# Characters of a value that is a secret by the name of its parameter or environment variable.
+# Minimum length of a value that is a secret because of its parameter's or variable's name.
 LEAST_SECRET = 8
 _MADE = re.compile(r"made(\d+)_")
 _MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}", re.ASCII)
@@ -27,17 +27,17 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _RUN = re.compile(r"[A-Za-z0-9+/=_-]{20,}")
-_RANDOM_BITS = 3.6  # of entropy a character, from which on a long run of letters and digits counts as a token
+_RANDOM_BITS = 3.6  # bits of entropy per character; above this, a long run of letters and digits is a token
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One call as it was seen.
+    """One recorded call.
 
-    `args` and `kwargs` are source text; `target` is the text of the object that a method was called on,
-    empty for anything else. `outcome` is returned, raised or built. `shown` is the result as source text or the
-    name of the exception, empty where it cannot be written; `kind` is the name of the result's type. `changed` says
-    that the call changed one of its arguments.
+    `args` and `kwargs` are source text. `target` is the source of the object that a method was
+    called on, or "". `outcome` is returned, raised or built. `shown` is the result as source text
+    or the name of the exception, or "" if it cannot be written; `kind` is the name of the result's
+    type. `changed` means that the call changed one of its arguments.
     """
 
     path: str
@@ -55,20 +55,20 @@ class Sample:
 
     @property
     def text(self) -> str:
-        """Everything in it that would be written down."""
+        """Everything in it that would be written to the file."""
         return "\n".join((*self.setup, self.target, *self.args, *self.kwargs, self.shown))
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """An example of a function that still has to hold in the sandbox, and the sample that it was made of."""
+    """An example that still has to hold in the sandbox, and the sample it was made from."""
 
     example: Example
     sample: Sample
 
 
 def samples_of(lines: Iterable[bytes]) -> Iterator[Sample]:
-    """Yield the samples in the lines of a recording; what is no sample is left out."""
+    """Yield the samples in the lines of a recording; other lines are skipped."""
     for line in lines:
         if not line or len(line) > MAX_LINE:
             continue
@@ -94,7 +94,7 @@ def samples_of(lines: Iterable[bytes]) -> Iterator[Sample]:
 
 
 class Privacy:
-    """Which samples may not be written down: secrets, mail addresses, and places of this machine."""
+    """Decides which samples may not be written: secrets, mail addresses, and local paths."""
 
     def __init__(self, environment: Mapping[str, str], places: Iterable[Path]) -> None:
         self._values = {
@@ -108,16 +108,16 @@ class Privacy:
         self._places.add(f"{tempfile.gettempdir()}/pytest-")
 
     def refuses(self, sample: Sample, parameters: Sequence[str]) -> bool:
-        """Return whether a sample holds something private; `parameters` are the names of the positional ones."""
+        """Return whether a sample is private; `parameters` are the names of the positional ones."""
         return self._by_name(sample, parameters) or self.refuses_text(sample.text)
 
     def refuses_text(self, text: str) -> bool:
-        """Return whether a text holds something private."""
+        """Return whether a text is private."""
         if any(value in text for value in self._values) or any(place in text for place in self._places):
             return True
         if "@" in text and _MAIL.search(text):
             return True
-        return any(_random(run) for run in _RUN.findall(text)) or bool(find_secrets(text))
+        return any(_is_random(run) for run in _RUN.findall(text)) or bool(find_secrets(text))
 
     def _by_name(self, sample: Sample, parameters: Sequence[str]) -> bool:
         rows = [*zip(parameters, sample.args, strict=False), *(item.split("=", 1) for item in sample.kwargs)]
@@ -127,14 +127,14 @@ class Privacy:
         )
 
 
-def _random(run: str) -> bool:
-    """Return whether a long run of characters is more like a token than like words or a name."""
+def _is_random(run: str) -> bool:
+    """Return whether a long run of characters resembles a token more than words or a name."""
     kinds = sum(any(test(char) for char in run) for test in (str.islower, str.isupper, str.isdigit))
     return kinds >= 2 and any(map(str.isdigit, run)) and entropy(run) > _RANDOM_BITS
 
 
 def observation_of(sample: Sample, definition: Definition) -> Observation | None:
-    """Return the example that a sample makes of a function; None where it cannot be written as one."""
+    """Return the example that a sample makes; None if it cannot be written as one."""
     sample = _normalised(sample)
     owner = definition.owner.name if definition.owner is not None else ""
     binding = definition.binding
@@ -142,7 +142,7 @@ def observation_of(sample: Sample, definition: Definition) -> Observation | None
     is_new = definition.name == "__new__"
     if binding == "class" or is_new:
         if tuple(args[:1]) != (owner,):
-            return None  # of a derived class
+            return None  # the object is of a subclass
         args = args[1:]
     kwargs, setup, target = sample.kwargs, sample.setup, sample.target
     expected: Expected = None
@@ -195,7 +195,7 @@ def _expression(
     lines = list(setup)
     shown = list(args)
     if sample.changed:
-        # What a call does to its arguments is part of what it gives.
+        # Changes to arguments are part of the result.
         for place, text in enumerate(shown):
             if text[:1] in "[{":
                 lines.append(f"given{place + 1} = {text}")
@@ -213,7 +213,7 @@ def _expression(
         if not _is_property(definition):
             expression += call
         elif args or kwargs:
-            return None  # a value is set
+            return None  # a property was assigned
     elif owner:
         expression = f"{owner}.{definition.name}{call}"
     else:
@@ -234,7 +234,7 @@ def _is_property(definition: Definition) -> bool:
 
 
 def _inlined(expression: str, lines: list[str]) -> tuple[str, list[str]]:
-    """Put objects that are made and used once into the place where they are used."""
+    """Move objects that are made and used once to the place of their use."""
     for line in list(lines):
         name, equals, value = line.partition(" = ")
         if not equals or not name.isidentifier() or not name.startswith("made"):
@@ -257,7 +257,7 @@ def _imports(wanted: Iterable[tuple[str, str]], own: str, texts: Sequence[str]) 
 
 
 def _normalised(sample: Sample) -> Sample:
-    """Number the objects of a sample in the order in which they appear: the recorder counts through the whole run."""
+    """Number the objects of a sample in order of appearance; the recorder counts over the whole run."""
     found: dict[str, str] = {}
 
     def numbered(match: re.Match[str]) -> str:
@@ -275,7 +275,11 @@ _LAMBDA = re.compile(r"__lambda__\(('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"), (\d
 
 
 def _with_lambdas(text: str) -> str:
-    """Put the source of the lambdas into a text; ValueError where one is not found."""
+    """Insert the source of lambdas into a text.
+
+    Raises:
+        ValueError: the source of a lambda was not found.
+    """
     return _LAMBDA.sub(_lambda_source, text) if "__lambda__" in text else text
 
 
@@ -288,7 +292,9 @@ def _lambda_source(match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=64)
 def _lambdas(path: str) -> Mapping[tuple[int, ...], str]:
-    """Return the lambdas of a file by where their body stands: first line and column, last line and column."""
+    """Return the lambdas of a file by the position of their body: first line and column, last line
+    and column.
+    """
     try:
         tree = ast.parse(Path(path).read_bytes())
     except (OSError, *PARSE_ERRORS):

@@ -1,4 +1,4 @@
-"""Which recorded calls become evidence: those that hold in the sandbox, and of them the few that differ most."""
+"""Select recorded calls as evidence: a few varied ones of those that hold in the sandbox."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from codeguard.behavior.verdict.values import (
 from codeguard.errors import SpecError
 from codeguard.sandbox.model import Call, CallResult, Iteration, JobResult, Level, Opaque, Outcome
 
-KEPT = 16  # cases of one function
+KEPT = 16  # cases per function
 BATCH = 16  # calls of one child
-MAX_LITERAL = 2_000  # characters of a result that is written down
-# What an exception of this kind says may be that of the sandbox and not of the function.
+MAX_LITERAL = 2_000  # characters of a recorded result
+# Exceptions of these types may come from the sandbox instead of the function.
 _ENVIRONMENTAL = INCONCLUSIVE_EXCEPTIONS | {"NameError", "PermissionError", "OSError", "RecursionError"}
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """An example that the trusted function meets in the sandbox as it did when it was recorded."""
+class Confirmed:
+    """An example with the same result in the sandbox as in the recording."""
 
     example: Example
     sample: Sample
 
 
-def held(
+def confirm(
     reference: Reference, observations: Sequence[Observation], level: Level, budget: Budget
-) -> Steps[list[Held]]:
-    """Run a trusted function on recorded calls; return those that give the same as in the recording, in two worlds."""
+) -> Steps[list[Confirmed]]:
+    """Run a trusted function on recorded calls; return those with the recorded result in two worlds."""
     runner = Runner(reference.runnable, level, budget)
-    found: list[Held] = []
+    found: list[Confirmed] = []
     for start in range(0, len(observations), BATCH):
         part = observations[start : start + BATCH]
         pairs = [(item, call) for item in part if (call := _call(reference, item.example)) is not None]
@@ -52,20 +52,20 @@ def held(
             continue
         calls = tuple(call for _, call in pairs)
         first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], other=True))
-        refused = _refused(first)
+        refused = _was_refused(first)
         for (item, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False):
             if not is_stable(answer, again, call):
                 continue
             example = _confirmed(item, answer, refused)
             if example is not None:
-                found.append(Held(example, item.sample))
+                found.append(Confirmed(example, item.sample))
     return found
 
 
-def chosen(
-    reference: Reference, items: Sequence[Held], level: Level, budget: Budget, most: int = KEPT
+def select(
+    reference: Reference, items: Sequence[Confirmed], level: Level, budget: Budget, most: int = KEPT
 ) -> Steps[list[Example]]:
-    """Return at most `most` examples: those that reach more of the function first, then the most varied."""
+    """Return at most `most` examples: first those that reach more code, then the most varied."""
     if len(items) <= most:
         return [item.example for item in items]
     runner = Runner(reference.runnable, level, budget)
@@ -83,13 +83,13 @@ def _call(reference: Reference, example: Example) -> Call | None:
     return call_of(whole, reference.runnable)
 
 
-def _refused(result: JobResult) -> bool:
-    """Return whether the sandbox refused something: what came of that is no expectation."""
+def _was_refused(result: JobResult) -> bool:
+    """Return whether the sandbox refused an operation, so that the result is no expectation."""
     return any(capability.kind in CONVICTING for capability in observed(result.effects))
 
 
 def _confirmed(item: Observation, answer: CallResult, refused: bool) -> Example | None:
-    """Return the example with what it has to give; None where the sandbox saw something else than the recording."""
+    """Return the example with its expected result; None if the sandbox gave another result."""
     sample, example = item.sample, item.example
     if sample.outcome == "raised":
         return _confirmed_exception(example, answer)
@@ -114,7 +114,7 @@ def _confirmed(item: Observation, answer: CallResult, refused: bool) -> Example 
         return None
     if same_value(answer.value, answer.value) is not Comparison.SAME:
         return None
-    return replace(example, expected=_written(answer.value))
+    return replace(example, expected=_expectation(answer.value))
 
 
 def _confirmed_exception(example: Example, answer: CallResult) -> Example | None:
@@ -123,7 +123,7 @@ def _confirmed_exception(example: Example, answer: CallResult) -> Example | None
     name = answer.exception[0]
     if isinstance(example.expected, Raises):
         return example if name == example.expected.exception else None
-    # Before Python 3.12 a recording does not say which exception it was.
+    # Before Python 3.12 a recording does not contain the type of the exception.
     return None if _ENVIRONMENTAL.intersection(answer.exception) else replace(example, expected=Raises(name))
 
 
@@ -133,8 +133,8 @@ def _kind(value: object) -> str:
     return type(value).__name__
 
 
-def _written(value: object) -> Returns | None:
-    """Return a result that can be written down; None where the trusted function has to say what it is."""
+def _expectation(value: object) -> Returns | None:
+    """Return a result as an expectation; None if the trusted function has to provide it."""
     if isinstance(value, Iteration) and value.exhausted:
         value = list(value.items)
     try:
@@ -149,7 +149,7 @@ def _reached(result: JobResult) -> frozenset[object]:
 
 
 def _by_gain(reached: Sequence[frozenset[object]], sizes: Sequence[int]) -> Iterator[int]:
-    """Yield the places of the calls that reach something new, each time the one that reaches most of it."""
+    """Yield the indices of calls that reach new code, each time the one that reaches most of it."""
     seen: set[object] = set()
     left = set(range(len(reached)))
     while left:
@@ -161,8 +161,8 @@ def _by_gain(reached: Sequence[frozenset[object]], sizes: Sequence[int]) -> Iter
         yield best
 
 
-def _by_variety(items: Sequence[Held]) -> Iterator[int]:
-    """Yield all places: in turns from each way that a call ended, the shortest, the longest, the next shortest …"""
+def _by_variety(items: Sequence[Confirmed]) -> Iterator[int]:
+    """Yield all indices round-robin over the ways that calls ended, alternating short and long ones."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for place, item in enumerate(items):
         kinds = tuple(text[:1] for text in (*item.sample.args, *item.sample.kwargs))

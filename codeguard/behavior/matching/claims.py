@@ -462,7 +462,7 @@ class ReferenceIndex:
         """Return the plausible references, best first; in a tie, a method of a class of the same
         name first.
         """
-        found = [(index, likeness) for index, likeness in self._scored(wanted) if likeness.is_plausible]
+        found = [(index, similarity) for index, similarity in self._scored(wanted) if similarity.is_plausible]
 
         def place(pair: tuple[int, Similarity]) -> tuple[float, bool, int]:
             return -pair[1].score, self._references[pair[0]].owner != wanted.owner, pair[0]
@@ -472,7 +472,9 @@ class ReferenceIndex:
     def lookalikes(self, wanted: Features) -> list[int]:
         """Return the references that a reader would take a function for, most similar first."""
         found = [
-            (-likeness.score, index) for index, likeness in self._scored(wanted) if likeness.is_lookalike
+            (-similarity.score, index)
+            for index, similarity in self._scored(wanted)
+            if similarity.is_lookalike
         ]
         return [index for _, index in sorted(found)]
 

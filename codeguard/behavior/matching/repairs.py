@@ -132,8 +132,10 @@ def _conditions(node: ast.AST) -> list[ast.expr]:
         return [node.test]
     if isinstance(node, ast.comprehension):
         return node.ifs
-    asked = isinstance(node, ast.Return) and isinstance(node.value, ast.BoolOp | ast.Call | ast.Compare)
-    return [node.value] if asked and isinstance(node, ast.Return) and node.value is not None else []
+    is_condition = isinstance(node, ast.Return) and isinstance(
+        node.value, ast.BoolOp | ast.Call | ast.Compare
+    )
+    return [node.value] if is_condition and isinstance(node, ast.Return) and node.value is not None else []
 
 
 def _bounds(node: ast.AST) -> list[ast.expr]:
@@ -157,8 +159,8 @@ def _edits(node: ast.expr | ast.stmt) -> Iterator[str]:
         case ast.AugAssign(target=target, op=op, value=value):
             yield from (unparse(ast.AugAssign(target, other(), value)) for other in _operators(type(op)))
         case ast.Compare(left=left, ops=ops, comparators=comparators):
-            for place, asked in enumerate(ops):
-                for instead in _COMPARISONS[type(asked)]:
+            for place, operator in enumerate(ops):
+                for instead in _COMPARISONS[type(operator)]:
                     changed = [*ops[:place], instead(), *ops[place + 1 :]]
                     yield unparse(ast.Compare(left, changed, comparators))
         case ast.BoolOp(op=op, values=values):

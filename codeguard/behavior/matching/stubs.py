@@ -90,8 +90,8 @@ def describes_result(definition: Definition) -> bool:
     """
     if definition.owner is not None or definition.node.decorator_list:
         return False
-    told = definition.docstring
-    return len(told.split()) >= LEAST_WORDS and _MEANT.search(told[:4_000]) is None
+    docstring = definition.docstring
+    return len(docstring.split()) >= LEAST_WORDS and _MEANT.search(docstring[:4_000]) is None
 
 
 def _body(function: Function) -> Iterator[ast.AST]:

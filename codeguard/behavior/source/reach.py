@@ -139,15 +139,15 @@ def _reachable_by_class(first: Sequence[_Part], parts: Sequence[_Part]) -> list[
     pending = [name for part in first for name in part.code.uses]
     while pending:
         name = pending.pop()
-        led = index.pop(name, [])
+        newly_reached = index.pop(name, [])
         bare = name.removeprefix(".")
         if bare in members and bare not in live:
             live.add(bare)
-            led += members[bare] if any_attribute else waiting.pop(bare, [])
+            newly_reached += members[bare] if any_attribute else waiting.pop(bare, [])
         if name == ANY_ATTRIBUTE and not any_attribute:
             any_attribute = True
-            led += (part for owner in live if owner for part in members[owner])
-        for part in led:
+            newly_reached += (part for owner in live if owner for part in members[owner])
+        for part in newly_reached:
             if part.owner not in live:
                 waiting.setdefault(part.owner, []).append(part)
             elif id(part) not in reached:

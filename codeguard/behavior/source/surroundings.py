@@ -315,13 +315,13 @@ def _with_exceptions(own: ast.stmt, statements: Sequence[ast.stmt]) -> Iterator[
         return
     nodes = [node for item in (own, *statements) for node in ast.walk(item)]
     names = Counter(node.id for node in nodes if isinstance(node, ast.Name))
-    told = Counter(name for node in nodes for name in _exceptions_of(node))
+    exception_uses = Counter(name for node in nodes for name in _exceptions_of(node))
     for item in statements:
         if not isinstance(item, ast.ImportFrom) or not item.level:
             yield item
             continue
         bound = [alias.asname or alias.name for alias in item.names]
-        made = [name for name in bound if told[name] and names[name] == told[name]]
+        made = [name for name in bound if exception_uses[name] and names[name] == exception_uses[name]]
         yield from (ast.parse(f"class {name}(Exception):\n    pass").body[0] for name in made)
         rest = [alias for alias, name in zip(item.names, bound, strict=True) if name not in made]
         if rest:

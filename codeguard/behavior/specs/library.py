@@ -103,7 +103,7 @@ class SpecLibrary:
         If the function's own class is among the trusted ones, methods of other classes do not
         count.
         """
-        found = [(self.references[index], likeness) for index, likeness in self._index.candidates(wanted)]
+        found = [(self.references[index], similarity) for index, similarity in self._index.candidates(wanted)]
         own = [pair for pair in found if wanted.owner and _is_own_method(wanted, pair[0].features)]
         return own or found
 

@@ -447,14 +447,14 @@ def _with_cpu_limit(seconds: float, steps: Steps[CheckReport]) -> Steps[CheckRep
     """
     answer: tuple[JobResult, ...] | None = None
     while True:
-        begun = time.process_time()
+        start = time.process_time()
         try:
             with Deadline(max(LEAST_S, seconds)):
                 jobs = next(steps) if answer is None else steps.send(answer)
         except StopIteration as stop:
             report: CheckReport = stop.value
             return report
-        seconds -= time.process_time() - begun
+        seconds -= time.process_time() - start
         answer = yield jobs
 
 

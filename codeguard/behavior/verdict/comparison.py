@@ -166,8 +166,8 @@ def rejects_arguments(answered: Sequence[Answered]) -> bool:
 
 def _result_text(call: Call, answer: CallResult) -> str:
     """Return a call's result as text, with the files that it left."""
-    told = _changed_arguments_text(call, answer) or short(answer.value)
-    return f"{told}, and files {short(dict(answer.files))}" if answer.files else told
+    text = _changed_arguments_text(call, answer) or short(answer.value)
+    return f"{text}, and files {short(dict(answer.files))}" if answer.files else text
 
 
 def _changed_arguments_text(call: Call, answer: CallResult) -> str:

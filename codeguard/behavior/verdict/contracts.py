@@ -109,14 +109,14 @@ Fits = Callable[[_Pair], bool]
 def contrast(answered: Sequence[Answered], description: str, *, own_words: bool = True) -> Contrast:
     """Separate wrong results from differences of convention, over all calls together.
 
-    `told` is the trusted function's name and description; an order that it promises is no
+    `description` is the trusted function's name and description; an order that it promises is no
     convention. A candidate with the same description (no `own_words`) has to count from the same
     base as well.
     """
-    asked = [item for item in comparable_results(answered) if not refused_by_sandbox(item)]
-    shown = [item.question.call.args or () for item in asked if item.question.example is not None]
+    compared = [item for item in comparable_results(answered) if not refused_by_sandbox(item)]
+    shown = [item.question.call.args or () for item in compared if item.question.example is not None]
     conditions = preconditions(description, shown)
-    pairs = [_Pair(item, _expected(item)) for item in asked if _meets(item.question.call, conditions)]
+    pairs = [_Pair(item, _expected(item)) for item in compared if _meets(item.question.call, conditions)]
     if all(pair.same for pair in pairs):
         share = float(bool(pairs))
         return Contrast(agreement=share, distinctive=share, compared=len(pairs))
@@ -213,10 +213,10 @@ def _forms(pairs: Sequence[_Pair], text: str, own_words: bool) -> Iterator[tuple
         yield "returns a part of what the trusted function does", partial(_is_contained, place=place)
     by_number = _by_number(pairs)
     for by in (1, -1) if own_words and PLACE_WORDS & _lower_words(text) else ():
-        asked = [
+        compared = [
             pair for pair in pairs if (number := _argument(pair)) is not None and number + by in by_number
         ]
-        if len(asked) >= LEAST_SHOWN and all(_shifted_input(pair, by_number, by) for pair in asked):
+        if len(compared) >= LEAST_SHOWN and all(_shifted_input(pair, by_number, by) for pair in compared):
             yield "counts its argument from another number", partial(_shifted_input, results=by_number, by=by)
 
 
@@ -431,8 +431,8 @@ def _edges(
         if not left:
             break
         within = {id(member) for member in members}
-        odd = [pair for pair in left if id(pair) in within]
-        if odd and _is_consistent_edge(members, odd, refused=label.startswith(NUMBER_INPUT)):
+        differing = [pair for pair in left if id(pair) in within]
+        if differing and _is_consistent_edge(members, differing, refused=label.startswith(NUMBER_INPUT)):
             description.append(f"treats {label} in its own way")
             left = [pair for pair in left if id(pair) not in within]
     return left, tuple(description)
@@ -478,16 +478,16 @@ def _treatment(result: CallResult) -> str:
     return result_text(result.value) if result.outcome is Outcome.RETURNED else "refused"
 
 
-def _is_consistent_edge(members: Sequence[_Pair], odd: Sequence[_Pair], *, refused: bool) -> bool:
+def _is_consistent_edge(members: Sequence[_Pair], differing: Sequence[_Pair], *, refused: bool) -> bool:
     """Return whether every input of this kind is treated in one way, and no rejected input is
     accepted.
 
     With `refused`, returning an empty value for each of them does not count as such a way.
     """
-    if any(_accepts_rejected(pair) for pair in odd):
+    if any(_accepts_rejected(pair) for pair in differing):
         return False
-    way = _treatment(odd[0].got)
-    if way != "refused" and (refused or not _is_empty_result(odd[0].got)):
+    way = _treatment(differing[0].got)
+    if way != "refused" and (refused or not _is_empty_result(differing[0].got)):
         return False
     return all(_treatment(pair.got) == way for pair in members)
 

@@ -180,9 +180,9 @@ def raised_exceptions(tree: ast.AST) -> Counter[str]:
 
 def is_same_source(candidate: Candidate, reference: Reference) -> bool:
     """Return whether candidate and trusted function, with all they need, are equal except for docstrings."""
-    mine, theirs = candidate.runnable, reference.runnable
-    return mine.target == theirs.target and _without_docstrings(mine.source) == _without_docstrings(
-        theirs.source
+    own, trusted = candidate.runnable, reference.runnable
+    return own.target == trusted.target and _without_docstrings(own.source) == _without_docstrings(
+        trusted.source
     )
 
 

@@ -305,8 +305,8 @@ class Examination(CandidateReports):
         pairs = [(example, call_of(example, runnable)) for example in profile.examples]
         questions = [question_of_example(example, call) for example, call in pairs if call is not None]
         own = self.candidate.definition.parameters
-        asked = [item for item in profile.generated if item.has_options(own)]
-        seen = [question_of_observed(item, runnable, profile.silence_free) for item in asked]
+        questions_asked = [item for item in profile.generated if item.has_options(own)]
+        seen = [question_of_observed(item, runnable, profile.silence_free) for item in questions_asked]
         questions += [question for question in seen if question is not None]
         return [question for question in questions if self.accepts_call(question)]
 
@@ -395,10 +395,10 @@ class Examination(CandidateReports):
         answered, result = yield from self.both(profile, [(item.args, item.kwargs) for item in made])
         if result is None:
             return None, []
-        asked = [item.question for item in answered]
+        questions_asked = [item.question for item in answered]
         wrong = wrong_results(answered)
         if not wrong:
-            return None, asked
+            return None, questions_asked
         by_key = {repr((item.args, dict(item.kwargs))): item for item in made}
         origins = [
             by_key[repr((item.question.call.args, dict(item.question.call.kwargs)))] for item in answered
@@ -416,17 +416,17 @@ class Examination(CandidateReports):
                 if not (yield from self.without_arbitrary(profile, [item])):
                     continue
                 if stricter.intersection(item.answer.exception[:1]):
-                    return self._refusal_report(profile, [item], result), asked
+                    return self._refusal_report(profile, [item], result), questions_asked
                 inside = [one for one in comparable_results(answered) if one.question.call.args is not None]
                 smallest = yield from self.shrink(profile, item)
                 if _is_independent(similarity) and not (
                     yield from self._is_triggered_by_constant(profile, origin)
                 ):
-                    return self._undocumented_difference(profile, smallest, result), asked
+                    return self._undocumented_difference(profile, smallest, result), questions_asked
                 report = self.wrong(
                     Verdict.DIVERGES, [smallest], len(inside), profile.reference.origin, result
                 )
-                return report, asked
+                return report, questions_asked
             refuses = item.answer.outcome is Outcome.RAISED
             if not origin.magic or refuses or suspicions >= MAX_SUSPICIONS:
                 continue
@@ -434,8 +434,8 @@ class Examination(CandidateReports):
             if (yield from self._is_triggered_by_constant(profile, origin)):
                 report = self.wrong(Verdict.DIVERGES, [item], len(answered), profile.reference.origin, result)
                 reason = f"wrong exactly where its own constant is met: {report.reason}"
-                return replace(report, reason=reason), asked
-        return None, asked
+                return replace(report, reason=reason), questions_asked
+        return None, questions_asked
 
     def _is_triggered_by_constant(self, profile: Profile, made: Tailored) -> Steps[bool]:
         """Return whether a constant of the candidate triggers the difference.

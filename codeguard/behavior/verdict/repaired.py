@@ -110,9 +110,9 @@ def _kinds(candidate: Candidate, index: FingerprintIndex, answered: Fingerprint)
 
 def _results_of(runner: Runner, targets: Sequence[str], calls: Calls) -> Steps[list[list[str | None]]]:
     """Return the results of several functions for the same calls."""
-    asked = tuple(Call(target, args) for target in targets for args in calls)
-    (result,) = yield from runner.run(Batch(asked))
-    given = iter((*result.calls, *[CallResult(Outcome.NOT_RUN)] * (len(asked) - len(result.calls))))
+    calls_made = tuple(Call(target, args) for target in targets for args in calls)
+    (result,) = yield from runner.run(Batch(calls_made))
+    given = iter((*result.calls, *[CallResult(Outcome.NOT_RUN)] * (len(calls_made) - len(result.calls))))
     return [[answer_of(next(given), args) for args in calls] for _ in targets]
 
 
@@ -120,10 +120,10 @@ def _agreeing_pairs(
     index: FingerprintIndex, probes: Sequence[tuple[Kinds, int]], rows: Sequence[Sequence[str | None]]
 ) -> list[tuple[float, int, int]]:
     """Return pairs of a variant and a trusted function with nearly equal results, strongest match first."""
-    asked: Counter[int] = Counter()
+    totals: Counter[int] = Counter()
     for kinds, number in probes:
         for places in index.functions_by_result(kinds, number).values():
-            asked.update(places)
+            totals.update(places)
     found: list[tuple[float, int, int]] = []
     for text, row in enumerate(rows):
         distinctive: dict[int, list[float]] = {}
@@ -136,7 +136,7 @@ def _agreeing_pairs(
         found += [
             (-sum(weights), text, place)
             for place, weights in distinctive.items()
-            if len(weights) >= max(LEAST_TOLD, LEAST_FIRST * asked[place]) and any(weights)
+            if len(weights) >= max(LEAST_TOLD, LEAST_FIRST * totals[place]) and any(weights)
         ]
     return sorted(found)
 
@@ -158,13 +158,15 @@ def _is_distinctive(answers: Sequence[str]) -> bool:
 
 def _confirmed(runner: Runner, profile: Profile, repair: Repair) -> Steps[Repaired | None]:
     """Return the call on which the candidate is wrong, if the variant matches the trusted function."""
-    asked = [question_of_observed(item, runner.runnable, profile.silence_free) for item in profile.generated]
-    asked += [
+    candidates = [
+        question_of_observed(item, runner.runnable, profile.silence_free) for item in profile.generated
+    ]
+    candidates += [
         question_of_example(item, call)
         for item in profile.examples
         if (call := call_of(item, runner.runnable)) is not None
     ]
-    questions = [item for item in asked if item is not None and item.call.args is not None]
+    questions = [item for item in candidates if item is not None and item.call.args is not None]
     edited = [replace(item.call, target=repair.name) for item in questions]
     own, other = yield from runner.run(Batch(tuple(item.call for item in questions)), Batch(tuple(edited)))
     compared = comparable_results(compare(questions, other.calls))

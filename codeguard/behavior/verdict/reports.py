@@ -107,26 +107,28 @@ class CandidateReports(CandidateSession):
             f"{definition.name} {definition.docstring}",
             tuple(item for item in further if item is not None and self.accepts_call(item)),
         )
-        asked = [*(item.question for item in answered), *tailored]
+        questions = [*(item.question for item in answered), *tailored]
         return (
-            yield from self.with_exercise(report, asked, [item.question for item in agreed], known, beyond)
+            yield from self.with_exercise(
+                report, questions, [item.question for item in agreed], known, beyond
+            )
         )
 
     def incomparable(
-        self, items: Sequence[Answered], asked: int, result: JobResult, origin: str
+        self, items: Sequence[Answered], count: int, result: JobResult, origin: str
     ) -> CheckReport:
         """Report results that cannot be judged."""
         first = min(items, key=lambda item: item.size)
-        reason = f"{len(items)} of {asked} answers cannot be compared"
+        reason = f"{len(items)} of {count} answers cannot be compared"
         if first.changes_arguments:
-            reason = f"changes its arguments in {len(items)} of {asked} calls, which the trusted function leaves alone"
+            reason = f"changes its arguments in {len(items)} of {count} calls, which the trusted function leaves alone"
         report = self.report(Verdict.BADTYPE, reason, result, origin=origin)
         return replace(report, counterexample=first.text)
 
     def with_exercise(
         self,
         report: CheckReport,
-        asked: Sequence[Question],
+        questions: Sequence[Question],
         agreed: Sequence[Question],
         known: frozenset[str],
         beyond: BeyondExamples = NO_CALLS_BEYOND,
@@ -138,19 +140,19 @@ class CandidateReports(CandidateSession):
         the source, see `codeguard.behavior.exercise`.
         """
         runnable = self.candidate.runnable
-        missing = yield from self._unreached(asked)
+        missing = yield from self._unreached(questions)
         if missing or runnable.borrowed:
             return self.with_missing_coverage(report, missing)
         missing = yield from not_exercised(self, [*agreed, *self.agreed], known, beyond)
         return self.with_missing_coverage(report, missing, "not shown")
 
-    def _unreached(self, asked: Sequence[Question]) -> Steps[list[str]]:
+    def _unreached(self, questions: Sequence[Question]) -> Steps[list[str]]:
         """Return the parts that no call reaches.
 
         Tracing takes several times as long as the calls, so it is done only for a pass, first with
         the examples and a few more calls, which usually reach everything.
         """
-        calls = [question.call for question in sorted(asked, key=lambda item: item.example is None)]
+        calls = [question.call for question in sorted(questions, key=lambda item: item.example is None)]
         coverage: LineCoverage | None = None
         missing = unreached(self.candidate.runnable.node, coverage)
         for part in (calls[:WATCHED_FIRST], calls[WATCHED_FIRST:]):
@@ -205,17 +207,17 @@ class CandidateReports(CandidateSession):
         return ", ".join(sorted({item.kind for item in around.reach.certain} & OUTWARD))
 
     def wrong(
-        self, verdict: Verdict, wrong: Sequence[Answered], asked: int, origin: str, result: JobResult
+        self, verdict: Verdict, wrong: Sequence[Answered], count: int, origin: str, result: JobResult
     ) -> CheckReport:
         """Report wrong results, with the smallest call as counterexample."""
         smallest = wrong[0]
         example = smallest.question.example
         kind = "examples" if verdict is Verdict.FAIL else "inputs"
         return replace(
-            self.report(verdict, f"wrong on {len(wrong)} of {asked} {kind}", result),
+            self.report(verdict, f"wrong on {len(wrong)} of {count} {kind}", result),
             origin=(example.origin if example is not None else "") or origin,
             counterexample=smallest.text,
-            share=min(1.0, len(wrong) / max(1, asked)),
+            share=min(1.0, len(wrong) / max(1, count)),
         )
 
     def ended_report(self, result: JobResult, origin: str) -> CheckReport:

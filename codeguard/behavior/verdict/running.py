@@ -231,9 +231,9 @@ def _shares_stuck_trait(call: Call, stuck: Call, calls: Sequence[Call], finished
     if call.args is None or stuck.args is None:
         return False
     others = [calls[i].args or () for i in finished]
-    for place, (mine, theirs) in enumerate(zip(call.args, stuck.args, strict=False)):
+    for place, (own_argument, stuck_argument) in enumerate(zip(call.args, stuck.args, strict=False)):
         harmless = {trait for other in others if place < len(other) for trait in _traits(other[place])}
-        if (_traits(mine) & _traits(theirs)) - harmless:
+        if (_traits(own_argument) & _traits(stuck_argument)) - harmless:
             return True
     return False
 
@@ -266,8 +266,8 @@ def call_of(example: Example, runnable: Runnable) -> Call | None:
     if expression is None or len(made) < len(parts):
         return None
     # If the function's name is gone, it was in a removed class, and the call is of another function.
-    told = any(example.callee in text for text in (*example.around, example.setup))
-    if told and not any(made) and SUBJECT not in expression:
+    mentioned = any(example.callee in text for text in (*example.around, example.setup))
+    if mentioned and not any(made) and SUBJECT not in expression:
         return None
     return Call(expression, None, {}, "\n".join(made) if any(made) else "")
 

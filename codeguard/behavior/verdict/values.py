@@ -167,12 +167,12 @@ def _compare_opaque(expected: object, got: object, tolerance: float, depth: int)
     assert isinstance(got, Opaque)
     if not expected.fields or not got.fields:
         return Comparison.UNKNOWN
-    mine, theirs = dict(expected.fields), dict(got.fields)
-    if mine.keys() != theirs.keys():
+    own, theirs = dict(expected.fields), dict(got.fields)
+    if own.keys() != theirs.keys():
         return Comparison.UNKNOWN
-    if expected.type_name == "function" and LOCAL in str(mine) and mine != theirs:
+    if expected.type_name == "function" and LOCAL in str(own) and own != theirs:
         return Comparison.UNKNOWN
-    return _combined(_compare(value, theirs[name], tolerance, depth + 1) for name, value in mine.items())
+    return _combined(_compare(value, theirs[name], tolerance, depth + 1) for name, value in own.items())
 
 
 def _plain_within(value: object) -> object:

@@ -1,5 +1,5 @@
-"""What runs in the team's own interpreter while it is recorded: standard library alone, no import of codeguard.
+"""Code that runs in the team's own interpreter during a recording; uses the standard library only.
 
-The folder is put in front of PYTHONPATH, so `sitecustomize` is found there by every Python that the
-command starts.
+The folder comes first in PYTHONPATH, so every Python that the command starts imports its
+`sitecustomize`.
 """

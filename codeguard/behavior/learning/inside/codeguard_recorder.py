@@ -1,10 +1,13 @@
-"""Records calls of functions in trusted files: arguments and results as source text, a few calls a function.
+"""Record calls of functions in trusted files: arguments and results as source text, a few per
+function.
 
-It runs inside the recorded command, so it imports nothing but what every interpreter has loaded or built in, runs
-no code of the values that it looks at, says nothing, and lets go of what costs too much. What it has
-recorded goes through a pipe to the process that started the command; nothing is written to a file.
+It runs inside the recorded command. So it imports only modules that every interpreter has loaded or
+built in, runs no code of the values that it inspects, prints nothing, and drops what is too
+expensive. Records are sent through a pipe to the process that started the command; nothing is
+written to a file.
 
-Calls are watched by `sys.monitoring` (PEP 669) from Python 3.12 on, before that by `sys.setprofile`.
+Calls are observed with `sys.monitoring` (PEP 669) from Python 3.12 on, with `sys.setprofile`
+before.
 """
 
 from __future__ import annotations
@@ -21,25 +24,25 @@ import types
 from _weakref import ref as _weak
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # the module `typing` takes longer to import than all that this one needs
+if TYPE_CHECKING:  # importing `typing` takes longer than all other imports here
     from typing import Any
 
 PIPE = "CODEGUARD_LEARN_PIPE"
 LOCK = "CODEGUARD_LEARN_LOCK"
 ROOTS = "CODEGUARD_LEARN_ROOTS"
 
-MAX_SAMPLES = 48  # of one function
+MAX_SAMPLES = 48  # per function
 MAX_ALIKE = 4  # samples with arguments of the same kinds and sizes
-MAX_EXAMINED = 4_000  # calls of one function that are looked at
-MAX_TEXT = 1_500  # characters of one value, and of all that builds it
+MAX_EXAMINED = 4_000  # calls per function to inspect
+MAX_TEXT = 1_500  # characters of a value, and of the statements that build it
 MAX_ITEMS = 60
 MAX_DEPTH = 6
 MAX_STEPS = 4  # calls that built an object after its constructor
-MAX_BUILT = 20_000  # objects whose making is remembered
+MAX_BUILT = 20_000  # objects for which the construction is recorded
 FLUSH_AT = 32  # samples
 GRACE_S = 0.5
-SHARE = 0.25  # of the run's time that may go into recording
-WATCHED = 4  # objects of one call whose state is compared afterwards
+SHARE = 0.25  # maximum share of the run's time spent on recording
+WATCHED = 4  # objects per call whose state is compared afterwards
 
 _clock = time.perf_counter
 _open, _write, _close, _flags = os.open, os.write, os.close, (os.O_WRONLY | os.O_NONBLOCK, os.O_WRONLY)
@@ -67,11 +70,11 @@ _CO_GENERATOR, _CO_ASYNC_GENERATOR, _CO_COROUTINE = 0x20 | 0x200, 0x200, 0x80
 
 
 class UnwritableError(Exception):
-    """A value that cannot be written down, or not shortly."""
+    """A value has no source text, or none that is short enough."""
 
 
 class Built:
-    """How an object was made: imports, statements that build it, the expression that it is then, and its state."""
+    """How an object was made: imports, statements, the expression for it, and a fingerprint of its state."""
 
     __slots__ = ("fingerprint", "imports", "ref", "setup", "steps", "text")
 
@@ -85,7 +88,7 @@ class Built:
 
 
 class Writer:
-    """Writes values as source text; gathers the imports and the statements that the text needs."""
+    """Writes values as source text and collects the imports and statements that the text needs."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
@@ -94,20 +97,28 @@ class Writer:
         self.left = MAX_TEXT
         self.names: dict[int, str] = {}
         self.open: set[int] = set()
-        self.by_identity = False  # objects by what they are, not by how they are made
+        self.by_identity = False  # write objects by identity, not by their construction
         self.as_rows = (
             False  # arrays as the lists that their values make, to be compared and not to be made again
         )
 
     def spend(self, text: str) -> Any:
-        """Return a text, where there is room for it."""
+        """Return a text and deduct its length from the limit.
+
+        Raises:
+            UnwritableError: the limit is exceeded.
+        """
         self.left -= len(text)
         if self.left < 0:
             raise UnwritableError
         return text
 
     def write(self, value: Any, depth: int = 0) -> Any:
-        """Return a value as source text; UnwritableError where it cannot be written, or not shortly."""
+        """Return a value as source text.
+
+        Raises:
+            UnwritableError: the value has no source text, or none that is short enough.
+        """
         kind = type(value)
         if value is None or kind is bool or kind is int:
             if kind is int and value.bit_length() > 2_000:
@@ -139,7 +150,7 @@ class Writer:
         return [self.write(value, depth) for value in values]
 
     def composed(self, value: Any, kind: type, depth: int) -> Any:
-        """Return what is not a plain value by itself."""
+        """Return the source text of a value that is not a plain scalar."""
         if kind is list:
             return self.spend("[{}]".format(", ".join(self.many(value, depth))))
         if kind is tuple:
@@ -148,7 +159,7 @@ class Writer:
         if kind is dict:
             return self.pairs(value, depth)
         if kind is set or kind is frozenset:
-            # In the order of their text: the order of a set depends on the hash seed.
+            # Sorted by text, because the order of a set depends on the hash seed.
             items = sorted(self.many(list(value), depth))
             if kind is frozenset:
                 return self.spend("frozenset([{}])".format(", ".join(items)) if items else "frozenset()")
@@ -177,8 +188,8 @@ class Writer:
         )
 
     def iterator(self, value: Any, depth: int) -> Any:
-        """Return an iterator over a builtin sequence as a call of `iter` on what is left of it."""
-        made = value.__reduce__()  # of a builtin: nothing is taken from it
+        """Return an iterator over a builtin sequence as a call of `iter` on the remaining items."""
+        made = value.__reduce__()  # `__reduce__` of a builtin iterator consumes nothing
         if len(made) < 2 or made[0] is not iter:
             raise UnwritableError
         rest = made[1][0]
@@ -187,12 +198,12 @@ class Writer:
         return self.spend(f"iter({self.write(rest, depth)})")
 
     def imported(self, module: str, name: str) -> Any:
-        """Return a name that is to be imported."""
+        """Return a name and add its import."""
         self.imports.add((module, name))
         return self.spend(name)
 
     def named(self, value: Any) -> Any:
-        """Return a class by its name, of the trusted files or of a few modules of the standard library."""
+        """Return a class by its name; it has to be in the trusted files or in some standard modules."""
         module, name = value.__module__, value.__qualname__
         if module == "builtins" and getattr(_builtins, name, None) is value:
             return self.spend(name)
@@ -205,7 +216,7 @@ class Writer:
         raise UnwritableError
 
     def function(self, value: Any) -> Any:
-        """Return a function by its name; a lambda by its place in its file, where its text is."""
+        """Return a function by its name, or a lambda by the position of its source in its file."""
         name, module = value.__qualname__, value.__module__
         if name == "<lambda>" or name.endswith(".<lambda>"):
             code = value.__code__
@@ -278,7 +289,7 @@ class Writer:
         return self.from_fields(value, kind, depth)
 
     def array(self, value: Any, kind: type) -> Any:
-        """Return a small array of numpy, or a scalar, of numbers or texts; empty where it is none of its own types."""
+        """Return a small numpy array or scalar of numbers or strings; empty if it is neither."""
         numpy: Any = sys.modules["numpy"]
         if kind is not numpy.ndarray and numpy.sctypeDict.get(kind.__name__) is not kind:
             return ""
@@ -295,7 +306,7 @@ class Writer:
         return self.spend(f"numpy.array({made}{'' if usual else f', dtype={str(value.dtype)!r}'})")
 
     def as_built(self, value: Any, built: Built) -> Any:
-        """Return the name of an object that is built again as it was built."""
+        """Return the name of an object that recorded statements build again."""
         for line in (*built.setup, built.text, *(line for step in built.steps for line in step)):
             self.spend(line)
         self.imports.update(built.imports)
@@ -308,7 +319,7 @@ class Writer:
         return name
 
     def exception(self, value: Any, kind: type, depth: int) -> Any:
-        """Return an exception as a call of its class, where that does nothing else."""
+        """Return an exception as a call of its class, if its constructor does nothing else."""
         if getattr(kind, "__init__", None) is not Exception.__init__ and kind.__module__ != "builtins":
             raise UnwritableError
         items = self.many(value.args, depth)
@@ -325,7 +336,7 @@ class Writer:
         return self.spend(f"{self.named(kind)}.{name}")
 
     def from_fields(self, value: Any, kind: type, depth: int) -> Any:
-        """Write an instance of a dataclass or attrs class by the fields that its constructor takes."""
+        """Return an instance of a dataclass or attrs class as a call with the fields of its constructor."""
         own = kind.__dict__
         rows = []
         if "__dataclass_fields__" in own:
@@ -351,7 +362,7 @@ class Writer:
 
 
 def _lambda_place(code: types.CodeType) -> Any:
-    """Return the stretch of the file that a lambda's body stands in; its own beginning is to be found there."""
+    """Return the range of lines and columns of a lambda's body, by which its source is found later."""
     if not hasattr(code, "co_positions"):
         raise UnwritableError
     lines = [place for place in code.co_positions() if None not in place]
@@ -372,7 +383,7 @@ _KNOWN_MODULES = frozenset(
 
 
 def sketch(value: Any, depth: int = 0) -> Any:
-    """Return the kind and rough size of a value; equal ones are taken for the same sort of argument."""
+    """Return the type and approximate size of a value; arguments with equal sketches count as alike."""
     kind = type(value)
     if value is None or kind is bool:
         return value
@@ -395,7 +406,7 @@ _LEFT_ALONE = frozenset({"__getattr__", "__getattribute__", "__dir__", "__del__"
 
 
 class Function:
-    """What is known of one trusted function: its parameters, and the sorts of calls seen."""
+    """What is known of a trusted function: its parameters, and the kinds of calls recorded so far."""
 
     __slots__ = (
         "alike",
@@ -440,7 +451,7 @@ class Function:
 
 
 class Pending:
-    """A call that has begun: what it was given, as text, and what is compared when it ends."""
+    """A call in progress: its arguments as text, and the state to compare when it returns."""
 
     __slots__ = ("args", "before", "function", "kinds", "kwargs", "own_lines", "selfs", "target", "writer")
 
@@ -457,7 +468,7 @@ class Pending:
 
 
 class Recorder:
-    """Watches calls in one process."""
+    """Records the calls in one process."""
 
     def __init__(self, pipe: str, lock: str, roots: Any) -> None:
         self.pipe = pipe
@@ -479,7 +490,7 @@ class Recorder:
     # what belongs to the trusted files
 
     def file_of(self, filename: str) -> Any:
-        """Return the real path of a trusted file by the name that code has for it, None for any other."""
+        """Return the real path of a trusted file for a code object's file name; None for other files."""
         found = self.files.get(filename, False)
         if found is False:
             found = None
@@ -504,18 +515,18 @@ class Recorder:
         return known
 
     def holds(self, module: str, name: str, value: Any) -> Any:
-        """Return whether a module's name still stands for a value: else it could not be written by that name."""
+        """Return whether a module's name still refers to a value, so that the value can be written by it."""
         return _names_of(sys.modules.get(module)).get(name) is value
 
     def new_name(self) -> Any:
-        """Return a name for an object that statements build."""
+        """Return a new name for an object that statements build."""
         self.count += 1
         return _mark % self.count
 
     # objects
 
     def fingerprint(self, value: Any) -> Any:
-        """Return a text of an object's own state, as far as it can be written; nothing of it is run."""
+        """Return an object's own state as text, as far as it can be written without running its code."""
         parts = []
         try:
             own = object.__getattribute__(value, "__dict__")
@@ -541,33 +552,33 @@ class Recorder:
         return tuple(parts)
 
     def how_built(self, value: Any) -> Any:
-        """Return how an object was made, None where nobody saw it or it has changed since."""
+        """Return how an object was made; None if that was not recorded or the object has changed since."""
         built = self.built.get(id(value))
         if built is None or built.ref() is not value:
             return None
         return built if built.fingerprint == self.fingerprint(value) else None
 
     def remember(self, value: Any, writer: Writer, text: str) -> None:
-        """Note how an object was made."""
+        """Record how an object was made."""
         if len(self.built) >= MAX_BUILT:
             self.built.clear()
         try:
             self.built[id(value)] = Built(value, writer, text, self.fingerprint(value))
         except TypeError:
-            return  # nothing can refer to it weakly
+            return  # the object supports no weak references
 
     # calls
 
     def examine(self, frame: types.FrameType, code: types.CodeType, filename: str) -> Any:
-        """Return whether calls of this code are still of interest; notes the call where this one is."""
+        """Record a call if it is of interest; return whether further calls of this code are."""
         function = self.functions.get(id(code))
         if function is None:
             function = self.functions[id(code)] = Function(code, filename)
             name = function.name
-            # To ask a frame for its locals shows in what its imports are given, and import asks modules for names.
+            # Reading a frame's locals is visible to its imports, and imports look up names in modules.
             if name.rpartition(".")[2] in _LEFT_ALONE:
                 function.done = True
-            # A class body has no locals of its own; what is nested is out of a caller's reach.
+            # Class bodies have no fast locals, and callers cannot reach nested functions.
             if "<" in name or name.count(".") > 1 or not code.co_flags & _CO_OPTIMIZED:
                 function.done = True
         if function.done:
@@ -579,13 +590,13 @@ class Recorder:
             self.note(frame, function)
         except UnwritableError:
             pass
-        except Exception:  # an odd value: the command goes on
+        except Exception:  # an unusual value must not stop the command
             pass
         self.spent += _clock() - start
         return not function.done
 
     def note(self, frame: types.FrameType, function: Function) -> None:
-        """Write down what a call is given, if calls of this sort are still wanted."""
+        """Record the arguments of a call, unless enough calls of its kind are recorded."""
         function.examined += 1
         if function.examined > MAX_EXAMINED or function.samples >= MAX_SAMPLES:
             if not (function.is_method or function.is_init):
@@ -625,7 +636,7 @@ class Recorder:
             if type(target).__qualname__ != function.owner:
                 return
             pending.selfs = writer.write(target)
-            pending.own_lines = len(writer.setup)  # those behind it are the arguments'
+            pending.own_lines = len(writer.setup)  # later ones belong to the arguments
             pending.target = target
             rest = positional[1:]
         pending.args = [writer.write(value) for value in rest]
@@ -641,7 +652,7 @@ class Recorder:
         self.pending[id(frame)] = pending
 
     def ended(self, frame: types.FrameType, outcome: str, value: Any) -> None:
-        """Take up the end of a call that was noted."""
+        """Handle the end of a recorded call."""
         pending = self.pending.pop(id(frame), None)
         if pending is None or pending.function.code is not frame.f_code:
             return
@@ -651,7 +662,7 @@ class Recorder:
         self.spent += _clock() - start
 
     def finish(self, pending: Pending, line: int, outcome: str, value: Any) -> None:
-        """Write down how a call ended, and what it made."""
+        """Record how a call ended and what it made."""
         function, writer = pending.function, pending.writer
         call = "({})".format(", ".join(pending.args + pending.kwargs))
         if function.is_init:
@@ -679,7 +690,7 @@ class Recorder:
             shown = value or ""
         kind = type(value).__name__ if outcome == "returned" else ""
         if outcome == "returned" and function.code.co_flags & _CO_GENERATOR:
-            # What is at hand is the first item, or None of an empty one.
+            # Only the first item is available, or None if there is none.
             kind = "async_generator" if function.code.co_flags & _CO_ASYNC_GENERATOR else "generator"
         row = (
             function.path, function.name, function.code.co_firstlineno, pending.selfs, pending.args,
@@ -702,7 +713,7 @@ class Recorder:
         return writer.named(type(value))
 
     def follow(self, pending: Pending, function: Function, call: str, value: Any) -> None:
-        """Remember what a call made, or what it did to the object that it was called on."""
+        """Record what a call made, or that it changed the object that it was called on."""
         target, writer = pending.target, pending.writer
         if target is not None and pending.before:
             built = self.built.get(id(target))
@@ -730,7 +741,7 @@ class Recorder:
             self.made_by(function, writer, call, value)
 
     def made_by(self, function: Function, writer: Writer, call: str, value: Any) -> None:
-        """Remember an object that a trusted function of a module's own returned."""
+        """Record how an object was made that a trusted module-level function returned."""
         if function.owner:
             return
         for module, known in list(self.modules.items()):
@@ -749,7 +760,7 @@ class Recorder:
     # the pipe
 
     def flush(self) -> None:
-        """Hand over what was recorded; where nobody reads any longer, it is dropped."""
+        """Send the records; they are dropped if nobody reads the pipe."""
         lines, self.lines = self.lines, []
         if not lines or _getpid() != self.pid:
             return
@@ -774,21 +785,21 @@ class Recorder:
             _close(guard)
 
     def forked(self) -> None:
-        """Begin anew in a child process: what is pending is the parent's."""
+        """Reset in a forked child, because pending records belong to the parent."""
         self.pid = _getpid()
         self.lines = []
         self.pending = {}
         self.mutex = threading.RLock()
 
     def stop(self) -> None:
-        """Hand over what is left."""
+        """Send the remaining records."""
         if not self.stopped:
             self.stopped = True
             self.flush()
 
 
 def _names_of(module: Any) -> Any:
-    """Return the names of a module, without asking its own `__getattr__`."""
+    """Return the names of a module without calling its `__getattr__`."""
     try:
         return object.__getattribute__(module, "__dict__")
     except AttributeError:
@@ -796,7 +807,7 @@ def _names_of(module: Any) -> Any:
 
 
 def _state(recorder: Recorder, value: Any) -> Any:
-    """Return the state of an argument, to see whether the call changed it."""
+    """Return the state of an argument, to detect changes by the call."""
     kind = type(value)
     if kind in (list, tuple, dict, set, frozenset, bytearray):
         writer = Writer(recorder)
@@ -808,11 +819,11 @@ def _state(recorder: Recorder, value: Any) -> Any:
 
 
 def _watch_by_profile(recorder: Recorder) -> Any:
-    """Watch calls by a profile function: its cost is paid for every call, so what is not trusted leaves first."""
+    """Observe calls with a profile function; untrusted code returns first, because every call pays for it."""
     files, pending, examine, ended, file_of = (
         recorder.files, recorder.pending, recorder.examine, recorder.ended, recorder.file_of,
     )  # fmt: skip
-    import opcode  # only here: it says which instructions leave a function without an exception
+    import opcode  # imported here only: it identifies the instructions that leave a function normally
 
     missing = object()
     names = ("RETURN_VALUE", "YIELD_VALUE", "RETURN_GENERATOR", "SEND")
@@ -829,7 +840,7 @@ def _watch_by_profile(recorder: Recorder) -> Any:
                 path = file_of(code.co_filename)
                 if path is None:
                     return
-            # A generator comes by at each step; only the first is its call (the argument of RESUME is 0 there).
+            # A generator triggers an event at each step; only the first is its call (RESUME has argument 0).
             if code.co_flags & (_CO_GENERATOR | _CO_COROUTINE) and code.co_code[frame.f_lasti + 1]:
                 return
             examine(frame, code, path)
@@ -837,7 +848,7 @@ def _watch_by_profile(recorder: Recorder) -> Any:
             code = frame.f_code
             instruction = code.co_code[frame.f_lasti]
             if code.co_flags & _CO_COROUTINE and instruction != value_returned:
-                return  # it waits for something
+                return  # it is suspended
             if arg is None and instruction not in returning:
                 ended(frame, "raised", "")
             else:
@@ -846,7 +857,7 @@ def _watch_by_profile(recorder: Recorder) -> Any:
     getprofile, setprofile = sys.getprofile, sys.setprofile
 
     def watch_again(phase: str, info: Any) -> None:
-        # A command that used a profiler of its own, cProfile say, has none left: every collection looks.
+        # A command with its own profiler, such as cProfile, removes ours, so every garbage collection checks.
         if phase == "start" and getprofile() is None:
             setprofile(profile)
 
@@ -864,7 +875,7 @@ def _watch_by_profile(recorder: Recorder) -> Any:
 
 
 def _watch_by_monitoring(recorder: Recorder) -> Any:
-    """Watch calls by PEP 669: code that is not trusted is switched off at its first call."""
+    """Observe calls by PEP 669; code that is not trusted is switched off at its first call."""
     monitoring: Any = getattr(sys, "monitoring")  # noqa: B009  # not there before 3.12
     events = monitoring.events
     tool = next((number for number in (4, 3) if monitoring.get_tool(number) is None), None)
@@ -921,7 +932,7 @@ def _watch_by_monitoring(recorder: Recorder) -> Any:
 
 
 def start() -> None:
-    """Watch this process, where the environment says what and where to."""
+    """Start recording in this process if the environment variables are set."""
     pipe, lock, roots = (os.environ.get(name, "") for name in (PIPE, LOCK, ROOTS))
     if not (pipe and lock and roots):
         return

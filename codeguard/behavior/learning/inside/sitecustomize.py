@@ -1,4 +1,4 @@
-"""Starts the recorder in an interpreter of the recorded command, then hands on to the next `sitecustomize`."""
+"""Start the recorder in an interpreter of the recorded command, then run the next `sitecustomize`."""
 
 import sys
 
@@ -8,10 +8,10 @@ try:
     import codeguard_recorder  # type: ignore[import-not-found]  # found beside this file
 
     codeguard_recorder.start()
-except Exception:  # whatever is wrong with the recording, the command goes on as it would without
+except Exception:  # an error in the recorder must not affect the command
     pass
 sys.path[:] = [_entry for _entry in sys.path if _entry != _folder]
-# The interpreter may have a sitecustomize of its own, which this one stands in front of.
+# The interpreter may have its own sitecustomize, which this one shadows.
 del sys.modules[__name__]
 sys.path_importer_cache.pop(_folder, None)
 try:
