@@ -1,7 +1,7 @@
-"""What the text of a file says, without running it.
+"""Static analysis of files, without running them.
 
-A chunked file comes in and is read once (`Reading`: syntax tree, names, comments, strings); the detectors of
-`rules` yield what stands out in it. May import `trust`, `config`, `corpus` and `workers`.
+In: a chunked file, which is read once (`Reading`: syntax tree, names, comments, strings). Out: the
+matches of the detectors in `rules`. May import `trust`, `config`, `corpus` and `workers`.
 """
 
 from codeguard.analysis.reading import Reading

@@ -1,8 +1,7 @@
-"""The engine: a file of any kind is read once, and every detector gets its turn within the file's processor time.
+"""The engine: reads a file once and runs every detector on it within the file's CPU time.
 
-Audit and ranking both run it, in a worker process. A detector that takes too
-long, or too much memory, is ended; what it saw until then is kept, and those
-after it have their turn.
+Audit and ranking both use it, in a worker process. A detector that exceeds its time or memory is
+stopped. The matches that it found until then are kept, and the other detectors still run.
 """
 
 from __future__ import annotations
@@ -45,33 +44,44 @@ from codeguard.models import SourceFile, parts_digest
 from codeguard.workers.deadline import WALL, Allowance, Deadline, DeadlineError
 from codeguard.workers.tasks import LOOKING_S, SOFT_SHARE
 
-MATCHES = 5_000  # of one detector in one file
-RESERVED_S = 0.1  # of a file's time, for each detector that has not had its turn
+MATCHES = 5_000  # per detector and file
+RESERVED_S = 0.1  # seconds of the file's time reserved for each detector that has not run yet
 PROSE = frozenset({"markdown", "rst", "text"})
-ENGINE = ""  # the name of the engine's own step
+ENGINE = ""  # name of the engine's own step
 
 
 class Step(NamedTuple):
-    """What one detector (or the engine, which has no name) says of a file; `lasting` whether it would say so again."""
+    """The observations of one detector (or of the engine, whose name is empty).
+
+    `lasting` is False if another run might give another result, for example because of a time
+    limit.
+    """
 
     signal: str
     observations: tuple[Observation, ...]
     lasting: bool = True
 
     def to_values(self) -> list[Any]:
-        """Return it as values that JSON holds."""
+        """Return the step as JSON values."""
         return [self.signal, [item.to_values() for item in self.observations], self.lasting]
 
     @classmethod
     def from_values(cls, values: Any) -> Step:
-        """Return the step that `to_values` made; TypeError or ValueError where it is none."""
+        """Return the step from the result of `to_values`.
+
+        Raises:
+            TypeError, ValueError: the values are not a step.
+        """
         signal, observations, lasting = values
         return cls(str(signal), tuple(map(Observation.from_values, observations)), bool(lasting))
 
 
 @dataclass
-class _Found:
-    """What one detector saw in one reading; where a bound ended it, that is in `why`, and an error in `error`."""
+class _DetectorResult:
+    """The matches of one detector in one reading.
+
+    If a limit stopped it, `why` says which; `error` is an exception that it raised.
+    """
 
     matches: list[Match] = field(default_factory=list)
     why: str = ""
@@ -82,8 +92,8 @@ class _Found:
 class Engine:
     """The detectors, ready to examine files.
 
-    `observe` yields the engine's own step first, then one of each detector
-    in order; that of one whose services are not there is empty.
+    `observe` yields the engine's own step first, then one step per detector in order. The step of a
+    detector whose services are not available is empty.
     """
 
     def __init__(self, signals: Iterable[FileSignal], context: Context) -> None:
@@ -91,11 +101,12 @@ class Engine:
         self._context = context
 
     def observe(self, file: SourceFile, only: Collection[str] | None = None) -> Iterator[Step]:
-        """Yield what stands out in a file, step by step; never raises for what a file holds.
+        """Yield the observations of a file, step by step; never raises because of the file's
+        content.
 
         Args:
-            file: chunked; its name decides how it is read, and nothing else.
-            only: the names of the detectors to ask, all by default. The engine's own step is always made.
+            file: chunked; its name only decides how it is read.
+            only: the names of the detectors to run, all by default. The engine's own step is always made.
         """
         examination = _Examination(file, self._context)
         chosen = [item for item in self._signals if only is None or item.name in only]
@@ -107,13 +118,13 @@ class Engine:
 
 @dataclass(frozen=True)
 class _Part:
-    """Code within a file: its reading, and where an offset of it is in the file."""
+    """Code inside a file: its reading, and a function from its offsets to those of the file."""
 
     reading: Reading
     place: Callable[[int], int]
 
     def in_file(self, match: Match) -> Match:
-        """Return a match in the part as one in the file."""
+        """Return a match in the part as a match in the file."""
         return replace(match, start=self.place(match.start), end=self.place(match.end))
 
 
@@ -122,7 +133,7 @@ def _composed(outer: Callable[[int], int], inner: Callable[[int], int]) -> Calla
 
 
 class _Examination:
-    """One file under examination: its reading, those of the code within it, and the time it has left."""
+    """The examination of one file: its reading, those of the code inside it, and the remaining time."""
 
     def __init__(self, file: SourceFile, context: Context) -> None:
         self._context = context
@@ -130,10 +141,10 @@ class _Examination:
         self._left = Allowance(LOOKING_S * SOFT_SHARE)
         self._reading = Reading(replace(file, language="python") if is_python(file) else file)
         self._parts: list[_Part] = []
-        self._told: dict[Reading, int] = {}  # how many of a reading's limits were told
+        self._told: dict[Reading, int] = {}  # number of the reading's limits already reported
 
     def own(self) -> Step:
-        """Return what the engine itself sees: what does not parse, what asks to be ignored, cells that are text."""
+        """Return the engine's own observations: syntax errors, inline suppressions, cells read as text."""
         reading = self._reading
         if self._gave_up:
             reading.unread.note(
@@ -148,7 +159,7 @@ class _Examination:
         return Step(ENGINE, (*found, *self._limits()))
 
     def step(self, signal: FileSignal, reserved_s: float) -> Step:
-        """Return what a detector sees in the file, and in the code of a notebook's cells."""
+        """Return the observations of a detector in the file and in the code inside it."""
         whole = _matches(signal, self._reading, self._context, self._left.step(reserved_s))
         found = self._observations(signal, whole, whole.matches)
         lasting = whole.lasting and whole.error is None
@@ -160,18 +171,20 @@ class _Examination:
             lasting = lasting and code.lasting and code.error is None
         return Step(signal.name, (*found, *self._limits()), lasting)
 
-    def _observations(self, signal: FileSignal, found: _Found, matches: Sequence[Match]) -> list[Observation]:
+    def _observations(
+        self, signal: FileSignal, found: _DetectorResult, matches: Sequence[Match]
+    ) -> list[Observation]:
         reading = self._reading
         if found.error is not None:
             return [detector_error(signal.name, reading, found.error)]
         try:
             seen = all_observed(signal, reading, matches)
-        except Exception as error:  # a rule that the detector does not have
+        except Exception as error:  # the detector has no such rule
             return [detector_error(signal.name, reading, error)]
         return [*seen, bound_met(found.why)] if found.why else seen
 
     def _open_cells(self) -> list[Observation]:
-        """Read the code of a notebook's cells."""
+        """Read the code cells of a notebook."""
         try:
             with self._left.step():
                 code = self._reading.notebook
@@ -187,7 +200,7 @@ class _Examination:
         return found
 
     def _open_blocks(self, text: str, place: Callable[[int], int]) -> list[Observation]:
-        """Read the blocks of code of a text that is prose, whose offsets in the file `place` tells."""
+        """Read the code blocks of prose; `place` maps their offsets to those of the file."""
         try:
             with self._left.step():
                 for block in embedded(text):
@@ -213,7 +226,7 @@ class _Examination:
             return [_unfinished(group, reading, error)]
 
     def _limits(self) -> Iterator[Observation]:
-        """Yield the bounds that were met since the last step."""
+        """Yield the limits that were exceeded since the last step."""
         for part in (_Part(self._reading, int), *self._parts):
             reading = part.reading
             limits = reading.unread.limits
@@ -223,8 +236,8 @@ class _Examination:
             self._told[reading] = len(limits)
 
 
-def _matches(signal: FileSignal, reading: Reading, context: Context, deadline: Deadline) -> _Found:
-    found = _Found()
+def _matches(signal: FileSignal, reading: Reading, context: Context, deadline: Deadline) -> _DetectorResult:
+    found = _DetectorResult()
     try:
         with deadline:
             for item in islice(signal.inspect(reading, context), MATCHES):
@@ -233,7 +246,7 @@ def _matches(signal: FileSignal, reading: Reading, context: Context, deadline: D
         found.why, found.lasting = f"the signal {signal.name} gave {error}", error.bound != WALL
     except MemoryError:
         found.why = f"the signal {signal.name} took more memory than a file is given"
-    except Exception as error:  # a detector may be a third party's
+    except Exception as error:  # third-party detectors may raise anything
         found.error = error
     if len(found.matches) == MATCHES:
         reading.unread.note(f"of {signal.name} no more than {MATCHES:,} places were looked at")
@@ -247,15 +260,15 @@ def _unfinished(group: str, reading: Reading, error: BaseException) -> Observati
 
 
 def kind_and_digest(file: SourceFile) -> tuple[str, ...]:
-    """Return what the observations of a file depend on, of the file itself."""
+    """Return the properties of a file that its observations depend on."""
     return (file.sha256, file.language, kind_of(file), *(("gave up",) if gave_up(file) else ()))
 
 
 def signal_version(signal: FileSignal) -> str:
-    """Return a digest of all code and data that decide what a detector sees: its own, and the engine's.
+    """Return a digest of all code and data that a detector's matches depend on, including the
+    engine's.
 
-    A detector that uses another one's code changes with it; one that does
-    not keeps its version whatever happens to the others.
+    A detector that imports another one's code changes with it; one that does not keeps its version.
     """
     module = sys.modules.get(type(signal).__module__)
     name = getattr(module, "__name__", "")
@@ -271,7 +284,7 @@ def signal_version(signal: FileSignal) -> str:
 
 @functools.cache
 def engine_version() -> str:
-    """Return a digest of what every detector reads with: the code of `analysis` that is no detector's own."""
+    """Return a digest of the code of `analysis` that all detectors share."""
     folder = Path(analysis.__path__[0])
     rules = folder / "rules"
     shared = [path for path in _code_in(folder) if rules not in path.parents]
@@ -284,7 +297,7 @@ _IMPORTED = re.compile(rb"codeguard\.analysis\.rules\.(\w+)")
 
 @functools.cache
 def _used_by(name: str) -> frozenset[str]:
-    """Return a detector of ours with those that it imports from, however far."""
+    """Return a built-in detector and those that it imports from, transitively."""
     known, new = {name}, {name}
     while new:
         files = [path for item in new for path in _files_of(item) if path.suffix == ".py"]
@@ -300,7 +313,7 @@ def _rules_digest(name: str) -> str:
 
 
 def _files_of(name: str) -> tuple[Path, ...]:
-    """Return the files of a module or package of `rules`, with its data."""
+    """Return the files of a module or package of `rules`, including its data."""
     rules = Path(analysis.__path__[0]) / "rules"
     if (rules / name).is_dir():
         return tuple(_code_in(rules / name))
@@ -308,7 +321,7 @@ def _files_of(name: str) -> tuple[Path, ...]:
 
 
 def _code_in(folder: Path) -> list[Path]:
-    # The interpreter writes its bytecode under passing names first.
+    # The interpreter writes bytecode to temporary files first.
     return [path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
 
 

@@ -1,4 +1,4 @@
-"""What the engine says of a file: one type of observation, of which the audit makes findings, the ranking evidence."""
+"""Observations: what the engine reports about a file, from which audit and ranking make their results."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from codeguard.models import DETECTOR_ERROR, Severity, text_digest
 AUDIT, DISCOVERY = "audit", "discovery"
 ENGINE_RULES: Mapping[str, Rule] = rules_of(__file__)
 NOT_FULLY_READ = (AUDIT, models.NOT_FULLY_READ)
-LISTED_OF_A_RULE = 100  # in one file; the number of the others says enough
-FINGERPRINT_LINES = 200  # of a place that reaches further, the first ones decide
+LISTED_OF_A_RULE = 100  # per file; of the others only the number is reported
+FINGERPRINT_LINES = 200  # lines; of longer matches only the first ones count
 SNIPPET = 400  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something is: lines and columns count from 1, in characters; the end column is exclusive."""
+    """A position in a file: 1-based lines and columns in characters; the end column is exclusive."""
 
     start_line: int = 1
     start_column: int = 1
@@ -34,18 +34,17 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One thing that stands out in a file.
+    """One match in a file, or several matches of a rule that are reported together.
 
-    `signal` names the detector, `rule` a rule of it. `chunk` is the place in
-    the file's chunks of the one that it begins in, -1 where it is about no
-    chunk. `count` is how many matches of the rule it stands for: of one rule
-    the gravest are kept one by one, and of the others the gravest of each
-    chunk (`listed` is False for those). `snippet` is the first line, without
-    secrets; `text_digest` is over the lines without their indentation.
+    `signal` is the detector's name, `rule` one of its rules. `chunk` is the index of the file's
+    chunk in which the match starts, -1 if it is not in a chunk. `count` is the number of matches
+    that it stands for: of each rule, the most severe ones are reported individually, and of the
+    others the most severe one per chunk (with `listed` False). `snippet` is the first line, without
+    secrets. `text_digest` is over the lines without their indentation.
 
-    The engine's own: `audit.not-fully-read` (a bound ended the examination),
-    `audit.inline-ignore`, `discovery.syntax`; a detector that failed is an
-    observation `detector_error` of that detector.
+    The engine's own observations are `audit.not-fully-read` (a limit stopped the examination),
+    `audit.inline-ignore` and `discovery.syntax`. A detector that failed has an observation
+    `detector_error`.
     """
 
     signal: str
@@ -63,22 +62,24 @@ class Observation:
 
     @property
     def failed(self) -> bool:
-        """Whether it says that a detector failed."""
+        """Whether it reports that a detector failed."""
         return self.rule == DETECTOR_ERROR
 
     @property
     def of_the_file(self) -> bool:
-        """Whether it is about the examination of the whole file, wherever it is shown."""
+        """Whether it is about the examination of the whole file."""
         return self.failed or (self.signal, self.rule) == NOT_FULLY_READ
 
     @property
     def demotes(self) -> bool:
-        """Whether it is so grave and so certain that the file ranks behind those without."""
+        """Whether it is severe and certain enough to rank the file after those without such an
+        observation.
+        """
         certain = self.severity >= Severity.HIGH and self.confidence >= models.Confidence.HIGH
         return certain and not self.of_the_file
 
     def to_values(self) -> list[Any]:
-        """Return it as values that JSON holds."""
+        """Return the observation as JSON values."""
         return [
             self.signal, self.rule, int(self.severity), int(self.confidence), self.reason, astuple(self.place),
             self.chunk, self.count, self.listed, self.snippet, self.text_digest, dict(self.measurements),
@@ -86,7 +87,11 @@ class Observation:
 
     @classmethod
     def from_values(cls, values: Any) -> Observation:
-        """Return the observation that `to_values` made; TypeError or ValueError where it is none."""
+        """Return the observation from the result of `to_values`.
+
+        Raises:
+            TypeError, ValueError: the values are not an observation.
+        """
         signal, rule, severity, confidence, reason, place, chunk, count, listed, snippet, digest, more = (
             values
         )
@@ -97,7 +102,7 @@ class Observation:
 
 
 def observed(reading: Reading, match: Match, signal: str, rule: Rule) -> Observation:
-    """Return a match as an observation: where it is, and what is shown of it."""
+    """Return the observation for a match."""
     start, end = _within(reading, match)
     lines = _lines(reading, start, end)
     return replace(
@@ -111,13 +116,19 @@ def observed(reading: Reading, match: Match, signal: str, rule: Rule) -> Observa
 def all_observed(
     signal: FileSignal | CorpusSignal, reading: Reading, matches: Sequence[Match]
 ) -> list[Observation]:
-    """Return what a detector saw in one file, by place; KeyError for a rule that it does not have."""
+    """Return a detector's observations in a file, sorted by position.
+
+    Raises:
+        KeyError: the detector has no such rule.
+    """
     rules = {rule.id: rule for rule in signal.rules}
     listed: Counter[str] = Counter()
     kept: list[Observation] = []
-    first: dict[tuple[int, str], int] = {}  # of a chunk and a rule: the place in `kept` of the gravest
+    first: dict[
+        tuple[int, str], int
+    ] = {}  # for each chunk and rule, the index in `kept` of the most severe match
     more: Counter[tuple[int, str]] = Counter()
-    # The gravest first, or a flood of small ones would hide them.
+    # Most severe first, or many minor ones would hide them.
     for item in sorted(matches, key=lambda item: (-_severity(item, rules[item.rule]), item.start)):
         rule = rules[item.rule]
         key = (reading.chunk_index(_within(reading, item)[0]), rule.id)
@@ -136,7 +147,7 @@ def all_observed(
 
 
 def own_observation(rule: str, reason: str, severity: Severity | None = None) -> Observation:
-    """Return an observation of the engine about a file as a whole, of which nothing is shown."""
+    """Return an observation of the engine about a whole file, without a snippet."""
     known = ENGINE_RULES[rule]
     return Observation(
         AUDIT,
@@ -149,7 +160,7 @@ def own_observation(rule: str, reason: str, severity: Severity | None = None) ->
 
 
 def bound_met(why: str) -> Observation:
-    """Return the observation that a bound of time or memory, or its own death, ended the examination of a file."""
+    """Return the observation that a limit of time or memory, or a crash, stopped the examination."""
     return own_observation(models.NOT_FULLY_READ, why, Severity.HIGH)
 
 
@@ -164,7 +175,7 @@ def detector_error(signal: str, reading: Reading, error: BaseException) -> Obser
 
 
 def digest_of_lines(lines: Iterable[str]) -> str:
-    """Return the sha256 of lines without the white space around them."""
+    """Return the SHA-256 of lines without surrounding white space."""
     return text_digest("\n".join(line.strip() for line in lines))
 
 
@@ -199,7 +210,7 @@ def _within(reading: Reading, match: Match) -> tuple[int, int]:
 
 
 def _shown(reading: Reading, start: int, line: str) -> str:
-    """Return a line without the secrets that it holds or that reach into it."""
+    """Return a line without the secrets that overlap it."""
     line_start = reading.line_starts[reading.line_of(start) - 1]
     held = secrets.overlapping(hidden_in(reading), line_start, line_start + len(line))
     return secrets.mask_secrets(line, held, line_start)

@@ -1,4 +1,4 @@
-"""What the engine itself says of a file: what kind it is, what of it does not parse, what asks to be ignored."""
+"""The engine's own checks of a file: its kind, syntax errors, and inline suppressions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codeguard.models import NOT_FULLY_READ, Severity, SourceFile
 
 SYNTAX = "syntax"
 INLINE_IGNORE = "inline-ignore"
-SHOWN = 5  # stretches of lines in one reason
+SHOWN = 5  # ranges of lines named in a reason
 MOST_IGNORES = 1_000  # in one file
 _SHEBANG = re.compile(r"#![^\r\n]*(?:python|pypy)", re.IGNORECASE)
 _NEARLY_PYTHON = (".pyx", ".pxd", ".pxi")
@@ -26,26 +26,26 @@ _IGNORE = re.compile(
 
 
 def is_python(file: SourceFile) -> bool:
-    """Return whether a file of no known language is read as Python all the same: Cython, or by its `#!` line."""
+    """Return whether a file of an unknown language is read as Python: Cython, or by its `#!` line."""
     return file.language == "text" and (
         file.path.lower().endswith(_NEARLY_PYTHON) or _SHEBANG.match(file.text) is not None
     )
 
 
 def is_notebook(file: SourceFile) -> bool:
-    """Return whether a file is a notebook, by its name or by what it says of its cells."""
+    """Return whether a file is a notebook, by its name or by its content."""
     return file.language == "text" and (
         file.path.lower().endswith(".ipynb") or _NOTEBOOK.search(file.text) is not None
     )
 
 
 def kind_of(file: SourceFile) -> str:
-    """Return what decides how a file is read: its language, or what it is in spite of having none."""
+    """Return the kind that decides how a file is read: its language, or `notebook` and the like."""
     return "python" if is_python(file) else "notebook" if is_notebook(file) else file.language
 
 
 def syntax(reading: Reading) -> Iterator[Match]:
-    """Yield that a Python file does not parse, and which of its lines are not examined."""
+    """Yield a match if a Python file does not parse, with the lines that are not examined."""
     if not reading.syntax_error or not reading.text.strip():
         return
     ranges = reading.unparsed
@@ -54,21 +54,21 @@ def syntax(reading: Reading) -> Iterator[Match]:
     missing = f"; not looked at: {shown}{more}" if ranges else "; all of its statements do by themselves"
     first = ranges[0][0] if ranges else 1
     start = reading.line_starts[min(first, len(reading.line_starts)) - 1]
-    # Declarations of Cython are no Python, and nothing imports them as such: ordinary there.
+    # Cython declarations are not Python and cannot be imported, so syntax errors are normal there.
     cython = reading.file.path.lower().endswith(_NEARLY_PYTHON) and _CYTHON.search(reading.text) is not None
     severity = Severity.LOW if cython else None
     yield Match(SYNTAX, start, start, f"does not parse ({reading.syntax_error}){missing}", severity)
 
 
 def limit_met(reading: Reading, limit: Limit) -> Match:
-    """Return the match of one bound that a reader or a detector has met."""
+    """Return the match for a limit that a reader or detector exceeded."""
     start = reading.line_starts[min(max(limit.line, 1), len(reading.line_starts)) - 1]
     where = f" (line {limit.line})" if limit.line else ""
     return Match(NOT_FULLY_READ, start, start, f"{limit.what}{where}")
 
 
 def foreign_cells(reading: Reading) -> Iterator[Match]:
-    """Yield the cells of a notebook whose code is read as text."""
+    """Yield the notebook cells whose code is read as text."""
     if reading.notebook is None:
         reason = (
             "a notebook that is no JSON, or not in Python, is looked at as text: no rule about code sees it"
@@ -81,11 +81,10 @@ def foreign_cells(reading: Reading) -> Iterator[Match]:
 
 
 def inline_ignores(reading: Reading) -> Iterator[Match]:
-    """Yield the comments (in prose all places) that ask for something to be ignored.
+    """Yield the comments (in prose, all positions) with an inline suppression.
 
-    Measurements: `rules` (with commas), `reason`, `problem` (why it cannot
-    count, empty where it may), and `alone` where nothing precedes it on its
-    line, so that it speaks for the next line, too.
+    Measurements: `rules` (comma-separated), `reason`, `problem` (why it is not valid, or ""), and
+    `alone` if nothing precedes it on its line, so that it applies to the next line as well.
     """
     if "codeguard:" not in reading.text.lower():
         return

@@ -1,4 +1,4 @@
-"""One file with the views that static signals share, each made when it is first asked for."""
+"""A file under analysis, with lazily computed views that detectors share."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from codeguard.corpus.notebooks import NotebookCode
 
 Node = TypeVar("Node", bound=ast.AST)
-# Fields that never hold a node, and contexts and operators, which are the same few objects in every tree.
+# Fields that never hold nodes, and contexts and operators, which are shared objects in every tree.
 _PLAIN = frozenset(
     {"ctx", "op", "ops", "id", "attr", "arg", "asname", "module", "level", "kind", "type_comment", "type_ignores",
      "is_async", "conversion", "simple", "rest", "kwd_attrs"}
 )  # fmt: skip
 
 
-_CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {}  # the fields of a type that may hold nodes
+_CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {}  # fields of each node type that may hold nodes
 
 
 def _children_of(kind: type[ast.AST]) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ def _children_of(kind: type[ast.AST]) -> tuple[str, ...]:
 
 
 def children(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes right below a node but contexts and operators, in half the time of `ast.iter_child_nodes`."""
+    """Yield the child nodes except contexts and operators, twice as fast as `ast.iter_child_nodes`."""
     fields = _CHILDREN.get(type(node))
     for name in _children_of(type(node)) if fields is None else fields:
         value = getattr(node, name, None)
@@ -56,15 +56,17 @@ def children(node: ast.AST) -> Iterator[ast.AST]:
 LINE_END = lazy(r"\r\n|\r|\n")
 
 
-IN_PROSE = "prose"  # in `shared` of a reading of code that stands in a text
+IN_PROSE = "prose"  # key in `shared` for code inside a text
 
 
 class Reading:
-    """A file under inspection. Nothing of it is ever run, imported or compiled to bytecode."""
+    """A file under analysis. Nothing in it is ever run, imported or compiled to bytecode."""
 
     def __init__(self, file: SourceFile) -> None:
         self.file = file
-        self.shared: dict[str, object] = {}  # what one signal leaves for another, by the signal's name
+        self.shared: dict[
+            str, object
+        ] = {}  # results that one signal shares with others, by the signal's name
         self.unread = Unread()
 
     @property
@@ -74,25 +76,26 @@ class Reading:
 
     @property
     def language(self) -> str:
-        """The language's name, as the chunker says."""
+        """The language's name according to the chunker."""
         return self.file.language
 
     @property
     def tree(self) -> ast.Module | None:
-        """The syntax tree, None where the file is no Python or nothing of it parses.
+        """The syntax tree, None if the file is not Python or nothing in it parses.
 
-        Of a file that does not parse it holds the statements that do (`codeguard.analysis.python.salvage`).
+        For a file with syntax errors it holds the valid statements
+        (`codeguard.analysis.python.salvage`).
         """
         return self._parsed[0]
 
     @property
     def unparsed(self) -> tuple[tuple[int, int], ...]:
-        """The lines (1-based, inclusive) of what is not in the tree of a Python file that does not parse."""
+        """The line ranges (1-based, inclusive) that are missing in the tree of a file with syntax errors."""
         return self._parsed[2]
 
     @property
     def syntax_error(self) -> str:
-        """What a Python file that does not parse as a whole fails with, empty where it parses."""
+        """The syntax error of a Python file, or ""."""
         return self._parsed[1]
 
     @cached_property
@@ -104,10 +107,10 @@ class Reading:
             try:
                 return parse(self.file.text), "", ()
             except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-                why = _said(error)
+                why = _error_text(error)
                 if isinstance(error, ParseBoundError):
                     self.unread.note(f"not all of it was parsed: {error.msg}", error.lineno or 0)
-        from codeguard.analysis.python.salvage import salvaged  # few files need it
+        from codeguard.analysis.python.salvage import salvaged  # imported late because few files need it
 
         starts = [*self.line_starts, len(self.text)]
         lines = [self.text[start:end] for start, end in pairwise(starts)]
@@ -119,7 +122,7 @@ class Reading:
         return tree if tree.body else None, why, tuple(unparsed)
 
     def _lines_in_strings(self) -> frozenset[int]:
-        """Return the numbers, from 0, of lines that begin inside a string that is closed."""
+        """Return the 0-based numbers of lines that start inside a closed string."""
         found: set[int] = set()
         for item in segments_of(self.text, self.language):
             quoted = item.kind in (SegmentKind.STRING, SegmentKind.DOCSTRING)
@@ -129,17 +132,19 @@ class Reading:
 
     @property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """Every node of the syntax tree but contexts and operators, breadth first; empty where there is no tree."""
+        """All nodes of the syntax tree except contexts and operators, breadth first; empty without a tree."""
         return self._walked[0]
 
     @property
     def parents(self) -> dict[ast.AST, ast.AST]:
-        """The parent of every node but the module."""
+        """The parent of every node except the module."""
         return self._walked[1]
 
     @cached_property
     def _walked(self) -> tuple[tuple[ast.AST, ...], dict[ast.AST, ast.AST]]:
-        """Nodes and parents in one loop, a third of the time of `ast.walk` and `ast.iter_child_nodes`."""
+        """Return nodes and parents in one loop, in a third of the time of `ast.walk` and
+        `iter_child_nodes`.
+        """
         if self.tree is None:
             return (), {}
         nodes: list[ast.AST] = [self.tree]
@@ -168,17 +173,17 @@ class Reading:
         return found
 
     def nodes_of(self, kind: type[Node]) -> list[Node]:
-        """Return the nodes of one type, not of its subtypes, breadth first."""
+        """Return the nodes of exactly one type, breadth first."""
         return self._by_type.get(kind, [])  # type: ignore[return-value]
 
     @cached_property
     def names(self) -> Names:
-        """What the names of the file stand for, and what its constant expressions come to."""
+        """The resolver of names and constant expressions in the file."""
         return Names(self.tree or ast.Module([], []), self.nodes, self.parents, self.unread)
 
     @cached_property
     def notebook(self) -> NotebookCode | None:
-        """The Python of a notebook's code cells, None where the text is no JSON, or its language not Python."""
+        """The Python code of a notebook's cells; None if the text is not JSON or the language not Python."""
         from codeguard.corpus.notebooks import notebook_code
 
         return notebook_code(self.text)
@@ -195,7 +200,7 @@ class Reading:
 
     @cached_property
     def line_starts(self) -> list[int]:
-        """Character offset of the start of each line; lines end as Python's do."""
+        """Character offset of the start of each line; lines end as in Python."""
         return [0, *(match.end() for match in LINE_END.finditer(self.text))]
 
     def line_of(self, offset: int) -> int:
@@ -203,7 +208,7 @@ class Reading:
         return bisect_right(self.line_starts, offset)
 
     def offset(self, line: int, utf8_column: int) -> int:
-        """Return the character offset of a place as `ast` gives it: 1-based line, column in UTF-8 bytes."""
+        """Return the character offset of a position from `ast`: 1-based line, column in UTF-8 bytes."""
         start = self.line_starts[min(line, len(self.line_starts)) - 1]
         if self.text.isascii():
             return start + utf8_column
@@ -213,7 +218,7 @@ class Reading:
         )
 
     def place(self, node: ast.AST) -> tuple[int, int]:
-        """Return the character offsets of a node with a position, the end exclusive."""
+        """Return the character offsets of a node, the end exclusive."""
         line, column = int(getattr(node, "lineno", 1)), int(getattr(node, "col_offset", 0))
         end_line = int(getattr(node, "end_lineno", None) or line)
         end_column = getattr(node, "end_col_offset", None)
@@ -225,19 +230,19 @@ class Reading:
         return [chunk.start_line for chunk in self.file.chunks]
 
     def chunk_index(self, offset: int) -> int:
-        """Return which chunk of the file holds a character offset's line, -1 where none does."""
+        """Return the index of the chunk that contains the line of a character offset, or -1."""
         line = self.line_of(offset)
         index = bisect_right(self._chunk_lines, line) - 1
         return index if index >= 0 and line <= self.file.chunks[index].end_line else -1
 
     def span(self, start: int, end: int) -> Span:
-        """Return lines (1-based, inclusive) and UTF-8 byte offsets of a stretch of the text."""
+        """Return the lines (1-based, inclusive) and UTF-8 byte offsets of a range of the text."""
         first = len(self.text[:start].encode("utf-8", "surrogatepass"))
         length = len(self.text[start:end].encode("utf-8", "surrogatepass"))
         return Span(self.line_of(start), self.line_of(max(start, end - 1)), first, first + length)
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         where = f" in line {error.lineno}" if error.lineno else ""
         return f"{error.msg}{where}"

@@ -1,10 +1,10 @@
-"""What is carried from where to where in a file of JavaScript, Go, Java, Rust, Ruby or PHP, by its syntax tree.
+"""Taint in JavaScript, Go, Java, Rust, Ruby and PHP files, by syntax tree.
 
-The same idea as `codeguard.analysis.python.taint`, with the same labels: a
-variable that is ever given something labelled has that label in its whole
-function and those within. What the functions of a language do is a table
-(`tree_flow.toml`); what the nodes of its grammar are is another one below. A
-lower bound, in a bounded number of rounds, each linear in the file.
+It works like `codeguard.analysis.python.taint`, with the same labels: a variable that is ever
+assigned something labelled has that label in its whole function and in nested functions. What
+library functions do is defined in `tree_flow.toml`, the node types of each grammar in the tables
+below. The result is a lower bound, computed in a limited number of rounds, each linear in the size
+of the file.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from codeguard.corpus.patterns import lazy
 CONNECTION, PROCESS = "connection", "process"
 ROUNDS = 8
 DEEPEST = 60
-LARGEST = 400_000  # bytes of a file that is followed
-_TOO_LARGE = f"what code carries was not followed in a file of more than {LARGEST:,} bytes"
+LARGEST = 400_000  # maximum bytes of a file to analyse
+_TOO_LARGE = f"taint was not tracked in a file of more than {LARGEST:,} bytes"
 _NOTHING: Labels = frozenset()
 _FOREIGN = frozenset({FETCHED, BLOB})
 _LANGUAGES = {"typescript": "javascript", "tsx": "javascript"}
@@ -55,7 +55,11 @@ CALLS = {
     "member_call_expression": ("name", "arguments"), "scoped_call_expression": ("name", "arguments"),
     "macro_invocation": ("macro", ""),
 }  # fmt: skip
-_OWNERS = ("object", "receiver", "scope")  # of a call whose function is a name alone
+_OWNERS = (
+    "object",
+    "receiver",
+    "scope",
+)  # fields with the object of a call whose function field is only a name
 MEMBERS = {
     "member_expression": ("object", "property"), "selector_expression": ("operand", "field"),
     "field_access": ("object", "field"), "field_expression": ("value", "field"),
@@ -101,7 +105,7 @@ _WRAPPERS = frozenset(
     reference_expression unary_expression satisfies_expression pointer_expression error_suppression_expression argument
     expression_list
     """.split()  # noqa: SIM905 - words read better as words
-)  # of one expression that counts
+)  # nodes around the one expression that counts
 _SHELLS = frozenset({"subshell", "shell_command_expression"})
 _STEPS = _SHELLS | {"return_statement", "arrow_function", "lambda_expression"}
 _QUICK = {
@@ -118,9 +122,11 @@ _PLACEHOLDER = re.compile(r"\{(\w+)[^{}]*\}")
 
 @dataclass(frozen=True, slots=True)
 class TreeArrival:
-    """Labelled data at a call that sends, runs or writes it; `start` and `end` are character offsets.
+    """Labelled data at a call that sends, runs or writes it; `start` and `end` are character
+    offsets.
 
-    `text` is the written part of a command, `hidden` whether the name of the call is put together.
+    `text` is the literal part of a command; `hidden` means that the called name is composed at run
+    time.
     """
 
     start: int
@@ -132,7 +138,7 @@ class TreeArrival:
     hidden: bool = False
 
     def told(self, kind: str) -> list[str]:
-        """Return what of a kind of label (`HOST`, `CREDENTIAL`) arrives, sorted."""
+        """Return the sorted labels of a kind (`HOST`, `CREDENTIAL`) that arrive."""
         return sorted(label.removeprefix(kind) for label in self.labels if label.startswith(kind))
 
 
@@ -144,9 +150,9 @@ class _Node:
     start: int
     end: int
     parent: _Node | None
-    role: str = ""  # the field of its parent that it is
+    role: str = ""  # its field in the parent
     children: list[_Node] = field(default_factory=list)
-    text: str = ""  # of leaves
+    text: str = ""  # text of leaves
 
     def at(self, name: str) -> _Node | None:
         """Return the child in a field."""
@@ -158,24 +164,26 @@ class _Scope:
     node: _Node
     outer: _Scope | None
     variables: dict[str, set[str]] = field(default_factory=dict)
-    aliases: dict[str, list[_Node | str]] = field(default_factory=dict)  # name -> what it is bound to
+    aliases: dict[str, list[_Node | str]] = field(
+        default_factory=dict
+    )  # name to the nodes or names it is bound to
     parameters: list[str] = field(default_factory=list)
     returned: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """What the functions of a language do: names to uses, with the number of an argument where it matters."""
+    """What a language's library functions do: their names by use, with the relevant argument if needed."""
 
     uses: Mapping[str, Mapping[str, str]]
     prefix: str
 
     def has(self, use: str, name: str) -> bool:
-        """Return whether a dotted name is one of a use, by its last parts."""
+        """Return whether a dotted name belongs to a use, by its last parts."""
         return self.of(use, name) is not None
 
     def of(self, use: str, name: str) -> str | None:
-        """Return what the table says of a dotted name in a use, None where it is not in there."""
+        """Return the table's entry for a dotted name in a use, or None."""
         known = self.uses.get(use, {})
         parts = name.split(".")
         for count in range(min(4, len(parts)), 0, -1):
@@ -206,7 +214,7 @@ def _table(language: str) -> _Table | None:
 
 
 def tree_arrivals(reading: Reading) -> tuple[TreeArrival, ...]:
-    """Return what arrives where in a file, nothing where its language has no table or its grammar is not installed."""
+    """Return the arrivals in a file; empty if its language has no table or its grammar is not installed."""
     language = _LANGUAGES.get(reading.language, reading.language)
     table = _table(language)
     quick = _QUICK.get(language)
@@ -225,7 +233,7 @@ def tree_arrivals(reading: Reading) -> tuple[TreeArrival, ...]:
         return ()
     root = parse(loaded, source)
     if root is None:
-        reading.unread.note("what code carries was not followed: parsing it passed a bound")
+        reading.unread.note("taint was not tracked: parsing the file exceeded a limit")
         return ()
     return tuple(_Flow(reading, _light(root, source, reading.text), table, language).run())
 
@@ -306,7 +314,7 @@ class _Flow:
         )
 
     def _divide(self) -> None:
-        """Find the scopes, and what their names are bound to."""
+        """Find the scopes and the bindings of their names."""
         for node in self._nodes:
             around = self._module if node.parent is None else self._owner[node.parent]
             if node.type in FUNCTIONS and node.parent is not None:
@@ -346,7 +354,7 @@ class _Flow:
             "var_spec",
         ):
             for name in self._targets(target):
-                scope.variables.setdefault(name, set())  # hides a name of the same spelling further out
+                scope.variables.setdefault(name, set())  # shadows the name in outer scopes
         if target.type in IDENTIFIERS:
             scope.aliases.setdefault(target.text, []).append(value)
         elif target.type == "object_pattern":
@@ -358,7 +366,7 @@ class _Flow:
         elif target.type == "expression_list" and value.type == "expression_list":
             for index, item in enumerate(target.children):
                 given = value.children[min(index, len(value.children) - 1)]
-                # Of `value, err := call()` the first name alone is what the call gives.
+                # In `value, err := call()` only the first name is the call's result.
                 if item.type in IDENTIFIERS and (index == 0 or len(value.children) > 1):
                     scope.aliases.setdefault(item.text, []).append(given)
 
@@ -413,13 +421,13 @@ class _Flow:
     # Names
 
     def _name(self, node: _Node | None, depth: int = 0) -> tuple[str, bool]:
-        """Return the dotted name of an expression, and whether a part of it is put together from texts."""
+        """Return the dotted name of an expression, and whether a part of it is composed from texts."""
         if node is None or depth > 12:
             return "", False
         known = self._names.get(node)
         if known is not None:
             return known
-        self._names[node] = ("", False)  # of what is bound to itself
+        self._names[node] = ("", False)  # ends for a name that is bound to itself
         found = self._named(node, depth)
         self._names[node] = found
         return found
@@ -437,7 +445,7 @@ class _Flow:
                         if name:
                             return name, hidden
                     return node.text, False
-                if node.text in scope.variables:  # a variable of here, not what an outer scope calls so
+                if node.text in scope.variables:  # a local variable, not the name in an outer scope
                     return node.text, False
                 scope = scope.outer
             return node.text, False
@@ -453,7 +461,7 @@ class _Flow:
                 said = member.text
             else:
                 said = self._fold(member) or ""
-                # `process["env"]` is plain; `process["e" + "nv"]` is written so that nobody finds it.
+                # `process["env"]` is plain; `process["e" + "nv"]` is obfuscated.
                 hidden = hidden or (bool(said) and member.type not in STRINGS)
             return (f"{base}.{said}" if base and said else said or base), hidden
         if node.type in CALLS:
@@ -464,7 +472,7 @@ class _Flow:
         return "", False
 
     def _name_of_call(self, node: _Node, depth: int) -> tuple[str, bool]:
-        """Return what a call returns is called: the module of a `require`, else by the name of the function."""
+        """Return the name of a call's result: the module of a `require`, or else the function's name."""
         name, hidden = self._called(node, depth)
         first = self._arguments(node)[:1]
         if name in ("require", "import") and first:
@@ -501,7 +509,7 @@ class _Flow:
     # Texts
 
     def _fold(self, node: _Node | None, depth: int = 0) -> str | None:
-        """Return the text that an expression comes to, None where it comes to none."""
+        """Return the text of a constant expression, or None."""
         if node is None or depth > 20:
             return None
         if node in self._folded:
@@ -537,7 +545,7 @@ class _Flow:
         return None
 
     def _array(self, node: _Node | None, depth: int) -> list[str] | None:
-        """Return the texts of a written list."""
+        """Return the texts of a literal list."""
         if node is None or depth > 20:
             return None
         if node.type in IDENTIFIERS:
@@ -569,7 +577,7 @@ class _Flow:
             return None
 
     def _built(self, node: _Node, depth: int) -> str | None:
-        """Return what the usual ways of putting a text together come to."""
+        """Return the result of common ways to compose a text."""
         name, _ = self._called(node)
         last = name.rpartition(".")[2]
         arguments = self._arguments(node)
@@ -597,7 +605,7 @@ class _Flow:
         return None
 
     def _reversed(self, node: _Node, depth: int) -> str | None:
-        """Return what `text.split('').reverse()` comes to when joined."""
+        """Return the joined result of `text.split('').reverse()`."""
         names = []
         at: _Node | None = node
         while at is not None and at.type in CALLS:
@@ -713,7 +721,7 @@ class _Flow:
         return None
 
     def _words(self, node: _Node, depth: int = 0) -> str:
-        """Return the written parts of a command."""
+        """Return the literal parts of a command."""
         text = self._fold(node)
         if text is not None or depth > 6:
             return text or ""
@@ -738,7 +746,7 @@ class _Flow:
         return frozenset({DROPPED}) if dropped else _NOTHING
 
     def _files(self, node: _Node, name: str, arguments: list[_Node], given: Labels, receiver: Labels) -> None:
-        """Take in what a call writes, and where."""
+        """Record what a call writes, and to which file."""
         for use in ("store", "copies", "open", "destroys"):
             number = self._table.of(use, name)
             if number is None or len(arguments) <= int(number or 0):
@@ -787,7 +795,9 @@ class _Flow:
         return frozenset(label for item in self._owner_nodes(node) for label in self._labels(item))
 
     def _callbacks(self, name: str, receiver: Labels, arguments: list[_Node]) -> None:
-        """Give the parameters of functions among the arguments what the call hands them."""
+        """Give the parameters of functions passed as arguments the labels of the values they are
+        called with.
+        """
         labels = set(receiver - {CONNECTION, PROCESS})
         if self._table.has("fetched", name) or CONNECTION in receiver:
             labels.add(FETCHED)
@@ -809,9 +819,7 @@ class _Flow:
 
     def _labels(self, node: _Node, depth: int = 0) -> Labels:
         if depth > DEEPEST:
-            self._unread.note(
-                f"what code carries was not followed into more than {DEEPEST} levels of expressions"
-            )
+            self._unread.note(f"taint was not tracked into more than {DEEPEST} levels of expressions")
             return _NOTHING
         if node.type in IDENTIFIERS:
             return self._variable(node)
@@ -847,7 +855,7 @@ class _Flow:
         return frozenset(found) | self._known(self._name(node)[0])
 
     def _known(self, name: str) -> Labels:
-        """Return the labels of a name by itself."""
+        """Return the labels that a name has by itself."""
         if not name:
             return _NOTHING
         if self._table.has("environment", name):
@@ -909,7 +917,7 @@ class _Flow:
         return not ways or (len(arguments) > 1 and self._fold(arguments[1]) in ways.split(","))
 
     def _in_macro(self, node: _Node, depth: int) -> set[str]:
-        """Return the labels of what a macro is given, the names within its texts among it."""
+        """Return the labels of a macro's arguments, including names inside its texts."""
         found: set[str] = set()
         for child in node.children:
             found |= self._labels(child, depth)

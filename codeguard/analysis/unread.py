@@ -1,4 +1,4 @@
-"""What of a file was not examined, as every bound that a reader or a signal keeps has to say."""
+"""Parts of a file that were not analysed because a reader or detector reached a limit."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One bound that a file ran into: what ended there, and in which line (1-based, 0 where it is not known)."""
+    """A limit that was reached: what stopped there, and the line (1-based, 0 if unknown)."""
 
     what: str
     line: int
 
 
 class Unread:
-    """The bounds that a file ran into, each with the first place."""
+    """The limits reached in a file, each with its first position."""
 
     def __init__(self) -> None:
         self._limits: dict[str, int] = {}
 
     def note(self, what: str, line: int = 0) -> None:
-        """Note that something ended before the file did; `what` is a clause for a person."""
+        """Record that something stopped before the end of the file; `what` is a clause for people."""
         self._limits.setdefault(what, line)
 
     @property
     def limits(self) -> tuple[Limit, ...]:
-        """What was noted, in the order of the notes."""
+        """The recorded limits, in order."""
         return tuple(Limit(what, line) for what, line in self._limits.items())

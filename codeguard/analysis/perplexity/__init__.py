@@ -1,4 +1,4 @@
-"""Perplexity: how surprising a text is to a language model of the trusted code."""
+"""Perplexity: how improbable a text is under a language model of the trusted code."""
 
 from codeguard.analysis.perplexity.calibration import Calibration, calibrate
 from codeguard.analysis.perplexity.model import PerplexityModel, PerplexityScore

@@ -1,9 +1,8 @@
-"""What is usual: how dear held-out trusted text is, and from where on a text counts as an outlier.
+"""Calibration: the perplexity of held-out trusted code, and the threshold for outliers.
 
-What a model charges for code depends on how much it was trained on, so no
-constant can say what is too much. The scale is found between two measured
-points: the dearest window of trusted text that the model was not trained on,
-and random digits, which is what encoded or encrypted payloads look like.
+The bits per character depend on how much code a model was trained on, so no constant works as a
+threshold. It is placed between two measured values: the most surprising window of trusted code that
+the model was not trained on, and random digits, which resemble encoded or encrypted payloads.
 """
 
 from __future__ import annotations
@@ -20,16 +19,18 @@ import numpy as np
 from codeguard.analysis.perplexity.ngram import Bits, NgramModel, character_bits, worst_window
 
 WIDTH = 64  # characters of a window
-CAP = 8.0  # bits: what a byte costs where the model knows nothing at all
-QUANTILE = 0.99  # share of held-out pieces that lie below what is usual
+CAP = 8.0  # bits per byte without any knowledge
+QUANTILE = 0.99  # quantile of held-out pieces that counts as usual
 FOLDS = 5
 HELD_OUT = 4_000  # pieces scored at most
-PIECE = 400  # characters after which a blank line ends a piece
+PIECE = 400  # minimum characters of a piece; the next blank line ends it
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The dearest stretch of a text: mean bits per character, and where, in characters, half-open."""
+    """The most surprising window of a text: mean bits per character, and its half-open range in
+    characters.
+    """
 
     bits: float
     start: int
@@ -38,14 +39,13 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What held-out trusted text costs, in bits per character.
+    """Bits per character of held-out trusted code.
 
-    `mean` and `deviation` are of whole pieces, `window_mean`,
-    `window_deviation` and `window_usual` (the 0.99 quantile) of their
-    dearest windows. `random` is what random digits cost, in the cheapest
-    encoding (hexadecimal, base64) that is dearer than `window_usual`, or
-    infinite where neither is. A window dearer than `threshold` is an
-    outlier; infinite where `pieces` is 0, and nothing is flagged.
+    `mean` and `deviation` are of whole pieces; `window_mean`, `window_deviation` and `window_usual`
+    (the 0.99 quantile) are of their most surprising windows. `random` is the cost of random digits,
+    in the cheaper encoding (hexadecimal, base64) that costs more than `window_usual`, or infinite
+    if neither does. A window above `threshold` is an outlier. If `pieces` is 0, the threshold is
+    infinite.
     """
 
     pieces: int
@@ -64,7 +64,11 @@ class Calibration:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Calibration:
-        """Rebuild a calibration from `to_json`'s value; KeyError, TypeError or ValueError otherwise."""
+        """Rebuild a calibration from the result of `to_json`.
+
+        Raises:
+            KeyError, TypeError, ValueError: the value is not a calibration.
+        """
         figures = {
             name: math.inf if value[name] is None else float(value[name])
             for name in cls.__slots__
@@ -74,7 +78,7 @@ class Calibration:
 
 
 def split_pieces(text: str) -> list[str]:
-    """Cut a file into pieces of about the size of a function, at blank lines; all of them give the file."""
+    """Split a file at blank lines into pieces of about the size of a function; joined they give the file."""
     pieces: list[str] = []
     lines: list[str] = []
     size = 0
@@ -89,14 +93,13 @@ def split_pieces(text: str) -> list[str]:
     return pieces
 
 
-def dearest_window(text: str, costs: Bits) -> Window | None:
-    """Return the dearest window of the characters of a text that tell something; `costs` are of its bytes.
+def most_surprising_window(text: str, costs: Bits) -> Window | None:
+    """Return the most surprising window of the significant characters; `costs` are bits per byte.
 
-    A character counts with 8 bits at most: without that cap a few that the
-    trusted code never has would make a window. Passed over are characters
-    beyond ASCII, whose cost says in which language the trusted authors write,
-    and the fourth and further of a run of one character, as in a ruled line.
-    None where fewer characters are left than a window holds.
+    A character counts at most 8 bits, or a few characters that never occur in trusted code would
+    dominate a window. Skipped are non-ASCII characters, which show only the authors' language, and
+    the fourth and later characters of a run of one character, as in ruled lines. None if fewer
+    characters remain than a window holds.
     """
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
     informative = points < 128
@@ -110,12 +113,12 @@ def dearest_window(text: str, costs: Bits) -> Window | None:
 
 
 def calibrate(pieces: Sequence[tuple[int, str]], order: int) -> Calibration:
-    """Score pieces of trusted text by models that were not trained on their group, and set the threshold.
+    """Score pieces of trusted code with models not trained on their group, and set the threshold.
 
-    `pieces` are (group, text), the group being the file. Five folds of
-    groups; fewer where there are fewer groups. With a single group its pieces
-    are dealt out to the folds instead, which flatters the model; with less
-    than two pieces nothing can be held out, and nothing will be flagged.
+    `pieces` are pairs of group and text; the group is the file. There are five folds of groups, or
+    as many as there are groups. With a single group, its pieces are divided among the folds, which
+    is too optimistic. With fewer than two pieces nothing can be held out, and nothing will be
+    flagged.
     """
     groups = sorted({group for group, _ in pieces})
     keys = [group for group, _ in pieces] if len(groups) > 1 else list(range(len(pieces)))
@@ -137,7 +140,7 @@ def calibrate(pieces: Sequence[tuple[int, str]], order: int) -> Calibration:
         for text, costs in zip(held_out, costs_of, strict=True):
             if text:
                 means.append(float(costs.sum() / len(text)))
-            window = dearest_window(text, costs)
+            window = most_surprising_window(text, costs)
             if window is not None:
                 windows.append(window.bits)
     return _summarise(means, windows, len(groups), model)
@@ -163,7 +166,7 @@ def _summarise(means: list[float], windows: list[float], groups: int, model: Ngr
 
 
 def _random_costs(model: NgramModel) -> Iterable[float]:
-    """Yield what a typical window of random hexadecimal and of random base64 digits costs."""
+    """Yield the bits per character of a typical window of random hexadecimal and of base64 digits."""
     noise = b"".join(hashlib.sha256(block.to_bytes(2, "big")).digest() for block in range(64))
     for text in (noise.hex(), base64.b64encode(noise).decode()):
         costs = np.minimum(model.bits([text])[0], CAP)
@@ -172,7 +175,7 @@ def _random_costs(model: NgramModel) -> Iterable[float]:
 
 
 def _spread(items: Sequence[str], most: int) -> list[str]:
-    """Take at most that many items, evenly spaced."""
+    """Return at most `most` items, evenly spaced."""
     if len(items) <= most:
         return list(items)
     return [items[index * len(items) // most] for index in range(most)]

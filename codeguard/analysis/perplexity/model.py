@@ -1,4 +1,4 @@
-"""The perplexity model: the n-gram model of the trusted code with what is usual for it."""
+"""The perplexity model: an n-gram model of the trusted code with its calibration."""
 
 from __future__ import annotations
 
@@ -7,27 +7,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeguard.analysis.perplexity.calibration import Calibration, calibrate, dearest_window, split_pieces
+from codeguard.analysis.perplexity.calibration import (
+    Calibration,
+    calibrate,
+    most_surprising_window,
+    split_pieces,
+)
 from codeguard.analysis.perplexity.ngram import NgramModel
 from codeguard.analysis.perplexity.storage import read_model, write_model
 from codeguard.errors import StoreError
 
 ORDER = 6
-TRAINED_CHARACTERS = 4 << 20  # of trusted text, a sample of files where there is more: the rest adds little
-# Code has 600,000 in as much; data in code, such as base64, has as many as characters, and each takes 400 bytes.
+TRAINED_CHARACTERS = 4 << 20  # characters of trusted code; a sample of files is enough
+# Code of that size has 600,000; embedded data such as base64 has one per character, at 400 bytes each.
 MOST_NGRAMS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class PerplexityScore:
-    """How unlike the trusted code a text is.
+    """How much a text differs from the trusted code.
 
-    `bits_per_character` is the mean over the whole text. `worst_window_bits`
-    is the mean over the dearest 64 ASCII characters, each counted with 8 bits
-    at most, at `start` to `end` (characters of the text, half-open); 0.0 and
-    an empty span where the text is shorter. `z` says how many standard
-    deviations that window lies above held-out trusted code, 0.0 where it
-    cannot be said. `outlier` is decided by the window alone.
+    `bits_per_character` is the mean over the whole text. `worst_window_bits` is the mean over the
+    most surprising 64 ASCII characters, each counted with at most 8 bits, from `start` to `end`
+    (half-open range in characters); 0.0 with an empty range if the text is shorter. `z` is the
+    number of standard deviations of that window above held-out trusted code, or 0.0 if unknown.
+    Only the window decides `outlier`.
     """
 
     bits_per_character: float
@@ -40,43 +44,42 @@ class PerplexityScore:
 
 
 class PerplexityModel:
-    """Scores texts by how unlike the trusted code their characters are."""
+    """Scores texts by how much their characters differ from the trusted code."""
 
     def __init__(self, ngrams: NgramModel, calibration: Calibration) -> None:
-        """Join a trained model and its calibration; `train` makes both."""
+        """Combine a trained model and its calibration; use `train` to make both."""
         self.ngrams = ngrams
         self.calibration = calibration
 
     @classmethod
     def train(cls, files: Sequence[tuple[str, str]], order: int = ORDER) -> PerplexityModel:
-        """Learn from trusted files, (name, text) each, and set the threshold on files held out.
+        """Learn from trusted files, given as pairs of name and text, and calibrate on held-out
+        files.
 
-        Names play no part, nor does the order of the files: they are taken by
-        the digest of their text, a text that occurs twice once, until 4 Mi
-        characters or about a million different n-grams are reached; the last
-        one is cut there.
+        The result does not depend on names or on the order of files: texts are sorted by digest,
+        and duplicates are used once, up to 4 Mi characters or about a million distinct n-grams.
         """
         by_digest = {
             hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(): text for _, text in files
         }
         texts = [text for _, text in sorted(by_digest.items())]
-        sample = _first(texts, room := TRAINED_CHARACTERS)
+        sample = _first(texts, limit := TRAINED_CHARACTERS)
         while len((ngrams := NgramModel.train(sample, order)).keys) > MOST_NGRAMS:
-            sample = _first(texts, room := room * MOST_NGRAMS // len(ngrams.keys))
+            sample = _first(texts, limit := limit * MOST_NGRAMS // len(ngrams.keys))
         pieces = [(group, piece) for group, text in enumerate(sample) for piece in split_pieces(text)]
         return cls(ngrams, calibrate(pieces, order))
 
     def score(self, text: str) -> PerplexityScore:
-        """Return how unlike the trusted code the text is."""
+        """Return the score of a text."""
         return self.scores([text])[0]
 
     def scores(self, texts: Sequence[str]) -> list[PerplexityScore]:
-        """Score several texts at once, which is faster than one by one."""
+        """Return the scores of several texts, which is faster than one at a time."""
         usual = self.calibration
         result: list[PerplexityScore] = []
         for text, costs in zip(texts, self.ngrams.bits(texts), strict=True):
             mean = float(costs.sum() / len(text)) if text else 0.0
-            window = dearest_window(text, costs)
+            window = most_surprising_window(text, costs)
             if window is None:
                 result.append(PerplexityScore(mean, 0.0, False, 0.0, 0, 0, "too short for a window"))
                 continue
@@ -91,13 +94,21 @@ class PerplexityModel:
         return result
 
     def save(self, path: Path) -> None:
-        """Write model and calibration to one file, atomically; StoreError where that fails."""
+        """Write model and calibration to one file, atomically.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
         header = {"order": self.ngrams.order, "calibration": self.calibration.to_json()}
         write_model(path, header, self.ngrams.keys, self.ngrams.counts)
 
     @classmethod
     def load(cls, path: Path) -> PerplexityModel:
-        """Read what `save` wrote; StoreError where the file is missing, damaged or of another make."""
+        """Read a model that `save` wrote.
+
+        Raises:
+            StoreError: the file is missing, damaged or of another version.
+        """
         header, keys, counts = read_model(path, ["order", "calibration"])
         try:
             return cls(
@@ -119,12 +130,12 @@ class PerplexityModel:
         )
 
 
-def _first(texts: Sequence[str], room: int) -> list[str]:
-    """Return texts from the first one on, `room` characters of them together."""
+def _first(texts: Sequence[str], limit: int) -> list[str]:
+    """Return the first texts with at most `room` characters in total; the last one is cut."""
     taken: list[str] = []
     for text in texts:
-        if room <= 0:
+        if limit <= 0:
             break
-        taken.append(text[:room])
-        room -= len(text)
+        taken.append(text[:limit])
+        limit -= len(text)
     return taken

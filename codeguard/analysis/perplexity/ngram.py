@@ -1,4 +1,4 @@
-"""A hash table in numpy arrays: n-gram keys to the two figures that scoring needs."""
+"""A byte n-gram model, with a hash table in numpy arrays for its counts and probabilities."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio (Knut
 
 
 class Table:
-    """Open addressing with linear probing, at most half full, read by whole arrays of keys."""
+    """Open addressing with linear probing, at most half full, for arrays of keys."""
 
     def __init__(self, keys: NDArray[np.uint64]) -> None:
-        """Place distinct non-zero keys; `slots` says where each of them went."""
+        """Insert distinct non-zero keys; `slots` are their positions."""
         bits = max(4, int(2 * max(1, len(keys)) - 1).bit_length())
         self._shift = np.uint64(64 - bits)
         self._mask = np.int64((1 << bits) - 1)
-        # One more slot than the mask reaches, always empty, is where a miss points to.
+        # One slot beyond the mask is always empty; misses point to it.
         self._keys = np.zeros((1 << bits) + 1, dtype=np.uint64)
         self.missing = np.int64(1 << bits)
         self.slots = self._place(keys)
@@ -31,7 +31,7 @@ class Table:
         self.backoff_of = np.zeros((1 << bits) + 1)
 
     def find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the slot of each key, `missing` where it has none."""
+        """Return the slot of each key, or `missing`."""
         slots = self._home(keys)
         held = self._keys.take(slots)
         elsewhere = np.flatnonzero(held != keys)
@@ -56,7 +56,7 @@ class Table:
         while len(pending):
             here = slots[pending]
             free = self._keys[here] == EMPTY
-            # Where several want one slot the last one written has it.
+            # If several keys compete for a slot, the last one written gets it.
             self._keys[here[free]] = keys[pending[free]]
             lost = self._keys[here] != keys[pending]
             pending = pending[lost]
@@ -67,8 +67,8 @@ class Table:
 ALPHABET = 256
 SYMBOL_BITS = 9  # a byte plus one, so that 0 can mean "beyond the text"
 MAX_ORDER = 64 // SYMBOL_BITS
-BLOCK_BYTES = 1 << 23  # text counted or scored at a time: bounds the memory
-SLICE = 1 << 17  # n-grams looked up at a time: what is worked on stays in the processor's cache
+BLOCK_BYTES = 1 << 23  # bytes counted or scored at a time, which limits memory
+SLICE = 1 << 17  # n-grams looked up at a time, so that they fit into the CPU cache
 
 Bits = NDArray[np.float64]
 Keys = NDArray[np.uint64]
@@ -76,10 +76,10 @@ Counts = NDArray[np.int64]
 
 
 class NgramModel:
-    """Counts of byte n-grams, and the probabilities that follow from them.
+    """Counts of byte n-grams, and the probabilities derived from them.
 
-    A model is the sorted distinct n-grams of its texts, padded at each end,
-    with their counts: a value that does not depend on the order of the texts.
+    A model consists of the sorted distinct n-grams of its texts, padded at both ends, with their
+    counts. It does not depend on the order of the texts.
     """
 
     def __init__(self, order: int, keys: Keys, counts: Counts, *, floor: bool = True) -> None:
@@ -97,10 +97,9 @@ class NgramModel:
     def train(cls, texts: Iterable[str], order: int = 6, *, floor: bool = True) -> NgramModel:
         """Count the n-grams of the texts, up to `order` symbols long (1 to 7).
 
-        N-grams do not reach from one text into the next. With `floor` off the
-        recursion ends at the plain share of each symbol instead of the
-        uniform distribution, so that a symbol never seen has probability
-        zero: nltk's definition, here for comparison.
+        N-grams do not span two texts. Without `floor`, the recursion ends at the relative frequency
+        of each symbol instead of the uniform distribution, so an unseen symbol has probability
+        zero: this is nltk's definition, for comparison.
         """
         if not 1 <= order <= MAX_ORDER:
             raise ValueError(f"order has to be 1 to {MAX_ORDER}, got {order}")
@@ -118,7 +117,7 @@ class NgramModel:
         return cls(order, keys, counts, floor=floor)
 
     def without(self, other: NgramModel) -> NgramModel:
-        """Return the model as if the texts of `other`, which have to be among its own, had not been there."""
+        """Return the model without the texts of `other`, which have to be among its own."""
         if other.order != self.order:
             raise ValueError(f"models of order {self.order} and {other.order} cannot be subtracted")
         counts = self.counts.copy()
@@ -127,12 +126,20 @@ class NgramModel:
         return NgramModel(self.order, self.keys[left], counts[left], floor=self.floor)
 
     def save(self, path: Path) -> None:
-        """Write the model to a file, atomically; StoreError where that fails."""
+        """Write the model to a file, atomically.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
         write_model(path, {"order": self.order}, self.keys, self.counts)
 
     @classmethod
     def load(cls, path: Path) -> NgramModel:
-        """Read what `save` wrote; StoreError where the file is missing, damaged or of another make."""
+        """Read a model that `save` wrote.
+
+        Raises:
+            StoreError: the file is missing, damaged or of another version.
+        """
         header, keys, counts = read_model(path, ["order"])
         try:
             return cls(int(header["order"]), keys, counts)
@@ -140,7 +147,7 @@ class NgramModel:
             raise StoreError(f"the n-gram model {path} is malformed: {error}") from error
 
     def bits(self, texts: Sequence[str]) -> list[Bits]:
-        """Return, for each text, the bits that each of its UTF-8 bytes costs, in order."""
+        """Return, for each text, the bits of each of its UTF-8 bytes, in order."""
         result: list[Bits] = []
         for block in _blocks(_encode(text) for text in texts):
             symbols = _join(block, self.order)
@@ -152,15 +159,14 @@ class NgramModel:
         return result
 
     def bits_per_character(self, text: str) -> float:
-        """Return the mean bits that a character (code point) costs; 0.0 for an empty text."""
+        """Return the mean bits per character (code point); 0.0 for an empty text."""
         return float(self.bits([text])[0].sum() / len(text)) if text else 0.0
 
     def worst_window(self, text: str, width: int = 64) -> tuple[float, int, int]:
-        """Return the dearest stretch of `width` characters: its mean bits, start and end in characters.
+        """Return the most surprising `width` characters: mean bits, start and end in characters.
 
-        The first one where several are equal; the whole text where it is
-        shorter; (0.0, 0, 0) where it is empty. A stretch costs what it costs
-        where it stands, after the text before it.
+        The first such window if several are equal; the whole text if it is shorter; (0.0, 0, 0) if
+        it is empty. The bits are those in the context of the text before.
         """
         return worst_window(character_bits(text, self.bits([text])[0]), width)
 
@@ -175,11 +181,9 @@ class NgramModel:
     def _score(self, windows: Keys) -> Bits:
         """Return the bits of the last symbol of each window, given the symbols before it.
 
-        The longest n-gram that was seen gives its probability at once, and
-        every longer context that was seen but never with this symbol gives
-        its share for unseen ones: the same sum as the recursion, without
-        visiting the orders below. A window that ends between two texts gets a
-        figure without meaning.
+        The longest known n-gram determines the probability. Each longer context that was seen, but
+        never with this symbol, contributes its weight for unseen symbols. The sum equals the
+        recursion over all orders. Windows across two texts get a meaningless value.
         """
         costs = np.empty(len(windows))
         for start in range(0, len(windows), SLICE):
@@ -203,14 +207,14 @@ class NgramModel:
         return costs
 
     def _tables(self) -> tuple[Table, ...]:
-        """Work out the probabilities of every n-gram seen, shortest first; once a model."""
+        """Compute the probabilities of all n-grams, shortest first, once per model."""
         if self._levels is None:
             self._levels, self._unseen = _build(self.order, self.keys, self.counts, floor=self.floor)
         return self._levels
 
 
 def _build(order: int, keys: Keys, counts: Counts, *, floor: bool) -> tuple[tuple[Table, ...], float]:
-    """Return a table for each size of n-gram, and the bits of a symbol never seen."""
+    """Return a table per n-gram size, and the bits of an unseen symbol."""
     levels: list[Table] = []
     unseen = float(np.log2(ALPHABET)) if floor else float("inf")
     for size in range(1, order + 1):
@@ -225,7 +229,7 @@ def _build(order: int, keys: Keys, counts: Counts, *, floor: bool) -> tuple[tupl
         first = _run_starts(contexts)
         total = np.add.reduceat(seen, first)
         distinct = np.diff(first, append=len(grams))
-        sizes = distinct  # how many grams each context has
+        sizes = distinct  # number of n-grams per context
         if size == 1:
             lower: Bits | float = 1 / ALPHABET if floor else 0.0
             if floor:
@@ -243,7 +247,7 @@ def _build(order: int, keys: Keys, counts: Counts, *, floor: bool) -> tuple[tupl
 
 
 def character_bits(text: str, costs: Bits) -> Bits:
-    """Sum the costs of a text's bytes over each of its characters."""
+    """Return the sum of the bits of a text's bytes for each character."""
     if len(text) == len(costs):
         return costs
     data = _encode(text)
@@ -252,7 +256,7 @@ def character_bits(text: str, costs: Bits) -> Bits:
 
 
 def worst_window(costs: Bits, width: int) -> tuple[float, int, int]:
-    """Return the largest mean over `width` neighbours, with start and end; see `NgramModel.worst_window`."""
+    """Return the largest mean over `width` neighboring values, with start and end."""
     if width <= 0:
         raise ValueError(f"width has to be positive, got {width}")
     if not len(costs):
@@ -269,7 +273,7 @@ def _encode(text: str) -> NDArray[np.uint8]:
 
 
 def _blocks(texts: Iterable[NDArray[np.uint8]]) -> Iterator[list[NDArray[np.uint8]]]:
-    """Group texts so that a group is small, however many there are; a long text is a group of its own."""
+    """Group texts into groups of limited size; a long text is a group of its own."""
     block: list[NDArray[np.uint8]] = []
     size = 0
     for data in texts:
@@ -283,7 +287,7 @@ def _blocks(texts: Iterable[NDArray[np.uint8]]) -> Iterator[list[NDArray[np.uint
 
 
 def _join(texts: Sequence[NDArray[np.uint8]], order: int) -> NDArray[np.uint64]:
-    """Put texts in a row as symbols (byte plus one), `order` zeros before, between and after them."""
+    """Concatenate texts as symbols (byte plus one), with `order` zeros before, between and after them."""
     symbols = np.zeros(sum(len(data) for data in texts) + order * (len(texts) + 1), dtype=np.uint64)
     start = order
     for data in texts:
@@ -294,7 +298,7 @@ def _join(texts: Sequence[NDArray[np.uint8]], order: int) -> NDArray[np.uint64]:
 
 
 def _windows(symbols: NDArray[np.uint64], order: int) -> Keys:
-    """Return the key of every run of `order` symbols, the oldest in the highest bits."""
+    """Return the key of every run of `order` symbols, with the oldest in the highest bits."""
     count = len(symbols) - order + 1
     windows = symbols[:count].copy()
     for offset in range(1, order):
@@ -304,14 +308,14 @@ def _windows(symbols: NDArray[np.uint64], order: int) -> Keys:
 
 
 def _run_starts(values: Keys) -> NDArray[np.int64]:
-    """Return where each run of equal neighbours starts."""
+    """Return the index at which each run of equal neighbors starts."""
     if not len(values):
         return np.empty(0, dtype=np.int64)
     return np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
 
 
 def _sum_runs(keys: Keys, counts: Counts, *, is_sorted: bool) -> tuple[Keys, Counts]:
-    """Return distinct ascending keys with the sum of their counts."""
+    """Return distinct ascending keys with the sums of their counts."""
     if not is_sorted:
         ascending = np.argsort(keys, kind="stable")
         keys, counts = keys[ascending], counts[ascending]

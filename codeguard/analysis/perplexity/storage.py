@@ -1,4 +1,4 @@
-"""One file for a model: a magic line, a digest, a JSON header, then plain arrays. No pickle."""
+"""The file format of a model: a magic line, a digest, a JSON header, and plain arrays. No pickle."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _HINT = "delete it and run codeguard index again"
 def write_model(
     path: Path, header: Mapping[str, Any], keys: NDArray[np.uint64], counts: NDArray[np.int64]
 ) -> None:
-    """Write the model in one step: a reader sees the old file or the new one, never a part.
+    """Write a model atomically: readers see the old file or the new one, never a part.
 
-    Raises StoreError where the file cannot be written.
+    Raises:
+        StoreError: the file cannot be written.
     """
     described = json.dumps({**header, "grams": len(keys)}, sort_keys=True, allow_nan=False).encode()
     body = b"\n".join([described, keys.astype("<u8").tobytes() + counts.astype("<i8").tobytes()])
@@ -40,7 +41,11 @@ def write_model(
 def read_model(
     path: Path, fields: Sequence[str]
 ) -> tuple[dict[str, Any], NDArray[np.uint64], NDArray[np.int64]]:
-    """Return header, keys and counts; StoreError where the file is missing, damaged or of another make."""
+    """Return the header, keys and counts of a model file.
+
+    Raises:
+        StoreError: the file is missing, damaged or of another version.
+    """
     try:
         with StateFolder(path.parent) as folder:
             raw = folder.read(path.name, _MOST)

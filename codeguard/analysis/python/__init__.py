@@ -1,1 +1,1 @@
-"""Python as the detectors read it: scopes, names, constants, data flow, fingerprints of functions."""
+"""Analysis of Python: scopes, names, constants, data flow, fingerprints of functions."""

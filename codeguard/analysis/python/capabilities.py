@@ -1,4 +1,4 @@
-"""What named functions can do to the world, and which text names a sensitive place."""
+"""Effects of named functions, and texts that name sensitive locations."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ FOREIGN_SCRIPT = lazy(
 
 
 def kind_of(name: str) -> str:
-    """Return what a resolved name can do, by its longest known prefix; empty where nothing is known."""
+    """Return the effect of a resolved name by its longest known prefix, or ""."""
     at = name.removesuffix("()")
     while at:
         kind = KINDS.get(at)

@@ -1,4 +1,4 @@
-"""The operations on constants that folding knows: each with its size known before it is done."""
+"""Fold constant expressions; the size of each result is known before the operation is carried out."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _WIDE = lazy(r"\d{4}|\*|\{[^{}]*\{")
 
 
 class UnknownValueError(Exception):
-    """The expression does not come to a constant, or not within the bounds."""
+    """The expression is not constant, or its value exceeds the limits."""
 
 
 class TooLargeError(UnknownValueError):
-    """What is decoded is larger than what is looked at."""
+    """Decoded data exceeds the limit."""
 
 
 def plain(value: object) -> object:
-    """Return a value that `str` may be applied to."""
+    """Return a value if `str` can safely be applied to it."""
     if isinstance(value, tuple):
         raise UnknownValueError
     return value
 
 
 def bounded(value: object) -> object:
-    """Return a value that is within the bounds."""
+    """Return a value if it is within the limits."""
     if value is Ellipsis:
         raise UnknownValueError
     if isinstance(value, str | bytes | tuple) and len(value) > LARGEST:
@@ -47,7 +47,7 @@ def bounded(value: object) -> object:
 
 
 def times(left: object, right: object) -> object:
-    """Return a product, of numbers or of a sequence and a number."""
+    """Return a product of numbers, or of a sequence and a number."""
     if isinstance(left, int | float) and isinstance(right, int | float):
         return left * right
     if isinstance(left, int):
@@ -58,7 +58,7 @@ def times(left: object, right: object) -> object:
 
 
 def percent(template: str | bytes, values: object) -> object:
-    """Return a text filled in with `%`."""
+    """Return a text formatted with `%`."""
     if isinstance(template, bytes) or _WIDE.search(template):
         raise UnknownValueError
     _fitting(template, template.count("%"), values if isinstance(values, tuple) else (values,))
@@ -66,11 +66,11 @@ def percent(template: str | bytes, values: object) -> object:
 
 
 def _fitting(template: str, places: int, values: Iterable[object]) -> None:
-    """Raise where a template that is filled in with some values might become too large."""
+    """Raise if formatting a template with some values might exceed the limits."""
     longest = 0
     for value in values:
         if isinstance(value, str | bytes):
-            longest = max(longest, 4 * len(value))  # as much as quoting makes of it
+            longest = max(longest, 4 * len(value))  # the maximum size after quoting
         elif isinstance(value, tuple):
             raise UnknownValueError
     if len(template) + places * (longest + 50) > 8 * LARGEST:
@@ -78,7 +78,7 @@ def _fitting(template: str, places: int, values: Iterable[object]) -> None:
 
 
 def _format(template: str | bytes, *values: object, **named: object) -> object:
-    # No attribute of a value is read: the fields are plain or numbered.
+    # Fields are plain or numbered, so no attribute of a value is read.
     if isinstance(template, bytes) or _WIDE.search(template) or re.search(r"\{\w*[.\[]", template):
         raise UnknownValueError
     _fitting(template, template.count("{"), (*values, *named.values()))
@@ -292,14 +292,14 @@ _TOO_LARGE = f"a decoded constant of more than {LARGEST:,} characters was not wo
 
 
 class Lookup(Protocol):
-    """What folding needs to know of names."""
+    """The interface of name resolution that folding needs."""
 
     def names_of(self, node: ast.expr, depth: int) -> Sequence[str]:
         """Return the dotted names that an expression may stand for."""
         ...
 
     def values_of(self, node: ast.expr, depth: int) -> Sequence[ast.expr]:
-        """Return the expressions that a name or attribute is bound to, none where it is not known."""
+        """Return the expressions that a name or attribute is bound to; empty if unknown."""
         ...
 
 
@@ -309,8 +309,8 @@ Locals = Mapping[str, object]
 class Folder:
     """Folds the expressions of one file. `fold` raises `UnknownValueError`.
 
-    All of it takes at most `STEPS_PER_FILE` steps and those granted beside
-    them; `unread` is told where that does not suffice.
+    All calls together take at most `STEPS_PER_FILE` steps plus those granted; `unread` is notified
+    if that is not enough.
     """
 
     def __init__(self, lookup: Lookup, granted: int = 0, unread: Unread | None = None) -> None:
@@ -321,7 +321,7 @@ class Folder:
         self._memo: dict[ast.AST, object] = {}
 
     def fold(self, node: ast.expr, depth: int = 0, local: Locals | None = None) -> object:
-        """Return the constant that an expression comes to."""
+        """Return the value of a constant expression."""
         if isinstance(node, ast.Constant):
             return bounded(node.value)
         if local is None and node in self._memo:
@@ -337,7 +337,7 @@ class Folder:
             raise UnknownValueError
         value: object = _NOTHING
         if local is None:
-            self._memo[node] = _NOTHING  # a name that stands for itself ends here
+            self._memo[node] = _NOTHING  # ends for a name that is bound to itself
         try:
             if fold is not None:
                 value = bounded(fold(self, node, depth + 1, local or {}))

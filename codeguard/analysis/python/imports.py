@@ -1,4 +1,4 @@
-"""Which packages a file imports, and where it says so."""
+"""Find the packages that a file imports."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _SCRIPT_IMPORT = lazy(
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """One import of a package: its top-level name and where the statement stands.
+    """An import of a package: its top-level name and the position of the statement.
 
-    `guarded` says that the code goes on where the package is missing.
+    `guarded` means that the code continues if the package is missing.
     """
 
     package: str
@@ -30,7 +30,7 @@ class Imported:
 
 
 def imports_of(reading: Reading) -> Iterator[Imported]:
-    """Yield the packages a file imports, each once a statement; relative imports are none."""
+    """Yield the imported packages, each once per statement, without relative imports."""
     if reading.language in SCRIPTS:
         yield from _script_imports(reading)
     elif reading.tree is not None:
@@ -64,7 +64,7 @@ def _computed(reading: Reading, node: ast.Call) -> list[str]:
 
 
 def _guarded(reading: Reading, node: ast.AST) -> bool:
-    """Return whether an import stands in a `try` that survives its failure, or is for type checkers alone."""
+    """Return whether an import is in a `try` that handles its failure, or for type checkers only."""
     child, at = node, reading.parents.get(node)
     while at is not None:
         if isinstance(at, ast.Try | ast.TryStar) and at.handlers and any(item is child for item in at.body):
@@ -76,7 +76,7 @@ def _guarded(reading: Reading, node: ast.AST) -> bool:
 
 
 def missing_in(reading: Reading, node: ast.AST) -> str:
-    """Return the module whose import has failed where a node is reached, empty where it is not in such a handler."""
+    """Return the module whose import has failed when a node is reached, or "" outside of such a handler."""
     at = reading.parents.get(node)
     while at is not None and not isinstance(at, ast.ExceptHandler):
         at = reading.parents.get(at)

@@ -1,10 +1,9 @@
-"""Which part of a text that is put together comes from where the file does not say.
+"""Find the parts of a composed text whose values the file does not determine.
 
-Data flow follows what an attacker is known to choose. This looks the other
-way: at a place where only fixed texts belong, it names a part that nothing in
-the file shows to be one. What flow follows (parameters), what the file's own
-classes hold, numbers, and values that were compared with something are taken
-for harmless.
+Data flow follows values that an attacker is known to control. This is the converse: where only
+fixed texts belong, it finds a part that nothing in the file shows to be fixed. Parameters (covered
+by data flow), attributes of the file's own classes, numbers, and values that were compared with
+something count as harmless.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import Binding, BindingKind
 from codeguard.corpus.patterns import lazy
 
-_STEPS = 300  # of one text
+_STEPS = 300  # steps per text
 STEPS_PER_FILE = 200_000
 _TOO_LONG = "parts of texts were not looked up any further: it takes too many steps"
 _DEEPEST = 25
@@ -31,7 +30,7 @@ _NUMBER = lazy(r"[^{}]{0,20}[dxXeEfFgG%]")
 
 
 class UnknownParts:
-    """Looks at the texts of one file that are put together for one use."""
+    """Finds unknown parts in the texts of one file that are composed for one use."""
 
     def __init__(self, names: Names, parents: Mapping[ast.AST, ast.AST], use: Use) -> None:
         self._names = names
@@ -43,7 +42,7 @@ class UnknownParts:
         self._checked: dict[ast.AST, frozenset[str]] = {}
 
     def of(self, node: ast.expr) -> ast.expr | None:
-        """Return a part of a text of which the file does not say what it is, None where there is none."""
+        """Return a part of a text with an unknown value, or None."""
         self._steps = granted = min(_STEPS, self._left)
         self._seen.clear()
         found = self._unknown(node, 0)
@@ -75,7 +74,7 @@ class UnknownParts:
         return self._first(_parts(node), depth)
 
     def _filled(self, template: ast.expr, given: ast.Tuple) -> list[ast.expr]:
-        """Return the parts of a text that is filled in with `%`, but for what fills a field for numbers."""
+        """Return the parts of a text formatted with `%`, except those of number fields."""
         kinds = fields(self._names.text(template) or "")
         if len(kinds) != len(given.elts):
             return [template, *given.elts]
@@ -128,17 +127,19 @@ class UnknownParts:
         if values:
             return self._first(values, depth)
         if any(name.startswith(":") for name in self._names.names_of(node.value)):
-            return None  # of a class of the file, which has it from elsewhere
+            return None  # inherited by a class of the file
         return self._held(node, node.value, depth)
 
     def _held(self, node: ast.expr, holder: ast.expr, depth: int) -> ast.expr | None:
-        """What an object holds is unknown where the object is."""
+        """Return an object if it is unknown, since then its content is too."""
         if self._is_compared(node):
             return None
         return node if self._is_brought(holder) or self._unknown(holder, depth + 1) is not None else None
 
     def _is_brought(self, node: ast.expr) -> bool:
-        """Return whether an object, by its name no class and no module, is another file's, as `current_user` is."""
+        """Return whether an object comes from another file, such as `current_user`; classes and
+        modules do not.
+        """
         if not isinstance(node, ast.Name) or not node.id.islower():
             return False
         found = self._names.scopes.find(node.id, self._names.scopes.scope_of(node))
@@ -179,7 +180,7 @@ class UnknownParts:
 
 
 def _checked(function: ast.AST) -> Iterator[ast.expr]:
-    """Yield what the tests of a function look at."""
+    """Yield the expressions in the tests of a function."""
     for part in ast.walk(function):
         if isinstance(part, ast.Compare) and not isinstance(part.comparators[0], ast.Constant):
             if isinstance(part.left, _NAMED):

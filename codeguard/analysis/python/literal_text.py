@@ -1,4 +1,4 @@
-"""What is written in the code of a text that is put together, with a mark for what is put in."""
+"""The literal parts of composed texts, with a mark for each inserted value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codeguard.corpus.patterns import lazy
 HOLE = "\0"
 _FIELD = lazy(r"%(?:\(\w{1,80}\))?[-+ #0-9.]{0,9}([a-zA-Z])")
 NUMERIC_FIELDS = frozenset("dioxXeEfFgG")
-_STEPS = 400  # of one text
+_STEPS = 400  # steps per text
 STEPS_PER_FILE = 200_000
 STEPS_PER_NODE = 2
 _TOO_LONG = "texts that are put together were not read any further: it takes too many steps"
@@ -33,17 +33,17 @@ _KEEPING = frozenset(
 
 
 def written(names: Names, node: ast.expr) -> str:
-    """Return what `Writer.text` does, of a single text."""
+    """Return the text of a single expression; see `Writer.text`."""
     return Writer(names).text(node)
 
 
 def fields(template: str) -> list[str]:
-    """Return the kinds of the fields of a template for `%`, such as `s` and `d`, in their order."""
+    """Return the conversion types of the fields in a `%` template, such as `s` and `d`, in order."""
     return _FIELD.findall(template.replace("%%", ""))
 
 
 class Writer:
-    """Writes out the texts of one file, in a bounded number of steps for each and for all of them."""
+    """Returns the texts of one file, with a limit on steps for each and for all of them."""
 
     def __init__(self, names: Names, nodes: int = 0) -> None:
         self._names = names
@@ -51,10 +51,10 @@ class Writer:
         self._steps = 0
 
     def text(self, node: ast.expr) -> str:
-        """Return the text of an expression as far as the file says it, `HOLE` for each part that it does not.
+        """Return an expression's text as far as the file determines it, with `HOLE` for each
+        unknown part.
 
-        Of a name with several values it is the text of the first that has one; of
-        a long text its beginning.
+        For a name with several values, it is the first text among them; long texts are cut.
         """
         self._steps = granted = min(_STEPS, self._left)
         found = self._text(node, 0)[:_LONGEST]
@@ -116,7 +116,7 @@ class Writer:
         return HOLE
 
     def _template(self, node: ast.expr) -> ast.expr:
-        """Return the text of `string.Template(text)`, anything else as it is."""
+        """Return the text of `string.Template(text)`, or the node itself."""
         for value in [node, *self._names.values_of(node)]:
             if isinstance(value, ast.Call) and self._names.called(value) == "string.Template" and value.args:
                 return value.args[0]

@@ -1,18 +1,15 @@
-"""What the names of a Python file stand for, as dotted names, through aliases and tricks.
+"""Resolve names in a Python file to dotted names, through aliases and indirection.
 
-`subprocess.run` is the function, however it is reached: an import under
-another name, an alias, `getattr(subprocess, "r" + "un")`,
-`importlib.import_module("subprocess").run`, `vars(subprocess)["run"]`.
-Conventions of a resolved name:
+`subprocess.run` is recognised however it is reached: an import under another name, an alias,
+`getattr(subprocess, "r" + "un")`, `importlib.import_module("subprocess").run`,
+`vars(subprocess)["run"]`. Conventions for resolved names:
 
-- a builtin carries no module: `eval`, `open`;
-- `name()` is what calling `name` returned, and an attribute of it is written
-  without the parentheses: `s = requests.Session()` is `requests.Session()`
-  and `s.get` is `requests.Session.get`;
-- what the file itself defines begins with a colon: `:helper`, `:Class.method`;
+- a builtin has no module: `eval`, `open`;
+- `name()` is the result of calling `name`, and its attributes are written without the parentheses:
+  `s = requests.Session()` is `requests.Session()` and `s.get` is `requests.Session.get`;
+- names that the file defines start with a colon: `:helper`, `:Class.method`;
 - a relative import keeps its dots: `..models.User`;
-- a name that is bound nowhere in the file stands for itself: snippets often
-  lack their imports.
+- a name that the file does not bind stands for itself, because snippets often lack their imports.
 """
 
 from __future__ import annotations
@@ -27,8 +24,8 @@ from codeguard.analysis.python.scopes import Binding, BindingKind, FunctionNode,
 from codeguard.analysis.unread import Unread
 
 DEEPEST = 40
-MOST_NAMES = 256  # of one expression
-MOST_PARTS = 256  # of what an expression may be: returned values, elements, values of an attribute
+MOST_NAMES = 256  # steps per expression
+MOST_PARTS = 256  # values per expression: returned values, elements, values of an attribute
 STEPS_PER_FILE = 500_000
 STEPS_PER_NODE = 2
 _TOO_LONG = "what names stand for was not worked out any further: it takes too many steps"
@@ -55,25 +52,26 @@ class Names:
         self._steps = STEPS_PER_FILE + STEPS_PER_NODE * len(nodes)
 
     def resolve(self, node: ast.expr) -> str:
-        """Return the likeliest dotted name of an expression, empty where it has none."""
+        """Return the most likely dotted name of an expression, or ""."""
         found = self.names_of(node)
         return found[-1] if found else ""
 
     def called(self, call: ast.Call) -> str:
-        """Return the dotted name of what a call calls, empty where it is not known."""
-        found = self.names_of(call.func)  # as `resolve`, and asked most often of all
+        """Return the dotted name of the called function, or ""."""
+        found = self.names_of(call.func)  # same as `resolve`; the most frequent call
         return found[-1] if found else ""
 
     def fold(self, node: ast.expr) -> object:
-        """Return the constant that an expression comes to: text, bytes, a number, a tuple, None, a truth value.
+        """Return the value of a constant expression: text, bytes, a number, a tuple, None or a
+        boolean.
 
         Raises:
-            UnknownValueError: it does not come to one, or not within its bounds (see `constants`).
+            UnknownValueError: the expression is not constant, or exceeds the limits (see `constants`).
         """
         return self._folder.fold(node)
 
     def constant(self, node: ast.expr | None, default: object = None) -> object:
-        """Return the constant that an expression comes to, `default` where it comes to none or is missing."""
+        """Return the value of a constant expression, or `default` if it is missing or not constant."""
         if node is None:
             return default
         if isinstance(node, ast.Constant):
@@ -84,16 +82,16 @@ class Names:
             return default
 
     def text(self, node: ast.expr | None) -> str | None:
-        """Return the text that an expression comes to, None where it comes to none."""
+        """Return the text of a constant expression, or None."""
         value = self.constant(node)
         if isinstance(value, bytes):
             return value.decode("utf-8", "replace")
         return value if isinstance(value, str) else None
 
     def definition(self, name: str) -> FunctionNode | ast.ClassDef | None:
-        """Return what a name of the file (`:helper`, `:Class.method`) is defined by.
+        """Return the definition of a name of the file (`:helper`, `:Class.method`), or None.
 
-        A method is looked for in the bases that the file defines, too.
+        Methods are also looked up in the bases that the file defines.
         """
         if not name.startswith(":"):
             return None
@@ -113,11 +111,11 @@ class Names:
         return self.scopes.symbols.get(node, "")
 
     def bases(self, node: ast.ClassDef) -> tuple[str, ...]:
-        """Return the resolved bases of a class, those of its bases in the file after them."""
+        """Return the resolved bases of a class, followed by the bases of those in the file."""
         return tuple(self._bases(self.symbol(node), 0))
 
     def function_of(self, node: ast.AST) -> FunctionNode | None:
-        """Return the innermost function that a node is evaluated in."""
+        """Return the innermost function in which a node is evaluated."""
         at: Scope | None = self.scopes.scope_of(node)
         while at is not None and not isinstance(at.node, _FUNCTIONS):
             at = at.parent
@@ -142,7 +140,7 @@ class Names:
         if depth > DEEPEST or self._steps < 0:
             self.unread.note(_TOO_DEEP if self._steps >= 0 else _TOO_LONG, getattr(node, "lineno", 0))
             return ()
-        self._memo[node] = ()  # a cycle of aliases ends here
+        self._memo[node] = ()  # ends a cycle of aliases
         found = tuple(dict.fromkeys(resolve(self, node, depth + 1)))
         if len(found) > MOST_NAMES:
             self.unread.note(_TOO_MANY, getattr(node, "lineno", 0))
@@ -151,7 +149,7 @@ class Names:
         return found
 
     def _fewer(self, found: Sequence[Choice], node: ast.AST) -> Sequence[Choice]:
-        """Return as many of the parts of an expression as are looked at, the likeliest, which come last."""
+        """Return the parts of an expression that are followed: the most likely ones, which come last."""
         if len(found) > MOST_PARTS:
             self.unread.note(_TOO_MANY, getattr(node, "lineno", 0))
         return found[-MOST_PARTS:]
@@ -159,7 +157,7 @@ class Names:
     def values_of(self, node: ast.expr, depth: int = 0) -> list[ast.expr]:
         """Return the expressions that a name, or an attribute of `self`, is bound to.
 
-        Empty where any of its bindings is not an expression of the file.
+        Empty if any of its bindings is not an expression of the file.
         """
         bindings: list[Binding] = []
         if isinstance(node, ast.Name):
@@ -206,7 +204,7 @@ class Names:
         return (item.name,) if item.name else ()
 
     def _annotation(self, node: ast.expr | None, depth: int) -> Iterable[str]:
-        """Return the class that an annotation names: itself, or within Optional, Annotated or a union with None."""
+        """Return the class in an annotation, also within Optional, Annotated or a union with None."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
             node = ast.copy_location(ast.Name(node.value, ast.Load()), node)
             return self._name(node, depth)
@@ -321,12 +319,12 @@ class Names:
         if function in _IMPORTING and first is not None:
             module = self.text(first)
             return (f"{function}()",) if module is None else (module,)
-        # `partial(f, …)`, decorators and their kind: what they return is called as what they wrap.
+        # The result of `partial(f, …)`, decorators and the like is named like the wrapped function.
         if function in _WRAPPING and first is not None:
             return self.names_of(first, depth)
         if function == "vars" and first is not None:
             return (f"{base}.__dict__" for base in self.names_of(first, depth))
-        # `super()` is an instance of each base: its methods are looked up there.
+        # `super()` is an instance of each base, where its methods are looked up.
         if function == "super" and not node.args:
             owner = self.class_of(node)
             return () if owner is None else (f"{base}()" for base in self._bases(self.symbol(owner), depth))

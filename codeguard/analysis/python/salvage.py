@@ -1,11 +1,9 @@
-"""The statements of a Python text that parse, where the text as a whole does not.
+"""Parse those statements of a Python text that are valid, if the whole text is not.
 
-A text is cut where its lines are indented least; what does not parse by
-itself is looked into, headers (`def`, `class`, `if`, …) keeping the part of
-their bodies that does. A statement whose lines are not indented more than its
-first (a bracket closed in the first column) is put together again. What is
-left over is told by its lines. All of it costs a fixed number of readings of
-the text.
+The text is cut at the lines with the least indentation. A piece that does not parse is searched:
+headers (`def`, `class`, `if`, …) keep the valid part of their bodies. Statements that continue
+without indentation (a bracket closed in the first column) are joined again. The rest is reported by
+lines. All of it parses the text a fixed number of times.
 """
 
 from __future__ import annotations
@@ -17,12 +15,12 @@ from collections.abc import Sequence
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import parse
 
-DEEPEST = 60  # blocks within blocks
-MOST_JOINED = 24  # pieces that one statement may lie in
+DEEPEST = 60  # nesting depth of blocks
+MOST_JOINED = 24  # pieces that one statement may span
 MOST_HEADER = 40  # lines of one header
-BUDGET = 20  # times the text, in characters given to the parser
+BUDGET = 20  # characters to parse, as a multiple of the text's length
 FREE = 200_000  # characters
-EACH = 40  # characters that giving the parser anything counts for, at least
+EACH = 40  # minimum cost of one call of the parser, in characters
 _KEPT = lazy(r"(?:async\s+)?(?:def|class|if|for|while|with)\b")
 _COLON = lazy(r":\s*(?:#.*)?\Z")
 _INDENT = lazy(r"[ \t\f]*")
@@ -31,10 +29,10 @@ Ranges = list[tuple[int, int]]
 
 
 def salvaged(lines: Sequence[str], within: frozenset[int]) -> tuple[ast.Module, Ranges]:
-    """Return a module of the statements that parse, and the lines (1-based, inclusive) of what does not.
+    """Return a module of the valid statements, and the line ranges (1-based, inclusive) of the
+    rest.
 
-    `lines` keep their ends; `within` holds the numbers of lines that begin
-    inside a string.
+    `lines` keep their line ends; `within` are the numbers of lines that start inside a string.
     """
     work = _Salvage([line.replace("\0", " ") for line in lines], within)
     body = work.block(0, len(lines), 0)
@@ -42,7 +40,7 @@ def salvaged(lines: Sequence[str], within: frozenset[int]) -> tuple[ast.Module, 
 
 
 class _Salvage:
-    """One file; lines are counted from 0, ends are exclusive."""
+    """The state for one file; lines are 0-based, ends are exclusive."""
 
     def __init__(self, lines: list[str], within: frozenset[int]) -> None:
         self.unread: Ranges = []
@@ -51,7 +49,7 @@ class _Salvage:
         self._left = FREE + BUDGET * sum(map(len, lines))
 
     def block(self, start: int, end: int, depth: int) -> list[ast.stmt]:
-        """Return the statements of a stretch of lines."""
+        """Return the statements of a range of lines."""
         whole = self._parsed(start, end)
         if whole is not None:
             return whole
@@ -72,7 +70,7 @@ class _Salvage:
         return found
 
     def _joined(self, pieces: Ranges, at: int) -> tuple[int, list[ast.stmt]]:
-        """Return how many pieces from one on are a statement together, 0 where they are none, and the statement."""
+        """Return how many pieces from `at` on form a statement together (0 if none), and the statement."""
         most = 1 if _KEPT.match(self._first(*pieces[at])) else MOST_JOINED
         for count in range(1, min(most, len(pieces) - at) + 1):
             found = self._parsed(pieces[at][0], pieces[at + count - 1][1])
@@ -81,7 +79,7 @@ class _Salvage:
         return 0, []
 
     def _compound(self, start: int, end: int, depth: int) -> list[ast.stmt]:
-        """Return a header with what parses of its body, or that alone where the header does not."""
+        """Return a header with the valid part of its body, or only that part if the header is invalid."""
         inside = self._body_of(start, end)
         if inside is None:
             self.unread.append((start + 1, end))
@@ -100,7 +98,7 @@ class _Salvage:
         return found[0] if found else None  # type: ignore[return-value]
 
     def _body_of(self, start: int, end: int) -> int | None:
-        """Return the line where the body of a header begins, None where there is none."""
+        """Return the line at which the body of a header starts, or None."""
         if not self._has_body(start, end):
             return None
         for line in range(start, min(end - 1, start + MOST_HEADER)):
@@ -112,7 +110,7 @@ class _Salvage:
         return start + 1
 
     def _first(self, start: int, end: int) -> str:
-        """Return the first line that is no decorator, without its indentation."""
+        """Return the first line that is not a decorator, without indentation."""
         lines = (self._lines[line].strip() for line in range(start, end))
         return next((line for line in lines if not line.startswith("@") and not _BLANK.match(line)), "")
 
@@ -124,7 +122,7 @@ class _Salvage:
         )
 
     def _pieces(self, start: int, end: int) -> Ranges:
-        """Cut a stretch before each line that is indented least; decorators go with what they decorate."""
+        """Cut a range before each line with the least indentation; decorators stay with their definitions."""
         code = [line for line in range(start, end) if not _BLANK.match(self._lines[line])]
         code = [line for line in code if line not in self._within] or code
         if not code:
@@ -138,7 +136,7 @@ class _Salvage:
                 if not decorated:
                     cuts.append(line)
                 decorated = text.startswith("@")
-        if cuts[0] > code[0]:  # lines before the first are indented more than it
+        if cuts[0] > code[0]:  # lines before the first one with this indentation
             cuts.insert(0, code[0])
         ends = [*cuts[1:], end]
         return list(zip(cuts, ends, strict=True))
@@ -149,7 +147,7 @@ class _Salvage:
         return len(match.group().rpartition("\f")[2].expandtabs(8))
 
     def _parsed(self, start: int, end: int, tail: str = "") -> list[ast.stmt] | None:
-        """Return the statements of some lines, placed where they stand, None where they do not parse."""
+        """Return the statements of some lines at their positions, or None if they do not parse."""
         text = "".join(self._lines[start:end])
         if tail:
             text = text.rstrip("\r\n") + tail
@@ -181,7 +179,7 @@ def _here(node: ast.stmt, line: int) -> ast.stmt:
 
 
 def _trimmed(lines: Sequence[str], first: int, last: int) -> tuple[int, int]:
-    """Return a stretch of lines without the blank ones at its end."""
+    """Return a range of lines without blank lines at its end."""
     while last > first and not lines[last - 1].strip():
         last -= 1
     return first, last

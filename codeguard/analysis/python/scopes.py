@@ -1,4 +1,4 @@
-"""What binds a name in a Python file, and where its value takes effect."""
+"""Scopes and bindings of a Python file: what binds a name, and from where on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class BindingKind(Enum):
-    """How a name came by its value."""
+    """How a name gets its value."""
 
     MODULE = auto()  # an import; `name` is the dotted name
     VALUE = auto()  # `value` is the expression
@@ -26,7 +26,7 @@ class BindingKind(Enum):
 
 @dataclass(slots=True, eq=False)
 class Binding:
-    """One place where a name gets a value. `line` and `column` are where the value takes effect."""
+    """One place where a name gets a value, which takes effect at `line` and `column`."""
 
     kind: BindingKind
     node: ast.AST
@@ -34,7 +34,7 @@ class Binding:
     column: int
     name: str = ""
     value: ast.expr | None = None
-    open_ended: bool = False  # one of several values, as the elements that a loop runs over
+    open_ended: bool = False  # one of several values, such as the elements of a loop
 
 
 def at_end(
@@ -45,7 +45,7 @@ def at_end(
     value: ast.expr | None = None,
     open_ended: bool = False,
 ) -> Binding:
-    """Return a binding that takes effect where a node ends."""
+    """Return a binding that takes effect at the end of a node."""
     line = int(getattr(node, "end_lineno", None) or 0)
     column = int(getattr(node, "end_col_offset", None) or 0)
     return Binding(kind, node, line, column, name, value, open_ended)
@@ -57,12 +57,12 @@ def _decorators(node: FunctionNode | ast.Lambda) -> Iterator[str]:
 
 
 def is_static(node: FunctionNode | ast.Lambda) -> bool:
-    """Return whether a method is given neither its class nor an instance."""
+    """Return whether a method gets neither its class nor an instance."""
     return "staticmethod" in _decorators(node)
 
 
 def is_class_method(node: FunctionNode | ast.Lambda) -> bool:
-    """Return whether a method is given its class."""
+    """Return whether a method gets its class."""
     return "classmethod" in _decorators(node) or getattr(node, "name", "") in (
         "__new__",
         "__init_subclass__",
@@ -96,7 +96,7 @@ class Scope:
     parent: Scope | None
     symbol: str
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
-    # Global (True) and nonlocal (False) names; the module, around which nothing is, has none.
+    # Global (True) and nonlocal (False) names; the module has none.
     outer: dict[str, bool] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
     attributes: dict[str, list[Binding]] = field(default_factory=dict)  # of a class: self.x = ...
@@ -108,7 +108,7 @@ class Scope:
 
 
 class Scopes:
-    """Every scope of a file, made in one pass over its nodes (parents before children)."""
+    """All scopes of a file, built in one pass over its nodes (parents before children)."""
 
     def __init__(
         self,
@@ -120,7 +120,9 @@ class Scopes:
         self._parents = parents
         self._unread = unread or Unread()
         self._scopes: dict[ast.AST, Scope] = {}
-        self._ordered: dict[int, list[Binding]] = {}  # by the list's identity; the lists live as long
+        self._ordered: dict[
+            int, list[Binding]
+        ] = {}  # keyed by the identity of the list, which lives as long as this object
         self.module = Scope(tree, None, "")
         self._by_node: dict[ast.AST, Scope] = {tree: self.module}
         self.definitions: dict[str, FunctionNode | ast.ClassDef] = {}
@@ -144,18 +146,18 @@ class Scopes:
             handle(scopes[node], node)
 
     def scope_of(self, node: ast.AST) -> Scope:
-        """Return the scope that a node is evaluated in; a definition belongs to the scope around it."""
-        return self._scopes.get(node, self.module)  # one that was made up stands in the module
+        """Return the scope in which a node is evaluated; definitions belong to the enclosing scope."""
+        return self._scopes.get(node, self.module)  # synthetic nodes belong to the module
 
     def of(self, node: ast.AST) -> Scope | None:
         """Return the scope that a function, class, lambda or comprehension opens."""
         return self._by_node.get(node)
 
     def find(self, name: str, scope: Scope) -> tuple[Scope, list[Binding]] | None:
-        """Return where a name used in a scope is bound, by Python's rules, and its bindings there."""
+        """Return the scope that binds a name used in a scope, by Python's rules, and its bindings there."""
         at: Scope | None = scope
         first = True
-        while at is not None:  # each step leads outwards, and the module is the last
+        while at is not None:  # goes outwards; the module is last
             if name in at.outer:
                 at = self.module if at.outer[name] else at.parent
                 first = False
@@ -169,11 +171,10 @@ class Scopes:
         return None
 
     def reaching(self, use: ast.AST, scope: Scope, found: Scope, bindings: list[Binding]) -> list[Binding]:
-        """Return the bindings whose value a use may see, the most likely last.
+        """Return the bindings whose value may reach a use, the most likely last.
 
-        In the use's own scope: back to the last one that certainly ran. From
-        a scope around it: all from the last unconditional one on, since the
-        use runs later.
+        In the use's own scope these go back to the last binding that certainly ran. In an enclosing
+        scope, they are all from the last unconditional one on, because the use runs later.
         """
         if len(bindings) == 1:
             return bindings
@@ -205,14 +206,16 @@ class Scopes:
         return known
 
     def _excluded(self, item: Binding, path: dict[ast.AST, str]) -> bool:
-        """Return whether a binding stands in the other arm of an `if` that the use is in."""
+        """Return whether a binding is in the other branch of an `if` that contains the use."""
         return any(
             isinstance(key, ast.If) and key in path and path[key] != arm
             for key, arm in self._branches(item.node).items()
         )
 
     def _branches(self, node: ast.AST) -> dict[ast.AST, str]:
-        """Return the branching statements around a node in its scope, each with the arm it stands in."""
+        """Return the branching statements around a node in its scope, each with the branch that
+        contains it.
+        """
         found: dict[ast.AST, str] = {}
         child, at = node, self._parents.get(node)
         while at is not None and not isinstance(at, _SCOPES):
@@ -356,7 +359,7 @@ class Scopes:
 
 
 def _inside(child: ast.AST, scope: ast.AST) -> bool:
-    """Return whether a direct child of a definition is evaluated within it, not where it is defined."""
+    """Return whether a child of a definition is evaluated inside it, not at the place of definition."""
     if isinstance(child, ast.arguments):
         return False
     if isinstance(scope, ast.ClassDef):

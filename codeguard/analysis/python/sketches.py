@@ -1,9 +1,8 @@
-"""Code as a sequence of tokens, and a short sketch of it that near-duplicates share.
+"""Tokens of code, and short sketches of them to find near-duplicates.
 
-Tokens are found by one regular expression for all languages, so that text
-that does not parse is read as well. The sketch is the bottom-k of hashed
-token runs (Broder, "On the resemblance and containment of documents", 1997):
-two texts with the resemblance r share about the part r of their sketches.
+One regular expression finds the tokens of all languages, so code that does not parse works as well.
+A sketch is the bottom-k of hashed shingles of tokens (Broder, "On the resemblance and containment
+of documents", 1997): texts with resemblance r share about the fraction r of their sketches.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from itertools import islice
 
 from codeguard.corpus.patterns import lazy
 
-RUN = 4  # tokens a shingle
-SKETCH = 24  # hashes kept a text
+RUN = 4  # tokens per shingle
+SKETCH = 24  # hashes per text
 MAX_TOKENS = 20_000
-_KEPT = 40  # characters of a token whose number is remembered: long ones seldom come again
-_STRING_TOKEN, _PLAIN_NAME = 1, 2  # one number for all strings, one for names that copies give anew
+_KEPT = 40  # maximum length of a token whose number is cached; long ones rarely recur
+_STRING_TOKEN, _PLAIN_NAME = 1, 2  # numbers for all strings, and for all names that a copy may change
 
 _STRING = (
     r'[rRbBuUfF]{0,2}(?:"""(?:[^"\\]|\\.|"(?!""))*+(?:""")?+'
@@ -47,7 +46,7 @@ KEYWORDS = frozenset(_KEYWORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token of code: its text and where it stands, in characters of the text it is from."""
+    """One token: its text, and its range in characters of the source."""
 
     text: str
     start: int
@@ -56,9 +55,9 @@ class Token:
 
 
 def tokens(text: str, language: str) -> list[Token]:
-    """Return the tokens of a text without its comments, at most `MAX_TOKENS`.
+    """Return the tokens of a text without comments, at most `MAX_TOKENS`.
 
-    Linear in the text's length, whatever it holds.
+    Takes linear time in the text's length for any text.
     """
     pattern = _HASH if language in HASH_LANGUAGES else _SLASH
     found: list[Token] = []
@@ -81,11 +80,12 @@ def words_of_code(text: str, language: str) -> list[str]:
 
 
 def sketch(words: list[str]) -> tuple[int, ...]:
-    """Return up to `SKETCH` sorted hashes of a text's token runs; names count as one word, strings too.
+    """Return up to `SKETCH` sorted hashes of a text's shingles; all names count as equal, and all
+    strings.
 
-    Equal in every run of one build of Python, for the hash of a tuple of
-    numbers has no secret in it. Empty below `RUN` tokens. Without numpy,
-    whose import takes longer than an audit of a few files.
+    Hashes are equal in every run of one build of Python, because hashes of tuples of numbers are
+    not randomised. Empty below `RUN` tokens. numpy is not used because importing it takes longer
+    than an audit of a few files.
     """
     numbers = {word: _number(word) if len(word) <= _KEPT else _numbered(word) for word in set(words)}
     ids = [
@@ -99,7 +99,7 @@ def sketch(words: list[str]) -> tuple[int, ...]:
 
 
 def resemblance(first: tuple[int, ...], second: tuple[int, ...]) -> float:
-    """Return the estimated part of their token runs that two texts share, 0 to 1."""
+    """Return the estimated share of their shingles that two texts have in common, 0 to 1."""
     mine, others = set(first), set(second)
     both = mine & others
     if not both:
@@ -109,7 +109,7 @@ def resemblance(first: tuple[int, ...], second: tuple[int, ...]) -> float:
 
 
 def _numbered(word: str) -> int:
-    """Return a number for a token, below 0 for a name: one that is not called or reached is like any other."""
+    """Return a number for a token; names that are neither called nor attributes share one below 0."""
     if word[0] in "\"'`" or word[-1] in "\"'`":
         return _STRING_TOKEN
     number = zlib.crc32(word.encode("utf-8", "surrogatepass")) + 3

@@ -1,8 +1,8 @@
-"""Functions as sequences of statements that keep what they do and lose how they are written.
+"""Functions as sequences of normalised statements, to compare copies.
 
-A statement is a run of tokens up to the end of its line, or further while a
-bracket is open. Comments, docstrings, annotations and layout are gone; names
-of variables count as one word, so that a renamed copy has the same statements.
+A statement is a run of tokens up to the end of its line, or further while a bracket is open.
+Comments, docstrings, annotations and layout are removed. All variable names count as equal, so a
+copy with renamed variables has the same statements.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _BRACES = frozenset({"{", "}", ";"})
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement: the tokens that count, and the same as a comparable key."""
+    """One statement: its significant tokens, and a key for comparison."""
 
     tokens: tuple[Token, ...]
     key: tuple[str, ...]
-    end: int  # in characters of the function's text, exclusive
+    end: int  # characters of the function's text, exclusive
 
     @property
     def start(self) -> int:
-        """Where it begins, in characters of the function's text."""
+        """Its start, in characters of the function's text."""
         return self.tokens[0].start
 
 
 def statements(text: str, language: str, name: str) -> tuple[Statement, ...]:
-    """Return a function's statements, its header first; empty where there are more than `MAX_STATEMENTS`."""
+    """Return a function's statements, header first; empty if there are more than `MAX_STATEMENTS`."""
     runs = _lines(text, tokens(text, language)) if language == "python" else _braced(tokens(text, language))
     if len(runs) > MAX_STATEMENTS:
         return ()
@@ -47,7 +47,7 @@ def statements(text: str, language: str, name: str) -> tuple[Statement, ...]:
 
 
 def _lines(text: str, found: list[Token]) -> list[list[Token]]:
-    """Split at the ends of logical lines, and behind the colon of a compound statement on one line."""
+    """Split at the ends of logical lines, and after the colon of a compound statement on one line."""
     runs: list[list[Token]] = []
     depth, last = 0, 0
     for token in found:
@@ -69,7 +69,7 @@ def _lines(text: str, found: list[Token]) -> list[list[Token]]:
 
 
 def _braced(found: list[Token]) -> list[list[Token]]:
-    """Split at braces and semicolons; a `for` header's semicolons stay inside."""
+    """Split at braces and semicolons, except semicolons in the header of a `for`."""
     runs: list[list[Token]] = [[]]
     depth = 0
     for token in found:
@@ -85,7 +85,7 @@ def _braced(found: list[Token]) -> list[list[Token]]:
 
 
 def _plain(run: list[Token]) -> list[Token]:
-    """Drop annotations of a Python statement and a comma in front of a closing bracket."""
+    """Remove annotations of a Python statement and commas before a closing bracket."""
     words = [token.text for token in run]
     header = "def" in words[:2]
     kept: list[Token] = []
@@ -96,12 +96,12 @@ def _plain(run: list[Token]) -> list[Token]:
             depth += 1
         elif word in _CLOSE:
             depth -= 1
-        # `def f(a: int = 1) -> str:` loses from the colon to the comma or `=`, and from the arrow to the colon.
+        # In `def f(a: int = 1) -> str:` the parts from colon to comma or `=`, and from arrow to colon, are removed.
         if (header and depth == 1 and word == ":") or (header and depth == 0 and word == "->"):
             skipping = True
         elif skipping and ((depth == 1 and word in (",", "=")) or (depth == 0 and word in (")", ":"))):
             skipping = False
-        # `x: int = 1` is `x = 1`; `else:` and its kind have a colon as the second word, too.
+        # `x: int = 1` becomes `x = 1`; `else:` and the like also have a colon as second token.
         if not header and at == 1 and word == ":" and words[0] not in KEYWORDS and "=" in words:
             skipping = True
         elif not header and skipping and depth == 0 and word == "=":
@@ -113,7 +113,7 @@ def _plain(run: list[Token]) -> list[Token]:
 
 
 def _unbracketed(run: list[Token]) -> list[Token]:
-    """Drop the brackets around all that is assigned or returned: they change nothing."""
+    """Remove brackets around everything that is assigned or returned, which have no effect."""
     if not run or run[-1].text != ")":
         return run
     depth = 0
@@ -143,7 +143,7 @@ def _word(run: list[Token], at: int, name: str) -> str:
 
 
 def is_variable(run: list[Token] | tuple[Token, ...], at: int) -> bool:
-    """Return whether a token is a name that a copy may choose freely: not called, no attribute, no constant."""
+    """Return whether a token is a variable that a copy may rename: not called, no attribute, no constant."""
     word = run[at].text
     if not word.isidentifier() or word in KEYWORDS or word.isupper() or run[at].is_string:
         return False
@@ -155,5 +155,5 @@ def is_variable(run: list[Token] | tuple[Token, ...], at: int) -> bool:
 
 
 def _within_brackets(run: list[Token] | tuple[Token, ...], at: int) -> bool:
-    """Return whether a token stands in brackets: `a, b = …` binds names, `f(a, b=…)` passes one."""
+    """Return whether a token is inside brackets: `a, b = …` binds names, `f(a, b=…)` passes an argument."""
     return sum((item.text in _OPEN) - (item.text in _CLOSE) for item in run[:at]) > 0

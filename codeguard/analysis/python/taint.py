@@ -1,9 +1,9 @@
-"""What is carried from where to where inside a file: taint of variables, a function at a time.
+"""Taint of variables inside a file, one function at a time.
 
-Flow-insensitive: a variable that is ever given something tainted is tainted
-in its whole function. Functions of the same file are followed through what
-they return and which of their parameters they send or run. A lower bound, in
-a bounded number of rounds, each linear in the file.
+The analysis is flow-insensitive: a variable that is ever assigned something tainted is tainted in
+its whole function. Functions of the file are followed through their results and the parameters that
+they send or run. The result is a lower bound, computed in a limited number of rounds, each linear
+in the size of the file.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from codeguard.corpus.patterns import lazy
 ENVIRONMENT, VARIABLE, SECRET, FILE = "environment", "variable", "secret", "file"
 FETCHED, BLOB, DECODED, ENCODED = "fetched", "blob", "decoded", "encoded"
 DROPPED, WATCHED, KEY = "dropped", "watched", "key"
-HOST, CREDENTIAL = "host ", "credential "  # with what it tells, such as `host user`; with who gave it
+HOST, CREDENTIAL = "host ", "credential "  # followed by its details, such as `host user`, or by its source
 SECRET_NAME, STARTUP_NAME = "secret name", "startup name"
 DEEPEST = 40
 ROUNDS = 24
-_TOO_DEEP = f"what code carries was not followed into more than {DEEPEST} levels of expressions"
-_TOO_LONG = f"what code carries was not followed through more than {ROUNDS} rounds"
+_TOO_DEEP = f"taint was not tracked into more than {DEEPEST} levels of expressions"
+_TOO_LONG = f"taint was not tracked for more than {ROUNDS} rounds"
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _HARMLESS = frozenset(
     """
@@ -89,14 +89,14 @@ _PARTS_OF_STARTUP = (
     "LaunchAgents",
     "autostart",
     "cron.d",
-)  # of paths that are put together
+)  # depth of composed paths
 _COLLECTING = frozenset({"append", "extend", "add", "update", "insert", "setdefault"} | WRITING)
 _CREDENTIALS = frozenset(
     {"headers", "auth", "cert", "verify", "proxies", "timeout", "cookies", "url", "context"}
 )
 Labels = frozenset[str]
 _NOTHING: Labels = frozenset()
-_FOREIGN: Labels = frozenset({FETCHED, BLOB})  # what was not written here to be read
+_FOREIGN: Labels = frozenset({FETCHED, BLOB})  # data that did not originate in this file
 
 
 def labels_of_variable(name: str) -> Labels:
@@ -120,13 +120,13 @@ class Arrival:
     labels: Labels
 
     def told(self, kind: str) -> list[str]:
-        """Return what of a kind of label (`HOST`, `CREDENTIAL`) arrives, sorted."""
+        """Return the sorted labels of a kind (`HOST`, `CREDENTIAL`) that arrive."""
         return sorted(label.removeprefix(kind) for label in self.labels if label.startswith(kind))
 
 
 @dataclass(slots=True, eq=False)
 class _Function:
-    """What is known of one function: its variables, what it returns, and where its parameters go."""
+    """What is known of a function: its variables, its result, and the uses of its parameters."""
 
     node: ast.AST
     outer: _Function | None
@@ -134,8 +134,8 @@ class _Function:
     variables: dict[str, Labels] = field(default_factory=dict)
     returned: Labels = _NOTHING
     parameters: dict[str, str] = field(default_factory=dict)
-    sinks: dict[str, str] = field(default_factory=dict)  # label of a parameter -> what is done with it
-    opened: dict[str, ast.expr] = field(default_factory=dict)  # variable of a file -> where it is
+    sinks: dict[str, str] = field(default_factory=dict)  # label of a parameter to its use
+    opened: dict[str, ast.expr] = field(default_factory=dict)  # file variable to its path
 
 
 class TaintFlow:
@@ -147,8 +147,8 @@ class TaintFlow:
         self._module = _Function(reading.tree or ast.Module([], []), None)
         self._functions: dict[ast.AST, _Function] = {}
         self._arrivals: dict[tuple[ast.AST, str], Arrival] = {}
-        self._dropped: set[str] = set()  # names of files that were written here, of what came from elsewhere
-        self.commands: dict[ast.Call, ast.expr] = {}  # calls of helpers that run what they are given
+        self._dropped: set[str] = set()  # names of files that were written here with data from elsewhere
+        self.commands: dict[ast.Call, ast.expr] = {}  # calls of helpers that run their argument
         if not self._has_sink(reading):
             return
         self._divide(reading)
@@ -175,7 +175,7 @@ class TaintFlow:
         )
 
     def _has_sink(self, reading: Reading) -> bool:
-        """Whether anything of the file sends, runs or writes what is worth following; in most files nothing does."""
+        """Return whether the file sends, runs or writes anything relevant, which few files do."""
         writes = False
         for node in reading.nodes_of(ast.Call):
             if _sink(self._names.called(node)):
@@ -256,14 +256,14 @@ class TaintFlow:
                     self.commands[node] = given
 
     def _open(self, target: ast.AST, value: ast.expr, function: _Function) -> None:
-        """Note which file a variable is, where it is opened for writing."""
+        """Record which file a variable stands for, if it is opened for writing."""
         if not isinstance(target, ast.Name) or not isinstance(value, ast.Call):
             return
         if self._names.called(value) in _OPENING_FILES and value.args and self._writes(value):
             function.opened[target.id] = value.args[0]
 
     def _written_parts(self, place: ast.expr, depth: int = 0) -> str:
-        """Return the written parts of a path, joined."""
+        """Return the literal parts of a path, joined."""
         parts = []
         for item in ast.walk(place):
             if isinstance(item, ast.Constant) and isinstance(item.value, str):
@@ -283,7 +283,7 @@ class TaintFlow:
         return text is not None and bool(set("wax+") & set(text))
 
     def _place_of(self, node: ast.expr, function: _Function) -> ast.expr | None:
-        """Return where the file is that something is written to."""
+        """Return the path of the file that is written to."""
         if isinstance(node, ast.Call) and self._names.called(node) in _OPENING_FILES and node.args:
             return node.args[0]
         if isinstance(node, ast.Name):
@@ -295,7 +295,7 @@ class TaintFlow:
         return node
 
     def _drop(self, place: ast.expr | None, function: _Function) -> None:
-        """Note that what came from elsewhere now lies at a place."""
+        """Record that data from elsewhere was written to a path."""
         if place is None:
             return
         text = self._names.text(place)
@@ -305,7 +305,7 @@ class TaintFlow:
             _give(place, frozenset({DROPPED}), function)
 
     def _moved(self, node: ast.Call, called: ast.Attribute, name: str, function: _Function) -> None:
-        """Take in a call that downloads into a file, unpacks an archive or saves what it has."""
+        """Handle a call that downloads to a file, unpacks an archive or saves its object."""
         base = self._labels(called.value, function)
         if name in _RETRIEVING and len(node.args) > 1:
             self._drop(node.args[1], function)
@@ -316,14 +316,16 @@ class TaintFlow:
             _give(node.args[0], base & {WATCHED}, function)
 
     def _is_dropped(self, node: ast.expr) -> bool:
-        """Return whether one of the texts in an expression names a file that was dropped."""
+        """Return whether an expression contains the name of a file that was written with foreign data."""
         if not self._dropped:
             return False
         texts = [self._names.text(item) for item in ast.walk(node) if isinstance(item, ast.expr)]
         return any(place in text for text in texts if text for place in self._dropped)
 
     def _sent(self, node: ast.Call, what: str, function: _Function) -> Labels:
-        """Return the labels of what a sink gets; one environment variable as a credential or address is usual."""
+        """Return the labels that reach a sink, without a single environment variable as credential
+        or address.
+        """
         labels: Labels = _NOTHING
         for number, argument in enumerate(node.args):
             found = self._labels(argument, function)
@@ -343,7 +345,7 @@ class TaintFlow:
         return labels
 
     def _has_domain(self, node: ast.Call) -> bool:
-        """Return whether a name that is looked up ends with a written domain, or stands for an expression with one."""
+        """Return whether a looked-up name ends with a literal domain, or stands for such an expression."""
         values = [node.args[0]] if node.args else []
         if values and isinstance(values[0], ast.Name):
             values += self._names.values_of(values[0])
@@ -366,7 +368,7 @@ class TaintFlow:
             labels |= self._labels(argument, function, depth)
         for keyword in node.keywords:
             found = self._labels(keyword.value, function, depth)
-            # What a function is given as its environment is for the processes that it starts.
+            # An `env` argument is for the processes that the function starts.
             labels |= found - {ENVIRONMENT} if keyword.arg in ("env", "environ", "environment") else found
         return labels
 
@@ -381,7 +383,7 @@ class TaintFlow:
         return _NOTHING if given is None else self._labels(given, function, depth)
 
     def _given(self, node: ast.Call, known: _Function, label: str) -> ast.expr | None:
-        """Return what a call gives for the parameter with a label."""
+        """Return the argument of a call for the parameter with a label."""
         at = int(label.rpartition(" ")[2])
         names = list(known.parameters)
         if names[:1] in (["self"], ["cls"]) and isinstance(node.func, ast.Attribute):
@@ -420,7 +422,7 @@ class TaintFlow:
         return labels
 
     def _environment_variable(self, key: ast.expr, function: _Function, depth: int) -> Labels:
-        """Return the labels of one variable: of all where the environment itself says which, as in a loop over it."""
+        """Return the labels of one variable, or of all if its name comes from the environment itself."""
         if ENVIRONMENT in self._labels(key, function, depth + 1):
             return frozenset({ENVIRONMENT})
         return labels_of_variable(self._names.text(key) or "")
@@ -476,7 +478,7 @@ class TaintFlow:
         )
         if name in _READING or (isinstance(node.func, ast.Attribute) and node.func.attr in _READING_METHODS):
             around = given | base
-            # What the name of the file was made of is not in the file, but where it came from still counts.
+            # The file does not contain its own name, but the name's source still counts.
             kept = around & {FETCHED, STARTUP_NAME}
             if DROPPED in around or self._is_dropped(node):
                 kept |= {FETCHED}
@@ -542,7 +544,7 @@ def _named_place(value: object) -> Labels:
 
 
 def _is_encoded(value: object) -> bool:
-    """Return whether a constant is written in an encoding, as far as its first characters tell."""
+    """Return whether a constant is encoded data, judged by its first characters."""
     if isinstance(value, bytes):
         value = value[:200].decode("latin-1")
     return isinstance(value, str) and _ENCODED.match(value[:200]) is not None and not value[:200].isalpha()

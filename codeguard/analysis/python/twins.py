@@ -1,4 +1,4 @@
-"""The trusted functions, found again by name or by the sketch of their code."""
+"""Find the trusted counterpart of a function, by name or by the sketch of its code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FILLER_WORDS = frozenset(_FILLERS.split())
 
 @dataclass(frozen=True, slots=True)
 class TrustedFunction:
-    """A function of the trusted files: where it stands, its exact text, and digest and sketch of its tokens."""
+    """A function in a trusted file: position, exact text, and digest and sketch of its tokens."""
 
     path: str
     symbol: str
@@ -40,7 +40,7 @@ class TrustedFunction:
 
     @property
     def origin(self) -> str:
-        """File and line, for a person."""
+        """File and line, for people."""
         return f"{self.path}:{self.line}"
 
 
@@ -48,7 +48,7 @@ class TrustedFunction:
 class Twin:
     """A trusted function that a candidate may be a copy of.
 
-    `named` says that their names agree, `likeness` how much of their code does, 0 to 1.
+    `named` means that their names agree; `likeness` is the share of common code, 0 to 1.
     """
 
     function: TrustedFunction
@@ -57,10 +57,10 @@ class Twin:
 
 
 class TrustedFunctions:
-    """An index of functions, of every language that is chunked.
+    """An index of functions in all languages that are chunked.
 
-    Immutable after it is built, picklable, and independent of the order of
-    the files. It holds the functions' texts and 24 hashes of each.
+    It is immutable, picklable, and independent of the order of files. It holds the functions' texts
+    and 24 hashes of each.
     """
 
     def __init__(self, functions: Iterable[TrustedFunction]) -> None:
@@ -85,9 +85,10 @@ class TrustedFunctions:
         return len(self.functions)
 
     def twins(self, chunk: Chunk) -> list[Twin]:
-        """Return the trusted functions that a function may be a copy of, the likeliest first, at most `MAX_TWINS`.
+        """Return the trusted functions that a function may be a copy of, most likely first, at most
+        `MAX_TWINS`.
 
-        Empty where the function itself is trusted, but for its layout and comments.
+        Empty if the function is identical to a trusted one except for layout and comments.
         """
         code = words_of_code(chunk.text, chunk.language)
         if _digest(code) in self._texts:
@@ -111,7 +112,7 @@ class TrustedFunctions:
 
 
 def name_words(symbol: str) -> tuple[str, ...]:
-    """Return the words of a function's own name, in lower case, without those that say nothing."""
+    """Return the informative words of a function's name in lower case."""
     found = tuple(word.lower() for word in _NAME_WORD.findall(symbol.rpartition(".")[2]))
     kept = tuple(word for word in found if word not in FILLER_WORDS) or found
     return kept[:-1] if len(kept) > 1 and kept[-1].isdigit() else kept

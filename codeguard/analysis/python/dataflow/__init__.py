@@ -1,1 +1,1 @@
-"""Data flow inside a file: from sources, past sanitizers, to sinks."""
+"""Data flow inside a file: from sources, through sanitizers, to sinks."""

@@ -1,4 +1,4 @@
-"""What calls come to, as abstract values, and what they bring to sinks."""
+"""Evaluate calls: their results as abstract values, and the values that reach sinks."""
 
 from __future__ import annotations
 
@@ -64,31 +64,31 @@ _SENT = ("HTTP_", "QUERY_", "PATH_", "REQUEST_", "wsgi.")
 
 
 class Surroundings(Protocol):
-    """What evaluation asks of the flow through the whole file."""
+    """The interface of the file's data flow that evaluation needs."""
 
     def call(self, function: FunctionNode, call: ast.Call, arguments: dict[str, Value]) -> Value:
-        """Return what a function of the file returns for some arguments."""
+        """Return the result of a function of the file for some arguments."""
         ...
 
     def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
-        """Return which arguments a function of the file checks."""
+        """Return the arguments that a function of the file checks."""
         ...
 
     def hit(self, sink: Sink, call: ast.expr, argument: ast.expr, value: Value) -> None:
-        """Note a value at a sink."""
+        """Record a value at a sink."""
         ...
 
     def keep(self, target: ast.expr, value: Value) -> None:
-        """Remember for other functions what is stored in an attribute or a global name."""
+        """Record a value that is stored in an attribute or a global name."""
         ...
 
     def attribute(self, owner: str, name: str) -> Value:
-        """Return what the methods of a class have stored in an attribute."""
+        """Return the values that the methods of a class have stored in an attribute."""
         ...
 
 
 class Evaluating(Protocol):
-    """What a call needs of the evaluation of expressions."""
+    """The interface of expression evaluation that calls need."""
 
     def value(self, node: ast.expr | None, state: State) -> Value:
         """Return the abstract value of an expression."""
@@ -103,12 +103,12 @@ class Evaluating(Protocol):
         ...
 
     def fill(self, holder: ast.expr, value: Value, state: State) -> None:
-        """Enter that an object now holds a value, too."""
+        """Record that an object now also holds a value."""
         ...
 
 
 class Calls:
-    """Evaluates calls; one for a file."""
+    """Evaluates the calls of one file."""
 
     def __init__(self, of: Evaluating, names: Names, sinks: SinkIndex, around: Surroundings) -> None:
         self._of = of
@@ -117,14 +117,14 @@ class Calls:
         self._around = around
 
     def value(self, node: ast.Call, state: State) -> Value:
-        """Return the abstract value of a call, and note what it brings to sinks."""
+        """Return the abstract value of a call, and record values that reach sinks."""
         function = node.func
         resolved = self._names.names_of(function)
         receiver = NOTHING
         if isinstance(function, ast.Attribute):
             receiver = self._of.value(function.value, state)
         elif not isinstance(function, ast.Name):
-            self._of.value(function, state)  # a call of what a call returned
+            self._of.value(function, state)  # the called object is itself the result of a call
         arguments = [self._of.value(argument, state) for argument in node.args]
         keywords = {str(item.arg): self._of.value(item.value, state) for item in node.keywords}
         self._look(node, resolved, receiver, arguments, keywords, state)
@@ -167,7 +167,7 @@ class Calls:
         if STORED_NAMES.search(name):
             return self._of.origin(Reach.LOCAL, f"{name}()", node, state, STORED)
         if name == "compile" and arguments:
-            return arguments[0]  # its flags are no code
+            return arguments[0]  # its flags are not code
         if name in ARCHIVE_NAMES:
             return self._of.origin(Reach.LOCAL, f"{name}()", node, state, "archive")
         if name in ("re.sub", "re.subn") and len(node.args) > 2:
@@ -187,14 +187,14 @@ class Calls:
     def _unknown(
         self, name: str, node: ast.Call, method: str, receiver: Value, given: Sequence[Value], state: State
     ) -> Value:
-        """Return the result of a function that nothing is known of."""
+        """Return the result of an unknown function."""
         remote = method in REMOTE_METHODS or (method in MAIL_METHODS and self._reads_mail)
         if remote and not name.startswith(":"):
             return _typed(node, self._of.origin(Reach.REMOTE, f"{method}()", node, state))
         if method in STORED_METHODS and not receiver.origins and not name.startswith(":"):
             return self._of.origin(Reach.LOCAL, f"{method}()", node, state, STORED)
         last = method or name.rpartition(".")[2]
-        # A name like `sanitize` is a claim, not a proof: it lowers the severity and clears nothing.
+        # A name such as `sanitize` proves nothing; it only lowers the severity.
         if CLEANING_NAME.search(last):
             return joined([receiver, *given]).cleaned({CLAIMED})
         if method:
@@ -207,18 +207,18 @@ class Calls:
                 value = value.part(self._key(node))
             if method in ("replace", "translate", "split") or method == "format":
                 value = value.cleaned(self._removed(node, method))
-            # What a match holds is as clean as the pattern made it, whatever follows.
+            # Groups of a match are as clean as the pattern made the value.
             if method in ("group", "groups", "groupdict"):
                 return value
             if method in CLEANING_METHODS:
                 return value.cleaned(CLEANING_METHODS[method])
             if value.origins or not self._is_module_call(node, name):
                 return value
-        # Libraries that compute: their results are numbers and arrays, no longer the text that went in.
+        # Numeric libraries return numbers and arrays, not the text that was passed in.
         if name and not method and name not in PASSERS and name.partition(".")[0] in _ABSORBERS:
             return joined(given).cleaned(ALL_USES)
         if ADDRESSING_NAME.search(last) and given:
-            # `url_for_page(page, next=url)`: what comes first decides where an address leads.
+            # `url_for_page(page, next=url)`: the first argument decides where a URL leads.
             return joined([given[0], *(value.cleaned({CLAIMED}) for value in given[1:])])
         return joined(given)
 
@@ -227,7 +227,7 @@ class Calls:
         return any(f"{name}.".startswith(MAIL) for name in imported(self._names))
 
     def _is_module_call(self, node: ast.Call, name: str) -> bool:
-        """Return whether a method is a function of a module that was imported, as `os.path.join`."""
+        """Return whether a method is a function of an imported module, such as `os.path.join`."""
         if name.startswith(":") or not name or name.partition(".")[0] in _ABSORBERS:
             return False
         assert isinstance(node.func, ast.Attribute)
@@ -236,7 +236,7 @@ class Calls:
         )
 
     def _replaced(self, pattern: ast.expr, replacement: ast.expr) -> frozenset[str]:
-        """Return what putting something else for a pattern makes a value harmless for."""
+        """Return the uses for which replacing a pattern makes a value harmless."""
         for value in [pattern, *self._names.values_of(pattern)]:
             if (
                 isinstance(value, ast.Call)
@@ -248,7 +248,7 @@ class Calls:
         return frozenset() if None in texts else removed_by_pattern(str(texts[0]), str(texts[1]))
 
     def _removed(self, node: ast.Call, method: str) -> frozenset[str]:
-        if method == "split":  # at blanks, among them line breaks
+        if method == "split":  # splits at white space, including line breaks
             return frozenset() if node.args or node.keywords else uses_without("\r\n")
         if method == "format":
             assert isinstance(node.func, ast.Attribute)
@@ -309,7 +309,7 @@ class Calls:
         if not (receiver.origins or any(value.origins for value in (*arguments, *keywords.values()))):
             return
         if not resolved and isinstance(node.func, ast.Name):
-            resolved = (node.func.id,)  # a function that the caller gives, as WSGI gives `start_response`
+            resolved = (node.func.id,)  # a function passed by the caller, such as `start_response` in WSGI
         for sink in self._sinks.of(self._names, node, resolved):
             for argument in sink.nodes(node):
                 value = self._of.value(argument, state)
@@ -318,28 +318,28 @@ class Calls:
 
 
 def is_sent_key(key: object) -> bool:
-    """Return whether a key is one under which the environment of a request holds what the client says."""
+    """Return whether a key of a request's environment holds data from the client."""
     return isinstance(key, str) and key.startswith(_SENT) and SENT_KEYS.match(key) is not None
 
 
 def is_model_call(node: ast.Call, resolved: Sequence[str]) -> bool:
-    """Return whether a call asks a language model, whose answer may follow the author of any part of the prompt."""
+    """Return whether a call queries a language model, whose answer any part of the prompt may control."""
     if isinstance(node.func, ast.Attribute) and node.func.attr in MODEL_METHODS:
         return any(MODEL_CALLS.search(name) for name in (*resolved, written_name(node.func)))
     return "transformers.pipeline()" in resolved
 
 
 def _typed(node: ast.Call, value: Value) -> Value:
-    """Return what a call gives that is asked for a number: `self.get_argument("size", type=int)`."""
+    """Return the result of a call that converts to a number: `self.get_argument("size", type=int)`."""
     kind = next((item.value for item in node.keywords if item.arg == "type"), None)
     counts = isinstance(kind, ast.Name) and kind.id in ("int", "float", "bool")
     return value.cleaned(TEXT_USES) if counts else value
 
 
 def shown_as_written(template: str | None, mark: str) -> frozenset[str]:
-    """Return what a template makes values harmless for by showing each as it would be written in code.
+    """Return the uses for which a template makes values harmless by formatting them with repr.
 
-    `mark` is what its fields begin with: `%` as in `%r`, `{` as in `{!r}`.
+    `mark` starts its fields: `%` as in `%r`, `{` as in `{!r}`.
     """
     if template is None:
         return frozenset()

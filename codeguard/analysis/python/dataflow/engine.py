@@ -1,11 +1,10 @@
-"""Data flow through one Python file: which untrusted values reach which sinks.
+"""Data flow in one Python file: which untrusted values reach which sinks.
 
-Each function is read once, statement by statement, with abstract values for
-its parameters (`flowvalues`), what tests say of them (`guards`) and, for calls
-of functions of the same file, what those return and check. Afterwards the
-arguments of all calls seen tell how far the parameters' values come from.
-A lower bound: values that travel through other files, or through containers
-by a computed key, are not followed.
+Each function is read once, statement by statement, with abstract values for its parameters
+(`values`), facts from tests (`guards`) and, for calls of functions in the same file, their results
+and checks. Afterwards the arguments of all calls show where the parameters' values come from. The
+result is a lower bound: flow through other files, or through containers with computed keys, is not
+followed.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from codeguard.analysis.python.dataflow.values import (
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import FunctionNode
 
-_TWICE = 3  # loops within loops that are run twice, for what one round leaves to the next
+_TWICE = 3  # nesting depth of loops that are run twice, so that one round's values reach the next
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -65,24 +64,24 @@ class Flow:
 
     @property
     def hits(self) -> list[Hit]:
-        """The values that arrived at sinks, in the order of their discovery."""
+        """The values that reach sinks, in order of discovery."""
         self._follow()
         return self._hits.listed()
 
     @property
     def returns(self) -> list[Arrival]:
-        """What the functions return that serve untrusted callers, and some others."""
+        """The results of functions that serve untrusted callers, and some others."""
         self._follow()
         return self._returns
 
     @property
     def stores(self) -> list[Arrival]:
-        """What is stored in headers and attributes, as far as anything of it can be told."""
+        """Values stored in headers and attributes, if they may be reported."""
         self._follow()
         return self._stores
 
     def _follow(self) -> None:
-        """Read the file, once, as far as it matters (`flowscope`)."""
+        """Read the relevant functions of the file once (see `scope`)."""
         if self._has_run:
             return
         self._has_run = True
@@ -98,7 +97,7 @@ class Flow:
             self._summary(function)
 
     def entry(self, function: ast.AST | None) -> Reach:
-        """Return who chooses the parameters of a function."""
+        """Return who controls the parameters of a function."""
         if not isinstance(function, _FUNCTIONS):
             return Reach.CALLER
         if function not in self._entry:
@@ -106,15 +105,15 @@ class Flow:
         return self._entry[function]
 
     def source(self, value: Value, use: str, *, believing: bool = False, tags: Tags = None) -> Origin | None:
-        """Return the farthest origin of a value that is not harmless for a use; see `Reachability`."""
+        """Return the least trusted origin of a value that is not harmless for a use; see `Reachability`."""
         return self._reachability.source(value, use, believing=believing, tags=tags)
 
     def words(self, value: Value) -> set[str]:
-        """Return what the origins of a value are called; see `Reachability`."""
+        """Return the names of a value's origins; see `Reachability`."""
         return self._reachability.words(value)
 
     def call(self, function: FunctionNode, call: ast.Call, arguments: dict[str, Value]) -> Value:
-        """Return what a function of the file returns for some arguments, and remember the call."""
+        """Return the result of a function of the file for some arguments, and record the call."""
         for name, value in arguments.items():
             self._reachability.add(function, name, value)
         if function not in self._summaries and self._evaluation.depth > DEEPEST // 2:
@@ -126,7 +125,7 @@ class Flow:
         return joined([substituted(value, function, arguments) for value in summary.returned])
 
     def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
-        """Return which arguments of a call a function of the file checks, None where it is not of the file."""
+        """Return the arguments of a call that a function checks; None if it is not in the file."""
         for name in self.names.names_of(call.func):
             definition = self.names.definition(name)
             if isinstance(definition, _FUNCTIONS):
@@ -136,15 +135,15 @@ class Flow:
         return None
 
     def hit(self, sink: Sink, call: ast.expr, argument: ast.expr, value: Value) -> None:
-        """Note a value at a sink."""
+        """Record a value at a sink."""
         self._hits.note(sink, call, argument, value, self._at)
 
     def keep(self, target: ast.expr, value: Value) -> None:
-        """Remember for other functions what is stored in an attribute or a global name."""
+        """Record a value that is stored in an attribute or a global name."""
         self._attributes.keep(self.names, target, value, self._module.names)
 
     def attribute(self, owner: str, name: str) -> Value:
-        """Return what the methods of a class have stored in an attribute."""
+        """Return the values that the methods of a class have stored in an attribute."""
         return self._attributes.of(owner, name)
 
     def _summary(self, function: FunctionNode) -> Summary:
@@ -162,7 +161,7 @@ class Flow:
         return summary
 
     def _run(self, body: Sequence[ast.stmt], state: State) -> bool:
-        """Run statements on a state; return whether the flow goes on after them."""
+        """Run statements on a state; return whether execution continues after them."""
         evaluation = self._evaluation
         if evaluation.depth > DEEPEST:
             if body:
@@ -171,7 +170,7 @@ class Flow:
         evaluation.depth += 1
         try:
             for statement in body:
-                evaluation.steps -= len(state.names)  # what copying and merging the state costs
+                evaluation.steps -= len(state.names)  # cost of copying and merging the state
                 if evaluation.steps <= 0:
                     self.names.unread.note(TOO_LONG, statement.lineno)
                     return True
@@ -195,7 +194,7 @@ class Flow:
         return False
 
     def _checked(self, call: ast.Call, names: Sequence[str], state: State) -> None:
-        """A call for its exception: `validate(x)`, `int(x)`, `path.relative_to(base)`."""
+        """Handle a call made for its exception: `validate(x)`, `int(x)`, `path.relative_to(base)`."""
         evaluation = self._evaluation
         written = [call.func.attr] if isinstance(call.func, ast.Attribute) else names[-1:]
         last = "".join(written).rpartition(".")[2]
@@ -255,7 +254,7 @@ class Flow:
         return False
 
     def _note(self, found: Iterable[tuple[Value, frozenset[str]]]) -> None:
-        """Remember for the callers which parameters a function checks."""
+        """Record for callers the parameters that a function checks."""
         if self._at in self._summaries:
             self._summaries[self._at].note_checks(self._at, found)
 
@@ -307,7 +306,7 @@ class Flow:
         return self._run(node.orelse, state) if node.orelse else True
 
     def _loop(self, body: Sequence[ast.stmt], inner: State, state: State) -> None:
-        """Run a body once and merge; a check in it that stops the function holds after it for what it runs over."""
+        """Run a body once and merge; a check in it that leaves the function also holds afterwards."""
         self._loops.append([])
         goes_on = self._run(body, inner)
         left = self._loops.pop()
@@ -364,7 +363,7 @@ class Flow:
                 if isinstance(name, str):
                     inner.names[name] = subject
             if isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None and case.guard is None:
-                ends = ends[1:]  # the rest goes here
+                ends = ends[1:]  # all remaining cases are covered here
             if self._run(case.body, inner):
                 ends.append(inner)
         return self._meet(ends, state)
@@ -417,17 +416,16 @@ class Reachability:
         self._reached: dict[tuple[ast.AST, str, str, bool, Tags], Origin | None] = {}
 
     def add(self, function: ast.AST, parameter: str, value: Value) -> None:
-        """Remember that a call gives a parameter a value."""
+        """Record the value that a call passes for a parameter."""
         self._edges.setdefault((function, parameter), []).append(value)
 
     def source(self, value: Value, use: str, *, believing: bool = False, tags: Tags = None) -> Origin | None:
-        """Return the farthest origin of a value that is not harmless for a use, None where there is none.
+        """Return the least trusted origin of a value that is not harmless for a use, or None.
 
-        A parameter's value comes from where the calls in the file have it
-        from. A private function that is only called with harmless values has
-        no origin. `believing` says that functions of other files do what
-        their names say, such as to check or to clean. With `tags`, origins of
-        others do not count.
+        A parameter has the origins of the arguments in the file's calls. A private function that is
+        only called with harmless values has no origin. With `believing`, functions of other files
+        are assumed to do what their names say, such as checking or cleaning. With `tags`, other
+        origins do not count.
         """
         best: Origin | None = None
         for origin in _in_order(value):
@@ -441,7 +439,7 @@ class Reachability:
         return best
 
     def words(self, value: Value) -> set[str]:
-        """Return what the origins of a value are called, here and in calls, at most `_MOST_WORDS`."""
+        """Return the names of a value's origins, here and in calls, at most `_MOST_WORDS`."""
         found: set[str] = set()
         waiting = list(value.origins)
         while waiting and len(found) < _MOST_WORDS:
@@ -484,7 +482,7 @@ def _rank(origin: Origin) -> tuple[Reach, bool]:
 
 
 def _in_order(value: Value) -> list[Origin]:
-    """Return the origins of a value in an order that is the same in every run: of equals the first is told."""
+    """Return the origins of a value in a deterministic order, since the first of several is reported."""
     return sorted(value.origins, key=lambda origin: (origin.line, origin.what))
 
 
@@ -494,7 +492,7 @@ def _harms(value: Value, origin: Origin, use: str, believing: bool) -> bool:
 
 
 def substituted(value: Value, function: ast.AST, arguments: dict[str, Value]) -> Value:
-    """Return what a function returns, with its parameters replaced by what a call gives them."""
+    """Return a function's result with its parameters replaced by a call's arguments."""
     parts: list[Value] = []
     for origin in value.origins:
         if origin.function is function:

@@ -1,4 +1,4 @@
-"""Entry points, functions that serve untrusted callers: routes, views, handlers, commands."""
+"""Entry points: functions that serve untrusted callers, such as routes, views, handlers and commands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _EVENTS = lazy(
 _ERRORS = lazy(r"(?:^|\.)(?:errorhandler|app_errorhandler|exception_handler|error_handler)$")
 _NUMBERS = lazy(r"<(int|float|uuid)(?:\([^)]{0,40}\))?:(\w+)>")
 _EXCEPTIONS = frozenset({"exc", "exception", "error", "err", "e"})
-_BESIDE_REQUESTS = _EXCEPTIONS | {"call_next", "handler"}  # what frameworks call handlers with as well
+_BESIDE_REQUESTS = _EXCEPTIONS | {
+    "call_next",
+    "handler",
+}  # further parameters that frameworks pass to handlers
 _ACTIONS = frozenset({"list", "retrieve", "create", "update", "partial_update", "destroy"})
 _REQUESTS = lazy(r"^(?:aiohttp|starlette|fastapi|sanic|django|quart|rest_framework|litestar)\..*Request$")
 _BOUNDS = frozenset({"le", "lt", "max_length"})
@@ -34,7 +37,7 @@ HARMLESS_TYPES = frozenset(
 
 
 def entry_reach(function: FunctionNode, names: Names) -> Reach:
-    """Return who chooses the parameters of a function: REMOTE for a route, LOCAL for a command, else CALLER."""
+    """Return who controls a function's parameters: REMOTE for a route, LOCAL for a command, else CALLER."""
     for decorator in function.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         for name in names.names_of(called) or (written_name(called),):
@@ -71,7 +74,7 @@ def _by_place(function: FunctionNode, names: Names) -> Reach:
             return Reach.REMOTE
         if function.name in _ACTIONS and any(base.endswith("ViewSet") for base in bases):
             return Reach.REMOTE
-        # The first parameter of a method is its object, so a request is the second.
+        # A method's first parameter is its object, so the request is the second.
         if _takes_request(function, listed[1:2], names):
             return Reach.REMOTE
         if any(base.endswith("Servicer") for base in bases) and listed[-1:] == ["context"]:
@@ -81,7 +84,7 @@ def _by_place(function: FunctionNode, names: Names) -> Reach:
         )
     if _by_shape(listed, function):
         return Reach.REMOTE
-    # AWS Lambda and WSGI know their entry points by the parameters alone.
+    # Entry points of AWS Lambda and WSGI are recognised by their parameters only.
     if (
         listed[:2] == ["event", "context"]
         or (listed[:1] == ["event"] and "handler" in function.name)
@@ -94,10 +97,10 @@ def _by_place(function: FunctionNode, names: Names) -> Reach:
 
 
 def _by_shape(listed: list[str], function: FunctionNode) -> bool:
-    """Return whether parameters are those that a library of messages or connections calls a function with.
+    """Return whether the parameters are those of a message or connection handler.
 
-    pika gives a channel, a method, properties and a body, paho a client, its user data and a message, asyncio a
-    reader and a writer, falcon a request and a response.
+    pika passes a channel, a method, properties and a body; paho a client, its user data and a
+    message; asyncio a reader and a writer; falcon a request and a response.
     """
     given = frozenset(listed)
     return (
@@ -108,7 +111,7 @@ def _by_shape(listed: list[str], function: FunctionNode) -> bool:
     )
 
 
-# Methods that servers, protocols and consumers call with what was sent.
+# Methods that servers, protocols and consumers call with received data.
 _RECEIVING = frozenset(
     {"data_received", "datagram_received", "dataReceived", "lineReceived", "stringReceived", "datagramReceived",
      "messageReceived", "on_message", "receive_json", "process_message", "handle_DATA", "on_data"}
@@ -116,12 +119,12 @@ _RECEIVING = frozenset(
 
 
 def _takes_request(function: FunctionNode, first: list[str], names: Names) -> bool:
-    """Return whether a function takes a request of aiohttp, Starlette or Sanic, as the handlers of these do."""
+    """Return whether a function takes a request of aiohttp, Starlette or Sanic, like their handlers."""
     if first != ["request"]:
         return False
     listed = function.args.args
     index = next(index for index, item in enumerate(listed) if item.arg == "request")
-    # A method with more parameters is called by code of the team, which chooses them; the request is one still.
+    # A method with more parameters is called by the application, but its request is still untrusted.
     if index == 1 and any(item.arg not in _BESIDE_REQUESTS for item in listed[2:]):
         return False
     annotation = listed[index].annotation
@@ -132,7 +135,7 @@ def _takes_request(function: FunctionNode, first: list[str], names: Names) -> bo
 
 
 def handles_errors(function: ast.AST | None, names: Names) -> bool:
-    """Return whether a function answers callers where another one has failed; its parameter is the exception."""
+    """Return whether a function handles the errors of other handlers; its parameter is the exception."""
     decorators = (
         function.decorator_list if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else []
     )
@@ -140,13 +143,13 @@ def handles_errors(function: ast.AST | None, names: Names) -> bool:
         _ERRORS.search(written_name(item.func if isinstance(item, ast.Call) else item)) for item in decorators
     ):
         return True
-    # Starlette and FastAPI call handlers of errors with the request and the exception, and are told of them elsewhere.
+    # Error handlers of Starlette and FastAPI take the request and the exception; they are registered elsewhere.
     listed = [item.arg for item in function.args.args] if isinstance(function, ast.AsyncFunctionDef) else []
     return len(listed) == 2 and listed[0] == "request" and listed[1] in _EXCEPTIONS
 
 
 def says_what_is_wrong(kind: ast.expr | None, names: Names) -> bool:
-    """Return whether exceptions of a kind are made to tell the sender what is wrong with what was sent."""
+    """Return whether exceptions of a class are meant to tell the sender what is wrong with the input."""
     parts = kind.elts if isinstance(kind, ast.Tuple) else [] if kind is None else [kind]
     found = [names.resolve(part) for part in parts]
     return bool(found) and all(
@@ -158,14 +161,14 @@ def says_what_is_wrong(kind: ast.expr | None, names: Names) -> bool:
 
 
 def harmless(argument: ast.arg, names: Names) -> bool:
-    """Return whether a parameter's annotation says that it is a number, a date or the like."""
+    """Return whether a parameter's annotation makes it a number, a date or the like."""
     if argument.annotation is None:
         return False
     return names.resolve(argument.annotation) in HARMLESS_TYPES
 
 
 def is_injected(function: FunctionNode, argument: ast.arg, names: Names) -> bool:
-    """Return whether the framework makes a parameter's value itself (`Depends`), as it does a session of a database."""
+    """Return whether the framework creates a parameter's value (`Depends`), such as a database session."""
     default = _default_of(function, argument)
     if isinstance(default, ast.Call):
         return names.called(default).rpartition(".")[2] in ("Depends", "Security")
@@ -188,7 +191,7 @@ def _default_of(function: FunctionNode, argument: ast.arg) -> ast.expr | None:
 
 
 def imported(names: Names) -> Iterator[str]:
-    """Yield the dotted names of what a file imports, modules in full."""
+    """Yield the dotted names that a file imports."""
     for items in names.scopes.module.bindings.values():
         for item in items:
             if isinstance(item.node, ast.Import):
@@ -198,7 +201,7 @@ def imported(names: Names) -> Iterator[str]:
 
 
 def written_name(node: ast.expr) -> str:
-    """Return a dotted name as it is written, without what the names in it stand for."""
+    """Return a dotted name as written, without resolving it."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute) and len(parts) < 8:
         parts.append(node.attr)
@@ -209,7 +212,7 @@ def written_name(node: ast.expr) -> str:
 
 
 def enter(function: FunctionNode, reach: Reach, names: Names, state: State) -> None:
-    """Give a function's parameters the values that they have when anyone calls it."""
+    """Give a function's parameters the values that they have when anyone may call it."""
     listed = [*function.args.posonlyargs, *function.args.args]
     method = names.scopes.scope_of(function).is_class
     extra = [item for item in (function.args.vararg, function.args.kwarg) if item is not None]
@@ -235,9 +238,9 @@ def enter(function: FunctionNode, reach: Reach, names: Names, state: State) -> N
 
 
 def _clean(function: FunctionNode, argument: ast.arg, reach: Reach, names: Names) -> frozenset[str]:
-    """Return what a parameter is harmless for by its type, or by the pattern of its route."""
+    """Return the uses that a parameter is harmless for, by its type or by the pattern of its route."""
     if harmless(argument, names):
-        # A number does no harm but by its size, and only where an attacker chooses it.
+        # A number is only harmful by its size, and only if an attacker controls it.
         counts = reach is Reach.REMOTE and names.resolve(argument.annotation or argument) == "int"  # type: ignore[arg-type]
         return TEXT_USES if counts and not _is_bounded(function, argument) else ALL_USES
     if reach is not Reach.REMOTE:
@@ -260,7 +263,7 @@ def _clean(function: FunctionNode, argument: ast.arg, reach: Reach, names: Names
 
 
 def _is_bounded(function: FunctionNode, argument: ast.arg) -> bool:
-    """`count: int = Query(le=100)`, `count: Annotated[int, Query(le=100)]`."""
+    """Return whether a number has an upper bound, as in `count: int = Query(le=100)`."""
     told = [item for item in (argument.annotation, _default_of(function, argument)) if item is not None]
     return any(
         isinstance(item, ast.keyword) and item.arg in _BOUNDS for part in told for item in ast.walk(part)

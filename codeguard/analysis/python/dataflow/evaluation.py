@@ -1,4 +1,4 @@
-"""What the expressions of a function come to, as abstract values; and the calls that they make."""
+"""Evaluate the expressions of a function as abstract values."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ STEPS_PER_NODE = 4
 TOO_LONG = "values were not followed any further: it takes too many steps"
 TOO_DEEP = f"values were not followed into more than {DEEPEST} levels of expressions, blocks and calls"
 _OF_CLASSES = frozenset({"_meta", "__name__", "__qualname__", "__module__", "__tablename__", "__table__"})
-# What a request that is sent has as well as one that is received, and how the two kinds of files are told.
+# Attributes of outgoing and incoming requests, and the imports that distinguish clients from servers.
 _SENT_PARTS = frozenset({"url", "headers", "body", "data", "path", "content", "text", "full_path"})
 _SENT = lazy(r"^(?:urllib|httpx|requests|scrapy|urllib3)\.|(?:Prepared|Client)Request\(\)$")
 _CLIENTS = (
     "http.client.", "urllib3.", "urllib.request.", "httpcore.", "botocore.", "boto3.", "s3transfer.", "google.auth.",
     "azure.core.", "tornado.httpclient.", "sentry_sdk.", "opentelemetry.", "scrapy.", "playwright.", "selenium.",
 )  # fmt: skip
-# What tornado hands on as it stood on one line of the request, and what it knows of the connection itself.
+# Attributes that tornado takes from one line of the request, and those of the connection itself.
 _TORNADO = "tornado.web.RequestHandler.request"
 _OF_CONNECTION = frozenset({"remote_ip", "method", "protocol", "version"})
 _PARSED = _OF_CONNECTION | {"path", "uri", "query", "full_url", "host", "host_name"}
@@ -68,12 +68,12 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
 class Evaluation:
-    """Evaluates expressions; one for a file."""
+    """Evaluates the expressions of one file."""
 
     def __init__(self, names: Names, sinks: SinkIndex, around: Surroundings, nodes: int = 0) -> None:
         self.names = names
         self.depth = 0
-        self.puts_together = False  # whether texts of the file are looked at, as sinks of their own
+        self.puts_together = False  # whether texts in the file are sinks themselves
         self.steps = STEPS_PER_FILE + STEPS_PER_NODE * nodes
         self._sinks = sinks
         self._writer = Writer(names, nodes)
@@ -82,11 +82,11 @@ class Evaluation:
         self.calls = Calls(self, names, sinks, around)
 
     def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
-        """Return which arguments a function of the file checks."""
+        """Return the arguments that a function of the file checks."""
         return self._around.guarded(call)
 
     def value(self, node: ast.expr | None, state: State) -> Value:
-        """Return the abstract value of an expression; `NOTHING` beyond the bounds."""
+        """Return the abstract value of an expression; `NOTHING` beyond the limits."""
         if node is None:
             return NOTHING
         evaluate = _EVALUATE.get(type(node))
@@ -101,7 +101,7 @@ class Evaluation:
         return value
 
     def enter(self, node: ast.expr) -> bool:
-        """Take one step and one level; False where a bound is met, else `leave` has to follow."""
+        """Use one step and one level; return False at a limit. If True, `leave` has to follow."""
         self.steps -= 1
         if self.depth > DEEPEST or self.steps < 0:
             self.names.unread.note(TOO_LONG if self.steps < 0 else TOO_DEEP, node.lineno)
@@ -110,7 +110,7 @@ class Evaluation:
         return True
 
     def leave(self) -> None:
-        """Give the level back."""
+        """Release the level."""
         self.depth -= 1
 
     def _look_at_text(self, node: ast.expr, value: Value) -> None:
@@ -119,7 +119,7 @@ class Evaluation:
                 self._around.hit(sink, node, node, value)
 
     def assume(self, test: ast.expr, holds: bool, state: State) -> list[tuple[Value, frozenset[str]]]:
-        """Enter into a state what a test that holds, or does not, says; return it, too."""
+        """Add the facts of a test that holds, or does not, to a state; return them as well."""
         found = facts(test, holds, state, self)
         for value, uses in found:
             if value.origins and uses:
@@ -135,7 +135,7 @@ class Evaluation:
         return self._setting(node, state) if node.id in SETTINGS else NOTHING
 
     def _setting(self, node: ast.expr, state: State) -> Value:
-        """Return what an object that holds settings, imported from elsewhere, holds."""
+        """Return the value of an imported settings object's attribute."""
         for name in self.names.names_of(node):
             if name.rpartition(".")[2] in SETTINGS and not name.startswith(":"):
                 return self.origin(Reach.LOCAL, name.lstrip("."), node, state, SETTING)
@@ -150,7 +150,7 @@ class Evaluation:
         return NOTHING
 
     def origin(self, reach: Reach, what: str, node: ast.AST, state: State, tag: str = "input") -> Value:
-        """Return a value that comes from outside, as the checks so far leave it."""
+        """Return a value from outside, with the checks made so far."""
         origin = Origin(reach, what, tag, line=getattr(node, "lineno", 0))
         return state.seen(Value(frozenset({origin})))
 
@@ -193,7 +193,7 @@ class Evaluation:
         return NOTHING
 
     def _in_view(self, node: ast.Attribute) -> bool:
-        """Return whether an attribute is one of `self` in a view, as `self.kwargs`, the parts of the address."""
+        """Return whether an attribute is one of `self` in a view, such as `self.kwargs` from the URL."""
         owner = self.names.class_of(node)
         own = isinstance(node.value, ast.Name) and node.value.id == "self"
         return (
@@ -201,9 +201,10 @@ class Evaluation:
         )
 
     def _declared(self, owner: str, attribute: str) -> Value:
-        """Return what a field of a class holds, such as a data class's: anyone who makes an object chooses it.
+        """Return the value of a declared field, such as a dataclass's, which the creator of the
+        object controls.
 
-        A column of text is filled by anyone who uses the application.
+        A text column is filled by anyone who uses the application.
         """
         column = self._column(owner, attribute)
         if column is not None:
@@ -222,7 +223,7 @@ class Evaluation:
         return Value(frozenset({Origin(Reach.CALLER, f"{owner}.{attribute}", line=field.lineno)}))
 
     def _column(self, owner: str, attribute: str) -> ast.stmt | None:
-        """Return where a class of rows declares a column of text."""
+        """Return the declaration of a text column in a model class."""
         for item in getattr(self.names.definition(f":{owner}"), "body", ()):
             made = item.value if isinstance(item, ast.Assign | ast.AnnAssign) else None
             target = item.targets[0] if isinstance(item, ast.Assign) else getattr(item, "target", None)
@@ -236,7 +237,9 @@ class Evaluation:
         return None
 
     def _is_sent(self, node: ast.Attribute) -> bool:
-        """Whether a request is one that a class sends: it asks for what a client's has, too, in a client's file."""
+        """Return whether a request object is an outgoing one; in client code, incoming and outgoing
+        look alike.
+        """
         in_method = isinstance(node.value, ast.Name) and self.names.class_of(node) is not None
         return node.attr in _SENT_PARTS and in_method and self._is_client
 
@@ -246,7 +249,7 @@ class Evaluation:
 
     @cached_property
     def _quotes(self) -> bool:
-        """Whether requests are those of WebOb, which quotes the address that it puts together."""
+        """Return whether requests are WebOb's, which quotes the URLs that it builds."""
         return any(name.startswith(("webob", "pyramid")) for name in imported(self.names))
 
     @cached_property
@@ -257,7 +260,7 @@ class Evaluation:
         )
 
     def is_request(self, node: ast.expr) -> bool:
-        """Return whether an expression is a request: by its class where that is known, else by its name."""
+        """Return whether an expression is a request, by its class if known, else by its name."""
         for name in self.names.names_of(node):
             if name.endswith(".request") and name.partition(".")[0] in ("flask", "bottle", "sanic", "quart"):
                 return True
@@ -315,7 +318,7 @@ class Evaluation:
         return value.cleaned(TEXT_USES) if _is_number(node) else value
 
     def _fields(self, template: str, given: ast.expr, state: State) -> Value:
-        """Return what is put into a template with `%`: what fills a field for numbers is one."""
+        """Return the values formatted with `%`; fields for numbers make them numbers."""
         kinds = fields(template)
         elements = given.elts if isinstance(given, ast.Tuple) else [given]
         values = [self.value(element, state) for element in elements]
@@ -381,7 +384,7 @@ class Evaluation:
         return value.cleaned(removed_by_filter(self.names, node)) if value.origins else value
 
     def items(self, node: ast.expr, state: State) -> Value:
-        """Return what a loop over an expression runs over; of a stream of messages what others send."""
+        """Return the value that a loop over an expression yields; for a stream of messages, remote data."""
         value = self.value(node, state)
         given = all(origin.reach is Reach.CALLER for origin in value.origins)
         if given and self._has_streams and is_stream(node):
@@ -409,7 +412,7 @@ class Evaluation:
         return value
 
     def bind(self, target: ast.expr, value: Value, state: State) -> None:
-        """Enter an assignment into a state."""
+        """Apply an assignment to a state."""
         if isinstance(target, ast.Name):
             if value is NOTHING:
                 state.names.pop(target.id, None)
@@ -420,17 +423,17 @@ class Evaluation:
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
             state.names[f"{target.value.id}.{target.attr}"] = value
         elif isinstance(target, ast.Subscript):
-            fixed = isinstance(target.slice, ast.Constant)  # the key is the code's own
+            fixed = isinstance(target.slice, ast.Constant)  # the key comes from the code itself
             self.fill(target.value, value.cleaned({Use.KEYS}) if fixed else value, state)
         elif isinstance(target, ast.Tuple | ast.List):
-            # A check of one part says nothing of the others: `command, _, name = line.partition(" ")`.
+            # A check of one part does not cover the others: `command, _, name = line.partition(" ")`.
             for index, element in enumerate(target.elts):
                 self.bind(element, value.part(index), state)
         elif isinstance(target, ast.Starred):
             self.bind(target.value, value, state)
 
     def fill(self, holder: ast.expr, value: Value, state: State) -> None:
-        """Enter that an object now holds a value, too."""
+        """Record that an object now also holds a value."""
         if value.origins and isinstance(holder, ast.Name | ast.Attribute):
             self.bind(holder, joined([self.value(holder, state), value]), state)
             self._around.keep(holder, value)
@@ -441,11 +444,11 @@ def _called(node: ast.expr) -> ast.expr:
 
 
 def is_stream(node: ast.expr) -> bool:
-    """Return whether an expression is called like a connection or a queue that messages come from."""
+    """Return whether an expression is named like a connection or a queue that yields messages."""
     return STREAMS.search(written_name(_called(node))) is not None
 
 
-# What of an exception says what went wrong; `e.response`, `e.status_code` were made for the client.
+# Attributes with details of an error; `e.response` and `e.status_code` are meant for the client.
 _TOLD = frozenset(
     {"args", "message", "msg", "detail", "details", "reason", "description", "strerror", "orig", "stderr", "stdout",
      "output", "text", "error", "errors", "doc", "cmd", "filename", "with_traceback", "__traceback__", "__cause__",
@@ -454,7 +457,7 @@ _TOLD = frozenset(
 
 
 def _within_address(names: Names, parts: Sequence[ast.expr], values: list[Value]) -> list[Value]:
-    """Return the values of the parts of a text, those that cannot say where an address leads harmless for that."""
+    """Return the values of the parts of a URL; parts that cannot change its host are harmless for that."""
     first = parts[0].value if isinstance(parts[0], ast.FormattedValue) else parts[0]
     if len(parts) > 1 and _begins_fixed(first):
         values = [values[0], *(value.cleaned({Use.URL}) for value in values[1:])]
@@ -465,13 +468,13 @@ def _within_address(names: Names, parts: Sequence[ast.expr], values: list[Value]
 
 
 def _begins_fixed(node: ast.expr) -> bool:
-    """Return whether what an address begins with decides where it goes: `f"{self.base}/users/{name}"`."""
+    """Return whether the first part of a URL fixes its host: `f"{self.base}/users/{name}"`."""
     name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     return bool(name) and not name.lower().startswith(("scheme", "proto"))
 
 
 def _is_number(node: ast.BinOp) -> bool:
-    """Return whether an operation only comes to a number: `size // 2`, `end - start + 1`."""
+    """Return whether an operation yields a number: `size // 2`, `end - start + 1`."""
     if isinstance(node.op, ast.FloorDiv | ast.Pow | ast.LShift | ast.RShift):
         return True
     sides = (node.left, node.right)

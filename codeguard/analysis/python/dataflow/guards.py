@@ -1,4 +1,4 @@
-"""What a test says of the values in it: which uses they are harmless for where it holds or fails."""
+"""The facts that a test establishes: the uses for which its values are harmless if it holds or fails."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NUMBERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 class Evaluator(Protocol):
-    """What reading a test needs of the interpreter."""
+    """The interface of the evaluation that reading a test needs."""
 
     names: Names
 
@@ -37,20 +37,20 @@ class Evaluator(Protocol):
         ...
 
     def enter(self, node: ast.expr) -> bool:
-        """Take one step and one level; False where a bound is met, else `leave` has to follow."""
+        """Use one step and one level; return False at a limit. If True, `leave` has to follow."""
         ...
 
     def leave(self) -> None:
-        """Give the level back."""
+        """Release the level."""
         ...
 
     def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
-        """Return which arguments a function of the file checks, None where it is not of the file."""
+        """Return the arguments that a function checks; None if it is not in the file."""
         ...
 
 
 def facts(test: ast.expr, holds: bool, state: State, engine: Evaluator, depth: int = 0) -> list[Fact]:
-    """Return what is known where a test holds, or where it does not; nothing beyond the bounds."""
+    """Return the facts if a test holds, or if it does not; empty beyond the limits."""
     if depth > 20 or not engine.enter(test):
         return []
     try:
@@ -96,7 +96,7 @@ def _combined(test: ast.BoolOp, holds: bool, state: State, engine: Evaluator, de
 
 
 def _is_presence(node: ast.expr) -> bool:
-    """Return whether a part of a test asks only whether a value is there at all."""
+    """Return whether a test only asks whether a value is present."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         node = node.operand
     if isinstance(node, ast.Compare):
@@ -131,7 +131,7 @@ def _compared(
                 yield from _inner(left, state, engine)
     elif isinstance(operator, ast.Eq | ast.NotEq | ast.Is | ast.IsNot) and positive:
         if isinstance(right, ast.Constant) and right.value in (None, True, False, "", b""):
-            # `parsed.netloc == ""`: no host, so no other site
+            # `parsed.netloc == ""`: no host, so the URL stays on this site
             if isinstance(left, ast.Attribute) and left.attr in ("netloc", "hostname"):
                 yield value, frozenset({Use.REDIRECT})
             return
@@ -141,12 +141,12 @@ def _compared(
             yield from _checked_path(side, state, engine)
             if here.origins and not there.origins:
                 yield here, _tested_part(side)
-                # `root, ending = splitext(name)` and then `ending == ".png"`
+                # `root, ending = splitext(name)`, followed by `ending == ".png"`
                 yield Value(frozenset(origin.whole for origin in here.origins)), frozenset({Use.FILE_NAME})
 
 
 def _digested(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]:
-    """What a digest that was compared was made of: it is what was meant, though not harmless text."""
+    """Yield the value behind a compared digest: it is the intended one, though not a harmless text."""
     for value in [node, *engine.names.values_of(node)]:
         for part in ast.walk(value):
             if isinstance(part, ast.Call) and engine.names.called(part).startswith(("hashlib.", "hmac.")):
@@ -155,7 +155,7 @@ def _digested(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]
 
 
 def _contained(left: ast.expr, other: Value, positive: bool, engine: Evaluator) -> Iterator[Fact]:
-    """A forbidden piece that is not in the value."""
+    """Yield the facts of a test that a forbidden substring is not in the value."""
     piece = engine.names.text(left)
     if positive or piece is None:
         return
@@ -171,7 +171,7 @@ def _contained(left: ast.expr, other: Value, positive: bool, engine: Evaluator) 
 
 
 def _tested_part(node: ast.expr) -> frozenset[str]:
-    """Return what an allow-list says where only a part of the value was compared with it."""
+    """Return the uses covered by an allow-list that only a part of the value was compared with."""
     attribute = node.attr if isinstance(node, ast.Attribute) else ""
     if attribute == "scheme":
         return frozenset({Use.CODE})
@@ -187,7 +187,7 @@ def _tested_part(node: ast.expr) -> frozenset[str]:
 
 
 def _inner(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]:
-    """`x.lower() in ALLOWED`, `splitext(x)[1] in ALLOWED`: the value inside, for what was compared."""
+    """Yield facts for the value inside `x.lower() in ALLOWED` or `splitext(x)[1] in ALLOWED`."""
     uses = _tested_part(node)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         inside = engine.value(node.func.value, state)
@@ -196,7 +196,7 @@ def _inner(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]:
 
 
 def _checked_path(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]:
-    """`os.path.commonpath([base, x]) == base`."""
+    """Yield the facts of `os.path.commonpath([base, x]) == base`."""
     if isinstance(node, ast.Call) and engine.names.called(node) in (
         "os.path.commonpath",
         "os.path.commonprefix",
@@ -211,7 +211,7 @@ def _called(test: ast.Call, holds: bool, state: State, engine: Evaluator, depth:
     last = test.func.attr if isinstance(test.func, ast.Attribute) else name.rpartition(".")[2]
     arguments = [engine.value(argument, state) for argument in test.args]
     if name in ("all", "any") and test.args and isinstance(test.args[0], ast.GeneratorExp | ast.ListComp):
-        # `all` that held says something of every item, `any` that did not hold says the opposite of each.
+        # If `all` holds, each test holds; if `any` does not, none does.
         if (name == "all") is holds:
             yield from _each(test.args[0], holds, state, engine, depth)
         return
@@ -238,14 +238,14 @@ def _called(test: ast.Call, holds: bool, state: State, engine: Evaluator, depth:
     elif name in ("re.fullmatch", "re.match", "re.search") and len(arguments) > 1:
         if holds and _anchored(names.text(test.args[0]), name.rpartition(".")[2]):
             yield arguments[1], ALL_USES
-    # A compiled pattern is the receiver, and the checked text its first argument.
+    # For a compiled pattern the first argument is the checked text.
     elif isinstance(test.func, ast.Attribute) and last in ("fullmatch", "match", "search") and arguments:
         if holds and _anchored(_pattern(test.func.value, names), last):
             yield arguments[0], ALL_USES
     elif isinstance(test.func, ast.Attribute) and not name.startswith(":"):
         receiver = engine.value(test.func.value, state)
         yield from _method(last, receiver, test, arguments, holds, engine)
-    # A function of the file is read to see what it checks; only of others the name has to do.
+    # The checks of functions in the file are known; others are judged by name.
     checked = engine.guarded(test)
     if checked is not None:
         for index, uses in checked:
@@ -263,7 +263,7 @@ def _method(
     if last in _CHARACTER_TESTS and holds:
         yield receiver, ALL_USES
     elif last == "is_relative_to" and holds:
-        # A path that was not resolved may leave the folder again by `..`.
+        # A path that is not resolved may leave the folder by `..`.
         if RESOLVED in receiver.clean:
             yield receiver, frozenset({Use.PATH, Use.ARCHIVE})
     elif last == "is_absolute" and not holds:
@@ -272,11 +272,11 @@ def _method(
         prefix = engine.names.text(test.args[0])
         if _is_formula_test(engine.names.constant(test.args[0])):
             yield receiver, frozenset({Use.CSV})
-        # What does *not* begin like another site stays on this one.
+        # A URL that does *not* start like another site stays on this one.
         if prefix is not None and prefix in ("//", "http", "\\"):
             if not holds:
                 yield receiver, frozenset({Use.REDIRECT})
-        # Without the slash at the end, `https://good.example` lets `https://good.example.evil` through.
+        # Without a trailing slash, `https://good.example` also accepts `https://good.example.evil`.
         elif prefix is not None and re.match(r"https?://[^/]+/", prefix):
             if holds:
                 yield receiver, frozenset({Use.URL, Use.REDIRECT})
@@ -285,7 +285,7 @@ def _method(
         elif holds and prefix is not None and prefix.startswith("/") and len(prefix) > 1:
             if RESOLVED in receiver.clean:
                 yield receiver, frozenset({Use.PATH, Use.ARCHIVE})
-        # Neither an absolute path nor an option of the program that gets it.
+        # Neither an absolute path nor a command-line option.
         elif not holds and prefix in ("/", "-"):
             yield receiver, frozenset({Use.ARGUMENT})
     elif last == "endswith" and holds:
@@ -293,7 +293,7 @@ def _method(
 
 
 def _is_formula_test(value: object) -> bool:
-    """Return whether a value is compared with the characters that begin a formula in a spreadsheet."""
+    """Return whether a value is compared with the characters that start a spreadsheet formula."""
     return (
         isinstance(value, str | tuple) and "=" in value and ("+" in value or "@" in value) and len(value) < 10
     )
@@ -325,7 +325,7 @@ def _pattern(node: ast.expr, names: Names) -> str | None:
 
 
 def _anchored(pattern: str | None, method: str) -> bool:
-    """Return whether a pattern that matched has seen the whole value."""
+    """Return whether a pattern matches the whole value."""
     if pattern is None:
         return True
     if ".*" in pattern or ".+" in pattern:

@@ -1,7 +1,8 @@
-"""Which parameters hold what people outside of the program have written, by what the code itself says of them.
+"""Parameters that hold untrusted input according to the code's own names and docstrings.
 
-A function that is called from another file has no caller to look at. Its parameters' names (`user_input`,
-`upload_name`) and its docstring ("the name asked for by the visitor") say where their values come from.
+A function that is called from another file has no visible caller. Its parameters' names
+(`user_input`, `upload_name`) and its docstring ("the name asked for by the visitor") show where
+their values come from.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import lru_cache
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.corpus.patterns import lazy
 
-SAID = "said"  # tag of such a parameter
+SAID = "said"  # tag of the origin of such a parameter
 _LONGEST = 1_500
 _NAMES = lazy(
     r"^(?:user_?(?:input|supplied\w*|provided\w*|controlled\w*|query|text|code|expr(?:ession)?|html|content"
@@ -59,7 +60,7 @@ _SERVES = lazy(
     r"|comment|avatar|attachment)s?$"
     r"|^(?:upload|serve)_(?:\w+_)?(?:file|avatar|image|document|attachment|picture|photo)$"
 )
-# What the program itself is made of, whatever a docstring says beside it.
+# Names for parts of the program itself, whatever the docstring says.
 _OWN = lazy(
     r"^(?:self|cls|db|conn(?:ection)?|cur(?:sor)?|session|engine|client|config|cfg|settings|logger|log|app"
     r"|ctx|context|repo|pool|"
@@ -74,14 +75,14 @@ _OWN = lazy(
 
 
 def outside(function: FunctionNode) -> bool:
-    """Return whether a function says that it works on what people outside of the program send."""
+    """Return whether a function's docstring says that it processes input from outside."""
     described = ast.get_docstring(function, clean=False) if function.body else None
     return bool(_SERVES.search(function.name) or (described and _SAYS.search(described[:_LONGEST])))
 
 
 @lru_cache(maxsize=512)
 def from_outside(function: FunctionNode) -> frozenset[str]:
-    """Return the parameters of a function that are said to hold what others have written."""
+    """Return the parameters of a function that hold untrusted input according to names and docstring."""
     listed = [
         argument.arg
         for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)

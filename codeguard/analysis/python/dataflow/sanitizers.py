@@ -1,7 +1,7 @@
-"""What taking characters out of a value makes it harmless for: judged by the characters, not by a function's name.
+"""Uses for which removing characters makes a value harmless, judged by the characters removed.
 
-The patterns are untrusted text. Only those without nested repetition are
-tried, and only on single characters, which takes no time to speak of.
+The patterns are untrusted. Only patterns without nested repetition are tried, and only on single
+characters, so matching takes negligible time.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _ORDERS: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
 
 
 def uses_without(removed: Iterable[str]) -> frozenset[str]:
-    """Return the uses that a value is harmless for once some characters are gone from it."""
+    """Return the uses that a value is harmless for without these characters."""
     gone = frozenset(removed)
     return frozenset(use for use, needed in NEEDED.items() if gone.issuperset(needed))
 
@@ -83,7 +83,7 @@ def removed_by_pattern(pattern: str, replacement: str) -> frozenset[str]:
 
 
 def _is_plain(items: list[tuple[object, object]]) -> bool:
-    """Return whether a pattern is a short sequence of single characters, each repeated or not, or a choice of such."""
+    """Return whether a pattern is a short sequence, or a choice, of optionally repeated single characters."""
     if len(items) > _MOST_ITEMS:
         return False
     for operation, argument in items:
@@ -142,7 +142,7 @@ def _is_name(node: ast.expr, name: str) -> bool:
 
 
 def _holds(names: Names, test: ast.expr, name: str, character: str) -> bool | None:
-    """Return whether a test holds for a character, None where that is not known."""
+    """Return whether a test holds for a character; None if unknown."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         held = _holds(names, test.operand, name, character)
         return None if held is None else not held
@@ -190,7 +190,7 @@ def _side(names: Names, node: ast.expr, name: str, character: str) -> object:
 
 
 def _text_of(names: Names, node: ast.expr, depth: int) -> object:
-    """Return the constant that an expression comes to, the alphabets of the string module among them."""
+    """Return the value of a constant expression, including the string module's alphabets."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.BitOr) and depth < 8:
         left, right = _text_of(names, node.left, depth + 1), _text_of(names, node.right, depth + 1)
         return left + right if isinstance(left, str) and isinstance(right, str) else None
@@ -209,10 +209,10 @@ _ALPHABETS = frozenset({"ascii_letters", "ascii_lowercase", "ascii_uppercase", "
 
 
 def quoted(piece: str | None = None, instead: str | None = None) -> frozenset[str]:
-    """Return what a value is harmless for between quotes, once each of these is written as a quote of the text.
+    """Return the uses that a value between quotes is harmless for, once `piece` is replaced by
+    `instead`.
 
-    Doubling single quotes is not enough for every database: some take a
-    backslash before one for part of the value.
+    Doubling single quotes is not enough for every database: some accept a backslash as an escape.
     """
     if piece == '"':
         return frozenset({Use.SQL})

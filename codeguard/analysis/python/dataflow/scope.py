@@ -1,4 +1,4 @@
-"""What data flow remembers: of each function its summary, and what arrived at sinks."""
+"""Function summaries, stored attributes and sink hits of the data flow, and the functions to follow."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from codeguard.analysis.python.scopes import FunctionNode
 
 @dataclass(slots=True, eq=False)
 class Summary:
-    """What is known of a function once it has been read."""
+    """The summary of a function that has been read."""
 
     returned: list[Value] = field(default_factory=list)
     checks: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -42,14 +42,14 @@ class Summary:
     done: bool = False
 
     def checked(self, function: FunctionNode, by_method: bool) -> tuple[tuple[int, frozenset[str]], ...]:
-        """Return which positions of a call the function checks, and for which uses."""
+        """Return the positions of a call's arguments that the function checks, and the uses checked for."""
         listed = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
         if listed[:1] in (["self"], ["cls"]) and by_method:
             listed = listed[1:]
         return tuple((index, self.checks[item]) for index, item in enumerate(listed) if item in self.checks)
 
     def note_checks(self, function: ast.AST | None, found: Iterable[tuple[Value, frozenset[str]]]) -> None:
-        """Remember for the callers which parameters the function checks."""
+        """Record for callers the parameters that the function checks."""
         for value, uses in found:
             for origin in value.origins:
                 if origin.function is function:
@@ -57,20 +57,20 @@ class Summary:
 
 
 def is_global(names: Names, target: ast.expr) -> bool:
-    """Return whether a function says of a name that it is the file's."""
+    """Return whether a function declares a name as global."""
     return isinstance(target, ast.Name) and names.scopes.scope_of(target).outer.get(target.id) is True
 
 
 class Attributes:
-    """What the methods of the file's classes have stored in attributes."""
+    """The values stored in attributes of the file's classes."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], Value] = {}
 
     def keep(self, names: Names, target: ast.expr, value: Value, shared: dict[str, Value]) -> None:
-        """Remember what is stored in an attribute of a class of the file, or under a global name in `shared`.
+        """Record a value stored in an attribute of a class, or under a global name in `shared`.
 
-        It may be that or what was stored before.
+        The result may be this value or an earlier one.
         """
         if isinstance(target, ast.Name) and is_global(names, target):
             shared[target.id] = joined([shared.get(target.id, NOTHING), value])
@@ -82,12 +82,12 @@ class Attributes:
                 self._known[key] = joined([self.of(*key), value])
 
     def of(self, owner: str, attribute: str) -> Value:
-        """Return what an attribute may hold."""
+        """Return the possible values of an attribute."""
         return self._known.get((owner, attribute), NOTHING)
 
 
 class Hits:
-    """The values at sinks; what arrives there on several ways is one hit."""
+    """The values at sinks; a value that reaches a sink in several ways is one hit."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, ast.AST, ast.AST], Hit] = {}
@@ -95,7 +95,7 @@ class Hits:
     def note(
         self, sink: Sink, call: ast.expr, argument: ast.expr, value: Value, function: ast.AST | None
     ) -> None:
-        """Note a value at a sink."""
+        """Record a value at a sink."""
         if sink.needs_built and not value.built:
             value = Value(frozenset(o for o in value.origins if o.reach is not Reach.CALLER), value.clean)
             if not value.origins:
@@ -108,10 +108,10 @@ class Hits:
             known.value = joined([known.value, value])
 
     def listed(self) -> list[Hit]:
-        """Return the hits in the order of their discovery.
+        """Return the hits in order of discovery.
 
-        A text that is put together counts where what is in it arrives in no
-        other sink of the function, or in another text before it.
+        A composed text counts only if its parts reach no other sink of the function and no earlier
+        text.
         """
         told: dict[tuple[str, ast.AST | None], set[Origin]] = {}
         for hit in self._known.values():
@@ -148,13 +148,12 @@ def functions_that_matter(
     is_request: Callable[[ast.expr], bool],
     beginnings: Sequence[ast.Constant] = (),
 ) -> tuple[set[ast.AST | None], set[ast.AST | None]]:
-    """Return the functions whose flow can be told of, None among them for the top of the file, and those that store.
+    """Return the functions to follow (None is the module level), and those that store values.
 
-    Those that hold a sink for the farthest values that the file gets, or a
-    header that is set, and those that serve untrusted callers, whose answers count;
-    those that put a text together of one of `beginnings`.
-    With any of these also their callers, what contains them, and anyone who
-    stores attributes. Empty where nothing matters.
+    To follow are functions with a sink for the least trusted values of the file or with a response
+    header that is set, functions that serve untrusted callers, and those that compose a text from
+    one of `beginnings`. If there are any, their callers, enclosing functions and all functions that
+    store attributes are included. Empty if nothing can be reported.
     """
     matter: set[ast.AST | None] = set()
     holding: list[tuple[Reach, ast.AST]] = []
@@ -215,7 +214,7 @@ def functions_that_matter(
 
 
 def _storing(names: Names, nodes: Sequence[ast.AST]) -> set[ast.AST | None]:
-    """Return the functions that store something in attributes or global names, for other functions to use."""
+    """Return the functions that store values in attributes or global names, which others may read."""
     found: set[ast.AST | None] = set()
     for node in nodes:
         kind = type(node)
@@ -233,14 +232,14 @@ def _storing(names: Names, nodes: Sequence[ast.AST]) -> set[ast.AST | None]:
 
 
 def text_beginnings(nodes: Sequence[ast.AST], sinks: SinkIndex) -> list[ast.Constant]:
-    """Return the constants that texts begin with which are sinks of their own."""
+    """Return the constants that begin texts which are sinks themselves."""
     return [node for node in nodes if type(node) is ast.Constant and sinks.begun(node.value) is not None]
 
 
 def _with_beginnings(
     beginnings: Sequence[ast.Constant], names: Names, nodes: Sequence[ast.AST], sinks: SinkIndex
 ) -> Iterator[tuple[Reach, ast.AST]]:
-    """Yield where texts begin; with a beginning outside of functions every one of them, as it may use it."""
+    """Yield where such texts begin; one outside of functions may be used by all of them."""
     outside: list[Reach] = []
     for node in beginnings:
         least = sinks.begun(node.value)
@@ -279,7 +278,7 @@ def _reach_of_attribute(node: ast.Attribute, names: Names, is_request: Callable[
 
 
 def sets_header(target: ast.Subscript) -> bool:
-    """Return whether an assignment sets a header of a response."""
+    """Return whether an assignment sets a response header."""
     holder = target.value
     name = (
         holder.attr

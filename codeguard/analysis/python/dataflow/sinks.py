@@ -1,4 +1,4 @@
-"""Where data flow looks: sinks, the calls that do harm with an untrusted value, and what arrived there."""
+"""Sinks: calls that are harmful with an untrusted value, and the values that reached them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from codeguard.analysis.python.names import Names
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How texts of a language are told: `begins` matches the beginning of one, `holds` one with holes in it.
+    """Recognises texts of a language: `begins` matches their start, `holds` a whole text with
+    holes.
 
     A hole is `codeguard.analysis.python.literal_text.HOLE`.
     """
@@ -24,15 +25,13 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """Calls that do harm with some of their arguments.
+    """Calls that are harmful with an untrusted value in some of their arguments.
 
-    `names` are dotted names, `methods` names of methods of whatever object.
-    `arguments` are positions and keywords (`*`: all of them, `**`: mappings
-    spread into keywords), `receiver` says that the object the method is
-    called on counts, too. `accepts` looks at the call. `any_call` asks it of
-    every call that spreads a mapping into keywords. `wording` makes a sink of
-    every text of a kind that is put together, wherever it goes. `least` is how
-    far a value must come from for anything to be said of it.
+    `names` are dotted names, `methods` names of methods of any object. `arguments` are positions
+    and keywords (`*`: all of them, `**`: mappings unpacked into keywords); with `receiver`, the
+    object of the method counts as well. `accepts` inspects the call. With `any_call`, it inspects
+    every call that unpacks a mapping. `wording` makes every composed text of a kind a sink,
+    wherever it is used. `least` is the minimum reach of a value to be reported.
     """
 
     key: str
@@ -48,7 +47,7 @@ class Sink:
     least: Reach = Reach.CALLER
 
     def nodes(self, call: ast.Call) -> Iterator[ast.expr]:
-        """Yield the arguments that count, as they are written."""
+        """Yield the arguments that count."""
         for argument in self.arguments:
             if argument == "*":
                 yield from call.args
@@ -68,9 +67,9 @@ class Sink:
 
 @dataclass(slots=True, eq=False)
 class Hit:
-    """A value that arrived at a sink. `function` is the one it stands in, None at the top of the file.
+    """A value at a sink; `function` is the enclosing one, None at module level.
 
-    `call` is the call, or the text that is put together where that is the sink.
+    `call` is the call, or the composed text if that is the sink.
     """
 
     sink: Sink
@@ -91,7 +90,7 @@ class Arrival:
 
 
 class SinkIndex:
-    """The sinks by the name of what is called."""
+    """The sinks by name of the called function."""
 
     def __init__(self, sinks: Iterable[Sink]) -> None:
         self._names: dict[str, list[Sink]] = {}
@@ -109,9 +108,9 @@ class SinkIndex:
                 self._methods.setdefault(method, []).append(sink)
 
     def least(self, call: ast.Call, resolved: Iterable[str]) -> Reach | None:
-        """Return how far a value must come from to count in a call, None where that is no sink.
+        """Return the minimum reach of a value to count in a call; None if it is no sink.
 
-        Quicker than `of`, which looks closer.
+        This is faster than `of` and less precise.
         """
         found: list[Sink] = []
         if isinstance(call.func, ast.Attribute):
@@ -123,24 +122,26 @@ class SinkIndex:
         return min((sink.least for sink in found), default=None)
 
     def begun(self, value: object) -> Reach | None:
-        """Return how far a value must come from to count in a text that begins like a constant, None if in none."""
+        """Return the minimum reach of a value in a text that starts with this constant; None if it
+        is no sink.
+        """
         if not isinstance(value, str):
             return None
         found = (sink.least for sink in self._of_texts if sink.wording and sink.wording.begins.match(value))
         return min(found, default=None)
 
     def of_namespace(self, node: ast.Subscript, names: Names) -> list[Sink]:
-        """Return the sinks that `globals()[name]` is, which are called `globals()[]`."""
+        """Return the sinks for `globals()[name]`, whose name is `globals()[]`."""
         if not isinstance(node.value, ast.Call) or not isinstance(node.ctx, ast.Load):
             return []
         return self._names.get(f"{names.called(node.value)}()[]", [])
 
     def of_text(self, text: str) -> list[Sink]:
-        """Return the sinks that a text is, with `HOLE` for what is put in."""
+        """Return the sinks for a text with `HOLE` in place of its values."""
         return [sink for sink in self._of_texts if sink.wording and sink.wording.holds.match(text)]
 
     def of(self, names: Names, call: ast.Call, resolved: Iterable[str]) -> list[Sink]:
-        """Return the sinks that a call is."""
+        """Return the sinks for a call."""
         found: list[Sink] = []
         if self._any and any(item.arg is None for item in call.keywords):
             found += self._any

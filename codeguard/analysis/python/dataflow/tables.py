@@ -1,4 +1,4 @@
-"""What data flow knows of the libraries: sources of untrusted input, and sanitizers."""
+"""Sources of untrusted input and sanitizers in the standard library and well-known packages."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ REMOTE_CALLS = frozenset(
         "cgi.FieldStorage", "feedparser.parse", "imaplib.IMAP4.fetch", "imaplib.IMAP4_SSL.fetch", "redis.Redis.get",
     }
 )  # fmt: skip
-ANSWER = "answer"  # tag of what a server says that the program itself asked
-# Calls of language models by the end of their dotted name, as the clients of several vendors and frameworks have them.
+ANSWER = "answer"  # tag of responses to the program's own requests
+# Calls of language models, by the end of their dotted name in the clients of several vendors.
 MODEL_CALLS = lazy(
     r"(?:^|\.)(?:(?:chat\.)?completions|(?:Chat)?Completion|(?:beta\.)?messages|responses"
     r"|generations)\.a?create(?:$|\()"
@@ -75,7 +75,7 @@ MODEL_METHODS = frozenset(
         "query",
     ]
 )
-# Loops over what others send: `async for message in websocket`, `for message in consumer`, `pubsub.listen()`.
+# Loops over received messages: `async for message in websocket`, `pubsub.listen()`.
 STREAMS = lazy(
     r"^(?:\w*web_?socket|ws|\w*_ws|\w*consumer|\w*subscription|\w*subscriber|pub_?sub)$"
     r"|\.(?:iter_text|iter_json|iter_bytes)$"
@@ -102,7 +102,9 @@ REMOTE_METHODS = frozenset(
      "recv_multipart", "receive_message", "receive_messages", "basic_get", "readuntil", "get_object",
      "download_as_bytes", "download_as_string", "download_as_text", "download_blob"}
 )  # fmt: skip
-MAIL_METHODS = frozenset({"get_filename"})  # what the sender of a mail chose, in files that read mail
+MAIL_METHODS = frozenset(
+    {"get_filename"}
+)  # fields that the sender of a mail controls, in files that read mail
 MAIL = ("email.", "imaplib.", "mailbox.")
 REMOTE_VALUES = frozenset(
     {
@@ -121,7 +123,7 @@ LOCAL_CALLS = frozenset(
      "configparser.ConfigParser", "configparser.RawConfigParser", "tkinter.simpledialog.askstring"}
 )  # fmt: skip
 LOCAL_VALUES = frozenset({"sys.argv", "os.environ", "sys.stdin"})
-STORED = "stored"  # tag of what a database holds, which an attacker may have put there
+STORED = "stored"  # tag of database content, which an attacker may have written
 STORED_METHODS = frozenset(
     {"fetchone", "fetchall", "fetchmany", "fetchrow", "fetchval", "fetch_one", "fetch_all", "scalars", "scalar_one",
      "scalar_one_or_none", "one_or_none"}
@@ -130,7 +132,7 @@ STORED_NAMES = lazy(r"(?:^|\.)(?:[A-Z]\w*\.(?:objects|query)\.\w+|get_(?:object|
 TEXT_FIELDS = frozenset({"CharField", "TextField", "JSONField", "SlugField", "URLField", "FileField"})
 COLUMNS = frozenset({"Column", "mapped_column"})
 TEXT_COLUMNS = frozenset({"String", "Text", "Unicode", "UnicodeText", "JSON", "JSONB"})
-SETTING = "setting"  # tag of what a file of settings says
+SETTING = "setting"  # tag of values from a configuration file
 SETTINGS = frozenset({"settings", "config", "conf", "cfg"})
 ARCHIVE_NAMES = frozenset(
     f"{opened}.{method}"
@@ -140,7 +142,7 @@ ARCHIVE_NAMES = frozenset(
 FILE_READS = frozenset({"open.read", "open.readline", "open.readlines", "pathlib.Path.read_text",
                         "pathlib.Path.read_bytes", "io.open.read"})  # fmt: skip
 
-# What a file imports that answers requests, as `module.name.`.
+# Imports of files that answer requests, as `module.name.`.
 SERVERS = (
     "flask.", "django.", "fastapi.", "starlette.", "aiohttp.", "sanic.", "bottle.", "tornado.web.",
     "tornado.websocket.", "tornado.httpserver.", "quart.", "pyramid.", "falcon.", "cherrypy.", "werkzeug.", "webob.",
@@ -284,13 +286,13 @@ CLEANERS: Mapping[str, frozenset[str]] = {
     "django.shortcuts.render": ALL_USES,
     "itsdangerous.URLSafeTimedSerializer.loads": frozenset({Use.DATA}),
 }
-# What may hold line breaks once they have been through it, whatever they were before.
+# Decoders whose result may hold line breaks even if the input has none.
 DECODERS = frozenset(
     f"urllib.parse.{name}"
     for name in ("unquote", "unquote_plus", "unquote_to_bytes", "parse_qs", "parse_qsl")
 )
 CLEANING_METHODS: Mapping[str, frozenset[str]] = {
-    # A table of SQLAlchemy makes statements that quote its name.
+    # SQLAlchemy tables build statements that quote the table's name.
     **dict.fromkeys(("select", "insert", "update", "delete"), frozenset({Use.SQL})),
     "hexdigest": ALL_USES,
     "digest": ALL_USES,
@@ -331,7 +333,7 @@ GUARDS: Mapping[str, frozenset[str]] = {
     "validators.email": frozenset({Use.LOG, Use.HEADER}),
     "validators.domain": ALL_USES - {Use.URL, Use.REDIRECT},
 }
-# Functions whose result is what they are given, in another shape.
+# Functions that return their argument in another form.
 PASSERS = frozenset(
     {
         "str", "bytes", "bytearray", "list", "tuple", "set", "frozenset", "dict", "sorted", "reversed", "iter",
@@ -339,16 +341,16 @@ PASSERS = frozenset(
         "copy.copy", "copy.deepcopy", "io.BytesIO", "io.StringIO", "json.loads", "json.load",
     }
 )  # fmt: skip
-# Methods that put their arguments into what they return, whatever they are called on.
+# Methods that include their arguments in the result.
 BUILDERS = frozenset(
     {"format", "join", "joinpath", "replace", "format_map", "append", "extend", "add", "insert", "update",
      "setdefault", "with_name", "with_suffix", "zfill", "ljust", "rjust", "substitute", "safe_substitute"}
 )  # fmt: skip
-# Methods that put their arguments into the object that they are called on.
+# Methods that add their arguments to their object.
 FILLERS = frozenset(
     {"append", "extend", "add", "insert", "update", "setdefault", "write", "appendleft", "put"}
 )
-# Functions that raise where a text is not of their kind.
+# Functions that raise if a text has the wrong format.
 CONVERSIONS = frozenset({"int", "float", "uuid.UUID", "ipaddress.ip_address", "datetime.date.fromisoformat"})
 STOPS = frozenset(
     {"sys.exit", "exit", "quit", "os._exit", "flask.abort", "abort", "werkzeug.exceptions.abort",

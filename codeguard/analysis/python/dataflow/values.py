@@ -1,4 +1,4 @@
-"""What data flow knows of a value: where it came from, and for which uses it has been made harmless."""
+"""Abstract values: where a value came from, and the uses for which it was made harmless."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 
 class Reach(IntEnum):
-    """Who decides a value: the higher, the less trusted."""
+    """Who controls a value; higher is less trusted."""
 
     NOBODY = 0
-    CALLER = 1  # a parameter: anyone who calls the function
+    CALLER = 1  # a parameter, controlled by the caller
     LOCAL = 2  # the command line, the environment, a file, standard input
     REMOTE = 3  # a request, a socket, the answer of a server
 
 
 class Use(StrEnum):
-    """A kind of sink: what a value is harmless or harmful for."""
+    """A kind of sink that a value is harmless or harmful for."""
 
     SQL = "sql"
     NOSQL = "nosql"
@@ -50,17 +50,17 @@ class Use(StrEnum):
 
 ALL_USES = frozenset(Use)
 TEXT_USES = ALL_USES - {Use.SIZE, Use.RESPONSE}
-RESOLVED = "resolved"  # a path in which .. and links are done away with
-CLAIMED = "claimed"  # went through a function of another file whose name says that it checks or cleans
+RESOLVED = "resolved"  # a path with .. and links resolved
+CLAIMED = "claimed"  # passed through a function of another file whose name suggests checking or cleaning
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value came from: `what` as a person would write it.
+    """The origin of a value; `what` is how a person would write it.
 
-    `function` and `parameter` are those of a parameter. `tag` tells origins
-    apart that only some rules ask for: `exception`, `input`. `clean` holds the
-    uses that it is harmless for where other origins of the same value are not.
+    `function` and `parameter` are set for a parameter. `tag` marks origins that only some rules
+    use, such as `exception`; the default is `input`. `clean` are the uses that this origin is
+    harmless for while other origins of the value are not.
     """
 
     reach: Reach
@@ -73,17 +73,18 @@ class Origin:
 
     @property
     def bare(self) -> Origin:
-        """The origin alone, whatever was done to the value since."""
+        """The origin without the effects of later operations."""
         return self.cleaned(frozenset()) if self.clean else self
 
     def cleaned(self, uses: frozenset[str]) -> Origin:
-        """Return the origin with these uses as those that it is harmless for."""
+        """Return the origin with these uses as the ones that it is harmless for."""
         return Origin(self.reach, self.what, self.tag, self.function, self.parameter, self.line, uses)
 
     def part(self, key: object) -> Origin:
-        """Return the origin of one part of it, as `form['name']` or `row[0]`.
+        """Return the origin of a part, such as `form['name']` or `row[0]`.
 
-        A numbered part is not divided again: rows that a loop builds of rows would have parts without end.
+        A numbered part is not divided again: rows built from rows in a loop would have endless
+        parts.
         """
         numbered = isinstance(key, int) and self.what.endswith("]") and self.what[-2].isdigit()
         if numbered or len(self.what) > 48:
@@ -91,35 +92,35 @@ class Origin:
         return replace(self, what=f"{self.what}[{key!r}]")
 
     def attribute(self, name: str) -> Origin:
-        """Return the origin of one attribute of a parameter, as `user.name`."""
+        """Return the origin of an attribute of a parameter, such as `user.name`."""
         return self if len(self.what) > 48 else replace(self, what=f"{self.what}.{name}")
 
     @property
     def whole(self) -> Origin:
-        """The origin of what this is a numbered part of, itself where it is none."""
+        """The origin that this is a numbered part of, or itself."""
         what, bracket, key = self.what.rpartition("[")
         return replace(self, what=what, clean=frozenset()) if bracket and key[:-1].isdigit() else self
 
 
-class Value(NamedTuple):  # compared and made more often than anything else of the flow
-    """An abstract value. `clean` holds the uses it is harmless for; `built` says that text was put around it."""
+class Value(NamedTuple):  # the most frequently created and compared object of the analysis
+    """An abstract value. `clean` are the uses it is harmless for; `built` means that text was added."""
 
     origins: frozenset[Origin] = frozenset()
     clean: frozenset[str] = frozenset()
     built: bool = False
 
     def cleaned(self, uses: Iterable[str]) -> Value:
-        """Return the value, made harmless for more uses."""
+        """Return the value made harmless for more uses."""
         return Value(self.origins, self.clean.union(uses), self.built) if self.origins else self
 
     def part(self, key: object) -> Value:
-        """Return the value of one named part."""
+        """Return the value of a named part."""
         if not self.origins or not isinstance(key, str | int):
             return self
         return Value(frozenset(origin.part(key) for origin in self.origins), self.clean, self.built)
 
     def attribute(self, holder: str, name: str) -> Value:
-        """Return the value of an attribute of a name; a check of one attribute says nothing of the others."""
+        """Return the value of an attribute of a name; a check of one attribute does not cover others."""
         if not any(origin.parameter == holder == origin.what for origin in self.origins):
             return self
         return Value(
@@ -137,7 +138,7 @@ BUILT = Value(built=True)
 
 
 def joined(values: Iterable[Value], *, built: bool | None = None) -> Value:
-    """Return what may be any of several values, or holds them all: harmless only where each is."""
+    """Return the value for any of several values, or for a container of them; harmless only if all are."""
     was_built = False
     given: list[Value] = []
     clean: frozenset[str] | None = None
@@ -160,21 +161,21 @@ def joined(values: Iterable[Value], *, built: bool | None = None) -> Value:
 
 @dataclass(slots=True)
 class State:
-    """The values of the names at one place of a function, and which origins a check has cleared for what."""
+    """The values of names at one point of a function, and the origins that checks have cleared."""
 
     names: dict[str, Value] = field(default_factory=dict)
     cleared: dict[Origin, frozenset[str]] = field(default_factory=dict)
 
     def copy(self) -> State:
-        """Return a state that changes apart from this one."""
+        """Return an independent copy."""
         return State(dict(self.names), dict(self.cleared))
 
     def become(self, other: State) -> None:
-        """Take over another state."""
+        """Replace the content by that of another state."""
         self.names, self.cleared = other.names, other.cleared
 
     def clear(self, value: Value, uses: Iterable[str]) -> None:
-        """Note that a check found a value harmless, and with it all that came from the same place alone."""
+        """Record that a check found a value harmless, and so all values with the same single origin."""
         uses = frozenset(uses)
         bare = {origin.bare for origin in value.origins}
         for origin in bare:
@@ -184,7 +185,7 @@ class State:
                 self.names[name] = known.cleaned(uses)
 
     def seen(self, value: Value) -> Value:
-        """Return a value as it is after the checks so far."""
+        """Return a value with the checks so far applied."""
         if not self.cleared or not value.origins:
             return value
         found: frozenset[str] | None = None
@@ -195,7 +196,7 @@ class State:
 
 
 def merged(states: Iterable[State]) -> State | None:
-    """Return the state after branches have met; None where none of them goes on."""
+    """Return the state after branches have joined; None if none of them continues."""
     left = list(states)
     if len(left) <= 1:
         return left[0] if left else None
