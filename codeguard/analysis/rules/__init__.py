@@ -1,12 +1,11 @@
-"""Detectors that read text, by family: each module with a `SIGNAL` is one, found by looking.
+"""Detectors that analyse text, by family; each module with a `SIGNAL` is registered automatically.
 
-Files come in as `codeguard.analysis.Reading`, matches go out: a rule and
-where it fires. May import `codeguard.analysis` and what lies below it.
+In: files as `codeguard.analysis.Reading`. Out: matches, each with a rule and its position. May
+import `codeguard.analysis` and the layers below it.
 
-A module of this package takes part by defining `SIGNAL`: a `FileSignal` or a
-`CorpusSignal`. Another package takes part with an entry point of the group
-`codeguard.signals` that names such an object, or one that examines chunks
-(see `codeguard.ranking.signals`).
+A module of this package registers a `FileSignal` or a `CorpusSignal` by defining `SIGNAL`. Other
+packages register one with an entry point of the group `codeguard.signals`, or one that examines
+chunks (see `codeguard.ranking.signals`).
 """
 
 from __future__ import annotations
@@ -49,14 +48,15 @@ def load_corpus_signals(*, third_party: bool = True) -> tuple[CorpusSignal, ...]
 
 
 def registered(packages: Sequence[str], shapes: tuple[type, ...], *, third_party: bool = True) -> list[Any]:
-    """Return the `SIGNAL` of every module of some packages that has one of the shapes, then third parties'.
+    """Return the `SIGNAL` of every module of some packages that has one of the shapes, then
+    third-party ones.
 
-    Ours come first, each sorted by name. A third party's signal that only
-    examines chunks is left out where that shape is not asked for.
+    Built-in signals come first; both groups are sorted by name. Third-party signals that only
+    examine chunks are left out unless that shape is requested.
 
     Raises:
-        ConfigError: a third party's signal cannot be loaded or does not have a signal's shape,
-            or two signals share a name.
+        ConfigError: a third-party signal cannot be loaded or does not have a signal's shape, or two
+            signals share a name.
     """
     found: list[Any] = [
         signal

@@ -1,4 +1,4 @@
-"""What a detector is that reads text: its rules, what it sees in a file or in the whole corpus."""
+"""The interfaces of detectors: rules, matches, and signals that inspect a file or the whole corpus."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Rule:
     bad: str = ""
     good: str = ""
     cwe: tuple[int, ...] = ()
-    language: str = "python"  # of the examples
+    language: str = "python"  # language of the examples
     claimed_safe: bool = False
-    weight: float | None = None  # in the ranking, of a rule without a row in `codeguard.weights`
+    weight: float | None = None  # ranking weight of a rule without a row in `codeguard.weights`
     mend: str = ""
 
     @property
@@ -53,7 +53,7 @@ class HasRules(Protocol):
 
 
 def own_weights(signals: Iterable[HasRules]) -> dict[str, float]:
-    """Return what each rule of these signals weighs in the ranking by itself: its own weight, else by severity."""
+    """Return the ranking weight of each rule of these signals: its own weight, or one by severity."""
     return {
         f"{signal.name}.{rule.id}": BY_SEVERITY[rule.severity].value if rule.weight is None else rule.weight
         for signal in signals
@@ -62,7 +62,7 @@ def own_weights(signals: Iterable[HasRules]) -> dict[str, float]:
 
 
 def rules_of(module: str) -> Mapping[str, Rule]:
-    """Return the rules that lie as TOML beside a module, by id, in the order of the file.
+    """Return the rules in the TOML file next to a module, by id, in the order of the file.
 
     Args:
         module: the module's `__file__`; a package's rules are in `rules.toml`.
@@ -87,12 +87,11 @@ def _rule(id_: str, table: Mapping[str, Any]) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What a file is compared with; None where it is not known.
+    """What files are compared with; None if unknown.
 
-    `trusted` are the files of the verified manifest, `trusted_functions` the
-    index of their functions. `packages` holds every name that may be
-    imported: distributions that lock files name, and top-level modules of
-    the trusted and the audited files.
+    `trusted` are the files of the verified manifest, `trusted_functions` the index of their
+    functions. `packages` are all names that may be imported: distributions in lock files, and
+    top-level modules of the trusted and the audited files.
     """
 
     trusted: tuple[SourceFile, ...] | None = None
@@ -100,13 +99,13 @@ class Services:
     packages: frozenset[str] | None = None
 
     def meet(self, needs: Iterable[str]) -> bool:
-        """Return whether every service of these names is known."""
+        """Return whether all services of these names are available."""
         return all(getattr(self, name, None) is not None for name in needs)
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What detectors may consult beside the file."""
+    """The information besides the file that detectors may use."""
 
     services: Services = field(default_factory=Services)
 
@@ -117,10 +116,10 @@ IN_TEST = "in_test"  # measurement: the place is in a file of tests, so that an 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Where a rule of a detector fires, in character offsets of the file's text.
+    """A match of a rule, in character offsets of the file's text.
 
-    `severity` and `confidence` are the rule's unless given. `reason` is one
-    line for a person; untrusted text in it is escaped where it is shown.
+    `severity` and `confidence` default to the rule's. `reason` is one line for people; untrusted
+    text in it is escaped where it is shown.
     """
 
     rule: str
@@ -134,14 +133,13 @@ class Match:
 
 @runtime_checkable
 class FileSignal(Protocol):
-    """A static signal that looks at one whole file; the audit shows its findings, the ranking its penalties.
+    """A static signal that inspects one whole file, for findings of the audit and penalties of the
+    ranking.
 
-    Without a service of `needs` it is not asked. It may have a `uses`, a
-    frozenset of services that it consults where there are any.
-
-    Its penalty for a rule is the weight `name.rule`, charged once a chunk.
-    It looks at nothing but the text and its services: never at the file's
-    name or folder, so that renaming a file changes no finding.
+    It is not run if a service in `needs` is missing. It may have `uses`, a frozenset of optional
+    services. Its penalty for a rule is the weight `name.rule`, charged once per chunk. It uses only
+    the text and its services, never the file's name or folder, so renaming a file changes no
+    finding.
     """
 
     name: ClassVar[str]
@@ -150,7 +148,7 @@ class FileSignal(Protocol):
     needs: ClassVar[frozenset[str]]
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
-        """Yield what stands out in one file."""
+        """Yield the matches in one file."""
         ...
 
 
@@ -164,5 +162,5 @@ class CorpusSignal(Protocol):
     needs: ClassVar[frozenset[str]]
 
     def inspect_corpus(self, readings: Iterable[Reading], context: Context) -> Iterable[tuple[str, Match]]:
-        """Yield what stands out, each with the path of its file."""
+        """Yield the matches, each with the path of its file."""
         ...

@@ -1,4 +1,4 @@
-"""The natural language of a piece of code, and how it repeats itself."""
+"""Near-duplicates in many files, and descriptions stuffed with search terms."""
 
 from __future__ import annotations
 
@@ -45,13 +45,11 @@ ORDINARY_WORDS = frozenset(_ORDINARY.split())
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What a description's prose lines amount to.
+    """Statistics of a description's prose.
 
-    `words` counts words that say something. `distinct` and `top` are the
-    parts of them, 0 to 1, that are different words and that are one of the
-    three most frequent. `questions` counts questions that ask after the same
-    thing: at least one informative word is common to all of them. `stems` are the
-    words without their endings.
+    `words` counts informative words. `distinct` and `top` are the shares of distinct words and of
+    the three most frequent words, 0 to 1. `questions` counts questions with at least one
+    informative word in common. `stems` are the words without their endings.
     """
 
     words: int
@@ -63,14 +61,14 @@ class Wording:
 
 
 def descriptions(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of every docstring and comment block that stands on lines of its own."""
+    """Yield the start and end of every docstring and comment block on its own lines."""
     for match in _DESCRIPTION.finditer(text[:MAX_TEXT]):
         yield match.start(), match.end()
 
 
-@lru_cache(maxsize=8)  # a description is looked at by itself, and with the others of its function
+@lru_cache(maxsize=8)  # a description is examined alone, and together with the others of its function
 def wording(description: str) -> Wording:
-    """Return how a description is worded; lines of code and of examples in it do not count."""
+    """Return the statistics of a description, without its lines of code and examples."""
     all_lines = [line for line in description[:MAX_TEXT].split("\n") if line.strip("#/* \t")]
     lines = [
         line
@@ -78,7 +76,7 @@ def wording(description: str) -> Wording:
         if line.count(" ") > 1 and _PROSE_LINE.match(line) and not _CODE_LINE.search(line)
     ]
     if any(_QUOTED_CODE.search(line) for line in all_lines):
-        lines = []  # what a generator quotes of its source
+        lines = []  # source quoted by a code generator
     prose = "\n".join(lines)
     said = [word for found in _WORD.findall(prose) if (word := found.lower()) not in ORDINARY_WORDS]
     counts = Counter(map(_stem, said))
@@ -106,27 +104,27 @@ def _stems(text: str) -> set[str]:
 
 
 def _stem(word: str) -> str:
-    if word[-1] in "gds":  # the endings' own last letters: most words have none of them
+    if word[-1] in "gds":  # the last letters of the endings, which most words do not have
         for ending in ("ing", "ies", "ed", "es", "s"):
             if word.endswith(ending) and len(word) - len(ending) >= 3:
                 return word[: -len(ending)]
     return word
 
 
-Stretch = tuple[int, int]  # of a function's text, the end exclusive
+Stretch = tuple[int, int]  # range of a function's text, the end exclusive
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 PROSE = frozenset({"text", "markdown", "rst"})
 LEAST_TOKENS = 16
 LEAST_LIKENESS = 0.6
 LEAST_FILES = 5
 LEAST_FILES_OF_METHODS = 10
-LEAST_DESCRIPTION = 4  # words that say something
+LEAST_DESCRIPTION = 4  # informative words
 LEAST_SHARED_TOPICS = 2
-SAME_WORDS = 0.75  # of all pairs of neighbouring words of two descriptions, that both have
+SAME_WORDS = 0.75  # share of the bigrams of two descriptions that both have
 MAX_PAIRS = 60
 MAX_TOPICS = 40
 MAX_FUNCTIONS = 200_000
-PROBES = 8  # smallest hashes under which a function is looked for
+PROBES = 8  # smallest hashes used to look up a function
 MAX_BUCKET = 8
 LEAST_PROBES_SHARED = 2
 
@@ -135,12 +133,12 @@ MOST_DISTINCT = 0.3
 LEAST_TOP = 0.4
 STUFFED_TOP = 0.62
 LEAST_QUESTIONS = 3
-_OPENING = 4  # characters at most that open a comment or a string
+_OPENING = 4  # maximum length of the opening of a comment or a string
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is kept of a function: 24 hashes, where it is, and digests of what it says."""
+    """The stored data of a function: its sketch, its position, and digests of its description."""
 
     path: str
     start: int
@@ -148,13 +146,13 @@ class _Known:
     text: bytes
     description: bytes
     topics: frozenset[int]
-    pairs: frozenset[int]  # of neighbouring words of the description
+    pairs: frozenset[int]  # bigrams of the description
     sketch: tuple[int, ...]
     method: bool
 
 
 class FloodingSignal:
-    """Near-duplicates by bottom-k sketches of token runs, and descriptions that repeat themselves."""
+    """Finds near-duplicates by bottom-k sketches of tokens, and descriptions that repeat themselves."""
 
     name: ClassVar[str] = "flooding"
     summary: ClassVar[str] = "near-duplicates in many files, descriptions stuffed with what people search for"
@@ -162,7 +160,7 @@ class FloodingSignal:
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
     def inspect_corpus(self, readings: Iterable[Reading], context: Context) -> Iterable[tuple[str, Match]]:
-        """Yield stuffed descriptions as they are read, then the groups of near-duplicates."""
+        """Yield stuffed descriptions as files are read, then groups of near-duplicates."""
         index = _Index()
         for reading in readings:
             position = 0
@@ -192,7 +190,7 @@ class FloodingSignal:
 
 
 class _Index:
-    """Functions in buckets by each of their smallest hashes; joined where their sketches are alike."""
+    """Functions in buckets by each of their smallest hashes; those with similar sketches are grouped."""
 
     def __init__(self) -> None:
         self._known: list[_Known] = []
@@ -201,7 +199,7 @@ class _Index:
         self.told = False
 
     def add(self, path: str, chunk: Chunk, position: int, places: Iterable[Stretch]) -> bool:
-        """Take up a function; False the first time that there is no room."""
+        """Add a function; return False the first time that the index is full."""
         words = words_of_code(chunk.text, chunk.language)
         if len(words) < LEAST_TOKENS:
             return True
@@ -248,7 +246,9 @@ class _Index:
         return number
 
     def groups(self) -> Iterator[tuple[str, Match]]:
-        """Yield a match for every member of a group that fills several files; the first speaks for all."""
+        """Yield a match for every member of a group that spans several files; the first represents
+        the group.
+        """
         members: dict[int, list[_Known]] = {}
         for number, known in enumerate(self._known):
             members.setdefault(self._root(number), []).append(known)
@@ -258,7 +258,7 @@ class _Index:
                 continue
             texts = len({known.text for known in group})
             if files < LEAST_FILES_OF_METHODS and 2 * sum(known.method for known in group) > len(group):
-                described = []  # classes of one interface describe each method for themselves
+                described = []  # classes of one interface describe each method separately
             else:
                 described = [known for known in group if known.description]
             wordings = len({known.description for known in described})
@@ -268,7 +268,7 @@ class _Index:
             )
             long = any(
                 len(known.sketch) >= SKETCH for known in group
-            )  # short ones are alike by chance: `return x.y`
+            )  # short functions agree by chance: `return x.y`
             other_words = reworded and not _same_words(described)
             baited = long and other_words and _shared_topics(described) >= LEAST_SHARED_TOPICS
             for number, known in enumerate(group):
@@ -286,13 +286,13 @@ class _Index:
 
 
 def _shared_topics(described: list[_Known]) -> int:
-    """Return how many words at least two thirds of the descriptions have in common."""
+    """Return the number of words that at least two thirds of the descriptions share."""
     counts = Counter(topic for known in described for topic in known.topics)
     return sum(3 * count >= 2 * len(described) for count in counts.values())
 
 
 def _pairs(said: str) -> frozenset[int]:
-    """Return the first pairs of neighbouring words, as numbers: what stays where only names are changed."""
+    """Return the first bigrams of a description as numbers, which remain when only names change."""
     words = [
         found.group().lower() for found, _ in zip(_WORD.finditer(said), range(MAX_PAIRS + 1), strict=False)
     ]
@@ -301,7 +301,7 @@ def _pairs(said: str) -> frozenset[int]:
 
 
 def _same_words(described: list[_Known]) -> bool:
-    """Return whether the descriptions are one text with names changed, as generators and twins of `async` leave it."""
+    """Return whether the descriptions are one text with names replaced, as in generated code."""
     first = described[0].pairs
     alike = [len(known.pairs & first) >= SAME_WORDS * len(known.pairs | first) for known in described]
     return 3 * sum(alike) >= 2 * len(alike)
@@ -332,7 +332,7 @@ def _stuffed(chunk: Chunk, position: int, places: Iterable[Stretch]) -> Iterator
 
 
 def _is_text(reading: Reading, found: Match) -> bool:
-    """Return whether a description begins as one: quotes at the start of a line may end a string, too."""
+    """Return whether a description starts like one; quotes at the start of a line may also end a string."""
     inside = found.end - len(reading.text[found.start : found.end].lstrip()) + _OPENING
     return any(
         segment.start <= inside < segment.end

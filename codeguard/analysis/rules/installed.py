@@ -1,7 +1,6 @@
-"""A quick look whether any installed distribution may have entry points of a group.
+"""A fast test whether an installed distribution may have entry points of a group.
 
-`importlib.metadata` says it for certain, and takes 30 ms for the answer that
-nearly everybody gets: none.
+`importlib.metadata` gives the exact answer, but takes 30 ms, and the answer is nearly always no.
 """
 
 from __future__ import annotations
@@ -11,11 +10,14 @@ import sys
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
 
-_METADATA = (".dist-info", ".egg-info")  # folders beside the packages; in an unpacked egg it is EGG-INFO
+_METADATA = (".dist-info", ".egg-info")  # metadata folders; in an unpacked egg it is EGG-INFO
 
 
 def may_be_installed(group: str) -> bool:
-    """Return whether a distribution's `entry_points.txt` names a group, or may: archives are not opened."""
+    """Return whether the `entry_points.txt` of a distribution names a group; True if it is unknown.
+
+    Archives are not opened.
+    """
     if any(finder is not PathFinder and hasattr(finder, "find_distributions") for finder in sys.meta_path):
         return True
     wanted = group.encode()
@@ -28,7 +30,7 @@ def _named_in(folder: str, wanted: bytes) -> bool:
     except NotADirectoryError:
         return True  # an archive
     except OSError:
-        return False  # `importlib.metadata` passes it over, too
+        return False  # `importlib.metadata` skips it as well
 
 
 def _entry_points(folder: str) -> Iterator[bytes]:

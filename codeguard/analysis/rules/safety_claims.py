@@ -1,7 +1,7 @@
-"""Comments that say a thing is safe, or changes nothing, beside code in which it is not so.
+"""Comments that claim safety, or the absence of effects, next to code that contradicts them.
 
-Retrieved code is read together with its comments: "sanitized above" next to
-an injection keeps a reader, and a model, from looking.
+Retrieved code is read together with its comments: "sanitized above" next to an injection keeps
+readers and models from checking.
 """
 
 from __future__ import annotations
@@ -52,16 +52,18 @@ _EFFECT = re.compile(
     r"pathlib\.[\w.]*\.(?:unlink|rmdir|rename|replace|write_text|write_bytes)$|"
     r"(?:requests|httpx)\.(?:post|put|patch|delete)$"
 )
-_TEMPORARY = lazy(r"te?mp", re.IGNORECASE)  # what a function made for itself is not what its promise is about
+_TEMPORARY = lazy(
+    r"te?mp", re.IGNORECASE
+)  # objects that the function itself created are not covered by its promise
 _LONGEST = 400_000
 _TOO_LONG = f"claims of safety were not looked for beyond {_LONGEST:,} characters of a comment"
 _LINES_ABOVE = 3
-_LINES_AROUND = 8  # of a finding, in which a comment inside the same function speaks of it
+_LINES_AROUND = 8  # lines around a finding in which a comment in the same function refers to it
 _ABOUT = frozenset(rule.id for rule in INSECURE.rules if rule.claimed_safe)
 
 
 class SafetyClaimsSignal:
-    """Claims of safety next to what the insecure-code rules object to."""
+    """Claims of safety next to findings of the rules for insecure code."""
 
     name: ClassVar[str] = "safety_claims"
     summary: ClassVar[str] = "comments that claim safety beside code that is not safe"
@@ -69,7 +71,7 @@ class SafetyClaimsSignal:
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
-        """Yield the claims in a Python file that stand beside a finding about insecure code, or beside effects."""
+        """Yield the claims in a Python file next to a finding about insecure code, or next to effects."""
         if reading.tree is None:
             return
         yield from _false_effects(reading)
@@ -100,7 +102,7 @@ _NARROWED = lazy(
 
 
 def _false_effects(reading: Reading) -> Iterator[Match]:
-    """Yield where a description promises that nothing is changed, in a function that deletes, moves or sends."""
+    """Yield descriptions that promise no changes, in functions that delete, move or send something."""
     if not _NO_EFFECT.search(reading.text):
         return
     effects = [
@@ -115,7 +117,7 @@ def _false_effects(reading: Reading) -> Iterator[Match]:
         text = segment.text[:_LONGEST]
         found = _NO_EFFECT.search(text)
         if found is not None and _NARROWED.match(text, found.end()):
-            continue  # "never removes anything outside of the folder" promises less
+            continue  # "never removes anything outside of the folder" is a weaker promise
         if found is None or _DENIED.search(text[max(0, found.start() - 40) : found.start()]):
             continue
         function = _function_at(reading, reading.line_of(segment.start))
@@ -129,7 +131,7 @@ def _false_effects(reading: Reading) -> Iterator[Match]:
 
 
 def _function_at(reading: Reading, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """Return the innermost function around a line, None where there is none."""
+    """Return the innermost function around a line, or None."""
     functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = [
         *reading.nodes_of(ast.FunctionDef),
         *reading.nodes_of(ast.AsyncFunctionDef),
@@ -151,7 +153,7 @@ def _match(start: int, end: int, words: str, beside: Match) -> Match:
 
 
 def _claims(reading: Reading) -> Iterator[tuple[Segment, str]]:
-    """Yield the comments and docstrings that claim safety, and in which words."""
+    """Yield the comments and docstrings that claim safety, with the words."""
     for segment in reading.segments:
         if segment.kind not in (SegmentKind.COMMENT, SegmentKind.DOCSTRING):
             continue
@@ -163,7 +165,7 @@ def _claims(reading: Reading) -> Iterator[tuple[Segment, str]]:
 
 
 def claim(segment: Segment) -> str:
-    """Return the words with which a comment claims safety, empty where it claims none."""
+    """Return the words in which a comment claims safety, or ""."""
     text = segment.text[:_LONGEST]
     if _BEHIND.search(text):
         return ""
@@ -181,13 +183,13 @@ def claim(segment: Segment) -> str:
 
 
 def _is_quoted(text: str, match: re.Match[str]) -> bool:
-    """Return whether a word is the name of something, in quotes or backticks of its own."""
+    """Return whether a word is in quotes or backticks of its own, as the name of something."""
     before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
     return before == after and before in ("`", "'", '"')
 
 
 def _stretch(reading: Reading, item: Match) -> tuple[int, int]:
-    """Return the lines in which a claim would speak of a finding: its function with what stands right above."""
+    """Return the lines in which a claim refers to a finding: its function and the lines right above."""
     line = reading.line_of(item.start)
     function = _function_at(reading, line)
     if function is None:

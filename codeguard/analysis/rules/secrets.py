@@ -1,7 +1,7 @@
-"""Keys, tokens and passwords that are written in a file, of whatever language.
+"""Keys, tokens and passwords in files of any language.
 
-In the ranking they weigh nothing: trusted code may hold one, and the index
-withholds the chunk. `codeguard.corpus.secrets` finds them.
+Their ranking weight is 0: trusted code may contain one, and the index withholds the chunk.
+`codeguard.corpus.secrets` finds them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _RULES = rules_of(__file__)
 
 
 class SecretsSignal:
-    """Secrets in the text of a file; the rules about whole files go by the name and are applied by the audit."""
+    """Secrets in the text of a file; rules about whole files depend on names and are applied by the audit."""
 
     name: ClassVar[str] = "secrets"
     summary: ClassVar[str] = "keys, tokens and passwords in files of any language"
@@ -27,7 +27,7 @@ class SecretsSignal:
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
-        """Yield the secrets in a file of any language."""
+        """Yield the secrets in a file."""
         for item in secrets_of(reading):
             example = item.rule in (secrets.ASSIGNED_SECRET, secrets.JSON_WEB_TOKEN) and _is_described(
                 reading, item
@@ -40,7 +40,7 @@ _REASONS = {id_: f"{rule.summary[0].lower()}{rule.summary[1:]}" for id_, rule in
 
 
 def _is_described(reading: Reading, item: FoundSecret) -> bool:
-    """Return whether a secret stands in a docstring, whose tokens are examples: those of the standard that it cites."""
+    """Return whether a secret is in a docstring, where tokens are examples from a cited standard."""
     return any(
         segment.kind is SegmentKind.DOCSTRING and segment.start <= item.start < segment.end
         for segment in reading.segments
@@ -48,7 +48,7 @@ def _is_described(reading: Reading, item: FoundSecret) -> bool:
 
 
 def secrets_of(reading: Reading) -> tuple[FoundSecret, ...]:
-    """Return the secrets of a file's text, searched for once."""
+    """Return the secrets of a file's text; searched once."""
     known = reading.shared.get("secrets")
     if not isinstance(known, tuple):
         known = reading.shared["secrets"] = tuple(secrets.find_secrets(reading.text))
@@ -56,7 +56,7 @@ def secrets_of(reading: Reading) -> tuple[FoundSecret, ...]:
 
 
 def hidden_in(reading: Reading) -> tuple[FoundSecret, ...]:
-    """Return what is not to be shown of a file: its secrets, and all values of one that is a secret by its name."""
+    """Return the secrets that must not be shown of a file, and all values if the file is one by its name."""
     known = reading.shared.get("secrets by name")
     if not isinstance(known, tuple):
         known = tuple(secrets.named_secrets(reading.file.path, reading.text))
@@ -65,12 +65,12 @@ def hidden_in(reading: Reading) -> tuple[FoundSecret, ...]:
 
 
 def masked_file(reading: Reading) -> SourceFile:
-    """Return the file without its secrets: what is compared with trusted code, which an index keeps so."""
+    """Return the file with its secrets masked, as an index stores trusted code."""
     return secrets.without_secrets(reading.file, secrets_of(reading))
 
 
 def holds_secret(reading: Reading, start: int, end: int) -> bool:
-    """Return whether a stretch of a file's text overlaps with a secret that this signal reports."""
+    """Return whether a range of a file's text overlaps a secret that this signal reports."""
     return bool(secrets.overlapping(secrets_of(reading), start, end))
 
 

@@ -1,4 +1,4 @@
-"""Make what detectors compare a file with, out of the trusted files, where one of them asks for it."""
+"""Build the services that detectors need from the trusted files."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ def services_for(
     trusted: Callable[[], Sequence[SourceFile]] | None,
     audited: Callable[[], Iterable[str]] | None = None,
 ) -> Services:
-    """Return the services that these signals need or use, none where nothing is trusted.
+    """Return the services that these signals need or use; none if nothing is trusted.
 
-    `trusted` reads the trusted files; it is called where a signal asks for
-    them, once. `audited` names the files that are examined, whose modules
-    may be imported, too; without it, or where the trusted files declare no
-    package, there is no `packages`.
+    `trusted` reads the trusted files; it is called at most once. `audited` returns the paths under
+    examination, whose modules may be imported as well. Without it, or if the trusted files declare
+    no package, there is no `packages` service.
     """
     asked = {name for signal in signals for name in asked_of(signal)}
     if trusted is None or not asked & {"trusted", "trusted_functions", "packages"}:

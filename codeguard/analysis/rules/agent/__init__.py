@@ -1,8 +1,8 @@
-"""What a text makes an agent do: skills, rules, prompts and settings of coding assistants, and prose beside code.
+"""Harmful instructions for agents, in skills, rules, prompts and settings of assistants, and in
+prose.
 
-In such texts it is usual to instruct an agent, so what counts is not that
-they do but what for. A file's name plays no part: settings are known by
-their keys, and prose is prose.
+Such texts instruct an agent by nature, so the content of the instruction decides. File names are
+not used: settings are recognised by their keys.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
 from codeguard.corpus.patterns import lazy
 
 PROSE = frozenset({"markdown", "rst", "text"})
-# Keys under which settings, servers and tools of assistants hold texts and commands.
+# Keys of texts and commands in settings, servers and tools of assistants.
 _SETTINGS = lazy(
     r"[\"']?\b(?:mcpServers|hooks|permissions|inputSchema|(?:custom|system)?_?(?:instructions|prompt|message)|tools)"
     r"\b[\"']?\s{0,9}:",
@@ -29,7 +29,7 @@ _READ = (SegmentKind.PROSE, SegmentKind.COMMENT, SegmentKind.DOCSTRING)
 
 
 class AgentSignal:
-    """Looks for orders by what they are about, a paragraph at a time, and for grants in settings."""
+    """Finds harmful instructions, one paragraph at a time, and permissions granted in settings."""
 
     name: ClassVar[str] = "agent"
     summary: ClassVar[str] = "what a text makes an agent do"
@@ -37,13 +37,13 @@ class AgentSignal:
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
     def inspect(self, reading: Reading, context: Context) -> Iterator[Match]:
-        """Yield orders, grants and links that mislead."""
+        """Yield instructions, granted permissions and misleading links."""
         guides, prose = False, reading.language in PROSE
         if prose:
             yield from settings(reading.text)
             yield from links(reading.text)
             guides = is_for_assistants(reading.text)
-        # A README that tells its readers what to do gives no orders to a model.
+        # A README instructs its human readers, not a model.
         if guides or not prose or _SETTINGS.search(reading.text):
             yield from frames(reading, prose=prose)
         for segment in reading.segments:

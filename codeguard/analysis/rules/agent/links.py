@@ -1,4 +1,4 @@
-"""Links whose text names one address and whose target is another."""
+"""Links whose text shows one address and whose target is another."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _BADGES = ("shields.io", "badge.fury.io", "codecov.io", "readthedocs.org", "rtfd
 
 
 def links(text: str) -> Iterator[Match]:
-    """Yield links that show a host and lead to another."""
+    """Yield links that show one host and lead to another."""
     for pattern in (_LINK, _ANCHOR):
         for found in pattern.finditer(text):
             shown, host = found["shown"].lower(), found["host"].lower().rpartition("@")[2].partition(":")[0]
@@ -67,18 +67,18 @@ def links(text: str) -> Iterator[Match]:
                 )
 
 
-_LONGEST = 300  # characters of an address
+_LONGEST = 300  # characters of a URL
 
 
 def _leads_to(link: str, shown: str) -> bool:
-    """Return whether a link leads to a repository that is called after the site that it shows."""
+    """Return whether a link leads to a repository named after the site that it shows."""
     host, _, path = link.lower().partition("/")
     return host in ("github.com", "gitlab.com", "codeberg.org") and re.split(r"[)>\s#?\"']", path)[
         0
     ].endswith(f"/{shown}")
 
 
-# Endings under which sites are known; of others (`backports.zstd`, `numpy.linalg`) only a scheme or a path tells.
+# Common top-level domains; others (`backports.zstd`, `numpy.linalg`) need a scheme or a path to be a URL.
 _ENDINGS = frozenset(
     """
     com org net edu gov mil int info biz io ai app dev cloud tech online site xyz top shop store blog page pro me tv
@@ -88,13 +88,13 @@ _ENDINGS = frozenset(
 
 
 def _is_address(link: str, shown: str) -> bool:
-    """Return whether what a link shows is the name of a host, and not that of a module or package."""
+    """Return whether the text of a link is a host name, not the name of a module or package."""
     text = link.partition("](")[0] if "](" in link else link.partition(">")[2]
     return "://" in text or shown.startswith("www.") or shown.rpartition(".")[2] in _ENDINGS
 
 
 def _site(host: str) -> str:
-    """Return the name that a host goes by: its last two labels without the ending, as sites move between endings."""
+    """Return the last two labels of a host without the top-level domain, since sites change that."""
     parts = host.removeprefix("www.").split(".")
     if all(part.isdigit() for part in parts):
         return host

@@ -1,6 +1,7 @@
-"""Orders in prose by what they are about: secrets, sending, silence, instructions, checks, approval, programs.
+"""Harmful instructions in prose: about secrets, exfiltration, concealment, checks, approval,
+programs.
 
-Also whether prose instructs an assistant at all: by its front matter, or since it speaks to one or of its user.
+It also decides whether prose addresses an assistant at all, by its front matter or its wording.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ _ABOUT = lazy(
     r"|\.env\b|\.aws|!\[|[^\x00-\x7f]{3}",
     re.IGNORECASE,
 )
-# Who is spoken to, or what of theirs is spoken of, where an order is meant for a model.
+# Addressees, and things of theirs, in instructions meant for a model.
 _MODEL = lazy(
     r"\b(?:assistants?|agents?|ais?|llms?|copilot|claude|gemini|cursor|(?:language )?models?|bots?|answers?"
     r"|repl(?:y|ies)|responses?|respond|suggest\w{0,5}|complet(?:e|ions?)|generat(?:e|ed|ing)|conversations?|instructions?|prompts?)\b",
     re.IGNORECASE,
 )
-# The front matter of a skill, a rule or a command; that of a page has a title and a description.
+# Front matter of a skill, a rule or a command; that of a web page has a title and a description.
 _FRONT_MATTER = lazy(
     r"\ufeff?---[ \t]*\r?\n(?:[^\n]{0,2000}\n){0,40}?"
     r"(?:name[ \t]*:[^\n]{0,200}\n(?:[^\n]{0,2000}\n){0,10}?description|alwaysApply|globs|applyTo|allowed-tools)[ \t]*:"
@@ -44,7 +45,7 @@ _SPOKEN_TO = lazy(
     r"|\b(?:ask|interrupt) the user (?:before|to|for|whether)\b",
     re.IGNORECASE,
 )
-_HEAD = 400  # characters of a text that say what it is
+_HEAD = 400  # characters at the start of a text that identify it
 _TABLE = Path(__file__).with_name("orders.toml")
 _FRAMES = Path(__file__).with_name("frames.toml")
 _SECTION = lazy(r"^#{1,6}[ \t]", re.MULTILINE)
@@ -61,24 +62,24 @@ _SHOWN = 120
 
 
 def orders(text: str, start: int, end: int, *, prose: bool) -> Iterator[Match]:
-    """Yield what a paragraph, comment or docstring tells an agent to do that it should not, each rule once.
+    """Yield the harmful instructions in a paragraph, comment or docstring, each rule once.
 
-    `start` and `end` are the character offsets of the whole in its file.
+    `start` and `end` are its character offsets in the file.
     """
     if not prose and _ABOUT.search(text) is None:
-        return  # a comment of code that neither names who is spoken to nor what they may not do
+        return  # a code comment that names neither an addressee nor a prohibition
     for found in orders_in(read_orders(_TABLE), text, start, prose=prose):
         severity, confidence = found.severity, None
         if prose and severity is None:
-            confidence = Confidence.HIGH  # written for anyone who reads, and about nothing else
+            confidence = Confidence.HIGH  # written for all readers
         elif not prose and _MODEL.search(text) is None:
-            severity = Severity.LOW  # code that hides, sends or loads something says so in its comments
+            severity = Severity.LOW  # comments describe code that hides, sends or loads something
         end_shown = min(end, found.start + 80)
         yield Match(found.order.rule, found.start, end_shown, found.reason, severity, confidence)
 
 
 def frames(reading: Reading, *, prose: bool) -> Iterator[Match]:
-    """Yield what the sections of a text, or the comments of code that name a model, have an agent do."""
+    """Yield the harmful instructions in sections of a text, or in code comments that name a model."""
     table = read_frames(_FRAMES)
     if prose:
         sections: Iterable[list[Block]] = _sections(reading.text)
@@ -105,7 +106,7 @@ def frames(reading: Reading, *, prose: bool) -> Iterator[Match]:
 
 
 def _sections(text: str) -> Iterator[list[Block]]:
-    """Yield a text's sections, each as the blocks of prose and of code in it."""
+    """Yield a text's sections, each as its blocks of prose and code."""
     blocks: list[Block] = []
     at, fence = 0, ""
     for found in _FENCE.finditer(text):
@@ -118,7 +119,7 @@ def _sections(text: str) -> Iterator[list[Block]]:
 
 
 def _parted(text: str, start: int, end: int, fence: str, blocks: list[Block]) -> Iterator[list[Block]]:
-    """Add a stretch to the blocks of a section; yield, and empty, them where a heading begins the next one."""
+    """Add a range to the blocks of a section; at a heading, yield the blocks and start a new section."""
     if fence and fence not in _WRITTEN:
         blocks.append(Block(text[start:end], start, code=True))
         return
@@ -131,10 +132,10 @@ def _parted(text: str, start: int, end: int, fence: str, blocks: list[Block]) ->
 
 
 def instructs(text: str) -> bool:
-    """Return whether a paragraph instructs an assistant: it speaks to one, or about what its user asks for."""
+    """Return whether a paragraph addresses an assistant or refers to its user's requests."""
     return _SPOKEN_TO.search(text) is not None
 
 
 def is_for_assistants(text: str) -> bool:
-    """Return whether a whole text is a skill, a rule or a prompt, by its front matter or how it begins."""
+    """Return whether a whole text is a skill, a rule or a prompt, by its front matter or its first words."""
     return _FRONT_MATTER.match(text) is not None or instructs(text[:_HEAD])

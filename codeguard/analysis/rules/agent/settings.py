@@ -1,4 +1,4 @@
-"""Settings of assistants and editors, by their keys: what is approved, what runs by itself, where the model is."""
+"""Settings of assistants and editors, by their keys: permissions, automatic commands, model endpoints."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _LOCAL_DOCS = ("localhost",)
 
 
 def settings(text: str) -> Iterator[Match]:
-    """Yield grants, commands that run by themselves and other addresses for the model."""
+    """Yield granted permissions, automatically run commands and changed model endpoints."""
     if not _KNOWN.search(text):
         return
     for pattern, what in _grants():
@@ -68,7 +68,7 @@ def settings(text: str) -> Iterator[Match]:
 
 @cache
 def _grants() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Return the table of grants."""
+    """Return the table of permissions."""
     text = Path(__file__).with_name("grants.toml").read_text(encoding="utf-8")
     return tuple((lazy(row["pattern"]), row["what"]) for row in tomllib.loads(text)["grant"])
 

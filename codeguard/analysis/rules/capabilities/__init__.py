@@ -1,4 +1,4 @@
-"""What code can do, and where that together with what it handles is a threat."""
+"""What code can do, and combinations of effects and data that are a threat."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ _FLOWING = lazy(
 
 
 class CapabilitiesSignal:
-    """Resolves what is called, follows what is carried there, and compares with the trusted twin.
+    """Resolves called functions, tracks the data that reaches them, and compares with trusted
+    functions.
 
-    The optional service `trusted_functions` (a `TrustedFunctions`) holds what
-    the trusted code can do under the same name.
+    The optional service `trusted_functions` (a `TrustedFunctions`) has the capabilities of trusted
+    functions of the same name.
     """
 
     name: ClassVar[str] = "capabilities"
@@ -57,7 +58,7 @@ class CapabilitiesSignal:
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
-        """Yield threats, what no trusted twin can do, and every function's capabilities."""
+        """Yield threats, capabilities beyond the trusted counterpart's, and all functions' capabilities."""
         if reading.language == "bash":
             yield from _graded(reading, _without_comments(reading, shell_places(reading.text)))
         elif reading.language in PROSE:
@@ -73,7 +74,7 @@ class CapabilitiesSignal:
                     if (found.rule, reading.line_of(found.start)) not in known:
                         yield found
         elif reading.tree is not None:
-            shown = IN_PROSE in reading.shared  # an example, which nothing imports
+            shown = IN_PROSE in reading.shared  # an example, which is not imported
             yield from (item for item in threats(reading) if not (shown and item.rule == "import-effect"))
             yield from malice(reading)
             if _FLOWING.search(reading.text):
@@ -90,7 +91,7 @@ class CapabilitiesSignal:
 
 
 def _in_prose(text: str) -> Iterator[Match]:
-    """Yield the commands of a text that is no program of its own: build files, workflows, settings, documentation."""
+    """Yield the commands in build files, workflows, settings and documentation."""
     for rule, what, start, end in shell_places(text):
         yield Match(rule, start, end, what)
     if _SCRIPTS.search(text):
@@ -109,7 +110,7 @@ def _in_prose(text: str) -> Iterator[Match]:
 
 
 def _graded(reading: Reading, found: Iterable[Match]) -> Iterator[Match]:
-    """Yield commands with what they weigh: little for installers that everybody knows, less in documentation."""
+    """Yield commands with their severity: low for well-known installers, lower in documentation."""
     in_text = reading.language in PROSE or IN_PROSE in reading.shared
     for match in found:
         if match.rule == "destroys" and reading.language == "markdown":
@@ -153,7 +154,7 @@ _NAMED_HOST = lazy(
     re.IGNORECASE,
 )
 _REPOSITORY = lazy(r"https://(?:raw\.githubusercontent\.com|github\.com|gitlab\.com)/")
-# Installers of tools that everybody knows, at the addresses that their makers name.
+# Installers of well-known tools, at their official URLs.
 _INSTALLERS = lazy(
     r"(?:astral\.sh|sh\.rustup\.rs|static\.rust-lang\.org|get\.docker\.com|install\.python-poetry\.org"
     r"|bun\.(?:sh|com)|deno\.land|get\.pnpm\.io|fnm\.vercel\.app"
@@ -179,7 +180,7 @@ def _without_comments(reading: Reading, found: Iterable[tuple[str, str, int, int
 
 
 def _in_tree(arrival: TreeArrival) -> Iterator[Match]:
-    """Yield what is wrong with what arrives, in a language other than Python."""
+    """Yield the threats of an arrival in a language other than Python."""
     start, end = arrival.start, arrival.end
     if arrival.what == "joins":
         yield Match("reverse-shell", start, end, "joins the streams of a process with a connection")
@@ -207,7 +208,7 @@ def _carried(reading: Reading, arrival: Arrival) -> Iterator[Match]:
 
 
 def _commanded(reading: Reading, flow: TaintFlow) -> Iterator[Match]:
-    """Yield the commands that helpers of the file are given to run."""
+    """Yield the commands that are passed to helpers of the file to run."""
     for call, given in flow.commands.items():
         text = reading.names.text(given)
         for rule, what in shell_threats(text) if text else ():
@@ -217,15 +218,15 @@ def _commanded(reading: Reading, flow: TaintFlow) -> Iterator[Match]:
 
 @dataclass(frozen=True, slots=True)
 class _Meaning:
-    """What it means that something labelled arrives at a sink; the first that fits holds."""
+    """The rule for labelled data that arrives at a sink; the first one that matches applies."""
 
     sink: str
     label: str
     rule: str
-    reason: str  # after the name of what was called; {} stands for what is told
+    reason: str  # follows the called name; {} is replaced by details of the label
     severity: Severity | None = None
-    least: int = 0  # the label is a prefix, and so many different things are told by it
-    unless: str = ""  # the name of what is called
+    least: int = 0  # the label is a prefix that needs at least this many distinct values
+    unless: str = ""  # excluded name of the called function
 
 
 _MEANINGS = (
@@ -242,7 +243,7 @@ _MEANINGS = (
     _Meaning("look-up", HOST, "reports-host", "looks up a name made of what this machine is called", least=1),
     _Meaning("code", FETCHED, "download-and-run", "gets what the network sent"),
     _Meaning("code", BLOB, "decoded-exec", "gets a text that is written encoded"),
-    # What is compiled alone is looked at by others: tools compile what they have read and decoded.
+    # Compiling alone is left to other rules, since tools compile code that they read and decode.
     _Meaning("code", DECODED, "runs-decoded", "gets something decoded", unless="compile"),
     _Meaning("load", FETCHED, "download-and-run", "makes objects of what the network sent", Severity.HIGH),
     _Meaning("command", DROPPED, "drops-and-starts", "starts a file that was written here"),

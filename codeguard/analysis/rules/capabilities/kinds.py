@@ -1,4 +1,4 @@
-"""What each function of a file can do, and what its trusted twins cannot."""
+"""The capabilities of a file's functions, compared with those of their trusted counterparts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_NAMED = 4
 
 @dataclass(frozen=True, slots=True)
 class Ability:
-    """What a stretch of a file can do: kinds with the names that show them."""
+    """The capabilities of a range of a file: kinds, with the names that show them."""
 
     start: int
     end: int
@@ -38,13 +38,13 @@ class Ability:
 
     @property
     def match(self) -> Match:
-        """The ability as information."""
+        """The capabilities as an informational match."""
         shown = ", ".join(f"{kind} ({name})" for kind, name in sorted(self.kinds.items())[:MAX_NAMED])
         return Match("able", self.start, self.end, f"can reach {shown}")
 
 
 def able(reading: Reading) -> tuple[Ability, ...]:
-    """Return the abilities of the file's functions and of its module level, those that have any."""
+    """Return the capabilities of the file's functions and of its module level, if they have any."""
     found: dict[ast.AST | None, dict[str, str]] = {}
     for node in reading.nodes:
         of = type(node)
@@ -73,7 +73,7 @@ def _line_end(reading: Reading, start: int) -> int:
 def beyond_twins(
     reading: Reading, abilities: Sequence[Ability], trusted: TrustedFunctions
 ) -> Iterator[Match]:
-    """Yield the kinds that a function reaches and no trusted function of its name and class does."""
+    """Yield the capabilities that a function has and no trusted function of its name and class has."""
     chunks = {
         chunk.symbol: chunk
         for chunk in reading.file.chunks
@@ -96,7 +96,7 @@ def beyond_twins(
 
 
 def _twins(chunk: Chunk, trusted: TrustedFunctions) -> list[TrustedFunction]:
-    """Return the trusted functions that a reader takes this one for: name and parameters, or name and code."""
+    """Return the trusted functions that a reader would take for this one, by name and parameters or code."""
     wanted = _parameters(chunk.text)
     return [
         twin.function
@@ -106,7 +106,7 @@ def _twins(chunk: Chunk, trusted: TrustedFunctions) -> list[TrustedFunction]:
 
 
 def _parameters(text: str) -> int:
-    """Return how many parameters a header names, 0 where there is none to count."""
+    """Return the number of parameters in a function's header, 0 if it cannot be determined."""
     header = text[text.find("(") + 1 :].partition(")")[0]
     return header.count(",") + 1 if header.strip() else 0
 
@@ -121,5 +121,5 @@ def _kinds(text: str, imports: tuple[str, ...]) -> frozenset[str]:
 
 
 def kinds_of(function: TrustedFunction) -> frozenset[str]:
-    """Return the kinds that a trusted function reaches, read with the imports in its scope."""
+    """Return the capabilities of a trusted function, given the imports in its scope."""
     return _kinds(function.text, function.imports) if function.language == "python" else frozenset()

@@ -1,4 +1,4 @@
-"""What stealers, spies and time bombs look like: calls, texts and comparisons that have no honest use together."""
+"""Stealers, spyware, time bombs and the like: calls, texts and comparisons without an honest combination."""
 
 from __future__ import annotations
 
@@ -109,12 +109,12 @@ _PROOF = lazy(
     r"|checksum)s?$",
     re.IGNORECASE,
 )
-_FEW = 24  # items of a proof that may be compared
+_FEW = 24  # minimum number of items of a proof to compare
 _SERIOUS = RUNNING_COMMANDS | RUNNING_CODE | SENDING | {"shutil.rmtree", "os.remove", "os.unlink", "os.kill"}
 
 
 class _Facts:
-    """What the calls and the texts of a file name, each with the first place."""
+    """The calls and texts of a file by name, each with the first position."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
@@ -129,7 +129,7 @@ class _Facts:
 
     @cached_property
     def texts(self) -> list[tuple[str, ast.Constant]]:
-        """The texts of the file that are not docstrings."""
+        """The texts of the file except docstrings."""
         found = []
         for node in self.reading.nodes_of(ast.Constant):
             short = isinstance(node.value, str) and 2 < len(node.value) <= 4_000
@@ -138,24 +138,24 @@ class _Facts:
         return found
 
     def any_call(self, names: Iterable[str]) -> ast.Call | None:
-        """Return the call of one of these names that stands first."""
+        """Return the first call of one of these names."""
         found = (self.calls[name] for name in names if name in self.calls)
         return min(found, key=lambda call: (call.lineno, call.col_offset), default=None)
 
     def any_text(self, pattern: re.Pattern[str]) -> ast.Constant | None:
-        """Return the first text that a pattern is found in."""
+        """Return the first text that matches a pattern."""
         return next((node for text, node in self.texts if pattern.search(text)), None)
 
     @cached_property
     def sends(self) -> bool:
-        """Whether the file sends anything anywhere."""
+        """Whether the file sends data."""
         if self.any_call(SENDING) is not None:
             return True
         return "send" in self.methods and any(kind_of(name) == NETWORK for name in self.calls)
 
 
 def malice(reading: Reading) -> Iterator[Match]:
-    """Yield stealers, clipboard swaps, spies, machine code, time bombs and checks of a part."""
+    """Yield stealers, clipboard hijackers, spyware, machine code, time bombs and partial checks."""
     if reading.nodes_of(ast.Call):
         facts = _Facts(reading)
         for look in (_stealing, _swapping, _spying, _machine_code, _hook_of_audit, _drop):
@@ -257,7 +257,7 @@ def _machine_code(facts: _Facts) -> Iterator[Match]:
 
 
 def _only_refuses(reading: Reading, hook: ast.Call) -> bool:
-    """Return whether an audit hook is a function of the file that passes nothing on: all it does is raise an error."""
+    """Return whether an audit hook of the file only raises errors and passes nothing on."""
     named = {item.id for item in hook.args if isinstance(item, ast.Name)}
     functions = [node for node in reading.nodes_of(ast.FunctionDef) if node.name in named]
     inside = [part for function in functions for item in function.body for part in ast.walk(item)]
@@ -284,7 +284,7 @@ def _hook_of_audit(facts: _Facts) -> Iterator[Match]:
 
 
 def _drop(facts: _Facts) -> Iterator[Match]:
-    """Yield an address without a name that something of this machine is sent to."""
+    """Yield an IP address that data of this machine is sent to."""
     place = facts.any_text(DROP_PLACE)
     if place is None or not facts.sends:
         return
@@ -310,7 +310,7 @@ def _drop(facts: _Facts) -> Iterator[Match]:
 
 
 def _reduced(reading: Reading) -> Iterator[Match]:
-    """Yield objects that run something when they are unpickled."""
+    """Yield objects that run code when they are unpickled."""
     for node in reading.nodes_of(ast.FunctionDef):
         if node.name not in ("__reduce__", "__reduce_ex__"):
             continue
@@ -342,7 +342,7 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
 
 
 def _trigger(reading: Reading, test: ast.expr) -> str:
-    """Return what a condition waits for: a written date, or a name of a machine or user."""
+    """Return the condition that a test waits for: a literal date, or the name of a machine or user."""
     for compare in (item for item in ast.walk(test) if isinstance(item, ast.Compare)):
         sides = [compare.left, *compare.comparators]
         clock = [_reads(reading, side, _CLOCKS) for side in sides]
@@ -362,7 +362,7 @@ def _trigger(reading: Reading, test: ast.expr) -> str:
 
 
 def _reads(reading: Reading, node: ast.expr, names: frozenset[str], depth: int = 0) -> bool:
-    """Return whether an expression, or the only value of a variable in it, calls one of these."""
+    """Return whether an expression, or the only value of a variable in it, calls one of these functions."""
     for item in ast.walk(node):
         if isinstance(item, ast.Call) and reading.names.called(item).removesuffix("()") in names:
             return True
@@ -374,7 +374,7 @@ def _reads(reading: Reading, node: ast.expr, names: frozenset[str], depth: int =
 
 
 def _is_date(reading: Reading, node: ast.expr, depth: int = 0) -> bool:
-    """Return whether an expression is a written date, or a written number of seconds since 1970."""
+    """Return whether an expression is a literal date, or a literal number of seconds since 1970."""
     value = reading.names.constant(node)
     if isinstance(value, int | float) and not isinstance(value, bool) and value > 1_000_000_000:
         return True
@@ -401,7 +401,7 @@ def _encrypting(reading: Reading) -> Iterator[Match]:
 
 
 def _checks(reading: Reading) -> Iterator[Match]:
-    """Yield checks of a token, signature or password that look at a part of it, or that a written one passes."""
+    """Yield checks of a token, signature or password that compare a part of it, or accept a fixed one."""
     functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = [*reading.nodes_of(ast.FunctionDef)]
     functions += reading.nodes_of(ast.AsyncFunctionDef)
     for node in functions:
@@ -441,7 +441,7 @@ def _partial(reading: Reading, function: ast.FunctionDef | ast.AsyncFunctionDef)
 
 
 def _cut(left: ast.expr, right: ast.expr, proofs: set[str]) -> str:
-    """Return that two slices are compared of which one is the start of a proof."""
+    """Return a description if a comparison of two slices only covers the start of a proof."""
     cuts = [_few(side) for side in (left, right)]
     if all(cuts) and any(_named(side, proofs) for side in (left, right)):
         return f"compares the first {min(cuts)} alone"
@@ -449,7 +449,7 @@ def _cut(left: ast.expr, right: ast.expr, proofs: set[str]) -> str:
 
 
 def _few(node: ast.expr) -> int:
-    """Return how many items a slice keeps at most, 0 where it is no short one."""
+    """Return the maximum number of items in a short slice, 0 for other slices."""
     if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Slice):
         return 0
     ends = node.slice

@@ -1,4 +1,4 @@
-"""Threats in shell commands and in JavaScript, by their words."""
+"""Threats in shell commands and in JavaScript, by patterns."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ _SCRIPT: tuple[tuple[str, str, re.Pattern[str]], ...] = (
 
 
 def shell_threats(command: str) -> Iterator[tuple[str, str]]:
-    """Yield rule and description of what a shell command does that it should not."""
+    """Yield the rule and a description for each threat in a shell command."""
     seen: set[str] = set()
     for rule, what, _, _ in shell_places(command):
         if rule not in seen:
@@ -220,8 +220,8 @@ _ASSIGNED = lazy(
 )
 _LINE = lazy(r"[^\n]{1,4000}")
 _VARIABLE = lazy(r"\$(?:\{(\w{1,41})\}|(\w{1,41}))")
-_MOST_LINES = 2_000  # in which variables are put in
-_LONGEST = 4_000  # characters of a line with its variables put in
+_MOST_LINES = 2_000  # maximum lines with expanded variables
+_LONGEST = 4_000  # characters of a line with its variables expanded
 
 
 def shell_places(text: str) -> Iterator[tuple[str, str, int, int]]:
@@ -234,7 +234,7 @@ def shell_places(text: str) -> Iterator[tuple[str, str, int, int]]:
 
 
 def _with_variables(text: str) -> Iterator[tuple[str, str, int, int]]:
-    """Yield threats that show where the written values of variables are put in, at the lines that use them."""
+    """Yield threats that show after variables are expanded, at the lines that use them."""
     values: dict[str, str] = {}
 
     def put_in(line: str) -> str:

@@ -1,4 +1,4 @@
-"""Threats that the data flow does not show: shapes of calls, assignments and definitions."""
+"""Threats that show without data flow: forms of calls, assignments and definitions."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ _MATTERING = frozenset(
 _COPYING = frozenset(
     {"shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.move", "os.rename", "os.symlink"}
 )
-_DEEPEST_PATH = 4  # variables that stand for one another
+_DEEPEST_PATH = 4  # depth of aliases
 _WHOLE = frozenset({"/", "~", "/*", "~/", "C:\\", "/home", "/etc", "/usr", "/var", "."})
 _RELOADING = frozenset({"pickle.loads", "dill.loads", "cloudpickle.loads"})
 
 
 def threats(reading: Reading) -> Iterator[Match]:
-    """Yield what the syntax alone shows."""
+    """Yield threats that the syntax shows."""
     sockets: dict[ast.AST | None, set[str]] = {}
     for node in reading.nodes:
         kind = type(node)
@@ -92,7 +92,7 @@ def _call(reading: Reading, node: ast.Call, sockets: dict[ast.AST | None, set[st
 
 
 def _path(reading: Reading, node: ast.expr, depth: int = 0) -> str:
-    """Return the written parts of a path, joined; what is not written is left out."""
+    """Return the literal parts of a path, joined."""
     text = reading.names.text(node)
     if text is not None or depth > _DEEPEST_PATH:
         return text or ""
@@ -135,7 +135,7 @@ def _wiped(reading: Reading, node: ast.expr) -> str:
 def _reverse_shell(
     reading: Reading, node: ast.Call, name: str, sockets: dict[ast.AST | None, set[str]]
 ) -> Iterator[Match]:
-    """Yield the call that joins a socket with a shell in one function."""
+    """Yield a call that connects a socket with a shell in one function."""
     function = reading.names.function_of(node)
     parts = sockets.setdefault(function, set())
     if name.startswith("socket.") and name.endswith(("connect", "create_connection")):
@@ -158,7 +158,7 @@ def _reverse_shell(
 
 
 def _at_import(reading: Reading, node: ast.Call, name: str) -> Iterator[Match]:
-    """Yield calls that reach out as soon as the module is imported."""
+    """Yield calls that use the network or start processes when the module is imported."""
     if name not in SENDING and name not in RUNNING_COMMANDS:
         return
     if _runs_at_import(reading, node):
@@ -168,7 +168,7 @@ def _at_import(reading: Reading, node: ast.Call, name: str) -> Iterator[Match]:
 
 
 def _runs_at_import(reading: Reading, node: ast.AST) -> bool:
-    """Return whether a node is evaluated when the file is imported: not in the body of a function or a main guard."""
+    """Return whether a node runs on import, outside of functions and of the main guard."""
     child, at = node, reading.parents.get(node)
     while at is not None:
         if isinstance(at, ast.Lambda) and child is at.body:
@@ -190,11 +190,11 @@ def _assigned(reading: Reading, node: ast.Assign) -> Iterator[Match]:
         elif isinstance(target, ast.Subscript) and reading.names.resolve(target.value) == "sys.modules":
             module = reading.names.text(target.slice) or ""
             if isinstance(node.value, ast.Constant) and node.value.value is None:
-                continue  # `import` of it fails: nothing stands in its place
+                continue  # makes `import` of it fail; it is not replaced
             if module.partition(".")[0] in _GUARDED_MODULES:
                 start, end = reading.place(node)
                 reason = f"puts something else in place of {module}"
-                # Where the module is missing something may stand in for it: a name of Python 2.
+                # A missing module may be replaced, for example under its Python 2 name.
                 severity = Severity.LOW if module == missing_in(reading, node) else None
                 yield Match("tampered-verification", start, end, reason, severity)
 
@@ -212,7 +212,7 @@ def _patched(reading: Reading, node: ast.AST, target: str, value: ast.expr) -> I
 
 
 def _ignored(reading: Reading, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Match]:
-    """Yield functions that promise to check or protect something and never look at it."""
+    """Yield functions that should check or protect a parameter and never use it."""
     if not _CRYPTO.match(node.name) and not _CHECKING.match(node.name):
         return
     body = [
@@ -224,7 +224,7 @@ def _ignored(reading: Reading, node: ast.FunctionDef | ast.AsyncFunctionDef) -> 
         return
     owner = reading.names.class_of(node)
     if owner is not None and (owner.bases or owner.keywords):
-        return  # what a subclass leaves out, another one may need
+        return  # another subclass may need the parameter
     listed = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
     used = {item.id for statement in body for item in ast.walk(statement) if isinstance(item, ast.Name)}
     unread = [name for name in listed if name in _MATTERING and name not in used]
@@ -235,13 +235,13 @@ def _ignored(reading: Reading, node: ast.FunctionDef | ast.AsyncFunctionDef) -> 
         if [name for name in listed if name not in ("self", "cls")]:
             yield Match("ignores-arguments", start, end, f"{node.name} says yes to everything")
     elif isinstance(only, ast.Return) and _is_stub(only.value):
-        return  # of a base class, or what it was given
+        return  # an attribute, or the parameter itself
     elif unread and "locals" not in used and not node.args.kwarg:
         yield Match("ignores-arguments", start, end, f"{node.name} never looks at {', '.join(unread[:3])}")
 
 
 def _is_stub(value: ast.expr | None) -> bool:
-    """Return whether a value is a constant, a name or an empty object, as `bytes()`."""
+    """Return whether a value is a constant, a name or an empty object such as `bytes()`."""
     empty = (
         isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and not value.args + value.keywords
     )

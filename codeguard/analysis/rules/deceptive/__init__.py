@@ -1,4 +1,4 @@
-"""Characters that show people something other than what the machine reads, in any language of source."""
+"""Characters that make source look different from what is executed, in any language."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from codeguard.analysis.rules.deceptive.rules import RULES
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
-_MOST = 1_000  # matches of one sort in one file
+_MOST = 1_000  # matches of each kind per file
 _TOO_MANY = f"deceptive characters were not looked for after {_MOST:,} of one sort"
 
 
-_LIKE = "c"  # of the languages with a lexer the one whose comments and strings most others share
+_LIKE = "c"  # the language whose comments and strings are most common
 _CODE_LINE = lazy(
     r"[;{}]\s*$|^\s*(?:(?:pub |public |private |static |async |export |local )*(?:function|func|fn|fun"
     r"|def|class|struct|contract|interface"
@@ -35,7 +35,7 @@ _LOOKED_AT = 400  # lines
 
 
 def _as_code(reading: Reading) -> Reading:
-    """Return the reading of a text whose lines are code as one in a language that has a lexer."""
+    """Return the reading of a text file with lines of code as that of a language with a lexer."""
     if reading.language != "text":
         return reading
     lines = [line for line in reading.text.split("\n")[:_LOOKED_AT] if line.strip()]
@@ -50,7 +50,7 @@ _LINE_OF_TABLES = 5_000  # characters
 
 
 def _is_table(reading: Reading, match: Match) -> bool:
-    """Return whether a character stands in a script's line that nobody reads: minified, with tables of characters."""
+    """Return whether a character is in a minified line of a script with tables of characters."""
     if reading.language not in SCRIPTS:
         return False
     before = reading.text.rfind("\n", 0, match.start)
@@ -69,7 +69,7 @@ class DeceptiveSignal:
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def inspect(self, reading: Reading, context: Context) -> Iterator[Match]:
-        """Yield the deceptive characters of a file; plain ASCII is let through at once."""
+        """Yield the deceptive characters of a file; returns early for plain ASCII."""
         plain = reading.text.isascii()
         if plain and SUSPICIOUS.search(reading.text) is None:
             return

@@ -1,4 +1,4 @@
-"""Bidirectional controls, judged a line at a time as the bidirectional algorithm does (UAX #9)."""
+"""Bidirectional controls, judged line by line like the bidirectional algorithm (UAX #9)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RIGHT_TO_LEFT = lazy("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
 
 def bidi(places: Places) -> Iterator[Match]:
-    """Yield one match for every line whose order on the screen cannot be trusted."""
+    """Yield a match for every line whose displayed order may differ from its logical order."""
     done = -1
     for match in _CONTROL.finditer(places.text):
         if match.start() < done:
@@ -69,7 +69,7 @@ def _line(places: Places, first: int, start: int, end: int) -> Iterator[Match]:
 
 
 def _reordered(places: Places, first: int, end: int) -> int | None:
-    """Return the right-to-left embedding or isolate that holds no such letters, or code with others nested in it."""
+    """Return the position of a right-to-left control around text without such letters or code, or None."""
     open_: list[int] = []
     for match in _CONTROL.finditer(places.text, first, end):
         char, at = match.group(), match.start()
@@ -88,7 +88,7 @@ def _reordered(places: Places, first: int, end: int) -> int | None:
 
 
 def _parts(places: Places, first: int, end: int) -> Iterator[str]:
-    """Yield the controls of a line, those of each comment or string on their own."""
+    """Yield the controls of a line, separately for each comment or string."""
     current, controls = None, ""
     for match in _CONTROL.finditer(places.text, first, end):
         segment = places.at(match.start())

@@ -1,4 +1,4 @@
-"""Control characters and line separators that make a screen show another text than the file holds."""
+"""Control characters, line separators and invisible characters that change how a text is displayed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _QUOTED = (SegmentKind.STRING, SegmentKind.DOCSTRING, SegmentKind.PROSE)
 
 
 def controls(places: Places) -> Iterator[Match]:
-    """Yield control characters that move the cursor, one match a line."""
+    """Yield control characters that move the cursor, one match per line."""
     old_line_ends = "\n" not in places.text
     done = -1
     for match in SUSPICIOUS.finditer(places.text):
@@ -34,13 +34,13 @@ def controls(places: Places) -> Iterator[Match]:
 
 
 def _ends_a_line(text: str, start: int) -> bool:
-    """Tell an old line end from a carriage return that lets the next words overwrite this line."""
+    """Return whether a carriage return ends a line instead of letting later text overwrite it."""
     before = text[max(0, start - 2000) : start]
     return not before.rsplit("\n", 1)[-1].strip()
 
 
 def separators(places: Places) -> Iterator[Match]:
-    """Yield Unicode line ends with text after them, in code and comments."""
+    """Yield Unicode line separators that are followed by text, in code and comments."""
     for match in _SEPARATOR.finditer(places.text):
         start = match.start()
         if places.kind(start) in _QUOTED:
@@ -67,9 +67,9 @@ _STYLES = "\ufe0e\ufe0f"
 _JOINER = "\u200d"
 _JOINERS = "\u200c\u200d"
 _MARKS = "\u200e\u200f\u061c"
-_SOFT_HYPHEN, _ZERO_WIDTH_SPACE = "\u00ad", "\u200b"  # where a long word may be broken
+_SOFT_HYPHEN, _ZERO_WIDTH_SPACE = "\u00ad", "\u200b"  # allows a line break in a long word
 
-# Scripts whose letters join or stack, so that joiners choose a form.
+# Scripts with joining or stacking letters, where joiners select a form.
 _JOINING = lazy(
     "[\u0600-\u08ff\u0900-\u0dff\u0f00-\u0fff\u1000-\u109f\u1700-\u18af\u1a20-\u1aad\u1b00-\u1c4f"
     "\ua800-\ua82b\ua840-\ua877\ua880-\ua8ff\ua960-\ua9df\uaa60-\uaa7f\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufefc"
@@ -83,7 +83,7 @@ _BASE_OF_STYLE = lazy(
 _BASE_OF_FORM = lazy(
     "[0\u2018\u2019\u201c\u201d\u2100-\u2bff\u3000-\u9fff\uf900-\ufaff\u1000-\u109f\ua840-\ua877\uff00-\uffef"
     "\U00010ac0-\U00010aff\U00020000-\U0003ffff]"
-)  # the others: forms of signs and letters
+)  # others: variants of symbols and letters
 _BRAILLE = lazy("[\u2801-\u28ff]")
 _BLANK = "\u2800"
 _HANGUL = lazy("[\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb\uffa1-\uffdc]")
@@ -91,7 +91,7 @@ _MONGOLIAN = lazy("[\u1800-\u18af]")
 
 
 def invisible(places: Places) -> Iterator[Match]:
-    """Yield what cannot be seen and has no business where it stands, one match a line."""
+    """Yield invisible characters without a purpose at their place, one match per line."""
     done = -1
     for match in _RUN.finditer(places.text):
         if match.start() < done:
@@ -112,7 +112,7 @@ def _judge(places: Places, start: int, end: int) -> Match | None:
     if not stray or (set(stray) == {_BLANK} and _in_braille(places, start)):
         return None
     segment = places.at(start)
-    # As wide as a space and one like the other: in prose it is Braille's own space.
+    # It looks like a space; in prose it is the Braille space.
     prose = segment is not None and segment.kind is not SegmentKind.STRING
     spaces = prose and set(stray) == {_BLANK}
     if _carries_data(stray) and not spaces:
@@ -132,7 +132,7 @@ def _judge(places: Places, start: int, end: int) -> Match | None:
 
 
 def _in_text(segment: Segment, char: str, around: str) -> Severity:
-    """Rate a stray character in a comment or string: inside a Latin word it keeps a search from finding it."""
+    """Return the severity of a stray character in a comment or string; it is higher inside a Latin word."""
     if char == _SOFT_HYPHEN or len(around) < 2 or not all(map(_latin, around)):
         return Severity.INFO
     breaks_a_line = char == _ZERO_WIDTH_SPACE and (
@@ -142,14 +142,14 @@ def _in_text(segment: Segment, char: str, around: str) -> Severity:
 
 
 def _in_braille(places: Places, at: int) -> bool:
-    """Tell a blank of Braille text or of a drawing from one that passes for a space or for nothing."""
+    """Return whether a blank Braille cell belongs to Braille text or a drawing."""
     start, end = places.line(at)
     text = places.text[start:end]
     return places.at(at) is not None and (_BRAILLE.search(text) is not None or not text.strip(f" \t{_BLANK}"))
 
 
 def _is_key(text: str, segment: Segment) -> bool:
-    """Tell a string with letters that is compared or looked up, where one more character makes another key."""
+    """Return whether a string with letters is compared or looked up, where an invisible character matters."""
     if not any(_latin(char) for char in segment.text[:200]) or len(segment.text) > 80:
         return False
     before, after = (
@@ -160,14 +160,14 @@ def _is_key(text: str, segment: Segment) -> bool:
 
 
 def _carries_data(stray: str) -> bool:
-    """Tell a payload from a stray character: tags are always one."""
+    """Return whether stray characters are a payload; tag characters always are."""
     return len(_TAG.findall(stray)) >= 1 or len(_SELECTOR.findall(stray)) >= 3 or len(stray) >= 8
 
 
 def _stray(run: str, before: str, after: str) -> Iterator[str]:
-    """Yield the characters of a run that their neighbours do not call for."""
+    """Yield the characters of a run that their neighbors do not require."""
     if before == _BLACK_FLAG and _FLAG.fullmatch(run.replace(_JOINER, "")):
-        return  # some tables join the tags of a flag as if they were people
+        return  # some tables join flag tags like emoji of people
     if before == _BLACK_FLAG and (flag := _FLAG.match(run)):
         run, before = run[flag.end() :], _BLACK_FLAG
     selected = False

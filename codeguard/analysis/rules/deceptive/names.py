@@ -1,4 +1,4 @@
-"""Names that read as other names (UTS #39), and operators that are none."""
+"""Names that look like other names (UTS #39), and characters that look like operators."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ _KNOWN = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
 _COMBINED_WITH_LATIN = frozenset(
     {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "HALFWIDTH", "KATAKANA-HIRAGANA"}
 )
-# First words of the Unicode names of letters that belong to no script.
+# First words of Unicode names of letters without a script.
 _STYLES = """MODIFIER COMBINING FULLWIDTH MATHEMATICAL DOUBLE-STRUCK SCRIPT SUBSCRIPT SUPERSCRIPT MICRO FEMININE
 MASCULINE IDEOGRAPHIC OHM KELVIN ANGSTROM"""
 _NO_SCRIPT = frozenset(_STYLES.split())
 _GREEK_IN_SCIENCE = frozenset("αβγδεζηθικλμνξπρσςτυφχψωϵϑϕϱΔΘΛΞΠΣΦΨΩΓ")
-_READ = 1_000  # characters of a line that somebody may look at
-_MOST = 5_000  # names looked at closely in one file
+_READ = 1_000  # longer lines are not read by people
+_MOST = 5_000  # names to examine in detail per file
 _TOO_MANY = f"names in other scripts were not compared after {_MOST:,} of them"
 
 
 def names(reading: Reading, places: Places) -> Iterator[Match]:
-    """Yield deceptive names, each where it first stands, and lookalike punctuation in code."""
+    """Yield deceptive names at their first occurrence, and lookalike punctuation in code."""
     others = {segment.text for segment in reading.segments if segment.kind is SegmentKind.IDENTIFIER}
     by_look: dict[str, str] | None = None
     seen: set[str] = set()
@@ -76,7 +76,7 @@ def names(reading: Reading, places: Places) -> Iterator[Match]:
 
 
 def _spaces(places: Places, start: int, end: int) -> Iterator[Match]:
-    """Yield spaces of typography between signs of code; between words it may be text outside quotes, as in JSX."""
+    """Yield typographic spaces between code characters; between words they may be JSX text."""
     for match in _SPACE.finditer(places.text, start, end):
         at = match.start()
         before, after = (
@@ -122,7 +122,7 @@ def _judge(name: str, start: int, language: str, by_look: dict[str, str]) -> Ite
 
 
 def _styled(name: str, plain: str) -> bool:
-    """Tell a plain name in mathematical, fullwidth or ligature letters; indices above and below are no style."""
+    """Return whether a name is a plain one in mathematical, fullwidth or ligature letters."""
     if name == plain or not plain.isascii() or len(plain) < 3 or not any(map(str.isalnum, plain)):
         return False
     styles = {unicodedata.decomposition(char).partition(" ")[0] for char in name if not char.isascii()}
@@ -130,13 +130,13 @@ def _styled(name: str, plain: str) -> bool:
 
 
 def _script(char: str) -> str:
-    """Return the first word of a letter's Unicode name, which is its script for all but a few."""
+    """Return the first word of a letter's Unicode name, which is usually its script."""
     word = unicodedata.name(char, "").partition(" ")[0]
     return "" if word in _NO_SCRIPT else word
 
 
 def _deceives(word: str) -> bool:
-    """Return whether a word reads as Latin but holds letters of another script."""
+    """Return whether a word looks Latin but contains letters of another script."""
     foreign = [char for char in word if not char.isascii() and _script(char) not in ("LATIN", "")]
     if not foreign or any(ord(char) not in LOOKALIKE for char in foreign):
         return False
@@ -145,7 +145,7 @@ def _deceives(word: str) -> bool:
 
 
 def _readable(name: str, look: str, by_look: dict[str, str]) -> bool:
-    """Tell a forged Latin name from a short word of another script that happens to have only such letters."""
+    """Return whether a lookalike of a Latin name is one, not a short word of another script."""
     if any(char.isascii() and char.isalpha() for char in name):
         return True
     return by_look.get(look, name) != name or look in _KNOWN or (len(look) >= 4 and look.lower() in COMMON)
@@ -168,7 +168,7 @@ def _punctuation(places: Places, start: int, end: int) -> Iterator[Match]:
         shown = LOOKALIKE_PUNCTUATION.get(ord(char)) or (None if char.isalnum() else _folded(char))
         if shown is not None and _between_code(places.text, index):
             first, last = places.line(index)
-            severity = Severity.LOW if last - first > _READ else None  # packed code is no reader's
+            severity = Severity.LOW if last - first > _READ else None  # minified code is not read by people
             yield Match(PUNCTUATION.id, index, index + 1, f"{named(char)} passes for {shown!r}", severity)
 
 
@@ -180,7 +180,7 @@ def _folded(char: str) -> str | None:
 
 
 def _between_code(text: str, index: int) -> bool:
-    """Tell code from a sentence that stands outside quotes, as in JSX: its neighbours are ASCII."""
+    """Return whether a character is surrounded by ASCII and so in code, not in a sentence as in JSX."""
     ignored = f" \t\r\n{text[index]}"
     before, after = (
         text[max(0, index - 20) : index].rstrip(ignored),

@@ -1,4 +1,4 @@
-"""What stands at an offset of a file: a comment, a string, or code."""
+"""Look up whether an offset of a file is in a comment, a string, or code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codeguard.analysis import Reading, Segment, SegmentKind
 
 
 class Places:
-    """The segments of a file but its names, to look offsets up in."""
+    """The segments of a file except names, indexed by offset."""
 
     def __init__(self, reading: Reading) -> None:
         self.text = reading.text
@@ -18,19 +18,19 @@ class Places:
         self._starts = [segment.start for segment in self._segments]
 
     def at(self, offset: int) -> Segment | None:
-        """Return the comment, string or prose that holds an offset, None where it is code."""
+        """Return the comment, string or prose at an offset; None for code."""
         index = bisect_right(self._starts, offset) - 1
         if index >= 0 and offset < self._segments[index].end:
             return self._segments[index]
         return None
 
     def kind(self, offset: int) -> SegmentKind | None:
-        """Return the kind of what holds an offset, None for code."""
+        """Return the kind of segment at an offset; None for code."""
         segment = self.at(offset)
         return segment.kind if segment is not None else None
 
     def code(self) -> Iterator[tuple[int, int]]:
-        """Yield start and end of every stretch of code."""
+        """Yield the start and end of every range of code."""
         position = 0
         for segment in self._segments:
             if segment.start > position:
@@ -40,7 +40,7 @@ class Places:
             yield position, len(self.text)
 
     def line(self, offset: int) -> tuple[int, int]:
-        """Return start and end of the line that holds an offset, within 2,000 characters of it."""
+        """Return the start and end of the line at an offset, at most 2,000 characters away."""
         low, high = max(0, offset - 2000), min(len(self.text), offset + 2000)
         start = max(self.text.rfind("\n", low, offset), self.text.rfind("\r", low, offset)) + 1
         ends = [
@@ -52,5 +52,5 @@ class Places:
 
 
 def named(char: str) -> str:
-    """Return a character the way people look it up."""
+    """Return a character as code point and name."""
     return f"U+{ord(char):04X}"

@@ -1,4 +1,4 @@
-"""The rules about characters that show something other than what the machine reads."""
+"""The rules about characters that make source look different from what is executed."""
 
 from __future__ import annotations
 

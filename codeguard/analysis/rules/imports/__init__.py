@@ -1,4 +1,4 @@
-"""Packages that nobody asked for: unknown ones, lookalikes of well-known ones, and text that urges to install."""
+"""Unknown packages, lookalikes of well-known ones, and text that urges to install packages."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _RUNNERS = frozenset(
 
 
 class ImportsSignal:
-    """Compares what a file imports with what is declared and with what is well known.
+    """Compares imports with declared packages and with well-known ones.
 
-    The optional service `packages` holds every name that may be imported:
-    distributions of lock files, and modules of the trusted and the audited
-    files. Without it nothing is called unknown.
+    The optional service `packages` has every name that may be imported: distributions in lock
+    files, and modules of the trusted and the audited files. Without it no package counts as
+    unknown.
     """
 
     name: ClassVar[str] = "imports"
@@ -50,7 +50,7 @@ class ImportsSignal:
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
-        """Yield what stands out among the imports and the text around them."""
+        """Yield matches for imports and the text around them."""
         given = context.services.packages
         declared = _normalised(given) if given is not None else None
         seen: set[str] = set()
@@ -75,7 +75,7 @@ def _package(reading: Reading, imported: Imported, declared: frozenset[str] | No
     alike = npm_lookalike(name) if script else python_lookalike(name, declared or frozenset())
     if alike is not None:
         named = {IMPORTED: name}
-        # What the code can do without, nobody has to install.
+        # Optional packages need not be installed.
         graded = Severity.LOW if imported.guarded else _graded(alike)
         yield Match("lookalike", imported.start, imported.end, _alike(alike), graded, measurements=named)
         return
@@ -113,12 +113,12 @@ def _alike(found: Lookalike) -> str:
 
 def _graded(found: Lookalike) -> Severity:
     if not found.slip or (not found.near and found.name[-1:].isdigit()):
-        return Severity.LOW  # a name of its own, or a successor: `httpx2`
+        return Severity.LOW  # an independent name, or a successor such as `httpx2`
     return Severity.HIGH if found.near else Severity.MEDIUM
 
 
 def _text_beside(reading: Reading, imported: Imported) -> str:
-    """Return the lines of an import, of the two above it and of the one below."""
+    """Return the lines of an import, the two above it and the one below."""
     first, last = reading.line_of(imported.start), reading.line_of(imported.end)
     starts = reading.line_starts
     begin = starts[max(0, first - 3)]

@@ -1,4 +1,4 @@
-"""Which packages a project declares: in its lock files, requirements, pyproject.toml, setup.cfg and package.json."""
+"""Packages that a project declares in lock files, requirements, pyproject.toml, setup.cfg, package.json."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codeguard.analysis.rules.imports.known import normalised
 from codeguard.corpus.patterns import lazy
 from codeguard.models import SourceFile
 
-LONGEST = 5_000_000  # characters of a file that is read for declarations
+LONGEST = 5_000_000  # maximum characters of a file read for declarations
 _NAME = lazy(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _EGG = lazy(r"#(?:.*&)?egg=([A-Za-z0-9][A-Za-z0-9._-]*)")
 _REQUIREMENTS = lazy(
@@ -23,7 +23,7 @@ _NODE = ("dependencies", "devDependencies", "peerDependencies", "optionalDepende
 
 
 def declared_packages(files: Iterable[SourceFile]) -> frozenset[str]:
-    """Return the names that files declare, normalised; a file that does not parse declares nothing."""
+    """Return the normalised names that files declare; files that do not parse declare nothing."""
     found: set[str] = set()
     for file in files:
         read = _reader(file.path)
@@ -36,7 +36,7 @@ def declared_packages(files: Iterable[SourceFile]) -> frozenset[str]:
 
 
 def modules_of(paths: Iterable[str]) -> frozenset[str]:
-    """Return the names by which files could be imported, whichever folder above them is the root; normalised."""
+    """Return the normalised names by which files may be imported, for any root folder above them."""
     found: set[str] = set()
     for path in paths:
         *folders, name = path.split("/")
@@ -62,7 +62,7 @@ def _required(text: str) -> Iterator[str]:
 
 
 def _names(listed: object) -> Iterator[str]:
-    """Yield the names of a list of requirements, or of a mapping whose keys are packages."""
+    """Yield the names in a list of requirements, or in a mapping whose keys are packages."""
     for item in listed if isinstance(listed, list | dict) else ():
         match = _NAME.match(item) if isinstance(item, str) else None
         if match is not None:

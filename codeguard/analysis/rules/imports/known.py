@@ -1,9 +1,8 @@
-"""Well-known packages: what a lookalike is measured against.
+"""Well-known packages, which lookalikes are compared with.
 
-Names that are downloaded most from PyPI and npm, and the names under which
-they are imported where those differ. Being listed here is no proof of anything;
-it keeps honest neighbours (`toml`, `tomli`; `mock`, `nock`) from being taken
-for imitations of each other.
+The list has the most downloaded names on PyPI and npm, and their import names if these differ.
+Being listed proves nothing; it prevents honest similar names (`toml`, `tomli`; `mock`, `nock`) from
+being reported as imitations of each other.
 """
 
 from __future__ import annotations
@@ -173,7 +172,7 @@ urlparse user UserDict UserList uu whichdb winreg _winreg xdrlib xmlrpclib
 
 
 def normalised(name: str) -> str:
-    """Return a package's name as PyPI compares it: lower case, `-`, `_` and `.` alike (PEP 503)."""
+    """Return a package's name as PyPI compares it: lower case, `-`, `_` and `.` equal (PEP 503)."""
     return name.lower().replace("_", "-").replace(".", "-")
 
 

@@ -1,4 +1,4 @@
-"""Names that could be taken for a well-known package: one edit, one swap, one affix or one glyph away."""
+"""Names similar to a well-known package: one edit, swap, affix or lookalike character away."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 from codeguard.analysis.rules.imports.known import NPM_PACKAGES, PYTHON_PACKAGES, STANDARD_LIBRARY, normalised
 from codeguard.corpus.confusables import skeleton
 
-LEAST_EDITED = 5  # letters; shorter names have honest neighbours everywhere
+LEAST_EDITED = 5  # letters; shorter names are similar to many honest ones
 LEAST_SWAPPED = 4
 LEAST_AFFIXED = 4
 MAX_NAME = 60
@@ -23,7 +23,7 @@ _KEYS = ("1234567890-", "qwertyuiop", "asdfghjkl", "zxcvbnm")
 _SOUNDS = frozenset("iy ck sz uv ei ae mn ou ph".split())  # noqa: SIM905 - words read better as words
 _WEAK = ("one letter more", "another letter")
 _GLYPHS = (("rn", "m"), ("vv", "w"), ("0", "o"), ("1", "l"), ("3", "e"), ("5", "s"), ("4", "a"))
-# Ordinary names of modules and packages that stand one letter from a well-known one.
+# Ordinary names one letter away from a well-known one.
 _ORDINARY = """
 action actions admin alerts app apps args arrows asset assets async attrs auth backend backends bars base bases
 batch block blocks boxes brew build builder builds cache caches call calls capture cells chains charm chart charts
@@ -57,9 +57,10 @@ ORDINARY = frozenset(_ORDINARY.split())
 
 @dataclass(frozen=True, slots=True)
 class Lookalike:
-    """What a name imitates and how; `near` where it is one edit or glyph away, not an affix.
+    """An imitated name, and how it is imitated; `near` for one edit or character, not an affix.
 
-    An edit that no finger slips into (`parsy` beside `parso`) is as often another project's own name.
+    `slip` is False for an edit that is no typing error (`parsy` for `parso`), which is often an
+    independent project.
     """
 
     name: str
@@ -70,7 +71,7 @@ class Lookalike:
 
 
 def python_lookalike(name: str, others: frozenset[str] = frozenset()) -> Lookalike | None:
-    """Return what a Python package's name imitates, None where it is well known, in `others`, or like none."""
+    """Return what a Python package's name imitates; None if it is well known, in `others`, or dissimilar."""
     if normalised(name) in PYTHON_PACKAGES or name in STANDARD_LIBRARY or normalised(name) in others:
         return None
     return _lookalike(name, _python())
@@ -86,7 +87,7 @@ def npm_lookalike(name: str) -> Lookalike | None:
 def _lookalike(name: str, known: _Known) -> Lookalike | None:
     plain = normalised(name)
     if name.startswith("_"):
-        return None  # a module that is written in C beside one in Python, as `_pickle` is
+        return None  # a C module next to a Python one, such as `_pickle`
     if len(plain) > MAX_NAME or plain in ORDINARY or plain.replace("-", "") in ORDINARY:
         return None
     for found in (
@@ -101,11 +102,11 @@ def _lookalike(name: str, known: _Known) -> Lookalike | None:
 
 
 class _Known:
-    """Well-known names with what one deletion leaves of each (symmetric deletes, Garbe 2012)."""
+    """Well-known names, indexed by their variants with one deletion (symmetric deletes, Garbe 2012)."""
 
     def __init__(self, names: Iterable[str], loose: Iterable[str]) -> None:
         self.names = frozenset(names)
-        self.loose = frozenset(loose)  # compared by edits alone
+        self.loose = frozenset(loose)  # compared by edits only
         self.collapsed = {name.replace("-", ""): name for name in sorted(self.names) if "-" in name}
         self.shapes = {_shape(name): name for name in sorted(self.names) if "-" in name}
         self.deletions: dict[str, set[str]] = {}
@@ -168,7 +169,7 @@ def _edited(plain: str, known: _Known) -> tuple[str, str, bool] | None:
 
 
 def _is_slip(plain: str, other: str) -> bool:
-    """Return whether a letter more is the one before or after it once more, or another letter its neighbour's key."""
+    """Return whether an edit is a typing error: a doubled letter, or a neighboring key."""
     at = next((n for n, (a, b) in enumerate(zip(plain, other, strict=False)) if a != b), len(other))
     typed = plain[at]
     if len(plain) > len(other):
@@ -177,7 +178,7 @@ def _is_slip(plain: str, other: str) -> bool:
 
 
 def _are_neighbours(typed: str, meant: str) -> bool:
-    """Return whether a letter's key is beside, above or below one of some others', or it sounds like one of them."""
+    """Return whether a key is next to one of some others, or its letter sounds like one of them."""
     if any(f"{typed}{key}" in _SOUNDS or f"{key}{typed}" in _SOUNDS for key in meant):
         return True
     places = {key: (row, column) for row, keys in enumerate(_KEYS) for column, key in enumerate(keys)}
@@ -188,7 +189,7 @@ def _are_neighbours(typed: str, meant: str) -> bool:
 
 
 def _one_edit(first: str, second: str) -> str:
-    """Return how one edit (Damerau-Levenshtein) makes the one into the other, empty where none does."""
+    """Return the edit (Damerau-Levenshtein) that turns one name into the other, or ""."""
     if abs(len(first) - len(second)) > 1 or first == second:
         return ""
     at = next(
@@ -208,9 +209,9 @@ def _one_edit(first: str, second: str) -> str:
 
 
 def _honest_edit(plain: str, other: str) -> bool:
-    """Return whether only a number or a plural, as versions and sibling packages have it, makes the difference.
+    """Return whether the difference is a number or a plural, as in versions and related packages.
 
-    So does `cy` for `py`, which packages have that were compiled with Cython.
+    `cy` for `py` counts as well, as in packages compiled with Cython.
     """
     if {plain[:2], other[:2]} == {"cy", "py"} and plain[2:] == other[2:]:
         return True

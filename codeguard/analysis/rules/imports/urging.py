@@ -1,4 +1,4 @@
-"""Install commands and urging in text."""
+"""Install commands, and text that urges to run them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _USUAL = lazy(
     r"|download\.pytorch\.org|github\.com|gitlab\.com|bitbucket\.org|codeload\.github\.com)(?:[:/]|\Z)",
     re.IGNORECASE,
 )
-# Anyone who stands in between, or owns a bare address, decides what is installed.
+# The network, or the owner of an IP address, controls what is installed.
 _UNVERIFIED = lazy(
     r"(?:git\+)?http://(?!localhost[:/])|(?:git\+)?https://(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:]{2,60}\])",
     re.IGNORECASE,
 )
 _PACKAGE = lazy(r"@?[A-Za-z][A-Za-z0-9_.\-/]{1,59}\Z")
-# What follows a package's name where prose goes on behind the command.
+# Words after a package's name where prose continues.
 _FOLLOWING = "for to with and or in if on from before first then when as so that is will"
 _GOES_ON = frozenset(_FOLLOWING.split())
-# What follows the command itself where a sentence speaks of it: "pip install fails", "the pip install step".
+# Words after the command in sentences about it: "pip install fails", "the pip install step".
 _SPEAKING = """
 fail fails failed failing failure run runs ran running work works worked working step steps command commands process
 succeed succeeds succeeded hang hangs break breaks take takes took error errors cannot can could may might must should
@@ -51,7 +51,7 @@ _URGING = lazy(
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """An install command in a text; `source` is where it installs from, where it says so."""
+    """An install command in a text; `source` is where it installs from, if given."""
 
     start: int
     end: int
@@ -61,7 +61,7 @@ class Install:
 
 
 def installs(text: str) -> Iterator[Install]:
-    """Yield the install commands of a text."""
+    """Yield the install commands in a text."""
     for match in _INSTALL.finditer(text):
         rest = match.group("rest")
         source = _SOURCE.search(rest)
@@ -87,23 +87,23 @@ def installs(text: str) -> Iterator[Install]:
             ):
                 break
             if packages and not re.search(r"[=<>~\[]", word) and len(packages) > 3:
-                break  # prose that goes on behind the command
+                break  # prose after the command
             packages.append(name)
         found = "" if source is None else next(part for part in source.groups() if part)
         yield Install(match.start(), match.end(), match.group("npm") is not None, tuple(packages[:6]), found)
 
 
 def is_strange_source(source: str) -> bool:
-    """Return whether a source is none of the public indexes and forges."""
+    """Return whether a source is not a public index or forge."""
     return _USUAL.match(source.strip("<>()[]")) is None
 
 
 def is_unverified_source(source: str) -> bool:
-    """Return whether nobody vouches for a source: plain http, or an address without a name."""
+    """Return whether a source cannot be verified: plain http, or an IP address."""
     return is_strange_source(source) and _UNVERIFIED.match(source.strip("<>()[]")) is not None
 
 
 def urges(text: str) -> str:
-    """Return the words that urge, empty where none do."""
+    """Return the urging words of a text, or ""."""
     found = _URGING.search(text)
     return " ".join(found.group().split()) if found else ""

@@ -1,4 +1,4 @@
-"""The texts of a file that could hold an instruction, each with its place."""
+"""Prompt injection: text in a file that gives instructions to the model that reads the code."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from codeguard.models import Confidence
 
 _RULES = rules_of(__file__)
 
-_GLUE = lazy(r"[\s+.\\&]{0,200}")  # one string in pieces
+_GLUE = lazy(r"[\s+.\\&]{0,200}")  # pieces per string
 _NEXT = lazy(
     r"[\s,;()\[\]+]{0,100}(?:(?:let |const |var )?[\w.$]{1,40}\s{0,3}[+.:]?=\s{0,3}[\[(]?)?\s{0,100}"
 )
 _PIECES = 60  # of one run
 _SHORTEST = 12  # characters
-_SPLIT = 50  # characters of a piece, on average: whole sentences are read on their own
+_SPLIT = 50  # average characters of a piece; whole sentences are read alone
 _NAME_SHORTEST = 20
 
 
 def texts(reading: Reading) -> Iterator[Segment]:
-    """Yield comments, docstrings, prose, strings put together where code does so, and long names as words."""
+    """Yield comments, docstrings, prose, strings (joined if code joins them), and long names as words."""
     run: list[Segment] = []
     for segment in reading.segments:
         if segment.kind is SegmentKind.IDENTIFIER:
@@ -53,12 +53,12 @@ def texts(reading: Reading) -> Iterator[Segment]:
 
 
 def _near(text: str, end: int, start: int) -> bool:
-    """Return whether code may put two strings together: pieces, items of one list, one assignment after the other."""
+    """Return whether code may join two strings: adjacent pieces, items of a list, consecutive assignments."""
     return start - end <= 200 and _NEXT.fullmatch(text, end, start) is not None
 
 
 def _joined(text: str, run: list[Segment]) -> Iterator[Segment]:
-    """Yield each string of a run, its pieces put together, and what several short ones say one after the other."""
+    """Yield the strings of a run with their pieces joined, and several short ones as one text."""
     wholes: list[Segment] = []
     for segment in run:
         before = wholes[-1] if wholes else None
@@ -76,18 +76,18 @@ def _joined(text: str, run: list[Segment]) -> Iterator[Segment]:
 
 
 WORDS = 30
-_ALONE = 6  # words of a sentence that is looked at on its own, too
-PIECE = 16_000  # characters that are unmasked and cut at a time
+_ALONE = 6  # maximum words of a sentence that is also examined alone
+PIECE = 16_000  # characters unmasked at a time
 _OVERLAP = 400
 
 _SENTENCE = lazy(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n\s*\n")
 _WORD = lazy(r"\S+")
 _WIDE = lazy("[\u2e80-\u9fff\uac00-\ud7ff]")
-_WIDE_LENGTH = 90  # characters of text that has no spaces
+_WIDE_LENGTH = 90  # the same for text without spaces
 
 
 def pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces short enough to be unmasked whole; neighbours share a few words."""
+    """Yield a text in pieces that are short enough to unmask; neighboring pieces overlap by a few words."""
     if len(text) <= PIECE:
         yield text
         return
@@ -96,7 +96,7 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def windows(text: str) -> Iterator[str]:
-    """Yield a short text itself and its sentences; of a long one its sentences and the pairs of short neighbours."""
+    """Yield a short text and its sentences, or the sentences of a long one and pairs of short neighbors."""
     short = text.count(" ") + text.count("\n") < WORDS and not (
         len(text) > _WIDE_LENGTH and _WIDE.search(text)
     )
@@ -119,11 +119,11 @@ def windows(text: str) -> Iterator[str]:
 
 
 def _short(sentence: str) -> Iterator[str]:
-    """Yield a sentence, in halves that overlap where it is long."""
+    """Yield a sentence, or two overlapping halves of a long one."""
     words = _WORD.findall(sentence)
     for start in range(0, max(1, len(words) - WORDS // 4), WORDS // 2):
         part = " ".join(words[start : start + WORDS])
-        for at in range(0, max(1, len(part)), 600):  # words without spaces
+        for at in range(0, max(1, len(part)), 600):  # characters of text without spaces
             if part[at : at + 600].strip():
                 yield part[at : at + 600]
 
@@ -134,13 +134,13 @@ _SENTENCE_WORD = lazy(
     r"|its|our|my|der|die|das|du|sie|den|ein|le|la|les|vous|el|los|que|il|o|os|para|per)\b",
     re.IGNORECASE,
 )
-# The front matter of a skill, a rule, a command or an agent.
+# Front matter of a skill, a rule, a command or an agent.
 _FOR_AGENTS = lazy(
     r"\ufeff?---[ \t]*\r?\n(?:[^\n]{0,2000}\n){0,40}?(?:description|alwaysApply|globs|applyTo|allowed-tools)[ \t]*:"
 )
 _PUNCTUATION = lazy("[.!?,:;\u2014\u3002\uff01\uff1f\uff0c]")
 _ADDRESSES = lazy(r"https?://[^\s'\"<>]{1,2000}")
-# What a tool is good for is said to people.
+# Descriptions of a tool are for people.
 _SPOKEN_OF = lazy(
     r"\b(?:assistants?|tools?|copilot|agents?|models?|chatgpt|claude)\b[^.!?]{0,40}"
     r"\b(?:can|could|may) (?:also )?(?:help|assist)\b",
@@ -173,16 +173,18 @@ _ASKED = tuple(
 
 
 def is_plain_order(text: str) -> bool:
-    """Return whether a text both addresses a model and says what it has to do: no other reader is meant."""
+    """Return whether a text both addresses a model and instructs it, so that no other reader is meant."""
     named = _named(text)
     return any(map(named.issuperset, _ADDRESSED)) and any(map(named.issuperset, _ASKED))
 
 
 def _asks(text: str, kind: SegmentKind) -> bool:
-    """Return whether an English text asks for what is asked of a model; one that describes code has to name it, too.
+    """Return whether an English text requests something typical of prompts; in code it also has to
+    name a model.
 
-    A docstring is in the imperative by custom ("Put the first letter of every word in upper case"), and a program's
-    strings tell its users what to do. The concepts of other languages are too few to be asked for.
+    Docstrings use the imperative by convention ("Put the first letter of every word in upper
+    case"), and a program's strings instruct its users. For other languages there are too few
+    concepts for this test.
     """
     if any(letter.isalpha() and not letter.isascii() for letter in text):
         return True
@@ -198,17 +200,17 @@ _FORBIDS_LEAKS = lazy(
 
 
 def _is_rule_for_people(text: str) -> bool:
-    """Return whether prose in English asks for nothing that is asked of a model, or forbids to give secrets away."""
+    """Return whether English prose requests nothing typical of prompts, or forbids revealing secrets."""
     named = _named(text)
     asks = any(map(named.issuperset, (*_ADDRESSED, *_ASKED)))
     return text.isascii() and (not asks or _FORBIDS_LEAKS.search(text) is not None)
 
 
 def _is_wording(text: str) -> bool:
-    """Return whether an English text neither names a model nor asks for what is asked of one: its words count alone."""
+    """Return whether an English text neither names a model nor requests anything typical of prompts."""
     named = _named(text)
     if named.isdisjoint(("you", "package")):
-        named -= {"always"}  # "Mark all tests as slow": who is to write, or what, is not said
+        named -= {"always"}  # "Mark all tests as slow" names no addressee
     spoken = any(map(named.issuperset, (*_ADDRESSED, *_ASKED)))
     return text.isascii() and not spoken and named.isdisjoint(("machine", "override", "leak"))
 
@@ -221,7 +223,7 @@ def _named(text: str) -> set[str]:
 
 
 def reason(text: str, masks: tuple[str, ...]) -> str:
-    """Return what the text does and an excerpt; `masks` tell how it was hidden."""
+    """Return a description of the text with an excerpt; `masks` are the ways in which it was hidden."""
     named = _named(text)
     phrases = [phrase for concepts, phrase in _PHRASES if named.issuperset(concepts)][:_MOST_REASONS]
     what = ", ".join(phrases) or "reads like an order to a model"
@@ -237,21 +239,21 @@ LIKELY = _RULES["likely-instruction"]
 POSSIBLE = _RULES["possible-instruction"]
 HIDDEN = _RULES["hidden-instruction"]
 FORMS = (_RULES["forged-message"], _RULES["order-to-act"], _RULES["order-to-insert"])
-_UNSURE = (LIKELY.id, POSSIBLE.id)  # not said of a text that an order was found in
+_UNSURE = (LIKELY.id, POSSIBLE.id)  # not reported for a text with a recognised instruction
 _FORMS_TABLE = Path(__file__).with_name("forms.toml")
 _READ_FOR_FORMS = (SegmentKind.COMMENT, SegmentKind.DOCSTRING, SegmentKind.PROSE)
-# Programs that talk to models hold prompts of their own, and their docstrings speak of models.
+# Programs that use models contain prompts, and their docstrings mention models.
 _LIMITS = {SegmentKind.STRING: "string", SegmentKind.DOCSTRING: "docstring", SegmentKind.PROSE: "docstring"}
-# From these scores on the words of a text are enough, whatever it asks for; a program's help and messages ask most.
+# Above these scores the wording is enough; help texts and messages of a program need the highest.
 _BY_WORDING = {SegmentKind.STRING: 1.0}
 _BY_WORDING_ELSE = 0.4
-_REVEALED = 0.5  # what a reading of hidden text has to score above the text as it shows
-_MOST = 100  # matches in one file
+_REVEALED = 0.5  # margin by which hidden text has to exceed the score of the visible text
+_MOST = 100  # matches per file
 _TOO_MANY = f"orders to a model were not looked for after {_MOST} texts that may be some"
 
 
 class InjectionSignal:
-    """Score each text of a file by a grammar of concepts and a linear model over it."""
+    """Scores each text of a file with a grammar of concepts and a linear model over it."""
 
     name: ClassVar[str] = "injection"
     summary: ClassVar[str] = "text that gives orders to the model which reads the code"
@@ -266,7 +268,7 @@ class InjectionSignal:
             yield from formed
             match = _judge(reading, segment)
             if match is not None and match.start not in told and not (formed and match.rule in _UNSURE):
-                told.add(match.start)  # a string stands in its run of strings, too
+                told.add(match.start)  # a string is also part of its run of strings
                 yield match
                 found += 1
                 if found >= _MOST:
@@ -275,7 +277,7 @@ class InjectionSignal:
 
 
 def _formed(segment: Segment) -> Iterator[Match]:
-    """Yield orders by their form, each rule once."""
+    """Yield instructions recognised by their form, each rule once."""
     table = read_orders(_FORMS_TABLE)
     for found in orders_in(table, segment.text, segment.start, prose=segment.kind is SegmentKind.PROSE):
         end = min(segment.end, found.start + 80)
@@ -294,7 +296,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         for shown in unmasked(piece, met=met):
             if not may_order(shown.text, tokens_of(shown.text)):
                 continue
-            model = load_model()  # here and below: most files have no text that comes so far
+            model = load_model()  # here and below, imports are late because few texts get this far
             for window in windows(shown.text):
                 score = model.score(window, model.limits[kind])
                 if shown.masks:
@@ -306,9 +308,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     limits = load_model().limits
     secret = hidden[0] >= max(limits["comment"].weak, plain[0] + _REVEALED)
     if secret and hidden[2] == ("percent escapes",) and not is_plain_order(hidden[1]):
-        secret = "%" in _ADDRESSES.sub(
-            "", segment.text
-        )  # addresses have to write blanks and other letters so
+        secret = "%" in _ADDRESSES.sub("", segment.text)  # URLs have to encode spaces and non-ASCII letters
     score, text, masks = hidden if secret else plain
     if score < limits[kind].weak and not secret:
         return None
@@ -319,14 +319,14 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         and text.isascii()
         and not _SENTENCE_WORD.search(text)
     ):
-        rule = POSSIBLE  # keys, names and addresses one after the other
+        rule = POSSIBLE  # a sequence of keys, names and URLs
     described = segment.kind in (SegmentKind.DOCSTRING, SegmentKind.STRING) and not _asks(text, segment.kind)
     if rule is INSTRUCTION and not secret and described and not {"override", "instruction"} <= _named(text):
-        rule = POSSIBLE  # "The system instructions that the assistant uses.": the subject of the code
+        rule = POSSIBLE  # "The system instructions that the assistant uses." describes the code's subject
     if rule is LIKELY and (
         not _asks(text, segment.kind) or _is_error_message(reading, segment) or _is_code(text)
     ):
-        rule = POSSIBLE  # says what code does, tells people what they did wrong, or shows how something is called
+        rule = POSSIBLE  # describes code, reports an error to people, or shows a call
     if not secret and not speaks(text, segment.kind):
         rule = POSSIBLE
     asked = segment.text if segment.text.count(" ") < WORDS else text
@@ -337,17 +337,17 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         or (rule is INSTRUCTION and (_FOR_AGENTS.match(reading.text) or _is_rule_for_people(text)))
         or is_translation(segment.text)
     ):
-        rule = POSSIBLE  # prose tells its readers what to do; `agent` and the forms look at what that is
+        rule = POSSIBLE  # prose instructs its readers; the `agent` signal examines the content
     if not secret and segment.text.count(" ") > WORDS and not _PUNCTUATION.search(segment.text):
         rule = POSSIBLE  # a list of words
     if segment.kind is SegmentKind.IDENTIFIER and not secret:
         named = _named(text)
         if named <= _OF_OPTIONS or ("authority" in named and not any(map(named.issuperset, _ASKED))):
-            rule = POSSIBLE  # `tls_insecure_skip_verify`, `AllChatAdministrators`: nobody is spoken to
+            rule = POSSIBLE  # `tls_insecure_skip_verify`, `AllChatAdministrators` address nobody
     if not secret and _SPOKEN_OF.search(text):
         rule = POSSIBLE
     start, end = _place(reading.text, segment, text)
-    # A program's own prompts are strings.
+    # Prompts of a program are strings.
     sure = rule is INSTRUCTION and segment.kind is not SegmentKind.STRING and is_plain_order(text)
     return Match(
         rule.id,
@@ -360,7 +360,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
 
 
 def _is_error_message(reading: Reading, segment: Segment) -> bool:
-    """Return whether a string is what an error is raised with."""
+    """Return whether a string is the message of a raised exception."""
     if segment.kind is not SegmentKind.STRING or reading.tree is None:
         return False
     line = reading.line_of(segment.start)
@@ -368,7 +368,7 @@ def _is_error_message(reading: Reading, segment: Segment) -> bool:
 
 
 def _is_code(text: str) -> bool:
-    """Return whether a text is Python that calls something, such as the example of a docstring."""
+    """Return whether a text is Python code with a call, such as an example in a docstring."""
     try:
         tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, ParseBoundError):
@@ -383,7 +383,9 @@ def _rule_of(score: float, limits: Limits) -> Rule:
 
 
 def _place(source: str, segment: Segment, text: str) -> tuple[int, int]:
-    """Return where the first line of a text stands, or the whole segment where it does not show there."""
+    """Return the position of a text's first line, or the whole segment if it does not occur there
+    literally.
+    """
     line = text.strip().split("\n", 1)[0][:60].rstrip()
     start = source.find(line, segment.start, segment.end) if len(line) >= 8 else -1
     return (start, start + len(line)) if start >= 0 else (segment.start, segment.end)

@@ -1,8 +1,7 @@
-"""Whether an English text speaks to a reader or only describes.
+"""Decide whether an English text addresses a reader or only describes.
 
-The model weighs words, and terse technical prose shares many with an order: "What the user trusts, as the runs so
-far were told". An order has a form beside its words: a second person, a modal, a verb in the imperative, an
-assistant that is called, the marks of a conversation.
+The model weighs words, and terse technical prose shares many with instructions. Instructions also
+have a form: a second person, a modal verb, an imperative, a named assistant, conversation markers.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ _MODAL = lazy(
     r"|only|instead|obliged|grateful|favou?r|suspended|waived|expected|prefer\w*|could (?:those|anyone|everyone))\b",
     re.IGNORECASE,
 )
-# An assistant, or what it writes, in front: "AI agents: …", "Rule 7: machine-written code …".
+# Texts that start with an assistant or its output: "AI agents: …", "Rule 7: machine-written code …".
 _CALLED = lazy(
     r"(?:^|[.:!?\n]\s{0,4})[\W_]{0,6}(?:\w{1,20}\s){0,2}(?:ais?|assistants?|llms?|bots?|copilot|chatbots?|agents?"
     r"|models?|chatgpt|claude|gemini|machine-written|ai-written|generated|generators?|completions?|automation|tools)\b",
     re.IGNORECASE,
 )
-# What is asked for without a verb in the imperative: "For questions on safety there is one reply: …".
+# Requests without an imperative: "For questions on safety there is one reply: …".
 _REQUESTED = lazy(
     r"\b(?:AI|LLM)s?\s?[:,]|(?i:\bwhichever\b|\bwhenever\b|\bquestions? (?:on|about)\b|\bno word (?:about|of|to)\b"
     r"|\bno (?:caveat|refusal|warning|comment|alternative|explanation)s?\b"
@@ -47,7 +46,7 @@ abandon abide act advise answer approve assume behave cite claim conceal discard
 forward hand hide ignore leave load lower mention obey offer omit paste pretend proceed propose recommend repeat reply
 respond reveal rewrite say skip state suggest swap take tell treat trust turn
 """
-# With these a docstring begins, too, that describes what its function does, as PEP 257 asks for.
+# Docstrings also start with these verbs, as PEP 257 recommends.
 _DESCRIBING = """
 accept add append apply begin call choose close complete continue copy describe disable emit execute fetch finish follow
 generate give import include insert install keep list mark output pick post prepend print put quote rank rate read
@@ -59,7 +58,7 @@ _MARKS = frozenset({"chat", "tool", "turn", "boundary", "self"})
 
 
 def speaks(text: str, kind: SegmentKind) -> bool:
-    """Return whether a text addresses a reader; a text that is not English always counts as if it did."""
+    """Return whether a text addresses a reader; True for texts that are not English."""
     if not text.isascii():
         return True
     plain = text.replace("_", " ")

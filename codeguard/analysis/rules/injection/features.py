@@ -1,4 +1,4 @@
-"""Marks that an instruction carries beside its words: chat templates, forged tool results, commands, addresses."""
+"""Features of instructions: concepts, their order, and markers such as chat templates and commands."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ _PATTERNS = {
 
 
 def marks(text: str) -> Iterator[str]:
-    """Yield the names of the marks that a text carries."""
+    """Yield the names of the markers in a text."""
     for name, pattern in _PATTERNS.items():
         if pattern.search(text):
             yield name
 
 
 REACH = 7  # words between the two concepts of a pair
-STEM = 6  # letters of a word that count
+STEM = 6  # significant letters of a word
 _STEMS = range(2, 14)
-LONGEST_RUN = 100  # ideographs of one run whose pairs count
+LONGEST_RUN = 100  # ideographs of a run whose pairs are used
 
 _WIDE = r"\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff"
-_INDIC = r"\u0900-\u0963\u0971-\u0e4e"  # whose vowel signs are no letters for `re`
-_WORD = rf"(?:[^\W\d_{_WIDE}]|[{_INDIC}]){{1,64}}"  # what is longer is no word, and many are remembered
+_INDIC = r"\u0900-\u0963\u0971-\u0e4e"  # scripts whose vowel signs are not letters for `re`
+_WORD = rf"(?:[^\W\d_{_WIDE}]|[{_INDIC}]){{1,64}}"  # longer tokens are not words; the results are cached
 _TOKEN = lazy(
     rf"\b(?:md5|sha1|pickle\.loads|yaml\.load)\b|{_WORD}(?:['’-]{_WORD}){{0,8}}"
     rf"|[{_WIDE}]{{1,400}}|https?://|verify\s?=\s?false|\.env\b|[.!?:;,。！？：；，।]"
@@ -84,7 +84,7 @@ _VERBS = frozenset(
 
 
 def is_wide(token: str) -> bool:
-    """Tell a run of ideographs or syllables without spaces from a word."""
+    """Return whether a token is a run of ideographs or syllables without spaces."""
     return token[0] >= "\u2e80" and _CJK.match(token) is not None
 
 
@@ -94,12 +94,12 @@ def tokens_of(text: str) -> list[str]:
 
 
 def _bare(word: str) -> str:
-    """Return an Arabic word without vowel signs and spelling variants of its letters."""
+    """Return an Arabic word without vowel signs and spelling variants."""
     return _VOWELS.sub("", word).translate(_LETTERS)
 
 
 def _stripped(word: str) -> Iterator[str]:
-    """Yield an Arabic word without what is written together with it: and, by, for, the."""
+    """Yield an Arabic word without attached particles (and, by, for, the)."""
     word = _bare(word)
     yield word
     for prefix in _PREFIXES:
@@ -125,7 +125,7 @@ def _tables() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
 
 @lru_cache(maxsize=50_000)
 def concepts_of(word: str) -> frozenset[str]:
-    """Return what a word in lower case can stand for."""
+    """Return the possible concepts of a lower-case word."""
     words, stems = _tables()
     found: set[str] = set()
     parts: Iterable[str] = (word, *word.split("-")) if "-" in word else (word,)
@@ -141,7 +141,7 @@ def concepts_of(word: str) -> frozenset[str]:
 
 
 def ideographs(run: str) -> Iterator[frozenset[str]]:
-    """Yield the concepts of a run without spaces, in the order of their places, longest words first."""
+    """Yield the concepts in a run without spaces, in order, longest words first."""
     words, _ = _tables()
     position = 0
     while position < len(run):
@@ -156,7 +156,7 @@ def ideographs(run: str) -> Iterator[frozenset[str]]:
 
 
 def sequence(tokens: list[str]) -> list[frozenset[str]]:
-    """Return the concepts of each place of a text."""
+    """Return the concepts at each position of a text."""
     found: list[frozenset[str]] = []
     for token in tokens:
         if is_wide(token):
@@ -168,7 +168,7 @@ def sequence(tokens: list[str]) -> list[frozenset[str]]:
 
 @lru_cache(maxsize=50_000)
 def _of_token(token: str) -> frozenset[str]:
-    """Return the names of a token: its concepts and its stem, or its pairs of ideographs."""
+    """Return the features of a token: its concepts and stem, or its pairs of ideographs."""
     if is_wide(token):
         run = token[:LONGEST_RUN]
         found = {f"c:{concept}" for place in ideographs(token) for concept in place}
@@ -185,7 +185,7 @@ def glimpse(tokens: list[str]) -> set[str]:
 
 
 def features(text: str, tokens: list[str], glimpsed: set[str] | None = None) -> set[str]:
-    """Return the names of the features that a stretch of text has; `glimpsed` are those of `glimpse`, if known."""
+    """Return the features of a text; `glimpsed` is the result of `glimpse`, if known."""
     places = sequence(tokens)
     found = set(glimpsed) if glimpsed is not None else glimpse(tokens)
     concepts = sum(name.startswith("c:") for name in found)
@@ -210,7 +210,7 @@ def features(text: str, tokens: list[str], glimpsed: set[str] | None = None) -> 
 
 
 def _shapes(tokens: list[str]) -> Iterator[str]:
-    """Yield which of addressee, directive, tone and object meet in one sentence."""
+    """Yield combinations of addressee, directive, tone and object in one sentence."""
     sentence: list[str] = []
     for token in (*tokens, "."):
         if token not in _END:
@@ -226,7 +226,7 @@ def _shapes(tokens: list[str]) -> Iterator[str]:
 
 
 def _starts(tokens: list[str]) -> Iterator[str]:
-    """Yield what sentences start with: an order starts with its verb, a call with who is called."""
+    """Yield the concepts that start sentences: a verb in an instruction, an addressee in a call."""
     start = True
     for index, token in enumerate(tokens):
         if not token[0].isalpha():

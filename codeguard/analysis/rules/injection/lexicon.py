@@ -1,9 +1,8 @@
-"""Words by what they do in an instruction to a model, in twelve languages.
+"""Words by their function in an instruction to a model, in twelve languages.
 
-A word that ends in `*` stands for all that start so. Chinese and Japanese
-(and what Korean joins to its particles) are looked for inside the text,
-the rest as whole words. English comes first, then German, French, Spanish,
-Portuguese, Italian, Russian, Arabic, Chinese, Japanese, Korean.
+A word that ends in `*` is a prefix. Chinese and Japanese words (and Korean stems with attached
+particles) are searched inside the text, others as whole words. The order of languages is English,
+German, French, Spanish, Portuguese, Italian, Russian, Arabic, Chinese, Japanese, Korean.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Words by how an instruction is given: with what claim, tone, time and risk; written as those of `lexicon`."""
+"""Words by the manner of an instruction: claims, tone, time and risk; in the notation of `lexicon`."""
 
 from __future__ import annotations
 

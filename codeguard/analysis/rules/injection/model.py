@@ -1,4 +1,4 @@
-"""Orders that need no weighing: few combinations of concepts that honest comments do not have."""
+"""The linear model for instructions, and combinations of concepts that always are instructions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from codeguard.analysis.rules.injection.gate import FEWEST, Glance, is_template
 from codeguard.analysis.rules.injection.ngrams import grams, numbers
 from codeguard.corpus.patterns import lazy
 
-# Someone is called who can only be a model, near the start: "note to AI assistants:", "an alle KI-Werkzeuge:".
+# A model is addressed near the start: "note to AI assistants:", "an alle KI-Werkzeuge:".
 _CALL = lazy(
     r"^.{0,40}?(?:\b(?:ai|llm|gpt|copilot|chatgpt|claude|gemini|assistant"
     r"|(?:code|coding|language|ai)[ -](?:assistant|model|agent|generator|tool))s?\b"
@@ -33,11 +33,10 @@ _ORDERS = frozenset({"c:recommend", "c:insert", "c:disable", "c:leak", "c:always
 
 
 def is_order(text: str, found: set[str]) -> bool:
-    """Return whether the features of a text are those of an open order to a model.
+    """Return whether the features of a text are those of an open instruction to a model.
 
-    It calls an assistant and directs it, puts earlier instructions out of
-    force and others in their place, carries the marks of a chat template,
-    or forbids telling the user.
+    It names an assistant and directs it, replaces earlier instructions, has markers of a chat
+    template, or forbids informing the user.
     """
     if ("m:self" in found or _CALL.search(text)) and "c:addressee" in found and len(found & _DIRECTIVES) >= 2:
         return True
@@ -50,8 +49,8 @@ def is_order(text: str, found: set[str]) -> bool:
 
 
 FILE = "model.json"
-OPEN = 2.0  # below the weak threshold, for open orders
-STEP = 0.1  # between two weights of the table
+OPEN = 2.0  # distance below `weak` that is allowed for open instructions
+STEP = 0.1  # step between two weights of the table
 NOTHING = float("-inf")
 
 
@@ -59,10 +58,9 @@ NOTHING = float("-inf")
 class Limits:
     """Thresholds for one kind of text.
 
-    Set on honest texts of the packages that `calibrate.txt` names: `weak` is
-    the score that about twelve in a thousand of them reach, `clear` one that
-    two do, `sure` one that hardly any does. Texts of other packages reached
-    `weak` and `clear` about five times as often.
+    They are set on honest texts of the packages that `calibrate.txt` names: about 1.2 % of them
+    reach `weak`, 0.2 % `clear`, and hardly any `sure`. Texts of other packages reach `weak` and
+    `clear` about five times as often.
     """
 
     weak: float
@@ -72,11 +70,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Weights of features by their numbers, what is looked at, and thresholds for each kind of text.
+    """Weights of features by index, the fast test, and thresholds for each kind of text.
 
-    A score is the bias plus the weights of what a text says (concepts and
-    their order) and of how it is worded (n-grams), each divided by the square
-    root of their number so that long texts do not score by length.
+    A score is the bias plus the weights of the content (concepts and their order) and of the
+    wording (n-grams), each divided by the square root of their number, so that long texts do not
+    score higher.
     """
 
     weights: memoryview
@@ -85,9 +83,9 @@ class Model:
     limits: Mapping[str, Limits]
 
     def score(self, text: str, limits: Limits) -> float:
-        """Return how much a stretch of text reads like an instruction to a model.
+        """Return a text's score as an instruction to a model.
 
-        An open order (see `is_order`) that is not far below weak counts as clear.
+        An open instruction (see `is_order`) slightly below `weak` counts as `clear`.
         """
         tokens = tokens_of(text)
         if len(tokens) < 3 and (len(text) < 8 or text.isascii()):
@@ -110,7 +108,7 @@ class Model:
 
 
 def read_model(text: str) -> Model:
-    """Return the model that a JSON text holds."""
+    """Return the model in a JSON text."""
     stored = json.loads(text)
     limits = {kind: Limits(*found) for kind, found in stored["limits"].items()}
     glance = Glance(_unpacked(stored["glance"], gate.BITS), stored["least"])
@@ -118,7 +116,7 @@ def read_model(text: str) -> Model:
 
 
 def _unpacked(text: str, bits: int) -> memoryview:
-    """Return a table of signed bytes that was compressed and written in base64."""
+    """Return a compressed, base64-encoded table of signed bytes."""
     table = memoryview(zlib.decompress(base64.b64decode(text))).cast("b")
     if len(table) != 1 << bits:
         raise ValueError(
@@ -129,5 +127,5 @@ def _unpacked(text: str, bits: int) -> memoryview:
 
 @cache
 def load_model() -> Model:
-    """Return the model that ships with the package."""
+    """Return the model that is shipped with the package."""
     return read_model((resources.files(__package__) / FILE).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""A text as it is worded: runs of words and of letters, each as a number."""
+"""The wording of a text as n-grams of words and letters, each as an index."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import lru_cache
 
 from codeguard.corpus.patterns import lazy
 
-BITS = 19  # of a number
-LONGEST_WORD = 14  # letters that are looked at
-LONGEST_RUN = 100  # ideographs of one run that are looked at
-_SHORTEST = 4  # letters of a word that is taken apart
+BITS = 19  # bits of an index
+LONGEST_WORD = 14  # letters used
+LONGEST_RUN = 100  # ideographs of a run used
+_SHORTEST = 4  # maximum letters of a word that is split
 _LETTERS = range(3, 6)
-_APART = (2, 3)  # words between which others may stand
+_APART = (2, 3)  # maximum gap between two words of a pair
 
 _ADDRESS = lazy(r"https?://\S{1,300}|\b\d{1,3}(?:\.\d{1,3}){3}\S{0,300}|\b[\w.-]{1,64}@[\w-]{1,64}\.\w{1,64}")
 _TOKEN = lazy(
@@ -23,17 +23,17 @@ _WIDE = lazy("[\u0e00-\u0e7f\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
 
 
 def number(name: str) -> int:
-    """Return the place of a named feature in the table of weights."""
+    """Return the index of a named feature in the table of weights."""
     return zlib.crc32(name.encode("utf-8", "surrogatepass")) & ((1 << BITS) - 1)
 
 
 def numbers(names: Iterable[str]) -> set[int]:
-    """Return the places of named features."""
+    """Return the indices of named features."""
     return set(map(number, names))
 
 
 def grams(text: str) -> set[int]:
-    """Return runs of one to three words, pairs that stand apart, and parts of words, as numbers."""
+    """Return runs of one to three words, pairs with a gap, and parts of words, as indices."""
     words = tokens(text)
     found = numbers(runs(words))
     for word in set(words):
@@ -42,12 +42,12 @@ def grams(text: str) -> set[int]:
 
 
 def tokens(text: str) -> list[str]:
-    """Return words, numbers and marks in lower case; addresses are all the same one."""
+    """Return words, numbers and marks in lower case; all URLs are one token."""
     return _TOKEN.findall(_ADDRESS.sub(" urlurl ", text.lower()))
 
 
 def runs(words: list[str]) -> Iterator[str]:
-    """Yield names of runs of words, and of pairs with others between them; numbers and ideographs are all one."""
+    """Yield names of runs of words, and of pairs with a gap; all numbers are equal, and all ideographs."""
     edged = ["^", *map(_sort, words), "$"]
     for index, first in enumerate(edged):
         yield f"u{first}"

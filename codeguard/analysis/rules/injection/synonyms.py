@@ -1,4 +1,4 @@
-"""More English words for the concepts of `lexicon` and `manner`, and concepts that only they have."""
+"""Further English words for the concepts of `lexicon` and `manner`, and additional concepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Near-identical copies of trusted functions, with the line that was changed."""
+"""Near-copies of trusted functions, with the changed lines."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from codeguard.models import Chunk, ChunkKind
 
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 _TOO_LONG = f"a function of more than {MAX_STATEMENTS:,} statements was not compared with its trusted twin"
-LEAST_TOKENS = 14  # of both functions together
-TELLING_TOKENS = 120  # of both together: so much code is no coincidence, whatever it is called
+LEAST_TOKENS = 14  # tokens of both functions together
+TELLING_TOKENS = 120  # tokens of both together; this much common code is no coincidence, whatever the names
 MOST_REPLACED = 3
 MOST_ADDED = 6
 NAMED_SHARE = 0.3
@@ -25,11 +25,11 @@ UNNAMED_SHARE = 0.1
 
 
 class NearCopySignal:
-    """Compares functions with the trusted ones of the same name or the same code.
+    """Compares functions with trusted functions of the same name or the same code.
 
-    Layout, comments, names of variables, annotations, order of parameters
-    and of keywords do not count, nor does an import that moved between the
-    module and the function. A copy of all that counts is nothing.
+    Layout, comments, names of variables, annotations, order of parameters and keywords are ignored,
+    and so are imports moved between module and function. Exact copies in this sense are not
+    reported.
     """
 
     name: ClassVar[str] = "near_copy"
@@ -38,7 +38,7 @@ class NearCopySignal:
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
-        """Yield the changes of each near copy, the heaviest first."""
+        """Yield the changes of each near-copy, most severe first."""
         trusted = context.services.trusted_functions
         if not trusted:
             return
@@ -60,7 +60,7 @@ def _matches(reading: Reading, chunk: Chunk, position: int, trusted: TrustedFunc
         if found is None:
             continue
         if not found.changes:
-            return  # a copy of all that counts
+            return  # an exact copy apart from ignored differences
         if closest is None or found.share < closest[1].share:
             closest = (twin, found)
     if closest is None or not _is_copy(*closest, chunk):
@@ -85,7 +85,7 @@ def _compared(own: tuple[Statement, ...], chunk: Chunk, twin: Twin) -> Differenc
 def _without_moved_imports(
     found: tuple[Statement, ...], text: str, elsewhere: tuple[str, ...]
 ) -> tuple[Statement, ...]:
-    """Drop the imports inside of a function that bind nothing but what the other one's module imports."""
+    """Drop imports inside a function whose names the other function's module imports."""
     places = [
         (item, bound)
         for item in found
@@ -99,7 +99,7 @@ def _without_moved_imports(
 
 
 def _bindings(statement: str) -> frozenset[tuple[str, str]]:
-    """Return the names that an import statement binds, each with what it stands for; none where it is no such."""
+    """Return the names that an import statement binds and what they refer to; empty for other statements."""
     try:
         body = ast.parse(statement.strip()).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -115,7 +115,7 @@ def _bindings(statement: str) -> frozenset[tuple[str, str]]:
 
 
 def _is_copy(twin: Twin, found: Difference, chunk: Chunk) -> bool:
-    """Return whether so much agrees that the rest was changed, not written anew."""
+    """Return whether the functions agree so much that one is an edited copy of the other."""
     if (
         found.size < LEAST_TOKENS
         or not found.mostly_equal

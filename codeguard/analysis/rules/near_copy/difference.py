@@ -1,4 +1,4 @@
-"""What changed between a trusted function and its near copy, and how much that matters."""
+"""Compare a trusted function with its near-copy, and rate the changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codeguard.corpus.patterns import lazy
 
 MAX_HUNKS = 8
 MAX_CHANGED_HUNKS = 3
-MAX_RUN = 300  # tokens of a changed stretch that are compared one by one
+MAX_RUN = 300  # tokens of a changed range that are compared one by one
 COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!=", "in", "not", "is", "===", "!=="})
 _OPERATORS = "+ - * / // % ** & | ^ << >> and or && || ! += -= *= /= //= %= @"
 OPERATORS = frozenset(_OPERATORS.split())
@@ -47,7 +47,7 @@ class Weight(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change: what kind it is, where it shows in the candidate, and both lines as they are written."""
+    """One change: its kind, its position in the candidate, and both lines as written."""
 
     what: str
     weight: Weight
@@ -59,12 +59,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """All that differs between two functions.
+    """All differences between two functions.
 
-    `size` counts the tokens of both, `share` is the part of them that
-    differ, 0 to 1. `replaced` counts statements of the original that have
-    no equal, `added` those of the copy.
-    `mostly_equal` says that more of the bodies agrees than differs.
+    `size` counts the tokens of both, `share` is the share of them that differ, 0 to 1. `replaced`
+    counts the original's statements without an equal, `added` the copy's. `mostly_equal` means that
+    more of the bodies agrees than differs.
     """
 
     changes: tuple[Change, ...]
@@ -78,14 +77,14 @@ class Difference:
 def difference(
     trusted: Sequence[Statement], trusted_text: str, copy: Sequence[Statement], copy_text: str
 ) -> Difference | None:
-    """Compare two functions statement by statement; None where they differ in too many places."""
+    """Compare two functions statement by statement; None if they differ in too many places."""
     matcher = SequenceMatcher(
         None, [item.key for item in trusted], [item.key for item in copy], autojunk=False
     )
     blocks = matcher.get_opcodes()
     hunks = [block for block in blocks if block[0] != "equal"]
     changed = sum(end > begin for _, begin, end, _, _ in hunks)
-    # Statements put in between hide a change, so one change may have more of them around it.
+    # Inserted statements can hide a change, so a single change may be surrounded by more of them.
     if len(hunks) > (MAX_HUNKS if changed <= 1 else MAX_CHANGED_HUNKS):
         return None
     size = sum(len(item.key) for item in (*trusted, *copy))
@@ -120,7 +119,7 @@ def _body_size(found: Sequence[Statement]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Hunk:
-    """Statements of the one and of the other that stand in each other's place."""
+    """Statements of one function and of the other at the same place."""
 
     gone: Sequence[Statement]
     come: Sequence[Statement]
@@ -128,7 +127,9 @@ class _Hunk:
     copy_text: str
 
     def change(self, copy: Sequence[Statement], at: int) -> tuple[Change | None, int]:
-        """Return the change, None where only the order of keywords differs, and how many tokens differ."""
+        """Return the change (None if only the order of keywords differs) and the number of
+        different tokens.
+        """
         gone = [word for item in self.gone for word in item.key]
         come = [word for item in self.come for word in item.key]
         if self.gone and self.come and Counter(gone) == Counter(come) and gone.count("=") > 1:
@@ -184,7 +185,7 @@ class _Hunk:
         return bool(had - kept)
 
     def _place(self, copy: Sequence[Statement], at: int) -> tuple[int, int]:
-        """Return where a reader has to look: the changed statements, or the one where some are missing."""
+        """Return the range to show: the changed statements, or the one next to missing statements."""
         if self.come:
             return self.come[0].start, self.come[-1].end
         beside = copy[min(at, len(copy) - 1)]
@@ -206,7 +207,7 @@ def _differing(gone: Sequence[str], come: Sequence[str]) -> tuple[list[str], lis
 def _names_at(
     gone: Sequence[Statement], lost: list[str], come: Sequence[Statement], new: list[str]
 ) -> Iterator[str]:
-    """Yield the words that differ, and the keyword that a differing value is given under."""
+    """Yield the words that differ, and the keyword of a differing value."""
     yield from lost
     yield from new
     before, after = _keywords(gone), _keywords(come)
@@ -241,10 +242,10 @@ def _shown(text: str, item: Statement) -> str:
 def _exchanged(
     pairs: Sequence[tuple[Statement, Statement]], trusted_text: str, copy_text: str
 ) -> Iterator[Change]:
-    """Yield the statements in which a copy uses another variable than everywhere else it does.
+    """Yield the statements in which a copy uses a variable inconsistently.
 
-    Each variable of the original has one name in an honest copy; a name that
-    stands for another one in few places was exchanged.
+    In an honest copy each variable of the original has one name. A name that differs in few places
+    was exchanged.
     """
     meant: dict[str, Counter[str]] = {}
     for first, second in pairs:
@@ -275,7 +276,7 @@ def _exchanged(
 
 def _variables(first: Statement, second: Statement) -> Iterator[tuple[str, str]]:
     if "def" in first.key[:2] or ITSELF in first.key[:3]:
-        return  # parameters may stand in another order
+        return  # parameters may be reordered
     for at in range(len(first.tokens)):
         if is_variable(first.tokens, at):
             yield _named(first.tokens[at]), _named(second.tokens[at])

@@ -20,7 +20,7 @@ SOUP = lazy(r"_{0,3}(?=[lIO01_]*[lI1][lIO01_]*[lIO01])[lIO01_]{6,}\Z|_0x[0-9a-fA
 LEAST_SOUP = 3
 LEAST_LAMBDAS = 4
 MAX_SHOWN = 60
-MOST_PARTS = 2_000  # of one expression
+MOST_PARTS = 2_000  # nodes per expression
 _TOO_MANY = f"an expression of more than {MOST_PARTS:,} parts was not looked through for hidden names"
 _SCRIPT_PACKED = lazy(
     r"\beval\s{0,3}\(\s{0,3}function\s{0,3}\(\s{0,3}p\s{0,3},\s{0,3}a\s{0,3},\s{0,3}c\b"
@@ -35,10 +35,10 @@ _TELLING = lazy(
 
 
 class ObfuscationSignal:
-    """Looks at what strings come to, how names are spelled and where code stands.
+    """Examines the values of strings, the spelling of names, and the position of code.
 
-    Nothing is run: constants are folded by codeguard's own operations.
-    Encoded data that is neither run nor turned into code is information.
+    Nothing is run: constants are folded by codeguard's own operations. Encoded data that is neither
+    run nor turned into code is informational.
     """
 
     name: ClassVar[str] = "obfuscation"
@@ -47,7 +47,7 @@ class ObfuscationSignal:
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
-        """Yield what is hidden, in the order of the rules."""
+        """Yield obfuscated code, in the order of the rules."""
         line = -1
         for start, end in far_right(reading.text):
             if (
@@ -65,14 +65,14 @@ class ObfuscationSignal:
 
 
 def _in_table(reading: Reading, offset: int) -> bool:
-    """Return whether an offset of prose lies in the row of a table, whose cells are filled up with spaces."""
+    """Return whether an offset of prose is in a table row, whose cells are padded with spaces."""
     at = reading.line_of(offset)
     row = reading.text[reading.line_starts[at - 1] :].partition("\n")[0].strip()
     return reading.tree is None and row.startswith("|") and row.endswith("|")
 
 
 def _in_string(reading: Reading, offset: int) -> bool:
-    """Return whether an offset lies in a comment or string; they do not overlap and stand in the order of the text."""
+    """Return whether an offset is in a comment or string; segments are sorted and do not overlap."""
     known = reading.shared.get("obfuscation")
     if not isinstance(known, tuple):
         quoted = [
@@ -125,7 +125,7 @@ def _python(reading: Reading) -> Iterator[Match]:
 
 
 def _runs(reading: Reading, node: ast.Call) -> bool:
-    """Return whether a call runs a text that is not written at the call."""
+    """Return whether a call runs a text that is not a literal argument."""
     if isinstance(node.func, ast.Name | ast.Attribute | ast.Call | ast.Subscript) and node.args:
         name = reading.names.called(node)
         return name in ("exec", "eval") and not isinstance(node.args[0], ast.Constant) and _decodes(reading)
@@ -165,7 +165,7 @@ def _call(reading: Reading, node: ast.Call) -> Iterator[Match]:
 
 
 def _text(reading: Reading, node: ast.expr) -> str | None:
-    """Return what an expression comes to; `bytes` of a written list, which is not folded elsewhere, as well."""
+    """Return the value of a constant text, also of `bytes` of a literal list."""
     text = reading.names.text(node)
     if text is not None:
         return text
@@ -188,7 +188,7 @@ def _is_name(text: str) -> bool:
 
 
 def _hidden_call(reading: Reading, node: ast.Call, name: str) -> Iterator[Match]:
-    """Yield calls of dangerous functions whose names are put together, not written."""
+    """Yield calls of dangerous functions whose names are composed."""
     built = any(_names_by_text(part, reading) for part in _called_through(reading, node.func))
     if built:
         start, end = reading.place(node)
@@ -198,7 +198,7 @@ def _hidden_call(reading: Reading, node: ast.Call, name: str) -> Iterator[Match]
 def _walk(
     reading: Reading, root: ast.AST, parts: Callable[[ast.AST], Iterable[ast.AST]]
 ) -> Iterator[ast.AST]:
-    """Yield an expression and what `parts` leads to from there, each node once; a walk that is cut is noted."""
+    """Yield an expression and the nodes reached by `parts`, each once; a truncated walk is recorded."""
     waiting = [root]
     seen: set[ast.AST] = set()
     while waiting:
@@ -214,7 +214,7 @@ def _walk(
 
 
 def _called_through(reading: Reading, node: ast.expr) -> Iterator[ast.AST]:
-    """Yield the expression that is called, what it is taken from, and what its name is bound to."""
+    """Yield the called expression, the object that it is taken from, and the values of its name."""
 
     def parts(at: ast.AST) -> Iterable[ast.AST]:
         if isinstance(at, ast.Attribute | ast.Subscript):
@@ -227,7 +227,7 @@ def _called_through(reading: Reading, node: ast.expr) -> Iterator[ast.AST]:
 
 
 def _names_by_text(node: ast.AST, reading: Reading) -> bool:
-    """Return whether a `getattr`, an import or a subscript takes a name that is not written in one piece."""
+    """Return whether a `getattr`, an import or a subscript uses a composed name."""
     if isinstance(node, ast.Subscript):
         return not isinstance(node.slice, ast.Constant) and isinstance(
             reading.names.constant(node.slice), str
@@ -248,7 +248,7 @@ def _names_by_text(node: ast.AST, reading: Reading) -> bool:
 
 
 def _is_built(reading: Reading, node: ast.expr) -> bool:
-    """Return whether a text is made of character codes, encoded data or backward text."""
+    """Return whether a text is made from character codes, encoded data or reversed text."""
 
     def parts(at: ast.AST) -> Iterable[ast.AST]:
         values = reading.names.values_of(at) if isinstance(at, ast.Name) else ()

@@ -1,4 +1,4 @@
-"""What a text looks like: encoded, code, spelled in escapes, hidden far to the right."""
+"""Properties of texts: encoded, code, written in escapes, hidden far to the right."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_ESCAPES = 400
 
 
 def entropy(text: str) -> float:
-    """Return the Shannon entropy of a text's characters, in bits a character."""
+    """Return the Shannon entropy of a text, in bits per character."""
     counts = Counter(text)
     return (
         -sum(count / len(text) * math.log2(count / len(text)) for count in counts.values()) if text else 0.0
@@ -34,7 +34,7 @@ def entropy(text: str) -> float:
 
 
 def is_blob(text: str) -> bool:
-    """Return whether a text is long and encoded: base64 or hexadecimal, and not one character over and over."""
+    """Return whether a text is long base64 or hexadecimal data, and not a repeated character."""
     sample = "".join(text[:4_000].split())
     if len(sample) < LEAST_BLOB:
         return False
@@ -44,12 +44,12 @@ def is_blob(text: str) -> bool:
 
 
 def reads_like_code(text: str) -> bool:
-    """Return whether a text is a program, or names what programs do to a machine."""
+    """Return whether a text is a program, or names typical system operations."""
     return _CODE.search(text[:4_000]) is not None
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text is made of characters that can be typed."""
+    """Return whether a text consists of characters that can be typed."""
     sample = text[:400]
     return len(sample) >= 4 and sum(" " <= char <= "~" or char in "\n\t\r" for char in sample) >= 0.97 * len(
         sample
@@ -57,7 +57,7 @@ def is_plain(text: str) -> bool:
 
 
 def spelled(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and meaning of words that are spelled in escapes though they could be typed."""
+    """Yield start, end and meaning of words written in escapes although they could be typed."""
     if text.count("\\x") + text.count("\\u") + text.count("\\1") < 6:
         return
     for match in _ESCAPES.finditer(text):
@@ -77,7 +77,7 @@ def spelled(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _is_alphabet(word: str) -> bool:
-    """Return whether the characters just count up, as tables of character sets do."""
+    """Return whether the characters are consecutive, as in tables of character sets."""
     steps = sum(ord(after) - ord(before) == 1 for before, after in pairwise(word))
     return 2 * steps > len(word)
 
@@ -86,12 +86,12 @@ _SAYS_SOMETHING = re.compile(r"\w{3}|[(){}\[\];=`$&<>+!]")
 
 
 def far_right(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where code stands behind so much space that an editor does not show it."""
+    """Yield the ranges of code behind so much space that an editor does not show it."""
     for line in re.finditer(r"[^\n]{120,}", text):
         if "    " * 25 not in line.group() and "\t" * 25 not in line.group():
             continue
         for found in _FAR_RIGHT.finditer(line.group()):
             start = line.start() + found.end()
             if not _SAYS_SOMETHING.search(text, start, line.end()):
-                continue  # cells of a table
+                continue  # table cells
             yield start, min(line.end(), start + 200)
