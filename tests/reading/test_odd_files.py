@@ -252,7 +252,7 @@ def test_of_an_import_what_is_needed_is_kept(imports: str, kept: list[str]) -> N
     assert [ast.unparse(statement) for statement in needed.statements] == kept
 
 
-def meeting_by_hand(listed: list[Definition], first: int, last: int) -> Definition | None:
+def overlapping_by_hand(listed: list[Definition], first: int, last: int) -> Definition | None:
     begins = [item for item in listed if first <= item.first_line <= last]
     reaches = [item for item in listed if item.first_line < first <= (item.node.end_lineno or 0)]
     return begins[0] if begins else reaches[0] if reaches else None
@@ -264,7 +264,7 @@ def test_the_definition_of_some_lines_is_found_as_by_hand() -> None:
     listed = [item for item in definitions(read_module(text * 3).statements) if item.name == "f"]
     named = NamedDefinitions(listed)
     for first, last in itertools.combinations_with_replacement(range(1, 34), 2):
-        assert named.meeting(first, last) is meeting_by_hand(listed, first, last), (first, last)
+        assert named.overlapping(first, last) is overlapping_by_hand(listed, first, last), (first, last)
 
 
 def test_likeness_of_bodies_is_that_of_counters() -> None:

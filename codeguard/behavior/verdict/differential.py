@@ -258,7 +258,7 @@ class CandidateSession:
         return call.args is None or self.candidate.features.accepts(len(call.args), list(call.kwargs))
 
     def run_probes(self, calls: Sequence[tuple[object, ...]]) -> Steps[tuple[CallResult, ...]]:
-        """Return the candidate's results for probes, within the time limit of a trusted function."""
+        """Return the candidate's results for probes."""
         runner = Runner(self.candidate.runnable, self.level, self.budget, self.runner.tier)
         answers = yield from runner.answers(calls)
         self.runner.tier = runner.tier

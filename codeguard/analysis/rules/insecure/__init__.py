@@ -1,6 +1,6 @@
-"""Insecure code by CWE: one file a family of rules, found by looking.
+"""Insecure code by CWE, one module per family of rules; modules are registered automatically.
 
-A module of this package takes part by defining `CHECKS`.
+A module of this package registers its rules by defining `CHECKS`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ENGINE = Engine(load_checks(__name__, __path__))
 
 
 class InsecureSignal:
-    """Calls and constructions that make code attackable, and untrusted values that reach them."""
+    """Dangerous calls and constructions, and untrusted values that reach them."""
 
     name: ClassVar[str] = "insecure"
     summary: ClassVar[str] = "insecure code, by CWE, with data flow inside the file"
@@ -26,7 +26,7 @@ class InsecureSignal:
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
-        """Yield what the rules find in a Python file, in the order of the text."""
+        """Yield the matches in a Python file, in the order of the text."""
         known = reading.shared.get(self.name)
         if not isinstance(known, tuple):
             known = reading.shared[self.name] = tuple(_inspected(reading))
@@ -34,7 +34,7 @@ class InsecureSignal:
 
 
 def _inspected(reading: Reading) -> Iterator[Match]:
-    """Yield what the rules find; in a file of tests each match says so, and keeps its severity for the ranking."""
+    """Yield the matches; in test files each is marked as such and keeps its severity for the ranking."""
     found = list(_ENGINE.inspect(reading))
     in_test = bool(found) and is_test_file(reading)
     for match in found:

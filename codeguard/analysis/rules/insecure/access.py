@@ -1,4 +1,4 @@
-"""Checks of rights that are missing, skipped or fail open."""
+"""Access control that is missing, skipped, or fails open."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RIGHTS = lazy(r"is_admin|is_staff|is_superuser|is_authenticated|has_perm|permis
                      r"authenticated|role|"
                      r"is_owner|owner_id|allowed|can_\w+|verify_\w*(?:token|signature|password)|"
                      r"check_password|is_active")  # fmt: skip
-# Words of rights that mean much else where nobody is spoken of whose rights they could be.
+# Words for permissions that are ambiguous unless a user is mentioned.
 _AMBIGUOUS = frozenset({"role", "allowed", "is_active", "permission"})
 _SOMEBODY = lazy(
     r"\buser|users?\b|request|session|account|principal|member|current_|actor|caller|owner|identity|login|person|client"
@@ -81,19 +81,19 @@ def _asserted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _is_presence(test: ast.expr) -> bool:
-    """Return whether a test only says for a type checker or a reader what the framework has seen to."""
+    """Return whether a test only tells type checkers or readers what the framework guarantees."""
     if isinstance(test, ast.Compare):
         if last_name(test.left) == "method" and all(
             isinstance(side, ast.Constant) for side in test.comparators
         ):
-            return True  # which of its methods a route was called with
+            return True  # the HTTP method that a route was called with
         nothing = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
         return nothing and isinstance(test.ops[0], ast.IsNot)
     return isinstance(test, ast.Name | ast.Attribute)
 
 
 def _swallowed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """An exception in a check of rights that counts as a yes."""
+    """Find exceptions in an access check that count as permission."""
     assert isinstance(node, ast.ExceptHandler)
     broad = node.type is None or view.names.resolve(node.type) in ("Exception", "BaseException")
     function = view.function_of(node)
@@ -132,14 +132,14 @@ _OF_LOOKUPS = frozenset({"ImportError", "ModuleNotFoundError", "IndexError", "St
 
 
 def _refuses_after(function: FunctionNode) -> bool:
-    """Return whether a function that gets to its end has said no."""
+    """Return whether a function denies access if it reaches its end."""
     last = function.body[-1]
     value = last.value if isinstance(last, ast.Return) else None
     return isinstance(last, ast.Raise) or (isinstance(value, ast.Constant) and value.value is False)
 
 
 def _goes_on(node: ast.ExceptHandler) -> bool:
-    """Return whether a handler does nothing, or only writes that something failed."""
+    """Return whether a handler does nothing, or only logs the failure."""
     return all(
         isinstance(item, ast.Pass | ast.Continue)
         or (
@@ -156,7 +156,7 @@ def _goes_on(node: ast.ExceptHandler) -> bool:
 
 
 def _refusal(view: View, node: ast.ExceptHandler) -> bool:
-    """Return whether a handler is for what says that a signature or token is not good."""
+    """Return whether a handler is for exceptions that reject a signature or token."""
     return node.type is not None and bool(
         re.search(
             r"Signature|InvalidToken|Verification|Permission|Expired|Authentication", ast.unparse(node.type)
@@ -199,7 +199,7 @@ _DENIALS = lazy(r"Permission|Forbidden|Denied|Unauthori[sz]ed|Signature|Authenti
 
 
 def _protects(view: View, node: ast.ExceptHandler) -> bool:
-    """Return whether the block drops rights or refuses a caller, so that the code after it runs past a check."""
+    """Return whether a block drops privileges or rejects a caller, so that later code skips a check."""
     parent = view.parent(node)
     parts = [part for item in (parent.body if isinstance(parent, ast.Try) else []) for part in ast.walk(item)]
     broad = node.type is None or _CATCHES.search(ast.unparse(node.type)) is not None
@@ -224,7 +224,7 @@ _OWN_SECRET = lazy(r"secret|(?<![a-z])key|signing|hmac|public_?key|token|allow_?
 
 
 def _unset(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`if not SECRET: return True` in a check: where nothing is configured, everything passes."""
+    """Find `if not SECRET: return True` in a check, which accepts everything if nothing is configured."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     if not _CHECKS.match(node.name):
         return
@@ -276,7 +276,7 @@ def _unprotected(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _prefix(view: View, node: FunctionNode) -> str:
-    """The path that a router of the file puts before the routes of its functions."""
+    """Return the path prefix of the router for the routes of a function."""
     if methods_of(view, node) <= {"GET"}:
         return ""
     for decorator in node.decorator_list:
@@ -328,7 +328,7 @@ _SEALED = (
 
 
 def _by_cookie(view: View, node: ast.AST) -> Iterator[NodeMatch]:
-    """`User.get(request.cookies["user_id"])`: who somebody is, as a cookie says that nobody has signed."""
+    """Find users identified by an unsigned cookie: `User.get(request.cookies["user_id"])`."""
     key = _key_of(view, node) if view.has("cookies") else None
     if key is None or not _USER_COOKIE.match(key) or view.has(*_SEALED):
         return
@@ -379,7 +379,7 @@ def _by_client(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _right_of(view: View, node: ast.expr) -> bool:
-    """Return whether a value, or what its name is bound to, is read from under the name of a right."""
+    """Return whether a value, or the value of its name, is read from a key named like a permission."""
     parts = (part for value in (node, *view.names.values_of(node)) for part in ast.walk(value))
     return any((key := _key_of(view, part)) is not None and bool(_RIGHT_KEY.match(key)) for part in parts)
 
@@ -408,28 +408,28 @@ _ASKED = lazy(r"\b(?:request|req|environ|META|event|ctx|context|self\.headers)\b
 
 
 def _by_address(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
-    """Rights by a header that the client writes itself."""
+    """Find permissions granted by a header that the client controls."""
     if not view.has(*_WORDS):
         return
     if isinstance(node.left, ast.Constant) and isinstance(node.ops[0], ast.In | ast.NotIn):
-        return  # `"," in host` asks after its form
+        return  # `"," in host` tests the format
     if isinstance(node.ops[0], ast.Is | ast.IsNot):
-        return  # `referrer is None` asks whether there is one
+        return  # `referrer is None` tests the presence
     if len(node.comparators) == 1 and any(
         "origin" in ast.unparse(side).lower() for side in (node.left, *node.comparators)
     ):
-        return  # whether a request comes from the page's own host
+        return  # tests whether a request comes from the same host
     if len(node.comparators) == 1 and all(
         re.search(r"host|referr?er", ast.unparse(side).lower()) for side in (node.left, *node.comparators)
     ):
-        return  # the same, by the page that a link stands on or by another name of the host
+        return  # the same, by referrer or by another name of the host
     for side in (node.left, *node.comparators):
         for value in [side, *view.names.values_of(side)]:
             if isinstance(value, ast.Constant):
-                continue  # `"host" in names` asks whether there is one
+                continue  # `"host" in names` tests the presence
             text = ast.unparse(value)[:300]
             if not _ASKED.search(text):
-                continue  # a parser of requests, which knows what they are
+                continue  # a request parser
             if re.search(r"X-Forwarded-For|X-Real-IP|HTTP_X_FORWARDED_FOR|['\"](?:Referer|HTTP_REFERER|"
                          r"X-Admin|X-User-Role|X-Is-Admin|Host)['\"]",
                          text, re.IGNORECASE):  # fmt: skip

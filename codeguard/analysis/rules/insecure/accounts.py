@@ -1,4 +1,4 @@
-"""Passwords and sessions handled in ways that invite guessing or leaking."""
+"""Passwords and sessions handled in ways that allow guessing or leaking."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_SESSION = 31 * 24 * 3600
 
 
 def _short(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`len(password) < 4`: a limit that lets short passwords through."""
+    """Find minimum lengths that allow short passwords: `len(password) < 4`."""
     assert isinstance(node, ast.Compare)
     left, right = node.left, node.comparators[0]
     if not (isinstance(left, ast.Call) and left.args and view.names.called(left) == "len"):
@@ -37,7 +37,7 @@ def _short(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _no_rules(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`AUTH_PASSWORD_VALIDATORS = []`, a field of a form or model that takes four characters."""
+    """Find disabled password rules: `AUTH_PASSWORD_VALIDATORS = []`, or a form field of four characters."""
     for setting, value in settings(view, node):
         if setting == "AUTH_PASSWORD_VALIDATORS" and view.names.constant(value) == ():
             yield NodeMatch(node, "any password is let through, the shortest and best known too")
@@ -50,7 +50,7 @@ def _no_rules(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _least(view: View, call: ast.Call) -> int | None:
-    """Return the least length that `Field(min_length=4)` or `PasswordField(validators=[Length(min=4)])` asks for."""
+    """Return the minimum length in `Field(min_length=4)` or `PasswordField(validators=[Length(min=4)])`."""
     for part in ast.walk(call):
         if isinstance(part, ast.keyword) and part.arg in ("min_length", "min"):
             given = view.names.constant(part.value)
@@ -60,7 +60,7 @@ def _least(view: View, call: ast.Call) -> int | None:
 
 
 def _in_address(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A password taken from the address of a request, which logs and histories keep."""
+    """Find passwords in a request's URL, which logs and histories store."""
     if isinstance(node, ast.Subscript):
         holder, key = node.value, view.names.text(node.slice)
     else:

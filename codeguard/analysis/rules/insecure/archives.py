@@ -1,4 +1,4 @@
-"""Archives that are unpacked: where their members go, and how large they become."""
+"""Extraction of archives: paths of their members, and their uncompressed size."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _extracts(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _for_old_pythons(view: View, node: ast.Call) -> bool:
-    """Return whether the filter is left out only where the running Python has none: the function asks for it."""
+    """Return whether the filter is omitted only for Python versions without it."""
     function = view.function_of(node)
     return function is not None and any(
         isinstance(part, ast.If | ast.IfExp) and _ASKS_FOR_FILTER.search(ast.unparse(part))
@@ -51,14 +51,14 @@ _ASKS_FOR_FILTER = lazy(r"(?s)(?=.*(?:version_info|hasattr\(tarfile)).*\bfilter\
 
 
 def _unpacks(view: View, node: ast.AST) -> Iterator[NodeMatch]:
-    """`shutil.unpack_archive(path, folder)` of what the request sent, which may be a tar archive."""
+    """Find `shutil.unpack_archive(path, folder)` on uploads, which may be tar archives."""
     assert isinstance(node, ast.Call)
     if node.args and view.argument(node, "filter") is None and is_kept_upload(view, node, node.args[0]):
         yield NodeMatch(node, "members of a tar archive named .. or / are written outside the folder")
 
 
 def _members_checked(view: View, node: ast.Call) -> bool:
-    """Return whether the function looks at the members' names and stops before it extracts."""
+    """Return whether the function checks the members' names before it extracts."""
     function: ast.AST | None = view.function_of(node) or view.reading.tree
     if function is None:
         return False
@@ -77,7 +77,7 @@ def _members_checked(view: View, node: ast.Call) -> bool:
             and "member" in ast.unparse(item.iter)
             and GUARD_NAME.search(ast.unparse(item.body[0]))
         ):
-            return True  # a helper that refuses a member is called for each
+            return True  # a helper that rejects members is called for each one
     return looks and any(isinstance(item, ast.Raise | ast.Continue | ast.Return) for item in before)
 
 

@@ -1,4 +1,4 @@
-"""What a rule about insecure code is made of, and what it may ask about the file."""
+"""The parts of a rule about insecure code, and the view of a file that rules use."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import Rule
 from codeguard.models import Confidence, Severity
 
-_SHOWN = 60  # characters of a part
+_SHOWN = 60  # characters of a part that are shown
 INPUTS = frozenset({"input", ANSWER, SAID})
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeMatch:
-    """A place that a rule speaks of. Severity and confidence are the rule's unless given."""
+    """A match at a node. Severity and confidence default to the rule's."""
 
     node: ast.AST
     reason: str
@@ -44,31 +44,31 @@ class View:
         self.settings: dict[ast.AST, tuple[tuple[str, ast.expr], ...]] = {}  # filled by `sessions.settings`
         self._words: dict[tuple[str, ...], bool] = {}
         self._stand_for: dict[ast.AST, ast.AST] = {}
-        self.told: set[tuple[str, str]] = set()  # a rule and the setting that it spoke of
+        self.told: set[tuple[str, str]] = set()  # pairs of a rule and a reported setting
 
     @property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """Every node of the file."""
+        """All nodes of the file."""
         return self.reading.nodes
 
     @cached_property
     def flow(self) -> Flow:
-        """The data flow through the file, made when a rule first asks for it."""
+        """The data flow through the file, computed when first used."""
         tree = self.reading.tree or ast.Module([], [])
         return Flow(self.names, tree, self.nodes, self._sinks)
 
     @cached_property
     def writer(self) -> Writer:
-        """What writes out the texts that the file puts together."""
+        """The writer of texts that the file composes."""
         return Writer(self.names, len(self.nodes))
 
     @cached_property
     def lowered(self) -> str:
-        """The text in small letters, to look quickly whether a word occurs at all."""
+        """The text in lower case, to test quickly whether a word occurs."""
         return self.reading.text.lower()
 
     def has(self, *words: str) -> bool:
-        """Return whether one of some words, in small letters, occurs anywhere; looked up once a file."""
+        """Return whether one of some lower-case words occurs anywhere; cached per file."""
         known = self._words.get(words)
         if known is None:
             known = self._words[words] = any(word in self.lowered for word in words)
@@ -76,7 +76,7 @@ class View:
 
     @cached_property
     def modules(self) -> frozenset[str]:
-        """The first parts of all names that are imported anywhere in the file."""
+        """The first parts of all names that are imported in the file."""
         found: set[str] = set()
         for node in self.reading.nodes_of(ast.Import):
             found.update(alias.name.partition(".")[0] for alias in node.names)
@@ -86,7 +86,7 @@ class View:
         return frozenset(found)
 
     def argument(self, call: ast.Call, keyword: str, position: int | None = None) -> ast.expr | None:
-        """Return an argument of a call by its keyword or its position."""
+        """Return an argument of a call by keyword or position."""
         for item in call.keywords:
             if item.arg == keyword:
                 return item.value
@@ -100,7 +100,7 @@ class View:
         return None
 
     def _spread(self, node: ast.expr, keyword: str) -> ast.expr | None:
-        """Return an entry of a mapping that is spread into keywords, where it is written in the file."""
+        """Return an entry of a mapping that is unpacked into keywords, if it is written in the file."""
         for value in [node, *self.names.values_of(node)]:
             if isinstance(value, ast.Dict):
                 for key, given in zip(value.keys, value.values, strict=True):
@@ -111,11 +111,11 @@ class View:
     def constant(
         self, call: ast.Call, keyword: str, position: int | None = None, default: object = None
     ) -> object:
-        """Return the constant value of an argument, `default` where it is missing or no constant."""
+        """Return the constant value of an argument, or `default` if it is missing or not constant."""
         return self.names.constant(self.argument(call, keyword, position), default)
 
     def stands_for(self, made: ast.AST, node: ast.AST) -> ast.AST:
-        """Return a node that was made for a part of another, which stands where that does."""
+        """Give a synthetic node the position of the node that it stands for, and return it."""
         self._stand_for[made] = node
         return made
 
@@ -128,12 +128,12 @@ class View:
         return self.names.function_of(self._stand_for.get(node, node))
 
     def is_route(self, node: ast.AST) -> bool:
-        """Return whether a node stands in an entry point, as a view of a web framework."""
+        """Return whether a node is in an entry point, such as a view of a web framework."""
         function = self.function_of(node)
         return function is not None and self.flow.entry(function) is Reach.REMOTE
 
     def statement(self, node: ast.AST) -> ast.AST:
-        """Return the statement that a node stands in."""
+        """Return the statement that contains a node."""
         at: ast.AST | None = node
         while at is not None and not isinstance(at, ast.stmt):
             at = self.parent(at)
@@ -141,20 +141,19 @@ class View:
 
 
 Look = Callable[[View, ast.AST, str], Iterable[NodeMatch]]
-Grades = tuple[Severity | None, Severity | None, Severity | None]  # of REMOTE, LOCAL and CALLER
+Grades = tuple[Severity | None, Severity | None, Severity | None]  # for REMOTE, LOCAL and CALLER
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A rule and where it looks.
+    """A rule and where it applies.
 
-    `look` is called for calls of `calls` (dotted names) and `methods` (of
-    whatever object), with the name, and for nodes of the types `nodes`.
-    `look_at_file` is called once a file. `sinks` are watched by the data flow, and
-    what arrives there is reported with the severity of its reach (`grades`;
-    None: not at all), and as low where `is_usual` knows the idiom. Of a plain parameter
-    nothing is said unless it `counts`. Origins count
-    whose tag is one of `tags`; those of `also` with a severity of their own.
+    `look` is called for calls of `calls` (dotted names) and `methods` (of any object) with the
+    name, and for nodes of the types in `nodes`. `look_at_file` is called once per file. `sinks` are
+    watched by data flow. Values that reach them are reported with the severity of their reach
+    (`grades`; None: not reported), with low severity if `is_usual` recognises the idiom. A plain
+    parameter is only reported if it `counts`. Origins count if their tag is in `tags`; those in
+    `also` have a severity of their own.
     """
 
     rule: Rule
@@ -172,7 +171,7 @@ class Check:
 
 
 def arrived(check: Check, view: View, hit: Hit) -> Iterator[NodeMatch]:
-    """Yield what a rule says of a value that arrived at one of its sinks."""
+    """Yield a rule's matches for a value that reached one of its sinks."""
     told = check.tags.union(check.also)
     origin = view.flow.source(hit.value, hit.sink.use, tags=told)
     if origin is None:
@@ -184,10 +183,10 @@ def arrived(check: Check, view: View, hit: Hit) -> Iterator[NodeMatch]:
     if graded is not None and check.is_usual is not None and check.is_usual(view, hit, origin):
         graded = Severity.LOW, Confidence.LOW
     if graded is not None and hit.sink.wording is not None and origin.reach is Reach.CALLER:
-        graded = graded[0], Confidence.LOW  # it is put together here, and run elsewhere if at all
+        graded = graded[0], Confidence.LOW  # it is composed here and possibly run elsewhere
     if graded is not None and origin.tag in check.also:
         if (check.rule.id, origin.what) in view.told:
-            graded = Severity.LOW, Confidence.LOW  # one place is enough to look at where it comes from
+            graded = Severity.LOW, Confidence.LOW  # one place is enough to find its origin
         view.told.add((check.rule.id, origin.what))
     if graded is not None:
         reason = f"{describe(origin)} {_where(view, hit)}"
@@ -206,7 +205,7 @@ def _where(view: View, hit: Hit) -> str:
 
 
 def grade(check: Check, origin: Origin) -> tuple[Severity, Confidence] | None:
-    """Return severity and confidence for an origin, None where the rule says nothing of it."""
+    """Return severity and confidence for an origin; None if the rule does not report it."""
     if origin.tag in check.also:
         return check.also[origin.tag], Confidence.LOW
     severity = check.grades[Reach.REMOTE - origin.reach] if origin.reach else None
@@ -237,12 +236,12 @@ def describe(origin: Origin) -> str:
 
 
 def source(view: View, value: Value, use: str) -> Origin | None:
-    """Return where a value comes from that is not harmless for a use."""
+    """Return the origin of a value that is not harmless for a use."""
     return view.flow.source(value, use)
 
 
 def unsaid(node: ast.expr, part: ast.expr | None) -> Iterator[NodeMatch]:
-    """Yield that a text is put together with a part that the file says nothing of, where it has one."""
+    """Yield a match for a composed text if it has a part of unknown origin."""
     if part is not None:
         what = ast.unparse(part)[:_SHOWN]
         reason = f"{what} is put into it, and the file does not say what that is"
@@ -250,7 +249,7 @@ def unsaid(node: ast.expr, part: ast.expr | None) -> Iterator[NodeMatch]:
 
 
 def parameters_of(function: FunctionNode | None) -> frozenset[str]:
-    """Return the names of a function's parameters, none where there is no function."""
+    """Return the names of a function's parameters; empty for None."""
     if function is None:
         return frozenset()
     listed = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
@@ -258,5 +257,5 @@ def parameters_of(function: FunctionNode | None) -> frozenset[str]:
 
 
 def names(text: str) -> frozenset[str]:
-    """Return the words of a text as a set, for tables that read well."""
+    """Return the words of a text as a set, for readable tables."""
     return frozenset(text.split())

@@ -1,4 +1,4 @@
-"""Ciphers, modes, nonces and keys that do not hold."""
+"""Weak ciphers, modes, nonces and keys."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _fixed_nonce(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _zeros(view: View, node: ast.expr) -> bool:
-    """`bytes(16)`, `b"0" * AES.block_size`, here or in what the name is bound to."""
+    """Return whether a value is all zeros: `bytes(16)`, `b"0" * AES.block_size`, or a name for one."""
     for value in (node, *view.names.values_of(node)):
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
             if any(isinstance(view.names.constant(side), bytes) for side in (value.left, value.right)):
@@ -98,7 +98,7 @@ def _zeros(view: View, node: ast.expr) -> bool:
 
 
 def _numbered(view: View, node: ast.expr) -> bool:
-    """`record_id.to_bytes(12, "big")`, of a parameter or of a counter that begins anew with each object."""
+    """Return whether a nonce is a parameter or counter as bytes: `record_id.to_bytes(12, "big")`."""
     function = view.function_of(node)
     for value in (node, *view.names.values_of(node)):
         if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
@@ -139,7 +139,7 @@ def _is_decryption(view: View, node: ast.Call) -> bool:
 
 
 def _nonce_reuse(view: View) -> Iterator[NodeMatch]:
-    """The same nonce object in two encryptions of one function, or one made once for all at module level."""
+    """Find a nonce that is used by two encryptions, or made once at module level."""
     if not view.has("encrypt"):
         return
     for node in view.reading.nodes_of(ast.Call):
@@ -155,7 +155,7 @@ def _nonce_reuse(view: View) -> Iterator[NodeMatch]:
 
 
 def _made_once(view: View, nonce: ast.expr) -> bool:
-    """Return whether a nonce lives longer than the call: of the module, of an object, from before a loop."""
+    """Return whether a nonce outlives the call: it is of the module, of an object, or from before a loop."""
     if isinstance(nonce, ast.Attribute):
         return bool(view.names.values_of(nonce))
     if not isinstance(nonce, ast.Name):
@@ -196,7 +196,7 @@ def _short_key(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     position = 1 if name.startswith(("cryptography", "OpenSSL")) and "dsa" not in name else 0
     bits = view.constant(node, "key_size", position)
     bits = view.constant(node, "bits", position) if bits is None else bits
-    if isinstance(bits, int) and 256 < bits < 2048:  # shorter ones are of curves
+    if isinstance(bits, int) and 256 < bits < 2048:  # shorter keys belong to elliptic curves
         yield NodeMatch(node, f"{bits} bits are too short: at least 2048, better 3072")
 
 
@@ -207,7 +207,7 @@ def _no_padding(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         encrypts = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in (
             "encrypt", "decrypt")  # fmt: skip
         if not encrypts:
-            return  # signatures with it hold
+            return  # signatures with it are secure
     yield NodeMatch(node, f"{name.rpartition('.')[2]} padding tells an attacker what was encrypted: use OAEP")
 
 

@@ -1,4 +1,4 @@
-"""Storage, networks and containers that are open to all, or have all rights."""
+"""Cloud storage, networks and containers that are public or have full privileges."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ def _published(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _privileged(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`client.containers.run(image, privileged=True)`, the engine's socket inside a container."""
+    """Find privileged containers: `client.containers.run(image, privileged=True)`, or a mounted
+    engine socket.
+    """
     assert isinstance(node, ast.Call)
     if not view.has("docker", "container", "podman"):
         return

@@ -1,4 +1,4 @@
-"""Commands written in the code that open files, hosts or containers to all."""
+"""Literal commands that open files, hosts or containers to everyone."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _opens(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _text(view: View, node: ast.Call) -> str:
-    """The words of a command, with a blank for what is not written in the code."""
+    """Return the words of a command, with a blank for parts that are not literal."""
     given = list(node.args) if "create_subprocess_exec" in view.names.called(node) else node.args[:1]
     parts: list[str] = []
     for argument in given:
@@ -95,7 +95,7 @@ _SUDO = lazy(r"ALL=\(?\S{0,40}\)? ?NOPASSWD: ?ALL")
 
 
 def _shown(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A password among the arguments of a program, which every user of the machine can list."""
+    """Find passwords in the arguments of a program, which every local user can list."""
     assert isinstance(node, ast.Call)
     if not node.args or not view.has("passw", "pwd", "token", "secret"):
         return
@@ -111,7 +111,7 @@ def _shown(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _passed(view: View, node: ast.expr, before: ast.expr | None) -> str:
-    """Return the name of a password that is put into an argument, or is one behind `--password`."""
+    """Return the name of a password that is part of an argument, or that follows `--password`."""
     if isinstance(node, ast.Name | ast.Attribute):
         flag = view.names.text(before) if before is not None else None
         is_flag = flag is not None and re.fullmatch(r"-p|--pass(?:word|wd)?|--token|--secret", flag)

@@ -1,4 +1,4 @@
-"""Settings of web applications that open them to attackers."""
+"""Insecure settings of web applications."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _debug(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _of_application(node: ast.AST) -> bool:
-    """`app.debug = True`, `app.config["DEBUG"] = True`."""
+    """Return whether a node sets debug mode: `app.debug = True`, `app.config["DEBUG"] = True`."""
     if not isinstance(node, ast.Assign):
         return False
     target = ast.unparse(node.targets[0])
@@ -46,7 +46,9 @@ def _of_application(node: ast.AST) -> bool:
 
 
 def _of_configuration(view: View, node: ast.AST) -> bool:
-    """`class ProductionConfig: DEBUG = True`, `app.config.update(DEBUG=True)`."""
+    """Return whether a node configures debug mode: `class ProductionConfig: DEBUG = True`,
+    `config.update(…)`.
+    """
     if isinstance(node, ast.keyword | ast.Dict):
         call = view.parent(node)
         return isinstance(call, ast.Call) and ast.unparse(call.func).endswith(
@@ -65,7 +67,7 @@ def _django_settings(view: View) -> bool:
 
 
 def _plain_port(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`server.add_insecure_port("[::]:50051")`."""
+    """Find `server.add_insecure_port("[::]:50051")`."""
     assert isinstance(node, ast.Call)
     address = view.names.text(node.args[0]) if node.args else None
     if address is None or not address.startswith(("localhost", "127.", "unix:", "[::1]")):
@@ -78,7 +80,7 @@ def _bound(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         address = node.args[0] if node.args else None
         for value in [address, *(view.names.values_of(address) if address is not None else [])]:
             if isinstance(value, ast.Tuple) and value.elts and _everywhere(view, value.elts[0]):
-                asks = view.names.constant(value.elts[-1]) == 0  # which port is free
+                asks = view.names.constant(value.elts[-1]) == 0  # only finds a free port
                 yield NodeMatch(
                     node, "every network that the machine is in can connect", Severity.LOW if asks else None
                 )
@@ -122,7 +124,7 @@ def _cors(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _any_origin(view: View, node: ast.expr) -> bool:
-    """Return whether the origin is `*`, or repeats what the request says."""
+    """Return whether the allowed origin is `*`, or copied from the request."""
     if view.names.text(node) == "*":
         return True
     for value in [node, *view.names.values_of(node)]:
@@ -195,7 +197,7 @@ def _autoescape(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         )
 
 
-# What templates are for that are not pages, and settings that only those have.
+# Templates that are not HTML pages, and settings that only those have.
 _OTHER_TEXT = (
     "markdown", ".md", ".tex", "latex", "sql", "yaml", ".yml", ".toml", ".txt", ".cfg", ".conf", ".ini", ".rst", ".py",
     "trim_blocks", "lstrip_blocks", "_start_string", "strictundefined", "nativeenvironment", "prompt", "codegen",
@@ -221,7 +223,7 @@ _USER = lazy(r"\b(?:current_user|request\.user|g\.user|user\.(?:id|name|email|pk
 
 
 def _kept_by_name(view: View, node: ast.Call) -> Iterator[NodeMatch]:
-    """`cache.set("dashboard", data)` of what belongs to the user of this request."""
+    """Find user-specific data cached under a constant key: `cache.set("dashboard", data)`."""
     assert isinstance(node.func, ast.Attribute)
     if not view.has("cache") or len(node.args) < 2 or view.names.text(node.args[0]) is None:
         return
@@ -233,7 +235,7 @@ def _kept_by_name(view: View, node: ast.Call) -> Iterator[NodeMatch]:
 
 
 def _kept_for_all(view: View, node: ast.AST) -> Iterator[NodeMatch]:
-    """`@cache_page(600)` on a page for logged-in users, with a key that does not tell people apart."""
+    """Find `@cache_page(600)` on a page for logged-in users, with the same key for all of them."""
     assert isinstance(node, FUNCTIONS)
     decorators = {ast.unparse(item): item for item in node.decorator_list}
     for text, decorator in decorators.items():
@@ -247,7 +249,7 @@ def _kept_for_all(view: View, node: ast.AST) -> Iterator[NodeMatch]:
 
 
 def _weak_header(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A policy of contents that allows everything, a private page that caches may keep."""
+    """Find a content security policy that allows everything, or a private page that caches may store."""
     assert isinstance(node, ast.Assign)
     target = node.targets[0]
     if not isinstance(target, ast.Subscript) or not view.has("content-security-policy", "cache-control"):
@@ -265,7 +267,7 @@ _ALLOWS_ALL = lazy(r"(?:default|script)-src[^;]{0,200}(?: \*|'unsafe-eval'|'unsa
 
 
 def _listing(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Folders shown as lists, or a server for the whole disk."""
+    """Find directory listings, or a server for the whole disk."""
     assert isinstance(node, ast.Call)
     if name.endswith(("send_from_directory", "StaticFiles")):
         folder = view.argument(node, "directory", 0)

@@ -1,4 +1,4 @@
-"""Data that runs when it is loaded."""
+"""Deserialisation that can run code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _yaml(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             for value in view.names.values_of(node.func)
         ):
             return  # `load = functools.partial(yaml.load, Loader=…)`
-        elsewhere = loader is not None and not resolved.startswith(("yaml.", ":"))  # the file does not say
+        elsewhere = loader is not None and not resolved.startswith(("yaml.", ":"))  # unknown in this file
         full = resolved.endswith("FullLoader")
         severity = Severity.LOW if elsewhere else Severity.MEDIUM if full else None
         yield NodeMatch(node, f"{name} with {resolved or 'no loader'} makes objects of any class", severity)
@@ -40,7 +40,7 @@ def _yaml(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if view.constant(node, "typ", default="rt") == "unsafe":
             yield NodeMatch(node, "typ='unsafe' makes objects of any class")
     else:
-        full = name.endswith("full_load")  # releases before 5.4 alone
+        full = name.endswith("full_load")  # only releases before 5.4
         yield NodeMatch(node, f"{name} makes objects of any class", Severity.MEDIUM if full else None)
 
 
@@ -51,7 +51,7 @@ _FILES = names(
 
 
 def _of_upload(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A file that is loaded under the path that the function has written what the request sent to."""
+    """Find a file loaded from a path to which the function has written the request's data."""
     assert isinstance(node, ast.Call)
     if not node.args or not _unpickled(view.names, node, name):
         return
@@ -64,7 +64,7 @@ def _of_upload(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _setting(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Celery's tasks and Django's sessions as pickles."""
+    """Find Celery tasks and Django sessions that are pickled."""
     if not view.has("pickle"):
         return
     for setting, value in settings(view, node):
@@ -145,7 +145,7 @@ CHECKS = (
             ),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
-        # `unsafe-model-file` says it of every such call.
+        # `unsafe-model-file` covers every such call.
         is_usual=lambda view, hit, origin: (
             origin.reach is not Reach.REMOTE
             and isinstance(hit.call, ast.Call)

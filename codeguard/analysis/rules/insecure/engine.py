@@ -1,4 +1,4 @@
-"""Runs the rules over one file: one pass over its calls and nodes, one over its data flow."""
+"""Run the rules on one file: one pass over its calls and nodes, and one over its data flow."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def load_checks(package: str, path: Iterable[str]) -> tuple[Check, ...]:
 
 
 class Engine:
-    """The rules, indexed by what they look at."""
+    """The rules, indexed by the names and node types they apply to."""
 
     def __init__(self, checks: Iterable[Check]) -> None:
         self.checks = tuple(checks)
@@ -51,7 +51,7 @@ class Engine:
                     raise ValueError(f"two rules share the sink key {sink.key!r}")
 
     def inspect(self, reading: Reading) -> Iterator[Match]:
-        """Yield what the rules find in a file, each rule once a place."""
+        """Yield the matches in a file, each rule once per position."""
         if reading.tree is None:
             return
         view = View(reading, self._sinks)
@@ -100,7 +100,7 @@ class Engine:
 
 
 def _each_assigned(view: View, kind: type[ast.AST]) -> Iterator[ast.AST]:
-    """Yield the nodes of a type; of `a.x, b = 1, 2` each assignment by itself."""
+    """Yield the nodes of a type; `a.x, b = 1, 2` is split into single assignments."""
     for node in view.reading.nodes_of(kind):
         target = node.targets[0] if isinstance(node, ast.Assign) else None
         value = node.value if isinstance(node, ast.Assign) else None
@@ -116,13 +116,13 @@ def _each_assigned(view: View, kind: type[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _least(check: Check) -> Reach:
-    """Return how far a value must come from for a check to say anything of it."""
+    """Return the minimum reach of a value for a check to report it."""
     told = [
         Reach(Reach.REMOTE - index) for index, severity in enumerate(check.grades) if severity is not None
     ]
     if check.also:
         told.append(Reach.LOCAL)
-    return min(told, default=Reach.CALLER)  # those without a grade look at what arrived themselves
+    return min(told, default=Reach.CALLER)  # checks without grades inspect the hits themselves
 
 
 def _match(reading: Reading, check: Check, found: NodeMatch) -> Match:

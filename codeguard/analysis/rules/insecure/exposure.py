@@ -1,4 +1,4 @@
-"""Secrets that leak: compared carelessly, written into logs, stored as they are."""
+"""Secrets that leak: compared in variable time, written to logs, stored in plain text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BY_CHARACTER = lazy(
 
 
 def _by_character(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`for a, b in zip(stored, given): if a != b: return False`, of secrets: the time tells how far they agree."""
+    """Find secrets compared character by character, whose timing reveals the length of a common prefix."""
     assert isinstance(node, ast.For | ast.comprehension)
     made = node.iter
     if not (isinstance(made, ast.Call) and view.names.called(made) == "zip" and len(made.args) == 2):
@@ -71,7 +71,7 @@ _FEWEST = 16  # hexadecimal digits
 
 
 def _shortened(view: View, node: ast.Compare) -> bool:
-    """`signature == hmac.new(…).hexdigest()[:8]`: few enough to be tried out."""
+    """Find truncated signatures, `signature == hmac.new(…).hexdigest()[:8]`, which can be guessed."""
     for side in (node.left, node.comparators[0]):
         for value in (side, *view.names.values_of(side)):
             last = view.names.constant(value.slice.upper) if _is_start(value) else None  # type: ignore[attr-defined]
@@ -90,7 +90,7 @@ def _is_start(node: ast.expr) -> bool:
 
 
 def _recoverable(view: View, node: ast.Compare) -> bool:
-    """Return whether a password is compared with what a stored one is decoded or decrypted to."""
+    """Return whether a password is compared with a decoded or decrypted stored one."""
     sides = (node.left, node.comparators[0])
     if not any(mentions(last_name(side), PASSWORD) for side in sides):
         return False
@@ -118,7 +118,7 @@ def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     words = [last_name(side) for side in sides]
     if any(word.isupper() and "SIGNATURE" in word for word in words):
-        return  # the name of a method, the first bytes of a format: what a signature should be is no constant
+        return  # a method's name or a format's magic bytes; an expected signature is not constant
     secret = next(
         (word for word in words if mentions(word, _COMPARED) and not mentions(word, _NOT_COMPARED)), ""
     )
@@ -145,7 +145,7 @@ _NOT_COMPARED = lazy(
 
 
 def _authentic(view: View, node: ast.Compare, secret: str) -> bool:
-    """Whether the comparison decides about a request, rather than about tokens of a language or checksums of files."""
+    """Return whether a comparison authenticates a request, not tokens of a language or file checksums."""
     function = view.function_of(node)
     sides = (node.left, node.comparators[0])
     from_request = _from_request(view, sides)
@@ -155,7 +155,7 @@ def _authentic(view: View, node: ast.Compare, secret: str) -> bool:
         and not any(_is_digest(view, side) for side in sides)
         and not _VERIFYING.search(function.name.lower() if function is not None else "")
     ):
-        return False  # a client that looks which of its own tokens is in use
+        return False  # a client that compares its own tokens
     around = (function.name if function is not None else "") + " " + ast.unparse(node)
     if (
         mentions(secret, _OF_TYPES)
@@ -180,14 +180,15 @@ _VERIFYING = lazy(
 
 
 def _pair_of_new(words: list[str]) -> bool:
-    """`password == confirmation`: both from the same form, no secret of the server's."""
+    """Return whether both values come from the same form: `password == confirmation`."""
     return any(re.search(r"confirm|repeat|again|verif|[12]$|old_|new_", word.lower()) for word in words)
 
 
 def _looks_for_change(view: View, node: ast.Compare) -> bool:
-    """Return whether two values of one's own are compared: typed twice, of two objects, or the new one is kept then.
+    """Return whether a comparison only detects a change, as in `if user.secret != secret:
+    user.secret = secret`.
 
-    `if user.secret != secret: user.secret = secret`
+    The values are typed twice, belong to two objects, or the new one is stored afterwards.
     """
     sides = (node.left, node.comparators[0])
     if any(isinstance(side, ast.Call) and view.names.called(side) == "getpass.getpass" for side in sides):
@@ -221,7 +222,7 @@ def _is_digest(view: View, node: ast.expr) -> bool:
 
 
 def _is_plain(view: View, node: ast.expr) -> bool:
-    """Return whether a side is a literal, an empty value or the like: nothing that an attacker would measure."""
+    """Return whether a side is a literal, an empty value or the like, which no attacker measures."""
     if isinstance(node, ast.Constant):
         return not isinstance(node.value, str | bytes) or len(node.value) < 6
     return isinstance(node, ast.Call) and view.names.called(node) in ("len", "type", "id", "ord", "int")
@@ -267,7 +268,7 @@ def _calls_of(view: View, argument: ast.expr) -> list[ast.Call]:
 
 
 def _credentials_in(view: View, argument: ast.expr) -> str:
-    """Return the header with which a mapping of headers, put together in the file, logs in."""
+    """Return the authentication header in a mapping of headers that the file builds."""
     for value in view.names.values_of(argument):
         for key in value.keys if isinstance(value, ast.Dict) else ():
             if key is not None and str(view.names.text(key)).lower() in _LOGS_IN:
@@ -279,7 +280,7 @@ _LOGS_IN = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-k
 
 
 def _whole_form(view: View, node: ast.Call, argument: ast.expr) -> str:
-    """Return the form that is written whole where people log in or register, its passwords with it."""
+    """Return the form that is logged as a whole, with its passwords, in a login or registration."""
     function = view.function_of(node)
     if function is None or not view.has("request") or not _ENTERS.search(function.name):
         return ""
@@ -294,7 +295,7 @@ _FORM = lazy(
 
 
 def _secret_in(node: ast.expr) -> str:
-    """Return the secret that an argument shows: itself, or put into its text."""
+    """Return the secret that an argument contains, directly or in a composed text."""
     if isinstance(node, ast.JoinedStr):
         return next(
             (
@@ -328,7 +329,7 @@ def _secret_in(node: ast.expr) -> str:
 
 
 def _stored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A password written to a file, a cookie or a row as it is."""
+    """Find passwords written in plain text to a file, a cookie or a row."""
     assert isinstance(node, ast.Call)
     for argument in (*node.args, *(item.value for item in node.keywords)):
         word = _secret_in(argument)
@@ -350,7 +351,7 @@ def _stored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A password in a row as it came, a token dumped into a file, a password that is only encoded."""
+    """Find passwords stored unchanged or only encoded, and tokens dumped to a file."""
     assert isinstance(node, ast.Call)
     if name.startswith("base64."):
         statement = view.statement(node)
@@ -371,7 +372,7 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             if mentions(key, PASSWORD) and not isinstance(value, ast.Constant):
                 yield NodeMatch(node, f"{key} stands in the token, which anybody can read")
         return
-    # A constant is documentation or a default, not what somebody typed.
+    # A constant is documentation or a default, not user input.
     if name in ("json.dump", "yaml.dump", "yaml.safe_dump"):
         for key, value in _entries(view, node.args[0] if node.args else None):
             if (
@@ -387,14 +388,14 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         query = (view.names.text(node.args[0]) or "").lower() if node.args else ""
         row = node.args[1] if len(node.args) > 1 else None
         given = row.elts if isinstance(row, ast.Tuple | ast.List) else []
-        # `where password = ?` compares with a stored one: another rule speaks of that.
+        # `where password = ?` compares with a stored one, which another rule reports.
         if (
             query.lstrip().startswith(("insert", "update"))
             and "passw" in query
             and "where passw" not in query
         ):
             yield from _raw(view, node, [("", item) for item in given])
-        # A password that is looked for in a query is kept as it was typed.
+        # A password in a query condition is stored in plain text.
         if query.lstrip().startswith("select") and _SEARCHED.search(query) and not _HASHED.search(query):
             yield from _raw(view, node, [("", item) for item in given])
     elif method in ("find_one", "find", "filter_by"):
@@ -406,7 +407,7 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield from _raw(view, node, _entries(view, node.args[0] if node.args else None))
     elif method == "add" or name.endswith(".objects.create"):
         made = node.args[0] if method == "add" and node.args else node
-        # The row may be made on a line of its own: `user = User(…); session.add(user)`.
+        # The row may be created separately: `user = User(…); session.add(user)`.
         for value in (made, *view.names.values_of(made)):
             if isinstance(value, ast.Call):
                 listed = [(item.arg or "", item.value) for item in value.keywords]
@@ -418,7 +419,7 @@ _LOGS_IN_BY = lazy(r"basic|auth|header|sasl|smtp|login|plain|credential")
 
 
 def _stored_at(view: View, node: ast.AST) -> ast.AST | None:
-    """Return what holds a text, behind the methods that are called on it."""
+    """Return the holder of a text, without the methods called on it."""
     at = view.parent(node)
     while isinstance(at, ast.Attribute | ast.Call):
         at = view.parent(at)
@@ -430,7 +431,7 @@ _HASHED = lazy(r"crypt|hash|sha\d|md5")
 
 
 def _raw(view: View, node: ast.Call, given: list[tuple[str, ast.expr]]) -> Iterator[NodeMatch]:
-    """Values that are called a password, and were not made by a call."""
+    """Return values named like a password that no call has transformed."""
     for key, value in given:
         if (key and key not in _COLUMNS) or not isinstance(value, ast.Name | ast.Subscript | ast.Attribute):
             continue
@@ -464,7 +465,7 @@ def _entries(view: View, node: ast.expr | None) -> list[tuple[str, ast.expr]]:
 
 
 def _personal(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A column for card numbers or their codes, in a class of rows."""
+    """Find columns for card numbers or their codes in model classes."""
     assert isinstance(node, ast.Assign | ast.AnnAssign)
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
     if not isinstance(target, ast.Name) or not isinstance(node.value, ast.Call):

@@ -1,4 +1,6 @@
-"""Requests that others can forge: actions by GET, unsigned hooks, sockets of any origin, prices from forms."""
+"""Requests that attackers can forge: changes by GET, unsigned webhooks, unchecked origins, prices
+in forms.
+"""
 
 from __future__ import annotations
 
@@ -32,21 +34,19 @@ _SIGNED = lazy(
     r"\b40[13]\b|Permission|Forbidden",
     re.IGNORECASE,
 )
-_OUTGOING = lazy(
-    r"\b(?:\w*url|callback|address|endpoint|target)\b", re.IGNORECASE
-)  # a hook that is to be called
+_OUTGOING = lazy(r"\b(?:\w*url|callback|address|endpoint|target)\b", re.IGNORECASE)  # a webhook to be called
 _PAYING = lazy(r"charge|pay|checkout|purchase|buy|order|intent|refund|bill", re.IGNORECASE)
 _PRICE = lazy(r"^(?:unit_?|total_?|item_?)?(?:price|total|discount|cost)$", re.IGNORECASE)
 
 
 def _by_get(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A handler for users who have logged in that changes something by what stands in the address of a GET."""
+    """Find handlers for logged-in users that change data by parameters of a GET."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     if not is_handler(view, node):
         return
     methods = methods_of(view, node)
     if view.names.class_of(node) is None:
-        methods.discard(node.name.upper())  # a function called `delete` answers no DELETE
+        methods.discard(node.name.upper())  # a function named `delete` does not handle DELETE
     if methods - {"GET", "HEAD"} or (not methods and "django" not in view.modules):
         return
     parts = list(ast.walk(node))
@@ -64,7 +64,7 @@ def _by_get(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _saves(view: View, part: ast.AST) -> bool:
-    """Return whether something is changed, and not only made: `form.save(commit=False)`."""
+    """Return whether a call saves an object instead of only creating it: `form.save(commit=False)`."""
     if not isinstance(part, ast.Call) or not isinstance(part.func, ast.Attribute):
         return False
     return part.func.attr in _CHANGES and view.constant(part, "commit", default=True) is not False
@@ -81,7 +81,7 @@ def _tests_method(part: ast.AST) -> bool:
 
 
 def _no_middleware(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Django's sessions and logins without its protection of forms."""
+    """Find Django sessions and logins without its CSRF middleware."""
     for setting, value in settings(view, node):
         if setting != "MIDDLEWARE" or not isinstance(value, ast.List | ast.Tuple):
             continue
@@ -114,7 +114,7 @@ def _called(node: ast.expr) -> ast.expr:
 
 
 def _any_socket(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`check_origin` that says yes."""
+    """Find a `check_origin` that always returns True."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     last = node.body[-1]
     if (
@@ -133,7 +133,7 @@ _SET = lazy(
 
 
 def _set_by_client(view: View, node: ast.Assign) -> Iterator[NodeMatch]:
-    """`cart.discount_percent = data["percent"]` in a handler: what is paid is what the client says."""
+    """Find amounts taken from the client: `cart.discount_percent = data["percent"]` in a handler."""
     target, function = node.targets[0], view.function_of(node)
     if not isinstance(target, ast.Attribute) or not _SET.match(target.attr) or function is None:
         return
@@ -151,7 +151,7 @@ def _set_by_client(view: View, node: ast.Assign) -> Iterator[NodeMatch]:
 
 
 def _but_keys(node: ast.expr) -> Iterator[ast.AST]:
-    """Yield the parts of an expression but those that only look something up: `PRICES[data["code"]]`."""
+    """Yield the parts of an expression except keys of lookups: `PRICES[data["code"]]`."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id.isupper():
         return
     yield node
@@ -161,7 +161,7 @@ def _but_keys(node: ast.expr) -> Iterator[ast.AST]:
 
 
 def _own_price(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A price from the request, in a handler that takes money."""
+    """Find prices from the request in a handler that charges money."""
     if isinstance(node, ast.Assign):
         yield from _set_by_client(view, node)
         return
@@ -191,7 +191,7 @@ _BOUNDED = lazy(
 
 
 def _below_nothing(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """An amount of the visitor's that is added to one account and taken from another, and never compared."""
+    """Find amounts from the request that are transferred between accounts without a comparison."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     if not is_handler(view, node):
         return
@@ -220,7 +220,7 @@ _MONEY = lazy(r"price|cost|cents|balance|total|fee|rate$")
 
 
 def _unbounded_field(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`quantity: int` of a request's model, multiplied with a price or taken from an account, and bounded nowhere."""
+    """Find unbounded numbers of a request's model that are multiplied with a price or subtracted."""
     assert isinstance(node, ast.ClassDef)
     if not any(base.endswith("BaseModel") for base in view.names.bases(node)):
         return

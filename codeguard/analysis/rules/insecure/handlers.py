@@ -1,4 +1,4 @@
-"""What entry points ask about who calls: words of a function, whether it knows a user."""
+"""Facts about entry points: the words of a function, its HTTP methods, and whether it knows a user."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def is_handler(view: View, node: ast.AST) -> bool:
 
 
 def words(nodes: Iterable[ast.AST], without: Iterable[str] = ()) -> str:
-    """Return the names, keywords, short texts and numbers of status in some nodes, one after the other."""
+    """Return the names, keywords, short texts and status codes in some nodes, joined."""
     left_out = frozenset(without)
     found: list[str] = []
     for node in nodes:
@@ -60,7 +60,7 @@ def _word(part: ast.AST) -> str:
 
 
 def body_words(function: FunctionNode, without: Iterable[str] = ()) -> str:
-    """Return the words of what a function does, not of tests that only ask whether there is a user at all."""
+    """Return the words of a function's body, without tests that only ask whether a user exists."""
     return words(_but_presence(function.body), without)
 
 
@@ -78,7 +78,7 @@ def _but_presence(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def _asks_presence(test: ast.expr) -> bool:
-    """`"user_id" not in session`, `user is None`, `not current_user.is_authenticated`."""
+    """Return whether a test asks for presence: `user is None`, `not current_user.is_authenticated`."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test = test.operand
     if isinstance(test, ast.Compare):
@@ -91,7 +91,7 @@ def _leaves(body: list[ast.stmt]) -> bool:
 
 
 def knows_user(view: View, function: FunctionNode) -> bool:
-    """Whether a handler is only called for users who have logged in, by what stands around it or in its tests."""
+    """Return whether a handler is only called for logged-in users, by its decorators, class or tests."""
     around: list[ast.AST] = [
         part.func if isinstance(part, ast.Call) and part.args else part for part in function.decorator_list
     ]
@@ -108,7 +108,7 @@ def knows_user(view: View, function: FunctionNode) -> bool:
 
 
 def of_staff(view: View, function: FunctionNode) -> bool:
-    """Return whether a handler is for people who may see what is not theirs."""
+    """Return whether a handler is for staff, who may see other users' data."""
     around: list[ast.AST] = list(function.decorator_list)
     owner = view.names.class_of(function)
     if owner is not None:
@@ -129,7 +129,7 @@ def injected(function: FunctionNode) -> Iterator[str]:
 
 
 def parameters(function: FunctionNode) -> set[str]:
-    """Return the names of a function's parameters, but the request, the object and what is injected."""
+    """Return the names of a function's parameters except the request, the object and injected ones."""
     listed = [*function.args.posonlyargs, *function.args.args]
     taken = {item.arg for item in listed[len(listed) - len(function.args.defaults) :]}
     return {item.arg for item in (*listed, *function.args.kwonlyargs) if item.arg not in taken} - {
@@ -140,7 +140,7 @@ def parameters(function: FunctionNode) -> set[str]:
 
 
 def methods_of(view: View, function: FunctionNode) -> set[str]:
-    """Return the HTTP methods that a handler answers to, in capitals; empty where that is not written."""
+    """Return the HTTP methods that a handler accepts, in upper case; empty if unknown."""
     found: set[str] = set()
     for decorator in function.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -166,14 +166,14 @@ def methods_of(view: View, function: FunctionNode) -> set[str]:
 
 
 def is_from_request(view: View, node: ast.expr) -> bool:
-    """Return whether an expression, or what its name is bound to, reads from the request."""
+    """Return whether an expression, or the value of its name, reads from the request."""
     return any(
         REQUEST_READS.search(ast.unparse(value)[:300]) for value in (node, *view.names.values_of(node))
     )
 
 
 def is_kept_upload(view: View, call: ast.Call, path: ast.expr) -> bool:
-    """Return whether the function around a call has written what the request sent to a path before."""
+    """Return whether the function around a call has written the request's data to a path before."""
     function, written = view.function_of(call), ast.dump(path)
     return function is not None and any(
         isinstance(part, ast.Call)

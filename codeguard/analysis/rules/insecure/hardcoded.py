@@ -1,4 +1,4 @@
-"""Secrets that are written in the code."""
+"""Hard-coded secrets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAME = lazy(
     r"secret_?access_?key|bearer|credentials?|fernet_?key|aes_?key|hmac_?key|master_?key|session_?key)(?:_\d|_b64|_hex)?$"
 )
 _KEY = lazy(r"(?:^|_)(?:encryption|signing|jwt|fernet|aes|hmac|master|session|cipher|crypto)_?key$|^key$")
-# A default is in force where nobody sets another one, a placeholder too.
+# Defaults and placeholders apply if nobody sets another value.
 _KNOWN_TO_ALL = lazy(r"(?:^|_)(?:secret_?key|jwt_?secret|signing_?key|app_?secret|session_?secret)$")
 _DEFAULTS = names("os.environ.get() os.getenv() os.environ.get os.getenv")
 _PLACEHOLDER = lazy(
@@ -39,14 +39,14 @@ _PRIVATE_KEY = lazy(
     r"-----BEGIN (?:RSA |EC |DSA |OPENSSH |PGP )?PRIVATE KEY(?: BLOCK)?-----\s*[A-Za-z0-9+/=]{16}"
 )
 _BEARER = lazy(r"^(?:Bearer|Basic|token|ApiKey) (?=\S*\d)[A-Za-z0-9+/=_.-]{16,}$")
-# `guest:guest@localhost` is what a broker comes with.
+# `guest:guest@localhost` is the default of a message broker.
 _URL = lazy(
     r"^[a-z][a-z0-9+]{1,20}://([^/\s:@{}]{1,64}):(?!\1@(?:localhost|127\.0\.0\.1))([^/\s:@{}]{3,64})@[^/\s]"
 )
 
 
 def _named(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Yield names and what they are given, in an assignment, a call, a mapping, a default."""
+    """Yield names and their values, in an assignment, a call, a mapping or a default."""
     if isinstance(node, ast.Assign):
         for target in node.targets:
             name = _target_name(view, target)
@@ -146,7 +146,7 @@ def _hard_coded(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _told_as_secret(view: View, node: ast.AST) -> bool:
-    """Return whether the signal `secrets` reports this place."""
+    """Return whether the signal `secrets` reports this position."""
     return holds_secret(view.reading, *view.reading.place(node))
 
 
@@ -171,17 +171,17 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name[:100]).lower().replace("-", "_")
 
 
-_PATTERN = lazy(r"\[[^\]]{2,80}\][+*?{]|\(\?[:P=!<]|\\[dws][+*]")  # of the pieces of a regular expression
+_PATTERN = lazy(r"\[[^\]]{2,80}\][+*?{]|\(\?[:P=!<]|\\[dws][+*]")  # pieces of regular expressions
 
 
-# "5/m/user", "/pg1", "C:\\x", the number of an object, an address
+# "5/m/user", "/pg1", "C:\\x", object ids, URLs
 _NO_SECRET = lazy(
     r"\d+/[a-z]|/[\w.-]{1,12}(?:/[\w.-]{0,30}){0,4}$|[A-Za-z]:\\|\d+(?:\.\d+){3,}$|urn:|https?://[^@]*$"
 )
 
 
 def _is_secret(name: str, text: str) -> bool:
-    """Return whether a text looks like a secret rather than a name, a message or a hole to be filled."""
+    """Return whether a text looks like a secret instead of a name, a message or a placeholder."""
     if (
         not 4 <= len(text) <= 200
         or _PLACEHOLDER.search(text)
@@ -193,7 +193,7 @@ def _is_secret(name: str, text: str) -> bool:
     if len(set(text)) < 4 or text.lower() in _snake(name) or _snake(name) in _snake(text):
         return False
     if re.fullmatch(r"[A-Za-z_./:-]+", text):
-        # Words alone are names of fields, settings, endpoints, except where they stand for a password.
+        # Plain words are names of fields, settings or endpoints, unless they are passwords.
         plain = text.isalpha() and not text.istitle() and len(text) < 20
         return plain and bool(re.search(r"pass|pwd|secret", _snake(name))) and _looks_chosen(text)
     return True
@@ -208,7 +208,7 @@ _CHOSEN = frozenset({"admin", "root", "hunter", "letmein", "qwerty", "welcome", 
 
 
 def entropy(text: str) -> float:
-    """Return the entropy of a text's characters in bits a character (Shannon)."""
+    """Return the Shannon entropy of a text, in bits per character."""
     counts = Counter(text)
     return (
         -sum(count / len(text) * math.log2(count / len(text)) for count in counts.values()) if text else 0.0
@@ -225,7 +225,7 @@ _CIPHERS = names(
 
 
 def _login(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`server.login("robot", "…")`, `HTTPBasicAuth("robot", "…")`, a comparison in constant time with a text."""
+    """Find literal credentials: `server.login("robot", "…")`, `HTTPBasicAuth("robot", "…")`."""
     assert isinstance(node, ast.Call)
     if len(node.args) < 2:
         return

@@ -1,4 +1,4 @@
-"""Digests that do not hold: weak ones, and those of passwords."""
+"""Weak digests, and unsuitable digests of passwords."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SECURITY = lazy(
     r"sign|token|verif|integrit|auth(?!n_|or)|certificate|session|api_?key|nonce|hmac|(?:key|cert\w*|host)_?fingerprint|tamper|licen[cs]e|secur|reset",
     re.IGNORECASE,
 )
-_SHORT_FUNCTION = 20  # lines; the name of a longer one says little of each digest in it
+_SHORT_FUNCTION = 20  # lines; the name of a longer function does not describe each digest in it
 _TOKENIZER = lazy(r"tokeni[sz]\w*", re.IGNORECASE)
 _DERIVE = names("hashlib.pbkdf2_hmac cryptography.hazmat.primitives.kdf.pbkdf2.PBKDF2HMAC Crypto.Protocol.KDF.PBKDF2 "
                 "passlib.hash.pbkdf2_sha256.using passlib.hash.pbkdf2_sha512.using "
@@ -59,7 +59,8 @@ def _weak(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     )
     around = f"{function.name if function is not None and named else ''} {ast.unparse(statement)}"
     around = _TOKENIZER.sub("", around)
-    table = function is None and isinstance(view.reading.parents.get(node), ast.Dict)  # names of algorithms
+    # A module-level table of algorithms by name does not use any of them.
+    table = function is None and isinstance(view.reading.parents.get(node), ast.Dict)
     serious = not table and (bool(_SECURITY.search(around)) or mentions(around, SECRET))
     severity = Severity.MEDIUM if serious else Severity.LOW
     yield NodeMatch(node, f"{algorithm} can be forged: use sha256 or better", severity,
@@ -67,7 +68,7 @@ def _weak(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _of_no_data(view: View, node: ast.Call) -> bool:
-    """`sha1().digest_size`: a size is asked for."""
+    """Return whether only a property is read: `sha1().digest_size`."""
     parent = view.parent(node)
     return isinstance(parent, ast.Attribute) and parent.attr in ("digest_size", "block_size", "name")
 
@@ -77,7 +78,9 @@ _DRAWN = ("os.urandom", "secrets.", "uuid.uuid4", "random.SystemRandom")
 
 
 def _needs_no_strength(view: View, node: ast.Call) -> bool:
-    """Return whether nobody gains by a collision: OAEP, a certificate's name, what was drawn by chance, or said so."""
+    """Return whether collisions are harmless: OAEP, a certificate's name, random data, or a stated
+    purpose.
+    """
     if _NOT_SECURITY.search(ast.unparse(node)):
         return True
     around = view.parent(node)
@@ -95,7 +98,7 @@ _NOT_SECURITY = lazy(r"usedforsecurity\W{1,4}False")
 
 
 def _hashes_password(view: View, node: ast.Call, name: str) -> bool:
-    """Return whether what goes into a digest is named like a password, here or by `update`."""
+    """Return whether the hashed data is named like a password, also in `update`."""
     data = [*node.args[1 if name == "hashlib.new" else 0 :], *(item.value for item in node.keywords)]
     words = [part for argument in data for part in _words(view, argument)]
     parent = view.parent(node)
@@ -115,7 +118,7 @@ def _hashes_password(view: View, node: ast.Call, name: str) -> bool:
 
 
 def _words(view: View, node: ast.expr) -> Iterator[str]:
-    """Yield the names and keys in an expression, and in what its names are bound to."""
+    """Yield the names and keys in an expression, and in the values of its names."""
     for part in ast.walk(node):
         if isinstance(part, ast.Name):
             yield part.id
@@ -132,7 +135,7 @@ def _words(view: View, node: ast.expr) -> Iterator[str]:
             yield part.value
 
 
-_LEAKED = "pwnedpasswords"  # the list of leaked passwords is asked by the first letters of a digest
+_LEAKED = "pwnedpasswords"  # services for leaked passwords are queried by the prefix of a digest
 
 
 def _fast_password(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -150,7 +153,7 @@ def _fast_password(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _brought_password(view: View) -> Iterator[NodeMatch]:
-    """A digest in a helper that is called with a password."""
+    """Find a digest in a helper that is called with a password."""
     for hit in view.flow.hits if not view.has(_LEAKED) else ():
         if hit.sink.key == "hash" and isinstance(hit.call, ast.Call):
             name = view.names.called(hit.call)
@@ -166,7 +169,7 @@ def _brought_password(view: View) -> Iterator[NodeMatch]:
 
 
 def _old_hasher(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Django's first hasher, the schemes of passlib, crypt."""
+    """Find outdated password hashers of Django, passlib and crypt."""
     if isinstance(node, ast.Call):
         if name == "passlib.context.CryptContext":
             schemes = view.constant(node, "schemes", 0, ())
@@ -213,7 +216,7 @@ def _unsalted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _within_calls(node: ast.expr) -> ast.expr:
-    """Return what a chain of methods begins with: `name` of `name.lower().encode()`, of `sha256(name).digest()`."""
+    """Return the start of a chain of calls: `name` in `name.lower().encode()` or `sha256(name).digest()`."""
     while isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and not (node.args and isinstance(node.func.value, ast.Name)):
             node = node.func.value

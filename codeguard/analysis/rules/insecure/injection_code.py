@@ -1,4 +1,4 @@
-"""Untrusted text that is run, rendered as a template, or used as a name."""
+"""Untrusted text that is executed, rendered as a template, or used as a name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ENGINES = lazy(r"template|environment|engine|env$|jinja")
 
 
 def _template_method(names: Names, call: ast.Call, name: str) -> bool:
-    """Return whether a `from_string` is one of an engine of templates, and no constructor of another class."""
+    """Return whether a `from_string` belongs to a template engine, not to another class."""
     assert isinstance(call.func, ast.Attribute)
     owner = last_name(call.func.value)
     other = owner[:1].isupper() and not mentions(owner, _ENGINES)
@@ -31,13 +31,13 @@ def _template_method(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def _own_format(names: Names, call: ast.Call, name: str) -> bool:
-    """Return whether the text that is formatted, not what is put in, may be untrusted."""
+    """Return whether the format text itself, not only its arguments, may be untrusted."""
     assert isinstance(call.func, ast.Attribute)
     return not isinstance(call.func.value, ast.Constant) and bool(call.args or call.keywords)
 
 
 def _empty_globals(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`eval(x, {"__builtins__": {}})`: no sandbox, however it looks."""
+    """Find `eval(x, {"__builtins__": {}})`, which is not a sandbox."""
     assert isinstance(node, ast.Call)
     given = view.argument(node, "globals", 1)
     if (
@@ -49,7 +49,9 @@ def _empty_globals(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _runs_file(view: View, hit: Hit, origin: Origin) -> bool:
-    """`exec(compile(f.read(), path, "exec"))`: a file is run by its path, as `import` does."""
+    """Return whether a file is executed by its path, as `import` does: `exec(compile(f.read(),
+    path, "exec"))`.
+    """
     given = hit.argument
     if origin.what.removesuffix("()") not in FILE_READS or not isinstance(given, ast.Call):
         return False
@@ -61,10 +63,10 @@ def _runs_file(view: View, hit: Hit, origin: Origin) -> bool:
 
 
 def _runs_elsewhere(view: View, hit: Hit, origin: Origin) -> bool:
-    """Return whether whoever gives the code gives both of its namespaces as well, or they are those of a frame.
+    """Return whether the caller provides the code and both namespaces, or they belong to a frame.
 
-    `exec(code, globals, locals)` in a function of these is a debugger, a profiler or the like: it runs code
-    as `exec` itself does. So does `eval(text, self.namespace)`, and a subclass of an interpreter.
+    `exec(code, globals, locals)` is then part of a debugger or a profiler, which runs code like
+    `exec` itself. The same holds for `eval(text, self.namespace)` and subclasses of an interpreter.
     """
     assert isinstance(hit.call, ast.Call)
     spaces = hit.call.args[1:3]
@@ -82,13 +84,13 @@ def _runs_elsewhere(view: View, hit: Hit, origin: Origin) -> bool:
 
 
 def _of_super(call: ast.Call) -> bool:
-    """Return whether a call hands on to the same method of the class above."""
+    """Return whether a call delegates to the same method of the base class."""
     holder = call.func.value if isinstance(call.func, ast.Attribute) else None
     return isinstance(holder, ast.Call) and isinstance(holder.func, ast.Name) and holder.func.id == "super"
 
 
 def _makes_function(view: View, hit: Hit, origin: Origin) -> bool:
-    """`exec(source, space)`, and what it made is taken out of `space`: how decorators write functions."""
+    """Return whether `exec(source, space)` creates a function that is read from `space`, as decorators do."""
     call = hit.call
     if origin.reach is not Reach.CALLER or not isinstance(call, ast.Call) or len(call.args) < 2:
         return False
@@ -106,19 +108,19 @@ def _makes_function(view: View, hit: Hit, origin: Origin) -> bool:
 
 
 def _model(names: Names, call: ast.Call, name: str) -> bool:
-    """Return whether a call makes or updates an object of a model with a mapping spread into its keywords."""
+    """Return whether a call creates or updates a model object from a mapping unpacked into keywords."""
     spread = [item.value for item in call.keywords if item.arg is None]
     if all(isinstance(value, ast.Dict) and None not in value.keys for value in spread):
-        return False  # whose keys are written here
+        return False  # a mapping with literal keys
     if not isinstance(call.func, ast.Name | ast.Attribute):
-        return False  # what another call returned is a function
+        return False  # the called object is a function returned by another call
     last = name.rpartition(".")[2]
     if (
         name.endswith("()")
         or last.endswith("Response")
         or any(isinstance(item, ast.Starred) for item in call.args)
     ):
-        return False  # an answer has no columns; `*args, **kwargs` are handed on by a decorator
+        return False  # responses have no columns; `*args, **kwargs` are passed on by decorators
     written = call.func.id if isinstance(call.func, ast.Name) else call.func.attr
     return (
         last[:1].isupper()
@@ -130,7 +132,7 @@ def _model(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def _row(names: Names, call: ast.Call, name: str) -> bool:
-    """`query.filter(…).update(data)`, `collection.insert_one(data)`, where the mapping's keys name columns."""
+    """Return whether a mapping's keys name columns: `query.filter(…).update(data)`."""
     assert isinstance(call.func, ast.Attribute)
     holder = call.func.value
     if call.func.attr != "update":
@@ -145,7 +147,7 @@ def _row(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def _begins_fixed(view: View, hit: Hit, origin: Origin) -> bool:
-    """`getattr(self, "do_" + command)`: the names that can be reached are those that the class has made for that."""
+    """Return whether a name has a fixed prefix, as in `getattr(self, "do_" + command)`."""
     return hit.sink.key == "reflection" and len(view.writer.text(hit.argument).partition(HOLE)[0]) > 2
 
 
@@ -156,7 +158,9 @@ _UPDATES = lazy(r"update|edit|apply|patch|save|change|modify|set_profile")
 
 
 def _sets_fields(view: View, hit: Hit, origin: Origin) -> bool:
-    """`for key, value in data.items(): setattr(user, key, value)` in a function that updates a row of somebody."""
+    """Return whether a loop sets a row's fields: `for key, value in data.items(): setattr(user,
+    key, value)`.
+    """
     function = view.function_of(hit.call)
     called = hit.call.args[0] if isinstance(hit.call, ast.Call) and hit.call.args else None
     if (
@@ -196,7 +200,7 @@ CHECKS = (
                 "timed",
                 Use.CODE,
                 names=names("timeit.timeit timeit.repeat"),
-                # What is handed on by name alone may be a function, which is called and not compiled.
+                # A bare name may refer to a function, which is called instead of compiled.
                 accepts=lambda names, call, name: (
                     bool(call.args)
                     and not (isinstance(call.args[0], ast.Name) and not names.values_of(call.args[0]))
@@ -244,7 +248,7 @@ CHECKS = (
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.LOW),
         also={STORED: Severity.MEDIUM},
-        # A file of the program's is what templates are read from.
+        # Templates are read from files of the program.
         is_usual=lambda view, hit, origin: origin.reach is Reach.LOCAL and "read" in origin.what,
     ),
     Check(

@@ -1,4 +1,4 @@
-"""Untrusted text in commands, and commands that others can replace."""
+"""Untrusted text in commands, and commands that attackers can replace."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _keyword(call: ast.Call, name: str) -> ast.expr | None:
 
 
 def _spread(names: Names, call: ast.Call, name: str) -> ast.expr | None:
-    """Return an entry of a mapping that is spread into keywords."""
+    """Return an entry of a mapping that is unpacked into keywords."""
     for item in call.keywords:
         for value in [item.value, *names.values_of(item.value)] if item.arg is None else []:
             if isinstance(value, ast.Dict):
@@ -98,14 +98,14 @@ def _in_shell(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def _hands_on(view: View, hit: Hit, origin: Origin) -> bool:
-    """Return whether whoever gives the command also says whether there is a shell: `Popen(args, shell=shell)`."""
+    """Return whether the caller also decides about the shell: `Popen(args, shell=shell)`."""
     assert isinstance(hit.call, ast.Call)
     shell = _keyword(hit.call, "shell")
     return isinstance(shell, ast.Name) and shell.id in parameters_of(view.function_of(hit.call))
 
 
 def _unsaid(view: View) -> Iterator[NodeMatch]:
-    """A command with a part of which the file does not say where it comes from, where data flow found none."""
+    """Find commands with a part of unknown origin that data flow did not report."""
     told = {hit.call for hit in view.flow.hits if hit.sink.use is Use.SHELL}
     parts = UnknownParts(view.names, view.reading.parents, Use.SHELL)
     for call in view.reading.nodes_of(ast.Call):
@@ -132,7 +132,7 @@ def _command(names: Names, call: ast.Call) -> list[ast.expr]:
 
 
 def _option(names: Names, call: ast.Call, name: str) -> bool:
-    """Return whether a tool that takes dangerous options is called without `--` before what is given to it."""
+    """Return whether a tool with dangerous options is called without `--` before its operands."""
     listed = _command(names, call)
     if not listed or not _without_shell(names, call, name):
         return False
@@ -150,7 +150,7 @@ _UNQUOTED = lazy(r"[A-Za-z]:\\Program Files(?: \(x86\))?\\[^\"]*\.exe", re.IGNOR
 
 
 def _starred(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`os.system("tar czf all.tgz *")` in a folder where others put files."""
+    """Find wildcards in commands, `os.system("tar czf all.tgz *")`, where file names may be options."""
     assert isinstance(node, ast.Call)
     text = view.names.text(node.args[0]) if node.args else None
     if text is not None and (name in _SHELL or _in_shell(view.names, node, name)) and _STAR.search(text):
@@ -162,7 +162,7 @@ def _program(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def _partial_path(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A program by its name alone, looked up in a search path that the call itself takes from elsewhere."""
+    """Find programs without a path if the call takes the search path from elsewhere."""
     assert isinstance(node, ast.Call)
     environment = view.argument(node, "env")
     listed = _command(view.names, node)
@@ -186,7 +186,7 @@ _OPEN_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
 
 
 def _search_path(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`.` or a folder that all may write in a search path: of the environment, of a child's, by `putenv`."""
+    """Find search paths with `.` or a world-writable folder."""
     for key, value in _entries(view, node):
         if key not in _SEARCHED:
             continue
@@ -202,14 +202,14 @@ def _search_path(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _begins(value: ast.expr, text: str) -> bool:
-    """Return whether a text is what a value begins with: `":/usr/bin"`, not `folder + ":" + path`."""
+    """Return whether a value starts with a text: `":/usr/bin"`, but not `folder + ":" + path`."""
     while isinstance(value, ast.BinOp | ast.JoinedStr):
         value = value.left if isinstance(value, ast.BinOp) else value.values[0]
     return isinstance(value, ast.Constant) and value.value == text
 
 
 def _entries(view: View, node: ast.AST) -> Iterator[tuple[str | None, ast.expr]]:
-    """Yield names and values of variables of an environment that a place sets."""
+    """Yield names and values of environment variables that a node sets."""
     if isinstance(node, ast.Assign | ast.AugAssign):
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             if isinstance(target, ast.Subscript):
@@ -233,7 +233,7 @@ CHECKS = (
                 Use.SHELL,
                 names=_SHELL,
                 arguments=(0, "cmd", "command"),
-                # With a list of arguments pexpect takes what comes first for a program.
+                # With a list of arguments, pexpect's first argument is the program.
                 accepts=lambda names, call, name: (
                     name != "pexpect.spawn" or (len(call.args) == 1 and _keyword(call, "args") is None)
                 ),

@@ -1,4 +1,4 @@
-"""What SQL statements look like in the middle of code, and sentences that begin with the same words do not."""
+"""Untrusted text in queries: SQL, document stores, LDAP, XPath."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def _database(names: Names, call: ast.Call, name: str) -> bool:
     if not isinstance(call.func, ast.Attribute):
         return True
     method, owner = call.func.attr, last_name(call.func.value)
-    if method == "fetch":  # of an address or a repository as well
+    if method == "fetch":  # also used for URLs and repositories
         return mentions(owner, _CONNECTION) or name.startswith(("asyncpg.", "databases."))
-    # `super().execute(…)` is what the class above is, as far as its name tells.
+    # `super().execute(…)` is judged by the name of the base class.
     owner = owner or name.rpartition(".")[0].rpartition(".")[2]
     return method != "execute" or not mentions(owner, _RUNNER)
 
@@ -74,24 +74,25 @@ def _database(names: Names, call: ast.Call, name: str) -> bool:
 _ANY_STATEMENT = lazy(
     r"\s*(?:SELECT|INSERT|REPLACE|DELETE|UPDATE|MERGE|WITH|COPY|CALL|EXEC)\b", re.IGNORECASE
 )
-# What takes names and keywords alone, which no driver lets be bound as values.
+# Clauses that take names and keywords, which cannot be bound as parameters.
 _OF_NAMES = lazy(
     r"\s*(?:CREATE|ALTER|DROP|TRUNCATE|RENAME|GRANT|REVOKE|SET\s+(?:SESSION|LOCAL|TRANSACTION|NAMES|CHARACTER|ISOLATION)|USE|SHOW|DESCRIBE|PRAGMA|PURGE|VACUUM|ANALYZE|REINDEX"
     r"|COMMENT|LOCK|SAVEPOINT|RELEASE|ROLLBACK|DECLARE|FETCH|CLOSE|KILL|LISTEN|NOTIFY|ATTACH|DETACH|REFRESH|CLUSTER)\b",
     re.IGNORECASE,
 )
-# Parameters that hold no text: what a connection quotes is no input.
+# Parameters without untrusted text, such as text quoted by the connection.
 _HANDLES = names("connection conn cursor cur dbapi_connection db database session engine compiler")
-_SHARED_METHODS = ("fetch", "raw")  # of clients of other things than databases as well
+_SHARED_METHODS = ("fetch", "raw")  # also methods of clients other than databases
 
 
 def _names_things(view: View, hit: Hit, origin: Origin) -> bool:
-    """Return whether a part is the name of a table or the like that the program chooses, or no statement is seen.
+    """Return whether an inserted part is the name of a table or the like, or no statement is
+    visible.
 
-    A value cannot be bound there, so that code which manages schemas has no other way.
+    Names cannot be bound as parameters, so code that manages schemas has no alternative.
     """
     if origin.tag == ANSWER and not hit.value.built:
-        return True  # what `execute` is told is no text that is put together here
+        return True  # the argument of `execute` is not composed here
     if origin.reach is not Reach.CALLER and origin.tag != SETTING:
         return False
     if origin.parameter in _HANDLES:
@@ -118,10 +119,10 @@ _THINGS = lazy(
 
 
 def _in_place_of_names(text: str, what: str) -> bool:
-    """Return whether all that is put into a statement stands where names of tables and columns do.
+    """Return whether all inserted parts are in the place of table and column names.
 
-    Nothing can be bound there, and who makes an object or calls a helper of the team chooses them. What stands in
-    quotes or is compared is a value; a condition as a whole is one as well, unless the parameter is called a name.
+    These cannot be bound, and the program chooses them. A part in quotes or in a comparison is a
+    value. A whole condition is a value as well, unless the parameter is called a name.
     """
     at = text.find("\0")
     while at >= 0:
@@ -135,7 +136,7 @@ def _in_place_of_names(text: str, what: str) -> bool:
 
 
 def _find(names: Names, call: ast.Call, name: str) -> bool:
-    """Return whether a `find` is one of a document store: with a mapping for its filter, not a piece of text."""
+    """Return whether a `find` is a document store's: its filter is a mapping, not a text."""
     if not call.args or name.startswith(("str.", "re.", "xml.", "lxml.", "bs4.", "pathlib.", "bytes.")):
         return False
     given = call.args[0]
@@ -148,7 +149,7 @@ def _find(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def _runs_script(names: Names, call: ast.Call, name: str) -> bool:
-    """`collection.find({"$where": f"this.total > {minimum}"})`."""
+    """Return whether a filter contains script: `collection.find({"$where": f"this.total > {minimum}"})`."""
     given = call.args[0] if call.args else None
     return isinstance(given, ast.Dict) and any(
         key is not None and names.text(key) in ("$where", "$function", "$accumulator") for key in given.keys
@@ -156,7 +157,7 @@ def _runs_script(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def _unsaid(view: View) -> Iterator[NodeMatch]:
-    """A statement with a part of which the file does not say where it comes from, where data flow found none."""
+    """Find statements with a part of unknown origin that data flow did not report."""
     if not any(isinstance(node.value, str) and STATEMENTS.begins.match(node.value)
                for node in view.reading.nodes_of(ast.Constant)):  # fmt: skip
         return
@@ -172,11 +173,11 @@ def _unsaid(view: View) -> Iterator[NodeMatch]:
             yield from unsaid(node, parts.of(node))
 
 
-_OF_DIRECTORIES = ("ldap", "dc=", "(uid=", "(cn=", "objectclass")  # else a `search` is of something else
+_OF_DIRECTORIES = ("ldap", "dc=", "(uid=", "(cn=", "objectclass")  # otherwise `search` has another meaning
 
 
 def _searches_directory(names: Names, call: ast.Call, name: str) -> bool:
-    """Return whether a `search` is one of a directory, of a base and a filter, and no pattern's of one text."""
+    """Return whether a `search` is a directory's, with a base and a filter, not a regular expression's."""
     if name.startswith(("re.", "str.", "imaplib.")):
         return False
     assert isinstance(call.func, ast.Attribute)
@@ -302,7 +303,7 @@ CHECKS = (
                 accepts=lambda names, call, name: "etree" in name.lower() or _is_expression(names, call),
             ),
         ),
-        # The name of an element that a caller asks for.
+        # The name of an element, given by the caller.
         is_usual=lambda view, hit, origin: (
             hit.sink.key == "xpath-find"
             and origin.reach is Reach.CALLER

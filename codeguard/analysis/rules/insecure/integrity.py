@@ -1,4 +1,4 @@
-"""Code from elsewhere that is run without a look at whether it is what was meant."""
+"""Downloaded code that is run without an integrity check."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _INDEX = lazy(r"--index-url[= ]http://|--extra-index-url|--trusted-host|-i http:
 
 
 def _downloaded(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A function, or the file's top, that downloads, runs what came, and checks nothing in between."""
+    """Find functions, or module-level code, that download and run something without a check in between."""
     if not view.modules & {"urllib", "requests", "httpx", "wget"}:
         return
     body = node.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else []
@@ -47,7 +47,7 @@ def _downloaded(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _holders(view: View, fetched: list[ast.Call]) -> set[str]:
-    """Return the names that hold what was downloaded, and the paths it was written to."""
+    """Return the names that hold downloaded data, and the paths it was written to."""
     names: set[str] = set()
     for call in fetched:
         names.update(
@@ -82,13 +82,13 @@ def _holders(view: View, fetched: list[ast.Call]) -> set[str]:
 
 
 def _holds(view: View, node: ast.expr, names: set[str]) -> bool:
-    """Return whether an expression may hold what a name holds."""
+    """Return whether an expression may hold the value of a name."""
     named = any(isinstance(item, ast.Name) and item.id in names for item in ast.walk(node))
     return named and not _is_converted(view, node)
 
 
 def _is_converted(view: View, node: ast.expr) -> bool:
-    """Return whether an expression is a number, a version or the like, whatever it is made of."""
+    """Return whether an expression is a number, a version or the like."""
     return isinstance(node, ast.Call) and CLEANERS.get(view.names.called(node), frozenset()) >= TEXT_USES
 
 
@@ -138,7 +138,7 @@ def _piped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _command(view: View, node: ast.expr) -> str:
-    """Return a command as text, whether it is written as one, as a row of words or put together."""
+    """Return a command as text, from a literal, a list of words, or a composed text."""
     value = view.names.constant(node)
     if isinstance(value, tuple):
         return " ".join(map(str, value))

@@ -1,4 +1,4 @@
-"""Limits that are switched off, or that reading does without, and loops that data keeps from ending."""
+"""Disabled or missing limits, and loops that input can keep running."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _switched_off(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             yield NodeMatch(node, "numbers of any length are read from text")
         return
     if isinstance(node, ast.AnnAssign) and isinstance(view.parent(node), ast.ClassDef):
-        return  # a field that is not set yet
+        return  # a field that is not set yet, so None is not a limit
     for setting, value in settings(view, node):
         if setting not in _SIZES and setting != "max_size":
             continue
@@ -58,7 +58,7 @@ def _serves(view: View, node: ast.keyword) -> bool:
 
 
 def _upload_read(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`await upload.read()` in a handler that checks nothing of what came."""
+    """Find `await upload.read()` in a handler without a check of the upload."""
     assert isinstance(node, ast.Call)
     assert isinstance(node.func, ast.Attribute)
     if node.args or node.keywords:
@@ -85,12 +85,12 @@ def _is_upload(view: View, node: ast.expr) -> bool:
 
 
 def _refuses(function: ast.AST) -> bool:
-    """Return whether a function turns anything away, or hands the work to something that may."""
+    """Return whether a function rejects anything, or delegates to code that may."""
     return any(isinstance(part, ast.Raise | ast.If | ast.Try) for part in ast.walk(function))
 
 
 def _endless_line(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`self.rfile.readline()` of a server's handler, and `reader.read()` of a connection, without a limit."""
+    """Find reads without a limit, `self.rfile.readline()` and `reader.read()` of connections."""
     assert isinstance(node, ast.Call)
     assert isinstance(node.func, ast.Attribute)
     function = view.function_of(node)
@@ -107,7 +107,7 @@ def _endless_line(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _endless_receiving(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`while True: data += connection.recv(…)`, where only the sender decides when it ends."""
+    """Find `while True: data += connection.recv(…)`, which only the sender can end."""
     assert isinstance(node, ast.While)
     if not (isinstance(node.test, ast.Constant) and node.test.value) or not view.has("recv("):
         return
@@ -122,13 +122,13 @@ def _endless_receiving(view: View, node: ast.AST, name: str) -> Iterator[NodeMat
         and part.func.attr in ("append", "extend")
         for part in parts
     )
-    # A comparison of a length, or a call that does one, is the limit that this rule misses elsewhere.
+    # A comparison of a length, or a call that does one, is the missing limit.
     measures = any(isinstance(part, ast.Compare | ast.Call) and _measures(view, part) for part in parts)
-    # `b"\\r\\n" in data` ends at a mark that the protocol sets: the usual way to read a line.
+    # `b"\\r\\n" in data` ends at a delimiter of the protocol, as usual for reading lines.
     ends = any(
         isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In | ast.NotIn) for part in parts
     )
-    # A socket that does not wait is empty at some time, and says so.
+    # A non-blocking socket eventually raises when it is empty.
     empties = any(
         isinstance(part, ast.ExceptHandler)
         and part.type is not None
@@ -145,7 +145,7 @@ _CHUNKS = names(
 
 
 def _collected(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`async for part in request.stream(): body += part`, however much it becomes."""
+    """Find bodies collected without a limit: `async for part in request.stream(): body += part`."""
     assert isinstance(node, ast.For | ast.AsyncFor)
     made, function = node.iter, view.function_of(node)
     if not (
@@ -182,7 +182,7 @@ _READ = names("struct.unpack struct.unpack_from int int.from_bytes ord")
 
 
 def _stands_still(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`while pos < len(data): size = data[pos]; …; pos += size`, where a size of zero goes on for ever."""
+    """Find loops that a size of zero in the data keeps running: `while pos < len(data): …; pos += size`."""
     assert isinstance(node, ast.While)
     asked = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}
     parts = [part for statement in node.body for part in ast.walk(statement)]
@@ -215,7 +215,7 @@ def _stands_still(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _is_read(view: View, node: ast.expr) -> bool:
-    """Return whether a number is read out of data: `data[pos]`, `struct.unpack(">H", …)[0]`."""
+    """Return whether a number is read from data: `data[pos]`, `struct.unpack(">H", …)[0]`."""
     while isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call):
         node = node.value
     if isinstance(node, ast.Call):

@@ -1,4 +1,4 @@
-"""Checks that check nothing: dropped answers, conditions that always hold, hosts compared by a part of them."""
+"""Ineffective checks: ignored results, conditions that are always true, hosts compared in part."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _VERIFIES = lazy(
 
 
 def _command_words(view: View, node: ast.Call) -> str:
-    """Return the written words of a command, those of a list that is spread into it among them."""
+    """Return the literal words of a command, including those of a list unpacked into it."""
     given = node.args[0] if node.args else None
     found: list[str] = []
     for item in (
@@ -76,7 +76,7 @@ def _command_words(view: View, node: ast.Call) -> str:
     return " ".join(found)[:500]
 
 
-# What only counts where it is raised or returned.
+# Calls that only have an effect if their result is raised or returned.
 _MADE = lazy(
     r"^(?:flask|django|fastapi|starlette|quart|werkzeug|rest_framework|litestar|sanic)\..*?(?:redirect|Http404|"
     r"[A-Z]\w*(?:Redirect|Forbidden|Denied|Exception|NotAllowed|BadRequest|Error|NotFound|Unauthorized"
@@ -86,7 +86,7 @@ _MADE = lazy(
 
 
 def _made(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`redirect("/login")` and `PermissionDenied()` as statements, which neither return nor raise."""
+    """Find results that are neither returned nor raised: `redirect("/login")`, `PermissionDenied()`."""
     assert isinstance(node, ast.Expr)
     called = view.names.called(node.value) if isinstance(node.value, ast.Call) else ""
     if _MADE.search(called) and not called.rpartition(".")[2].startswith("assert"):
@@ -95,7 +95,7 @@ def _made(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _past_the_end(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`for index in range(len(items) + 1): items[index]`, which goes one place too far."""
+    """Find off-by-one indices: `for index in range(len(items) + 1): items[index]`."""
     assert isinstance(node, ast.For)
     made = node.iter
     if not (
@@ -112,7 +112,7 @@ def _past_the_end(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     parts = [part for statement in node.body for part in ast.walk(statement)]
     if any(isinstance(part, ast.Compare | ast.Try) for part in parts):
-        return  # the last place is looked after
+        return  # the last index is handled
     for part in parts:
         if (
             isinstance(part, ast.Subscript)
@@ -125,7 +125,7 @@ def _past_the_end(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _by_identity(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`role is "admin"`: whether two equal texts are one object is the interpreter's business."""
+    """Find texts compared by identity: `role is "admin"`."""
     assert isinstance(node, ast.Compare)
     if isinstance(node.ops[0], ast.Is | ast.IsNot):
         for side in (node.left, node.comparators[0]):
@@ -141,13 +141,13 @@ def _by_identity(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _may_raise(view: View, name: str) -> bool:
-    """Return whether a method called `check_password` or the like is of the file itself, and raises."""
+    """Return whether a method such as `check_password` is in the file and raises."""
     definition = view.names.definition(name)
     return definition is not None and any(isinstance(part, ast.Raise) for part in ast.walk(definition))
 
 
 def _always(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`if role == "editor" or "admin":`."""
+    """Find conditions that are always true: `if role == "editor" or "admin":`."""
     assert isinstance(node, ast.BoolOp)
     if not isinstance(node.op, ast.Or) or not isinstance(
         view.parent(node), ast.If | ast.While | ast.IfExp | ast.Assert
@@ -161,7 +161,7 @@ def _always(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _in_text(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`name in "alice,bob"`, which holds for every part of it."""
+    """Find membership tests in a text, `name in "alice,bob"`, which accept every substring."""
     assert isinstance(node, ast.Compare)
     right = node.comparators[0]
     if not isinstance(node.ops[0], ast.In | ast.NotIn) or not isinstance(right, ast.Name | ast.Attribute):
@@ -173,13 +173,13 @@ def _in_text(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         and isinstance(node.left, ast.Name | ast.Attribute | ast.Subscript)
         and not isinstance(
             view.parent(node), ast.comprehension | ast.GeneratorExp | ast.ListComp
-        )  # letter by letter
+        )  # compares single letters
     ):
         yield NodeMatch(node, f"every part of the text {last_name(right)} counts as a member: split it")
 
 
 def _by_part(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A host compared by its end, its beginning, or as a part of an address."""
+    """Find hosts compared by their start or end, or as a part of a URL."""
     if isinstance(node, ast.Compare):
         yield from _as_part(view, node)
         return
@@ -192,9 +192,7 @@ def _by_part(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     text = view.names.text(node.args[0]) if len(node.args) == 1 else None
     if text is None:
         return
-    whole = (
-        text.startswith("-") and text.count(".") > 1
-    )  # `-direct.example.org`: anyone who has it is example.org
+    whole = text.startswith("-") and text.count(".") > 1  # `-direct.example.org` belongs to example.org
     if method == "endswith" and _DOMAIN.match(text.lower()) and not whole and _is_host(view, holder):
         yield NodeMatch(
             node,
@@ -225,7 +223,7 @@ def _as_part(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
 
 
 def _decides(view: View, node: ast.Compare | ast.Call) -> bool:
-    """Return whether a comparison is there to turn something away."""
+    """Return whether a comparison is used to reject something."""
     function = view.function_of(node)
     statement = view.statement(node)
     if isinstance(statement, ast.Return):
@@ -242,7 +240,7 @@ def _decides(view: View, node: ast.Compare | ast.Call) -> bool:
 
 
 def _unanchored(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
-    """`re.match("https://shop.test", origin)`: a pattern that does not look at the end of the host."""
+    """Find patterns without an anchor after the host: `re.match("https://shop.test", origin)`."""
     if name in ("re.match", "re.search", "re.fullmatch"):
         pattern, subject = view.names.text(node.args[0]) if node.args else None, node.args[1:2]
     else:
@@ -292,7 +290,7 @@ _CLASS = lazy(r"^(?:\^|\\A)?(?:\(?\[[^\]]{1,60}\]|\\[dw])[+*]?(?:[^|]{0,60})(?:\
 
 
 def _open_ended(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`return bool(re.match("[a-z]+", name))`: whatever follows the first good characters passes."""
+    """Find checks that accept any suffix: `return bool(re.match("[a-z]+", name))`."""
     assert isinstance(node, ast.Call)
     function = view.function_of(node)
     if function is None or not _VALIDATES.search(function.name):

@@ -1,4 +1,4 @@
-"""Logins, sessions and passwords whose handlers leave a step out."""
+"""Logins, sessions and password changes that omit a step."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LASTS = lazy(r"access|session|login|bearer|sign_in|refresh|issue", re.IGNORECAS
 
 
 def _changed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A handler that sets a new password and asks neither for the old one nor for a proof."""
+    """Find password changes that require neither the old password nor a proof."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     if not view.has("passw"):
         return
@@ -65,7 +65,7 @@ def _changed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _path(function: FunctionNode) -> str:
-    """Return the last part of the address that a handler answers to, empty where its decorators name none."""
+    """Return the last part of the route that a handler serves, or "" if its decorators name none."""
     given = [part.args[0] for part in function.decorator_list if isinstance(part, ast.Call) and part.args]
     texts = [part.value for part in given if isinstance(part, ast.Constant) and isinstance(part.value, str)]
     return texts[0].rstrip("/").rpartition("/")[2] if texts else ""
@@ -82,7 +82,7 @@ def _sets_password(part: ast.AST) -> bool:
 
 
 def _logged_in(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`login(request, User.objects.get(name=…))`: a user who was looked up by name, and never asked for a password."""
+    """Find logins without a password check: `login(request, User.objects.get(name=…))`."""
     assert isinstance(node, ast.Call)
     function = view.function_of(node)
     given = (
@@ -106,7 +106,7 @@ def _logged_in(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _ended(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A logout that leaves the session as it is."""
+    """Find logouts that do not end the session."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     if not _LOGOUT.match(node.name) or not is_handler(view, node):
         return
@@ -126,7 +126,7 @@ def _ends(view: View, part: ast.AST) -> bool:
 
 
 def _fixed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """The identifier of a session, taken from the request; the login of Django written by hand."""
+    """Find session identifiers taken from the request, and Django logins written by hand."""
     if isinstance(node, ast.Call):
         key = view.names.text(view.argument(node, "key", 0))
         value = view.argument(node, "value", 1)
@@ -170,7 +170,7 @@ _FRESH = lazy(
 
 
 def _kept_identifier(view: View, node: ast.AST) -> Iterator[NodeMatch]:
-    """A login that goes on with the identifier that the cookie had: `if sid is None: sid = new()`."""
+    """Find logins that keep the identifier of the cookie: `if sid is None: sid = new()`."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     if not _ENTERS.match(node.name) or not view.has("cookie") or _FRESH.search(words(node.body)):
         return
@@ -190,7 +190,7 @@ def _kept_identifier(view: View, node: ast.AST) -> Iterator[NodeMatch]:
 
 
 def _missing(test: ast.expr) -> str:
-    """Return the name of which a test asks whether it holds nothing."""
+    """Return the name that a test compares with an empty value."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and isinstance(test.operand, ast.Name):
         return test.operand.id
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is) and isinstance(test.left, ast.Name):
@@ -209,7 +209,7 @@ _ASKS_OLD = lazy(
 
 
 def _changed_by_service(view: View, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[NodeMatch]:
-    """`def change_password(self, user_id, new)` that sets it and has nothing to compare with the old one."""
+    """Find `def change_password(self, user_id, new)` that cannot check the old password."""
     if not _CHANGES.match(node.name) or _ASKS_OLD.search(f"{words([node.args])} {body_words(node)}"):
         return
     if re.search("admin|staff|force|reset", words([node.args, *node.decorator_list])):
@@ -246,7 +246,7 @@ def _endless_token(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _tells(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A login that answers one thing where the name is unknown, and another where the password is wrong."""
+    """Find logins that answer differently for an unknown name and a wrong password."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     if not view.has("passw") or not re.search(r"log_?in|sign_?in|auth", node.name, re.IGNORECASE):
         return
@@ -275,7 +275,7 @@ _WRONG = lazy(
 
 
 def _stateless(view: View) -> Iterator[NodeMatch]:
-    """The address of an OAuth login, put together without the state that the answer is compared with."""
+    """Find OAuth login URLs without a state parameter."""
     if not view.has("response_type=code") or view.has("state"):
         return
     for node in view.reading.nodes_of(ast.Constant):
@@ -296,7 +296,7 @@ _LIMITED = ("limit", "attempt", "throttl", "captcha", "lockout", "locked", "trie
 
 
 def _untiring(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A handler that compares a code or password as often as it is asked, in a file that limits nothing."""
+    """Find handlers that compare a code or password without limiting attempts, in a file without limits."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     named = f"{node.name}_{_path(node)}"
     short = _SHORT.search(named) is not None
@@ -304,7 +304,9 @@ def _untiring(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     for part in ast.walk(node):
         if isinstance(part, ast.Call) and view.names.called(part) in _COMPARES:
-            severity = None if short else Severity.LOW  # passwords are long, and limits often stand elsewhere
+            severity = (
+                None if short else Severity.LOW
+            )  # passwords are long, and limits are often implemented elsewhere
             yield NodeMatch(part, "it can be tried as often as somebody likes: count what fails", severity)
             return
 

@@ -1,4 +1,4 @@
-"""XML that reads files, grows without end, or is put together from text."""
+"""XML that can read files or grow without limit, or is composed from text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LXML = names("lxml.etree.parse lxml.etree.fromstring lxml.etree.XML lxml.etree.
               "lxml.objectify.fromstring")  # fmt: skip
 
 
-# A text with elements of its own, which are no page's.
+# A text with elements that are not HTML.
 _PAGE = (
     r"html|head|body|title|div|span|p|a|b|i|u|s|h[1-6]|ul|ol|li|dl|dt|dd|table|thead|tbody|tr|td|th|img|br|hr|form|input|"
     r"button|label|select|option|textarea|script|style|link|meta|pre|code|strong|em|small|section|article|header|footer|"
@@ -97,7 +97,7 @@ def _built(view: View) -> Iterator[NodeMatch]:
 
 
 def _is_element(node: ast.expr, view: View) -> bool:
-    """Return whether a text has an element with its end in it."""
+    """Return whether a text contains an element with its end tag."""
     values = view.names.values_of(node) if isinstance(node, ast.Name) else [node]
     text = " ".join(
         part.value

@@ -1,4 +1,4 @@
-"""Requests to where others choose, and redirects there."""
+"""Requests and redirects to hosts that attackers control."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OPENERS = names(
 
 
 def _goes_elsewhere(names: Names, call: ast.Call, name: str) -> bool:
-    """Return whether the value may be the host: not where the address begins with a fixed one."""
+    """Return whether the value may change the host: False if the URL starts with a fixed one."""
     argument = (
         call.args[-1]
         if name.endswith(".request") and len(call.args) > 1
@@ -50,7 +50,7 @@ def _goes_elsewhere(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def fixed_host(names: Names, node: ast.expr, depth: int = 0) -> bool:
-    """Return whether an address begins with a scheme and a whole host that the code fixes."""
+    """Return whether a URL starts with a scheme and a complete host that the code fixes."""
     if depth > 8:
         return False
     if isinstance(node, ast.Name):
@@ -88,13 +88,13 @@ _HOST_OF = frozenset({"hostname", "netloc", "host"})
 
 
 def _follows(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A host that was compared with a list, and redirects from there that are followed to any other."""
+    """Find hosts compared with a list, from which redirects to any other host are followed."""
     assert isinstance(node, ast.Call)
     if (
         view.constant(node, "follow_redirects") is not True
         and view.constant(node, "allow_redirects") is not True
     ):
-        return  # requests follows them unless it is told not to, which is looked over in most code
+        return  # requests follows redirects by default
     function = view.function_of(node)
     for part in ast.walk(function) if function is not None else ():
         if (
@@ -169,7 +169,7 @@ CHECKS = (
             ),
         ),
         grades=(Severity.HIGH, None, None),
-        # Parts of an address that django has matched, or what another view hands on.
+        # Parts of a URL that Django has matched, or values passed on by another view.
         is_usual=lambda view, hit, origin: bool(origin.parameter) and "django" in view.modules,
     ),
     Check(
@@ -181,9 +181,10 @@ CHECKS = (
 
 
 def _own_page(names: Names, node: ast.expr) -> bool:
-    """Return whether an address begins with a path of the site's own, with a whole host, or with what an object keeps.
+    """Return whether a URL starts with a path on the same site, a complete host, or an attribute of
+    the object.
 
-    `"/" + path.strip("/")` is a path of the site's own as well.
+    `"/" + path.strip("/")` is a path on the same site as well.
     """
     if isinstance(node, ast.Name):
         values = names.values_of(node)
@@ -208,5 +209,5 @@ def _own_page(names: Names, node: ast.expr) -> bool:
 
 
 def _is_kept(node: ast.expr) -> bool:
-    """Return whether a value is an attribute of the object itself, which its creator has chosen."""
+    """Return whether a value is an attribute of the object, which its creator controls."""
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"

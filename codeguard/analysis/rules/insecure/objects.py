@@ -1,4 +1,4 @@
-"""Objects that anyone can reach by their number, and fields that anyone can set."""
+"""Objects that anyone can access by id, and fields that anyone can set."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PERSONAL = frozenset({"password", "password_hash", "hashed_password", "ssn", "s
 
 
 def _unowned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A handler that looks an object up by what the request says, and never asks whose it is."""
+    """Find handlers that load an object by request data without checking its owner."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     if not is_handler(view, node):
         yield from _actor_ignored(view, node)
@@ -68,7 +68,7 @@ _ALTERS = lazy(
 
 
 def _actor_ignored(view: View, node: FunctionNode) -> Iterator[NodeMatch]:
-    """`def delete_note(self, current_user, note_id)` that never looks at who the user is."""
+    """Find functions that never use their user: `def delete_note(self, current_user, note_id)`."""
     listed = [argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)]
     actors = [name for name in listed if _ACTOR.match(name)]
     keys = [name for name in listed if name.endswith("_id") and name not in actors]
@@ -90,7 +90,7 @@ def _actor_ignored(view: View, node: FunctionNode) -> Iterator[NodeMatch]:
 
 
 def _rest(node: FunctionNode, call: ast.Call, given: set[str]) -> str:
-    """The words of a handler but for the names of its parameters and of the model it looks up."""
+    """Return the words of a handler without the names of its parameters and of the loaded model."""
     models = {part.id for part in ast.walk(call) if isinstance(part, ast.Name)} | {"session"}
     texts = {str(part.value)[:100] for part in ast.walk(call) if isinstance(part, ast.Constant)}
     return body_words(node, {*given, *models, *texts, "get_session", "db", *_routed(node)})
@@ -110,7 +110,7 @@ def _routed(node: FunctionNode) -> set[str]:
 
 
 def _lookups(view: View, node: FunctionNode, given: set[str]) -> Iterator[tuple[ast.Call, str, bool]]:
-    """Yield calls that look one object up by its key, the object's class, and whether a parameter is the key."""
+    """Yield calls that load an object by key, its class, and whether a parameter is the key."""
     for call in ast.walk(node):
         if not isinstance(call, ast.Call):
             continue
@@ -157,7 +157,7 @@ def _by_keyword(call: ast.Call, model: str) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _whole(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`return account.__dict__`, `return vars(account)` in an answer to anyone."""
+    """Find objects returned as a whole: `return account.__dict__`, `return vars(account)`."""
     assert isinstance(node, ast.Return)
     value = node.value
     if (
@@ -184,7 +184,7 @@ def _whole(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _all_names(view: View, node: ast.Call) -> Iterator[NodeMatch]:
-    """`render(request, "page.html", locals())`."""
+    """Find `render(request, "page.html", locals())`."""
     at: ast.AST | None = view.parent(node)
     at = view.parent(at) if isinstance(at, ast.keyword) else at
     if isinstance(at, ast.Call) and view.names.called(at).rpartition(".")[2].startswith(
@@ -194,7 +194,7 @@ def _all_names(view: View, node: ast.Call) -> Iterator[NodeMatch]:
 
 
 def _for_anyone(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`permission_classes = [AllowAny]` on a view that changes things, and as the default of all views."""
+    """Find `permission_classes = [AllowAny]` on a view that changes data, or as the default."""
     if not view.has("permission"):
         return
     if isinstance(node, ast.Dict):
@@ -220,7 +220,7 @@ _WHO = lazy(r"request\.user|permission|test_func|get_queryset|dispatch|login|own
 
 
 def _view_for_anyone(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`class PageDelete(DeleteView)` that asks nobody who they are."""
+    """Find views without authentication, such as `class PageDelete(DeleteView)`."""
     assert isinstance(node, ast.ClassDef)
     if not view.has("deleteview", "updateview") or node.decorator_list:
         return
@@ -250,7 +250,7 @@ def _changes(view: View, node: ast.ClassDef) -> bool:
 
 
 def _every_field(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`class Meta: fields = "__all__"` of a form or serializer, and fields that hold secrets."""
+    """Find `class Meta: fields = "__all__"` of a form or serializer, and fields with secrets."""
     assert isinstance(node, ast.ClassDef)
     if node.name != "Meta":
         return

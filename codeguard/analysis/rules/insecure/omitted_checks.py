@@ -1,4 +1,4 @@
-"""Checks that are left out, come too early, or look at what the client says of itself."""
+"""Checks that are missing, come too early, or trust what the client claims."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DECODERS = names(
 )
 _CLAIMED = lazy(
     r"x-forwarded-for|x-real-ip|x-client-ip|forwarded|referer|x-original-\w+|true-client-ip", 2
-)  # ignoring case
+)  # case-insensitive
 _CLOCK = names(
     "time.time time.time_ns time.monotonic datetime.datetime.now datetime.datetime.utcnow os.getpid "
     "django.utils.timezone.now datetime.date.today datetime.datetime.today"
@@ -31,7 +31,7 @@ _ENCRYPTS = lazy(r"(?:^|_)(?:en|de)crypt|(?:^|_)(?:cipher|obfuscate|scramble)(?:
 
 
 def _tag_ignored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`AES.new(key, AES.MODE_GCM, …).decrypt(data)` where nothing verifies the tag."""
+    """Find `AES.new(key, AES.MODE_GCM, …).decrypt(data)` without verification of the tag."""
     assert isinstance(node, ast.Call)
     assert isinstance(node.func, ast.Attribute)
     made = next(
@@ -54,9 +54,9 @@ def _tag_ignored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _decoded_late(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`if ".." in path: …` and then `path = unquote(path)`: `%2e%2e` passes."""
+    """Find paths decoded after the check: `if ".." in path: …`, then `path = unquote(path)`."""
     assert isinstance(node, ast.Call)
-    given = node.args[-1] if node.args else None  # what is normalised comes after the form
+    given = node.args[-1] if node.args else None  # a form of Unicode normalisation comes first
     if not isinstance(given, ast.Name):
         return
     function, held = view.function_of(node), given.id
@@ -80,7 +80,7 @@ _BY_ADDRESS = names("socket.gethostbyaddr socket.getfqdn socket.getnameinfo")
 
 
 def _claimed_address(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A decision by a header in which the client says where it comes from."""
+    """Find decisions by a header in which the client claims its address."""
     assert isinstance(node, ast.Compare | ast.Call)
     if isinstance(node, ast.Compare):
         if not isinstance(node.ops[0], ast.Eq | ast.NotEq | ast.In | ast.NotIn):
@@ -108,7 +108,7 @@ def _claimed_address(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
 
 
 def _claimed_right(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`x_role: str = Header()`, compared with a role: the client grants itself what it likes."""
+    """Find roles claimed in a header: `x_role: str = Header()`."""
     assert isinstance(node, ast.Compare)
     function = view.function_of(node)
     if function is None or not isinstance(node.left, ast.Name) or not _RIGHT.search(node.left.id):
@@ -130,7 +130,7 @@ _RIGHT = lazy(r"role|admin|staff|(?:^|_)is_|group|permission|scope")
 
 
 def _in_query(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`requests.get("https://…?api_key=" + key)`: a secret in an address."""
+    """Find secrets in a URL: `requests.get("https://…?api_key=" + key)`."""
     assert isinstance(node, ast.Call)
     address = node.args[0] if node.args else None
     parts: list[ast.expr] = []
@@ -174,7 +174,7 @@ def _dotted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _own_cipher(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A function called for encryption that joins bytes with a key by exclusive or."""
+    """Find functions named for encryption that xor bytes with a key."""
     assert isinstance(node, FUNCTIONS)
     if not _ENCRYPTS.search(node.name.lower()):
         return
@@ -189,7 +189,7 @@ def _own_cipher(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _clocked(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A token that is the digest of a clock or a process number."""
+    """Find tokens that are the digest of a clock or a process id."""
     assert isinstance(node, ast.Call)
     guessed = any(isinstance(part, ast.Call) and view.names.called(part) in _CLOCK for part in ast.walk(node))
     drawn = any(
@@ -232,7 +232,7 @@ _OF_LOGIN = lazy(r"token|reset|session|invite|otp|activation|verification|api_?k
 
 
 def _named(side: ast.expr) -> Iterator[str]:
-    """Yield the names within `ord(key[i])` and the like, where values and no sizes are taken."""
+    """Yield the names in `ord(key[i])` and the like, which use values and not sizes."""
     if isinstance(side, ast.Call) and isinstance(side.func, ast.Name) and side.func.id == "ord" and side.args:
         side = side.args[0]
     yield last_name(side).lower()
@@ -252,7 +252,7 @@ _PROVES = lazy(
 
 
 def _named_by_header(view: View, node: ast.AST) -> Iterator[NodeMatch]:
-    """`account(x_user)` with `x_user: str = Header()`: anyone who sends the header is believed to be that user."""
+    """Find users identified by a header: `account(x_user)` with `x_user: str = Header()`."""
     assert isinstance(node, FUNCTIONS)
     if not view.has("header") or not is_handler(view, node):
         return
@@ -283,7 +283,7 @@ def _named_by_header(view: View, node: ast.AST) -> Iterator[NodeMatch]:
 
 
 def _by_helper(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
-    """`ip_address(client_ip(environ)) in INTERNAL`, where the helper takes a header before the connection's address."""
+    """Find client addresses from a helper that prefers a header to the connection's address."""
     if not isinstance(node.ops[0], ast.In | ast.NotIn | ast.Eq | ast.NotEq) or not view.has(
         "forwarded", "real-ip", "real_ip"
     ):

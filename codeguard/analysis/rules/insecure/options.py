@@ -1,4 +1,4 @@
-"""Options of libraries that make code attackable: a table of names and values, matched wherever they are written."""
+"""Insecure options of libraries, as a table of names and values that match wherever they are set."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SETTERS = frozenset({"set_option", "setopt", "set", "setdefault", "setattr"})
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One row of `options.toml`, which says what its fields are."""
+    """One row of `options.toml`, which documents its fields."""
 
     names: tuple[str, ...]
     values: tuple[str, ...]
@@ -29,7 +29,7 @@ class Option:
     severity: Severity | None = None
 
     def holds(self, view: View, value: ast.expr) -> bool:
-        """Return whether a value is one of those that the row speaks of."""
+        """Return whether a value is one of the row's."""
         if isinstance(value, ast.Lambda):
             value = value.body
         given = view.names.constant(value, ...)
@@ -40,7 +40,7 @@ class Option:
 
 
 class Options:
-    """The options of all rules by the names that they go by."""
+    """The options of all rules, by name."""
 
     def __init__(self, checks: Iterable[Check]) -> None:
         by_rule = {check.rule.id: check for check in checks}
@@ -61,7 +61,7 @@ class Options:
                     self._known.setdefault(name, []).append((by_rule[rule], option))
 
     def found(self, view: View) -> Iterator[tuple[Check, NodeMatch]]:
-        """Yield the options of a file that make it attackable, at most once for each place and rule."""
+        """Yield the insecure options in a file, at most once per position and rule."""
         for call in view.reading.nodes_of(ast.Call):
             for called in view.names.names_of(call.func):
                 if called in self._left_out:
@@ -84,7 +84,7 @@ class Options:
 
 
 def _imports(view: View, node: ast.AST, option: Option) -> bool:
-    """Return whether the file uses a library of the option, and a call's keyword is not told to another one."""
+    """Return whether the file uses a library of the option, and a keyword is not passed to another one."""
     if not option.of:
         return True
     if not view.modules & option.of:
@@ -99,7 +99,7 @@ def _place(node: ast.AST, value: ast.expr) -> ast.AST:
 
 
 def _told(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Yield names and values that a place tells something with."""
+    """Yield the names and values that a node sets."""
     if isinstance(node, ast.keyword):
         if node.arg:
             yield node.arg, node.value
@@ -117,7 +117,7 @@ def _told(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _set(view: View, node: ast.Call) -> Iterator[tuple[str, ast.expr]]:
-    """`line.set_debuglevel(1)`, `ldap.set_option(ldap.OPT_X_TLS_REQUIRE_CERT, ldap.OPT_X_TLS_NEVER)`."""
+    """Yield names and values of `line.set_debuglevel(1)` or `ldap.set_option(name, value)`."""
     if not isinstance(node.func, ast.Attribute) or not node.args:
         return
     if len(node.args) == 1:
@@ -127,7 +127,7 @@ def _set(view: View, node: ast.Call) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _names(view: View, node: ast.expr) -> tuple[str, ...]:
-    """Return what a name, an attribute (with and without its holder) or a key goes by."""
+    """Return the names of a variable, an attribute (with and without its object) or a key."""
     if isinstance(node, ast.Attribute):
         holder = node.value
         last = holder.attr if isinstance(holder, ast.Attribute) else getattr(holder, "id", "")

@@ -1,4 +1,4 @@
-"""Untrusted text in what others read: pages, headers, logs, tables."""
+"""Untrusted text in output: pages, headers, logs, tables."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _is_logger(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def _is_page(names: Names, call: ast.Call, name: str) -> bool:
-    """Return whether an answer may be a page: not where it says that it is of another type, or tornado makes JSON."""
+    """Return whether a response may be HTML: no other type is set, and tornado does not make it JSON."""
     if call.args and isinstance(call.args[0], ast.Dict):
         return False
     for item in call.keywords:
@@ -53,7 +53,7 @@ def _is_page(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def _shown_as_written(view: View, hit: Hit, origin: Origin) -> bool:
-    """`log.info("%s: %r", name, value)`: what stands at %r shows no line break."""
+    """Return whether a value is logged with %r, which escapes line breaks."""
     call = hit.call
     assert isinstance(call, ast.Call)
     if hit.argument not in call.args[1:]:
@@ -67,7 +67,7 @@ def _shown_as_written(view: View, hit: Hit, origin: Origin) -> bool:
 
 
 def _is_debugging(hit: Hit) -> bool:
-    """Return whether a message is for anyone who looks for an error: no log that others rely on has it."""
+    """Return whether a message is for debugging only."""
     assert isinstance(hit.call, ast.Call)
     level = ast.unparse(hit.call.args[0]) if hit.call.args and last_name(hit.call.func) == "log" else ""
     return last_name(hit.call.func) == "debug" or "TRACE" in level or "DEBUG" in level
@@ -92,7 +92,7 @@ def _returned_html(view: View) -> Iterator[NodeMatch]:
 
 
 def _shown(view: View, value: Value, *, believing: bool = False) -> Origin | None:
-    """Return where a value comes from that an attacker chooses, or may have stored."""
+    """Return the origin of a value that an attacker controls or may have stored."""
     for tags in (INPUTS, frozenset({STORED})):
         found = view.flow.source(value, Use.HTML, believing=believing, tags=tags)
         if found is not None and (found.tag == STORED or found.reach is Reach.REMOTE):
@@ -101,7 +101,7 @@ def _shown(view: View, value: Value, *, believing: bool = False) -> Origin | Non
 
 
 def _writes_markup(view: View, arrival: Arrival) -> bool:
-    """Return whether the function has markup in its strings, and answers with text that is not of another type."""
+    """Return whether the function has markup in its strings and returns text that may be HTML."""
     function = arrival.function
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or not isinstance(
         arrival.node, ast.Return
@@ -110,7 +110,7 @@ def _writes_markup(view: View, arrival: Arrival) -> bool:
     if not _plain_answer(view, arrival.node.value) or _of_other_type(view, arrival.node.value):
         return False
     if "fastapi" in view.modules and not view.has("htmlresponse"):
-        return False  # what a function returns is sent as JSON
+        return False  # the function's result is sent as JSON
     if view.modules & {"flask", "bottle", "quart", "werkzeug"} and _shown_directly(view, arrival.node.value):
         return True
     return any(
@@ -131,7 +131,7 @@ def _plain_answer(view: View, node: ast.expr | None) -> bool:
 
 
 def _of_other_type(view: View, node: ast.expr | None) -> bool:
-    """Return whether an answer of text, status and headers, or one that is made here, says that it is no page."""
+    """Return whether a response (text, status and headers, or an object) declares a type other than HTML."""
     if isinstance(node, ast.Call):
         return not _is_page(view.names, node, view.names.called(node))
     headers = node.elts[-1] if isinstance(node, ast.Tuple) and node.elts else None
@@ -157,7 +157,7 @@ def _exception_returned(view: View) -> Iterator[NodeMatch]:
         shown = {f"{item.what}, {item.line}" for item in arrival.value.origins if item.tag == "exception"}
         if any(
             ("exception-details", told) not in view.told for told in shown
-        ):  # who calls it returns it, too
+        ):  # its caller returns it as well
             view.told.update(("exception-details", told) for told in shown)
             usual = _OWN_ANSWER.search(ast.unparse(arrival.node)) is not None
             yield NodeMatch(
@@ -174,14 +174,14 @@ def _exception_returned(view: View) -> Iterator[NodeMatch]:
             )
 
 
-# An exception that brings its own answer or status was written for the client.
+# An exception with its own response or status is meant for the client.
 _OWN_ANSWER = lazy(
     r"\b(?:e|ex|exc|err|error|exception)\.(?:(?:get_|to_)?(?:response|dict|json|body)\b|\w{0,20}(?:status|code)\b)"
 )
 
 
 def _says_what_is_wrong(view: View, call: ast.expr) -> bool:
-    """Return whether a refusal blames the client, for an exception that the program has a name of its own for."""
+    """Return whether a refusal reports a client error for an exception class of the program's own."""
     assert isinstance(call, ast.Call)
     status = view.argument(call, "status_code", 0)
     blamed = re.search(r"(?:^|[ ._])4\d\d", ast.unparse(status)) if status is not None else None
@@ -217,7 +217,7 @@ _ANSWERS = lazy(
 
 
 def _answered(view: View, statement: ast.AST | None) -> bool:
-    """Return whether what a statement keeps under a name stands in an answer of its function."""
+    """Return whether the value that a statement assigns is part of a response of its function."""
     if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
         return isinstance(statement, ast.Assign)
     function, kept = view.function_of(statement), statement.targets[0].id
@@ -230,13 +230,13 @@ def _answered(view: View, statement: ast.AST | None) -> bool:
 
 
 def _of_request(target: ast.Subscript) -> bool:
-    """Return whether a header is one of a request, which goes to a server, or of a message that is no answer."""
+    """Return whether a header belongs to an outgoing request or to a message that is no response."""
     words = ast.unparse(target.value).lower()
     return "request" in words or "message" in words or "msg" in words
 
 
 def _only_kept(view: View, target: ast.Subscript) -> bool:
-    """Return whether a mapping that the function itself has made is called like headers, and goes into no answer."""
+    """Return whether a mapping named like headers was created by the function and is in no response."""
     holder, function = target.value, view.function_of(target)
     values = view.names.values_of(holder) if isinstance(holder, ast.Name) else []
     if (
@@ -271,7 +271,7 @@ _FREE = lazy(r"subject|title|name|sender|recipient|reply|^to$|e?mail|address|coo
 
 
 def _of_mail(view: View, hit: Hit, origin: Origin) -> bool:
-    """Return whether a parameter is put into the lines of a message's header that people fill: `Subject: …`."""
+    """Return whether a parameter is put into a message header that users fill, such as `Subject`."""
     named = any(_FREE.search(what.lower()) for what in view.flow.words(hit.value))
     return hit.sink.key in ("header-text", "mail") and named
 
@@ -290,10 +290,10 @@ def _header_stores(view: View) -> Iterator[NodeMatch]:
             and key.islower()
             and not isinstance(target.value, ast.Attribute)
         ):
-            continue  # `response["html"]` is a mapping for a template or JSON
+            continue  # here `response["html"]` is an entry of a mapping for a template or JSON
         given = getattr(arrival.node, "value", None)
         if isinstance(given, ast.Subscript) and ast.dump(given.value) == ast.dump(target.value):
-            continue  # the same header under another name
+            continue  # copies a header to another name
         origin = view.flow.source(arrival.value, Use.HEADER, tags=frozenset({"input"}))
         if origin is not None and origin.reach is Reach.REMOTE:
             sure = view.flow.source(arrival.value, Use.HEADER, believing=True)
@@ -304,7 +304,7 @@ def _header_stores(view: View) -> Iterator[NodeMatch]:
             )
 
 
-# Headers that are numbers, dates or ranges of numbers by the standard (RFC 9110).
+# Headers with numbers, dates or ranges as values (RFC 9110).
 _OF_NUMBERS = lazy(
     r"Content-Length|Content-Range|Date|Last-Modified|Expires|Age|Retry-After|Max-Forwards|X-RateLimit-\w+",
     re.IGNORECASE,
@@ -318,9 +318,10 @@ def _raw_headers(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def _wraps(view: View, hit: Hit, origin: Origin) -> bool:
-    """Return whether a caller's text is marked as it is, as filters and engines of templates do: no markup is made.
+    """Return whether a caller's text is marked as safe unchanged, as template filters and engines
+    do.
 
-    So is a picture that is read from a file.
+    An image read from a file counts as well.
     """
     if origin.reach is Reach.LOCAL and "read" in origin.what:
         return True
@@ -368,7 +369,7 @@ CHECKS = (
                 least=Reach.REMOTE,
                 accepts=lambda names, call, name: "html" in ast.unparse(call),
             ),
-            Sink(  # what is filled in before is no longer told apart from the markup
+            Sink(  # values inserted earlier cannot be distinguished from the markup
                 "filled",
                 Use.HTML,
                 names=names("django.utils.html.format_html django.utils.html.format_html_join"),

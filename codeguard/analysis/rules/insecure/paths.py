@@ -1,4 +1,4 @@
-"""Paths that others choose, uploads, temporary files."""
+"""Untrusted paths, uploads, temporary files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _is_path(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def _path_itself(names: Names, call: ast.Call, name: str) -> bool:
-    """Return whether a method is one of a path: `open` is one of many other things, too."""
+    """Return whether a method belongs to a path, since `open` has many other meanings."""
     return not name.endswith("open") or name.startswith("pathlib.")
 
 
@@ -35,7 +35,7 @@ _LOOKS_INTO = ("magic", "imghdr", "filetype", "image.open", "sniff", "what(", "s
 
 
 def _by_claimed_type(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`if upload.content_type == "image/png": upload.save(…)`: the sender says what the file is."""
+    """Find uploads checked by the claimed type: `if upload.content_type == "image/png": upload.save(…)`."""
     assert isinstance(node, ast.Compare)
     if not isinstance(node.left, ast.Attribute) or node.left.attr not in ("content_type", "mimetype"):
         return
@@ -63,7 +63,7 @@ def _temporary(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     prefix = view.argument(node, "prefix", 1)
     if prefix is not None and written(view.names, prefix).startswith("\\\\.\\pipe"):
-        return  # a pipe of Windows, which is no file
+        return  # a Windows pipe, which is not a file
     yield NodeMatch(node, f"{name} names a file that another may make first")
 
 
@@ -89,7 +89,7 @@ def _fixed_temporary(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
 
 
 def _in_temporary_folder(view: View, node: ast.expr) -> bool:
-    """`os.path.join(tempfile.gettempdir(), "name")`, where the name is written in the code."""
+    """Return whether a path has a fixed name: `os.path.join(tempfile.gettempdir(), "name")`."""
     for value in [node, *view.names.values_of(node)]:
         parts: list[ast.expr] = []
         if isinstance(value, ast.Call) and view.names.called(value) == "os.path.join":
@@ -129,7 +129,7 @@ def _looks_at_file(test: ast.expr) -> bool:
 
 
 def _check_then_use(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`if os.path.exists(p): … open(p)`: in between another may swap the file."""
+    """Find `if os.path.exists(p): … open(p)`, where the file may be replaced in between."""
     assert isinstance(node, ast.If)
     if not view.has("exist", "isfile", "access", "link") or not _looks_at_file(node.test):
         return
@@ -193,7 +193,7 @@ def _check_then_use(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]
 
 
 def _after(view: View, node: ast.If) -> list[ast.stmt]:
-    """The statements after an `if` that leaves the function where the test holds."""
+    """Return the statements after an `if` that leaves the function if the test holds."""
     if not isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue):
         return []
     holder = view.parent(node)
@@ -205,7 +205,7 @@ _RESOLVING = names("os.path.abspath os.path.realpath os.path.normpath os.path.jo
 
 
 def _by_prefix(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`if not path.startswith(base): raise`: /srv/data-private begins with /srv/data, too."""
+    """Find `if not path.startswith(base): raise`, which also accepts /srv/data-private for /srv/data."""
     assert isinstance(node, ast.Call)
     assert isinstance(node.func, ast.Attribute)
     prefix = node.args[0] if len(node.args) == 1 else None
@@ -233,7 +233,7 @@ def _is_resolved(view: View, node: ast.expr) -> bool:
 
 
 def _ends_folder(view: View, node: ast.expr) -> bool:
-    """Return whether a prefix ends with a separator, so that it is a folder and not the beginning of a name."""
+    """Return whether a prefix ends with a separator, so that it is a whole folder name."""
     for value in (node, *view.names.values_of(node)):
         if isinstance(value, ast.Tuple | ast.Constant):
             return True
@@ -247,7 +247,7 @@ def _ends_folder(view: View, node: ast.expr) -> bool:
 
 
 def _refuses(view: View, node: ast.Call) -> bool:
-    """Return whether a test turns a path away, or is the answer of a function that says which are allowed."""
+    """Return whether a test rejects a path, or is the result of a function that decides about paths."""
     statement = view.statement(node)
     if isinstance(statement, ast.Return):
         function = view.function_of(node)
@@ -280,7 +280,7 @@ _REMOVING = names("os.remove os.unlink shutil.rmtree os.chown os.chmod os.rmdir"
 
 
 def _follows_link(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`os.remove(os.path.realpath(entry.path))`: what a link in the folder points to is removed, wherever it is."""
+    """Find `os.remove(os.path.realpath(entry.path))`, which removes the target of a link."""
     assert isinstance(node, ast.Call)
     given = node.args[0] if node.args else None
     for value in (given, *view.names.values_of(given)) if given is not None else ():
@@ -299,7 +299,7 @@ _ENTRY = lazy(r"\bentry\b|\bitem\b|\.path$|os\.path\.join\(")
 
 
 def _whole_path(view: View, hit: Hit, origin: Origin) -> bool:
-    """Return whether a parameter is a path as a whole, which the caller has chosen to open."""
+    """Return whether a parameter is a complete path that the caller wants to open."""
     if origin.tag != SAID:
         return False
     listed = [hit.argument, *view.names.values_of(hit.argument)]
@@ -316,11 +316,11 @@ _PIECE = lazy(
 
 
 def _below_folder(view: View, hit: Hit, origin: Origin) -> bool:
-    """Return whether a name that a caller gives is put behind a folder that the code fixes."""
+    """Return whether a name from the caller is appended to a fixed folder."""
     if not _PIECE.search(origin.what.lower()):
         return False
     firsts = list(_first_parts(view, hit.argument))
-    # `normpath(root + "/" + name)`, where nothing compares the two
+    # `normpath(root + "/" + name)` without a comparison of the two
     resolved = RESOLVED in hit.value.clean
     return any(
         _fixed_folder(view, first) or (resolved and _FOLDER.search(last_name(first).lower()) is not None)
@@ -332,7 +332,7 @@ _FOLDER = lazy(r"root|base|public|www|upload|media|static|docs?$|files$|store|fo
 
 
 def _first_parts(view: View, node: ast.expr) -> Iterator[ast.expr]:
-    """Yield the first part of each path that a value is joined of."""
+    """Yield the first part of each path that a value is joined from."""
     for value in (node, *view.names.values_of(node)):
         inner = _path_inside(value)
         for item in (inner, *view.names.values_of(inner)):
@@ -349,7 +349,7 @@ def _first_parts(view: View, node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _fixed_folder(view: View, node: ast.expr) -> bool:
-    """`"/srv/files/"`, `UPLOADS`, but not the folder that the module itself is in."""
+    """Return whether a value is a fixed folder, but not the module's own: `"/srv/files/"`, `UPLOADS`."""
     if isinstance(node, ast.FormattedValue):
         node = node.value
     text = view.names.text(node)
@@ -361,7 +361,7 @@ def _fixed_folder(view: View, node: ast.expr) -> bool:
 
 
 def _path_inside(node: ast.expr) -> ast.expr:
-    """Return what a path is made of, where nothing is joined: `Path(name)`, `path.resolve()`."""
+    """Return the argument of conversions such as `Path(name)` or `path.resolve()`."""
     while isinstance(node, ast.Call):
         if len(node.args) == 1 and not node.keywords:
             node = node.args[0]

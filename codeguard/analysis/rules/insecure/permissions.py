@@ -1,4 +1,4 @@
-"""Rights of files and processes that are too wide."""
+"""Permissions of files and processes that are too wide."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _wide(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _makes_key(function: FunctionNode | None) -> bool:
-    """Return whether a function writes out a private key."""
+    """Return whether a function writes a private key."""
     return function is not None and any(
         isinstance(part, ast.Attribute)
         and part.attr in ("private_bytes", "export_key", "NoEncryption", "save_pkcs1")
@@ -59,7 +59,7 @@ def _changed(node: ast.Call, *, by_method: bool) -> ast.expr | None:
 
 
 def _of_secret(view: View, node: ast.expr | None) -> bool:
-    """Return whether a path, or what its name is bound to, is one of a key or a secret."""
+    """Return whether a path, or the value of its name, belongs to a key or a secret."""
     if node is None:
         return False
     text = " ".join(ast.unparse(value)[:200] for value in (node, *view.names.values_of(node)))
@@ -107,7 +107,7 @@ def _made_wide(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     )
     mode = _mode(view, given)
     if mode is not None and mode & 0o002 and not mode & 0o1000:
-        # `open` asks for 0o666 as well and leaves it to the umask, which a file may look after itself.
+        # `open` uses 0o666 as well and relies on the umask, which the code may set.
         around = getattr(view.function_of(node), "name", "")
         secret = mentions(f"{around} {ast.unparse(node)}", SECRET) or _makes_key(view.function_of(node))
         usual = view.has("umask") or (mode == 0o666 and not secret)
@@ -115,7 +115,7 @@ def _made_wide(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _order(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`setuid` before `setgid`: the group stays root's. Without a look at the groups: the others stay."""
+    """Find `setuid` before `setgid`, which keeps root's group, and dropped privileges that keep groups."""
     assert isinstance(node, ast.Call)
     function = view.function_of(node)
     holder: ast.AST | None = function or view.reading.tree
@@ -144,7 +144,7 @@ def _order(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _late(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`open(path, "w")` of a secret and then `os.chmod(path, 0o600)`: in between everybody reads it."""
+    """Find secrets written with `open(path, "w")` before `os.chmod(path, 0o600)`."""
     assert isinstance(node, ast.Call)
     mode, function = _mode(view, view.argument(node, "mode", 1)), view.function_of(node)
     if mode is None or mode & 0o077 or function is None or not node.args or view.has("umask", "opener"):

@@ -1,4 +1,4 @@
-"""What another can change in between, or put in place first."""
+"""Race conditions, and files that attackers can create first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOGETHER = lazy(
     r"select_for_update|with_for_update|\bF\b|atomic|lock|acquire|mutex|semaphore|transaction|serializable|begin_nested",
     re.IGNORECASE,
 )
-# A transaction alone keeps nobody out in the usual isolation.
+# With the default isolation level, a transaction alone does not prevent this.
 _LOCKED = lazy(
     r"select_for_update|with_for_update|\bF\b|lock|acquire|mutex|semaphore|serializable", re.IGNORECASE
 )
@@ -33,7 +33,7 @@ _SHARED = ("/tmp", "/var/tmp", "/dev/shm")
 
 
 def _between(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`if wallet.balance >= amount: wallet.balance -= amount`, with nothing that keeps others out in between."""
+    """Find `if wallet.balance >= amount: wallet.balance -= amount` without a lock."""
     assert isinstance(node, ast.AugAssign)
     yield from _counted(view, node)
     target = node.target
@@ -54,7 +54,7 @@ def _between(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _is_shared(view: View, node: ast.expr, function: FunctionNode) -> bool:
-    """Return whether an object is one of a database, or of a class in a file that has threads."""
+    """Return whether an object is from a database, or of a class in a file with threads."""
     if isinstance(node, ast.Name) and node.id == "self":
         return bool(view.modules & {"threading", "concurrent"})
     for value in view.names.values_of(node):
@@ -81,7 +81,7 @@ _SCARCE = lazy(
 
 
 def _awaited(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`if seat in await db.taken(show): return` and then `await db.insert(…)`: others run at every await."""
+    """Find a check and a change with an `await` in between, during which other tasks run."""
     assert isinstance(node, ast.AsyncFunctionDef)
     said = words([node])
     if (
@@ -125,7 +125,7 @@ _ONCE = lazy(
 
 
 def _counted(view: View, node: ast.AugAssign) -> Iterator[NodeMatch]:
-    """`global total; total += 1` in a function that threads run, in a file without a lock."""
+    """Find `global total; total += 1` in a function that threads run, in a file without a lock."""
     function = view.function_of(node)
     if not isinstance(node.target, ast.Name) or function is None or _TOGETHER.search(view.reading.text):
         return
@@ -135,7 +135,7 @@ def _counted(view: View, node: ast.AugAssign) -> Iterator[NodeMatch]:
 
 
 def _run_by_threads(view: View) -> set[str]:
-    """Return the functions of the file that are handed to threads."""
+    """Return the functions of the file that are passed to threads."""
     found: set[str] = set()
     for call in view.reading.nodes_of(ast.Call) if view.modules & {"threading", "concurrent"} else ():
         if view.names.called(call) == "threading.Thread":
@@ -149,7 +149,7 @@ def _run_by_threads(view: View) -> set[str]:
 
 
 def _first(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """A folder that all can write, in front of the modules; a file there that is opened no matter who made it."""
+    """Find world-writable folders at the front of the module path, and files there opened without a check."""
     assert isinstance(node, ast.Call)
     if name == "os.open":
         path, flags = view.names.text(node.args[0] if node.args else None), view.argument(node, "flags", 1)
@@ -176,7 +176,7 @@ def _first(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(
             node,
             "modules are looked for first where the program happens to be started",
-            Severity.LOW if whole else None,  # what a command line does that runs the modules of a project
+            Severity.LOW if whole else None,  # as a command line tool does that runs a project's modules
         )
     elif name.startswith("ctypes.") and text is not None and text.startswith("./"):
         yield NodeMatch(

@@ -1,4 +1,4 @@
-"""Random values that can be foreseen, where secrets are made of them."""
+"""Predictable random values used for secrets."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CODES = frozenset({"code", "pin", "key"})
 
 
 def _purpose(view: View, node: ast.AST) -> str:
-    """Return what a value is made for, if the names around it speak of a secret."""
+    """Return the purpose of a value if the names around it indicate a secret."""
     statement = view.statement(node)
     words: list[str] = []
     if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
@@ -67,7 +67,7 @@ _FEWEST_BITS = 40
 
 
 def _few_drawn(view: View, node: ast.Call) -> Iterator[NodeMatch]:
-    """`"".join(secrets.choice(alphabet) for _ in range(4))`: an alphabet and a length that come to few values."""
+    """Find short secrets drawn from a small alphabet: `"".join(secrets.choice(a) for _ in range(4))`."""
     drawn = view.parent(node)
     if not isinstance(drawn, ast.GeneratorExp | ast.ListComp) or len(drawn.generators) != 1:
         return
@@ -88,7 +88,7 @@ def _few_drawn(view: View, node: ast.Call) -> Iterator[NodeMatch]:
 
 
 def _short(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`secrets.token_hex(3)`, `uuid.uuid4().hex[:6]`: few enough to be tried out."""
+    """Find secrets with few possible values: `secrets.token_hex(3)`, `uuid.uuid4().hex[:6]`."""
     if name == "secrets.choice" and isinstance(node, ast.Call):
         yield from _few_drawn(view, node)
         return
@@ -120,12 +120,12 @@ _NO_SECRET = lazy(
 )
 
 
-_SHORT_FUNCTION = 12  # lines; the name of a longer one says little of each value in it
+_SHORT_FUNCTION = 12  # lines; the name of a longer function does not describe each value in it
 _ASKING = lazy(r"dialog|prompt|window|widget|button", re.IGNORECASE)
 
 
 def _is_made_by(function: FunctionNode, statement: ast.AST) -> bool:
-    """Return whether a value is what a function is there to make."""
+    """Return whether a value is the result of a function that is there to make it."""
     lines = (function.end_lineno or function.lineno) - function.lineno
     made = isinstance(statement, ast.Return) or lines <= _SHORT_FUNCTION
     return made and not _ASKING.search(function.name)
@@ -138,7 +138,7 @@ def _target(view: View, node: ast.AST) -> str:
 
 
 def _purpose_of_callers(view: View, node: ast.AST) -> str:
-    """Return what the function around a node is called for, where a name there speaks of a secret."""
+    """Return the purpose in calls of the function around a node, if a name there indicates a secret."""
     function = view.function_of(node)
     if function is None:
         return ""
@@ -151,7 +151,7 @@ def _weak_random(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     purpose = _purpose(view, node) or _purpose_of_callers(view, node)
     assert isinstance(node, ast.Call)
     if any(other.startswith("secrets.") for other in view.names.names_of(node.func)):
-        return  # where an old Python has no better one
+        return  # fallback for old Python versions
     drawn = isinstance(view.parent(node), ast.Compare)  # `random.random() < rate`
     if purpose and not drawn and not _NO_SECRET.search(_target(view, node)):
         yield NodeMatch(node, f"{name} can be foreseen, and makes {purpose!r}: use the secrets module")

@@ -1,4 +1,4 @@
-"""Regular expressions that take for ever, or that others choose."""
+"""Regular expressions with exponential backtracking, or from untrusted sources."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _ASSERTIONS = (_constants.ASSERT, _constants.ASSERT_NOT)
 
 
 def backtracks(pattern: str) -> str | None:
-    """Return why a pattern can take exponential time, None where no reason is seen.
+    r"""Return the reason why a pattern can take exponential time, or None.
 
-    Looks for a repetition without end within another one, of which a text
-    can be split between the two in many ways: `(a+)+`, `(a|a)*`, `(\\w+\\s?)*`.
+    Such a pattern has an unbounded repetition inside another one, and a text can be divided between
+    them in many ways: `(a+)+`, `(a|a)*`, `(\w+\s?)*`.
     """
     if len(pattern) > _LONGEST:
         return None
@@ -53,7 +53,7 @@ def _nested(items: list[Any], *, last: bool, depth: int) -> str | None:
                 reason = None if _looks_around(inner) else _ambiguous(list(inner))
                 if reason is not None and not _matches_all(rest, last):
                     return reason
-        # What an assertion has matched is not tried another way, whatever fails behind it.
+        # The match of an assertion is not retried if something after it fails.
         ends = (last and not rest) or operator in _ASSERTIONS
         for part in _parts(operator, argument):
             found = _nested(part, last=ends, depth=depth + 1)
@@ -63,7 +63,7 @@ def _nested(items: list[Any], *, last: bool, depth: int) -> str | None:
 
 
 def _looks_around(items: Iterable[Any]) -> bool:
-    """Return whether there is an assertion: with it, as in `(?:[^*]|\\*(?!/))*`, one may leave the others no choice."""
+    r"""Return whether there is an assertion, which may exclude alternatives, as in `(?:[^*]|\*(?!/))*`."""
     return any(
         operator in _ASSERTIONS or any(map(_looks_around, _parts(operator, argument)))
         for operator, argument in items
@@ -71,7 +71,7 @@ def _looks_around(items: Iterable[Any]) -> bool:
 
 
 def _matches_all(rest: list[Any], last: bool) -> bool:
-    """Return whether nothing after a repetition can fail, so that no other way is tried."""
+    """Return whether nothing after a repetition can fail, so that there is no backtracking."""
     return last and not rest
 
 
@@ -88,7 +88,7 @@ def _parts(operator: Any, argument: Any) -> list[list[Any]]:
 
 
 def _ambiguous(inner: list[Any]) -> str | None:
-    """Return why the body of an endless repetition can match one text in several ways."""
+    """Return the reason why the body of an unbounded repetition can match one text in several ways."""
     while len(inner) == 1 and inner[0][0] is _constants.SUBPATTERN:
         inner = list(inner[0][1][3])
     if len(inner) == 1 and inner[0][0] is _constants.BRANCH:
@@ -103,7 +103,7 @@ def _ambiguous(inner: list[Any]) -> str | None:
                 return "a repetition within a repetition"
         return None
     for operator, argument in inner:
-        # The parser takes a common beginning out of the branches: `(a|a)*` is a and one of two nothings.
+        # The parser factors out common prefixes: `(a|a)*` becomes a followed by two empty branches.
         if operator is _constants.BRANCH and sum(not len(branch) for branch in argument[1]) > 1:
             return "two branches of a repetition match the same text"
     return "a repetition within a repetition" if _is_endless(inner) else None
@@ -114,7 +114,7 @@ def _single(branch: list[Any]) -> bool:
 
 
 def _is_endless(inner: list[Any]) -> bool:
-    """Whether a sequence is an endless repetition, with at most optional things beside that it could match, too."""
+    """Return whether a sequence is an unbounded repetition with only optional parts beside it."""
     endless = [
         item
         for item in inner
@@ -143,7 +143,7 @@ _SAMPLE = "aA0_ -.,/\\\"'<>()[]{}:;=+*&%$#@!?~|^\n\t\u00e9"
 
 
 def _first(items: list[Any]) -> frozenset[str] | None:
-    """Return which of some sample characters a sequence may begin with, None where it is not known."""
+    """Return the sample characters that a sequence may start with; None if unknown."""
     for operator, argument in items:
         if operator is _constants.LITERAL:
             return frozenset({chr(argument)})
@@ -209,7 +209,7 @@ def _slow(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _listed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Patterns in a list or mapping whose name says what they are, used elsewhere."""
+    """Find patterns in a list or mapping named for patterns."""
     if isinstance(node, ast.Call):
         yield from _slow(view, node, name)
         return
@@ -238,7 +238,7 @@ _FIELDS = lazy(
 
 
 def _of_field(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """The pattern of a field, against which the value of the field is matched."""
+    """Find the pattern of a field, which is matched against the field's value."""
     assert isinstance(node, ast.keyword)
     call = view.parent(node)
     if (

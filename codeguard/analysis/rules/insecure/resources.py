@@ -1,4 +1,4 @@
-"""Memory and time that others decide about."""
+"""Memory and time that input controls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RULES = rules_of(__file__)
 
 
 def _unbounded(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`request.stream.read()`, `rfile.read(int(headers["Content-Length"]))` in a handler, without a limit."""
+    """Find reads without a limit in a handler: `rfile.read(int(headers["Content-Length"]))`."""
     assert isinstance(node, ast.Call)
     if not isinstance(node.func, ast.Attribute) or view.function_of(node) is None:
         return
@@ -25,7 +25,7 @@ def _unbounded(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     ):
         return
     if holder.endswith((".content", "upload", "request")) and not view.is_route(node):
-        return  # a client has requests, too
+        return  # clients have request objects as well
     if holder.endswith("request") and view.modules & {"django", "aiohttp"}:
         return  # bounded by default
     length = node.args[0] if node.args else None

@@ -1,4 +1,4 @@
-"""Tokens, cookies and forms that others can forge."""
+"""Tokens, cookies and forms that can be forged."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _unverified(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _by_token(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """The algorithm that the token itself names, keys of two kinds at once, a token that is taken apart by hand."""
+    """Find algorithms chosen by the token, mixed types of keys, and tokens decoded by hand."""
     assert isinstance(node, ast.Call)
     if name.startswith("base64."):
         function = view.function_of(node)
@@ -122,7 +122,7 @@ def _cookie(view: View, node: ast.Call) -> str:
 
 
 def _matters(view: View, node: ast.Call) -> bool:
-    """Return whether a cookie carries a session: by its name or its value's."""
+    """Return whether a cookie holds a session, by its name or its value's name."""
     given = view.argument(node, "value", 1)
     text = (_cookie(view, node) + " " + ("" if given is None else ast.unparse(given))).lower()
     return any(word in text for word in _SESSION_WORDS)
@@ -156,7 +156,7 @@ _JARS = frozenset({"http.cookies.SimpleCookie()", "http.cookies.BaseCookie()", "
 
 
 def _by_hand(view: View, flag: str, effect: str) -> Iterator[NodeMatch]:
-    """Cookies of a session in a jar of the standard library, or in a header, that nothing gives a flag."""
+    """Find session cookies in a standard library jar or a header that lack a flag."""
     if not view.has("simplecookie", "set-cookie"):
         return
     told: set[str] = set()
@@ -180,7 +180,7 @@ def _by_hand(view: View, flag: str, effect: str) -> Iterator[NodeMatch]:
 
 
 def _headers(view: View) -> Iterator[tuple[ast.AST, ast.expr]]:
-    """Yield where a header `Set-Cookie` is written as a text."""
+    """Yield the positions of literal `Set-Cookie` headers."""
     kinds: tuple[type[ast.AST], ...] = (ast.Assign, ast.Call, ast.Tuple)
     for kind in kinds:
         for node in view.reading.nodes_of(kind):
@@ -216,7 +216,7 @@ _SCRIPT_SETTINGS = {
 
 
 def _configures(parent: ast.AST | None) -> bool:
-    """Return whether a mapping is handed to `config.update`, or kept under the name of a configuration."""
+    """Return whether a mapping is passed to `config.update`, or assigned to a configuration."""
     if isinstance(parent, ast.Call):
         last = parent.func.attr if isinstance(parent.func, ast.Attribute) else ""
         return last in ("update", "from_mapping", "configure")
@@ -227,7 +227,7 @@ def _configures(parent: ast.AST | None) -> bool:
 
 
 def settings(view: View, node: ast.AST) -> tuple[tuple[str, ast.expr], ...]:
-    """Return names and values of settings, in all the ways that frameworks take them."""
+    """Return names and values of settings, in all forms that frameworks accept."""
     known = view.settings.get(node)
     if known is None:
         known = view.settings[node] = tuple(_settings(view, node))

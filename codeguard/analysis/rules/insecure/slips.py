@@ -1,4 +1,4 @@
-"""Code that does not do what it says: dropped comparisons, lost errors, kept locks, filters with holes."""
+"""Slips: comparisons without effect, lost errors, locks not released, filters with holes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ASKING = lazy(r"^(?:is|has|can|may|should)_[a-z]")
 
 
 def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`user.locked == True` as a statement, but not where its error is what a test waits for."""
+    """Find comparisons as statements, `user.locked == True`, except in tests that expect an exception."""
     assert isinstance(node, ast.Expr)
     value, around = node.value, view.parent(node)
     if not isinstance(value, ast.Compare) or not isinstance(value.ops[0], ast.Eq):
@@ -36,10 +36,10 @@ def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _uncalled(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`if not user.is_admin:` where every `is_admin` of the file is a method."""
+    """Find `if not user.is_admin:` if every `is_admin` in the file is a method."""
     assert isinstance(node, ast.If | ast.IfExp | ast.While)
     for part in _conditions(node.test):
-        # `self.screen` is an object of another class, whose own may be a property
+        # `self.screen` is an object of another class, which may have a property of that name
         if not (isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name)):
             continue
         if _ASKING.match(part.attr) and part.attr in _methods(view):
@@ -57,7 +57,7 @@ def _conditions(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def _methods(view: View) -> frozenset[str]:
-    """Return the names that the file gives to plain methods and to nothing else."""
+    """Return the names in the file that only plain methods have."""
     known = view.reading.shared.get("methods that ask")
     if isinstance(known, frozenset):
         return known
@@ -98,7 +98,7 @@ _DONE = lazy(
 
 
 def _success(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`except OSError: pass` and then `return True`: whether it worked or not, the answer is yes."""
+    """Find `except OSError: pass` followed by `return True`, which reports success after a failure."""
     assert isinstance(node, ast.Try)
     function = view.function_of(node)
     last = function.body[-1] if function is not None else None
@@ -113,7 +113,7 @@ def _success(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`lock.acquire()`, something that may fail, `lock.release()`, one after the other."""
+    """Find `lock.acquire()` and `lock.release()` around code that may raise."""
     assert isinstance(node, ast.Call)
     statement = view.parent(node)
     block = getattr(view.parent(statement), "body", ()) if isinstance(statement, ast.Expr) else ()
@@ -151,7 +151,7 @@ def _jail(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, "relative paths still lead out of the new root: change to / after it")
 
 
-# Ranges that begin and end in different alphabets, or at signs with letters or digits between them.
+# Ranges across alphabets, or between punctuation characters with letters or digits in between.
 _RANGE = lazy(r"(?<!\\)\[\^?((?:\\.|[^\]\\]){1,80})\]")
 _WIDE = lazy(r"(?:\\.|.)*?(?<!\\)([A-Z]-[a-z]|[+*,.=%&$#;(/_:]-[_/:;@=.?])")
 _PATTERNS = names(

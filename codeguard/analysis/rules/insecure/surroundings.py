@@ -1,4 +1,4 @@
-"""What a file is for, where that decides how much a weakness in it matters: a test, a server, a client."""
+"""The purpose of a file, as far as it affects severity: a test, a server, a client."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.insecure.base import View
 
 _FRAMEWORKS = frozenset({"unittest", "pytest", "nose", "testtools", "hypothesis"})
-_TESTED_SHARE = 0.25  # of the lines of all functions
+_TESTED_SHARE = 0.25  # minimum share of the lines of all functions
 
 
 def is_test_file(reading: Reading) -> bool:
-    """Return whether a file holds tests: of a framework, and at least a quarter of the lines of its functions.
+    """Return whether a file contains tests of a framework in at least a quarter of its functions'
+    lines.
 
-    What it is called plays no part. Handlers and servers that stand beside tests are there for them.
+    The file's name is not used. Handlers and servers beside tests belong to them.
     """
     functions: list[FunctionNode] = [
         *reading.nodes_of(ast.FunctionDef),
@@ -54,7 +55,7 @@ def _lines(node: FunctionNode) -> int:
 
 
 def is_server(view: View) -> bool:
-    """Return whether a file answers requests: it imports a framework for that, or has a function that one calls."""
+    """Return whether a file answers requests: it imports such a framework, or has an entry point."""
     imported: set[str] = set()
     for node in view.reading.nodes_of(ast.Import):
         imported.update(f"{alias.name}." for alias in node.names)

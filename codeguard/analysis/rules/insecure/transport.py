@@ -1,4 +1,4 @@
-"""Connections that others can read or take over: TLS, SSH, clear text."""
+"""Connections without encryption or authentication: TLS, SSH, clear text."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _no_verification(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
 
 
 def _database(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Connections to directories whose TLS is off, cipher lists with holes."""
+    """Find LDAP connections with TLS disabled, and weak cipher lists."""
     assert isinstance(node, ast.Call)
     if name == "ldap3.Server":
         address = view.names.text(view.argument(node, "host", 0)) or ""
@@ -132,7 +132,7 @@ def _hostname(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         )
         function = view.function_of(node)
         if own and function is not None and function.name == "__init__":
-            continue  # what an object of its own begins with, and no context of a connection
+            continue  # the initial value of an object's own attribute, not of a TLS context
         if named and view.names.constant(node.value, True) is False and not _of_server(view, target):
             told = _asks_nothing(view, node, target)
             severity = Severity.LOW if told else asked_for(view, node)
@@ -140,13 +140,13 @@ def _hostname(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _of_server(view: View, target: ast.expr) -> bool:
-    """Return whether a context is a server's, whose clients have no host and mostly no certificate."""
+    """Return whether a context is a server's, whose clients have no host name and usually no certificate."""
     holder = target.value if isinstance(target, ast.Attribute) else target
     return any("PROTOCOL_TLS_SERVER" in ast.unparse(value) for value in view.names.values_of(holder))
 
 
 def _asks_nothing(view: View, node: ast.AST, target: ast.expr) -> bool:
-    """Return whether the same context asks for no certificate at all, which is said beside it."""
+    """Return whether the same context requires no certificate at all, which another rule reports."""
     function = view.function_of(node) or view.reading.tree
     holder = ast.unparse(target.value) if isinstance(target, ast.Attribute) else ""
     return function is not None and any(
@@ -161,7 +161,9 @@ _OPTION = lazy(r"verif|valid|insecure|cert|check_?host|trust|tls|ssl", re.IGNORE
 
 
 def asked_for(view: View, node: ast.AST) -> Severity | None:
-    """Return low where a branch does it for those alone who asked for it: `if not validate_cert:`, in a library."""
+    """Return low severity if a branch disables verification on request: `if not validate_cert:` in
+    a library.
+    """
     child: ast.AST = node
     at = view.parent(node)
     while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -192,7 +194,7 @@ def _old_protocol(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     parent = view.parent(node)
     if isinstance(parent, ast.Compare | ast.Subscript | ast.List | ast.Tuple | ast.Attribute | ast.Dict):
-        return  # a table of versions chooses none
+        return  # a table of versions selects none
     if isinstance(parent, ast.Assign) and not any(
         (isinstance(target, ast.Attribute) and target.attr == "minimum_version")
         or isinstance(target, ast.Name)
@@ -227,7 +229,7 @@ def _cleartext(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _credentials(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`requests.post("http://…", data={"password": …})`, `auth=`, a token in the headers."""
+    """Find credentials sent without TLS: `requests.post("http://…", data={"password": …})`."""
     assert isinstance(node, ast.Call)
     address = view.argument(node, "url", 1 if name.endswith(".request") else 0)
     text = _start(view, address)

@@ -1,4 +1,4 @@
-"""What a view takes from a request as if it were in order: forms, numbers, places, matches, its own name."""
+"""Views that use request data without validation: forms, numbers, indices, matches, hosts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CHECKED = lazy(r"\b(?:is_valid|validate|validate_on_submit|full_clean|cleaned_d
 
 
 def _unchecked(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`form.data["amount"]`, `form.amount.data` of a form that the function makes and never asks."""
+    """Find data of a form that the function creates and never validates: `form.data["amount"]`."""
     assert isinstance(node, FUNCTIONS)
     if not view.modules & {"django", "flask_wtf", "wtforms", "quart_wtf", "starlette_wtf"}:
         return
@@ -85,7 +85,7 @@ def _no_number(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _is_asked(view: View, function: FunctionNode, node: ast.expr) -> bool:
-    """Return whether a value is a part of a request, or of what a view has read from one."""
+    """Return whether a value is part of a request, or was read from one."""
     if not view.is_route(function.body[0]):
         return False
     for part in ast.walk(node):
@@ -95,7 +95,7 @@ def _is_asked(view: View, function: FunctionNode, node: ast.expr) -> bool:
 
 
 def _placed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`PAGES[number]`, `total / count` with a number of the request that nothing was compared with."""
+    """Find unchecked numbers of the request as an index or a divisor: `PAGES[number]`, `total / count`."""
     assert isinstance(node, FUNCTIONS)
     if not view.is_route(node.body[0]) or any(isinstance(part, ast.Try) for part in ast.walk(node)):
         return
@@ -141,7 +141,7 @@ def _is_list(view: View, node: ast.expr) -> bool:
 
 
 def _bodies(view: View, function: FunctionNode) -> set[str]:
-    """Return the parameters of a view that are models of its body with numbers that may be zero."""
+    """Return the parameters of a view that are body models with numbers that may be zero."""
     found: set[str] = set()
     for argument in function.args.args:
         definition = (
@@ -159,7 +159,7 @@ def _bodies(view: View, function: FunctionNode) -> set[str]:
 
 
 def _grouped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`re.match(pattern, request.args["v"]).group(1)`."""
+    """Find `re.match(pattern, request.args["v"]).group(1)` without a check of the match."""
     assert isinstance(node, ast.Call)
     assert isinstance(node.func, ast.Attribute)
     made = node.func.value
@@ -184,13 +184,15 @@ _HOSTS = lazy(
 
 
 def _by_host(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`f"https://{request.host}/reset/{token}"` in a view that sends it."""
+    """Find links built from the Host header: `f"https://{request.host}/reset/{token}"` in a view
+    that sends it.
+    """
     assert isinstance(node, ast.JoinedStr | ast.BinOp)
     function = view.function_of(node)
     if function is None or isinstance(view.parent(node), ast.BinOp) or not view.has("request"):
         return
     written = ast.unparse(node)[:500]
-    if isinstance(node, ast.JoinedStr):  # `host = request.META["HTTP_HOST"]` on a line of its own
+    if isinstance(node, ast.JoinedStr):  # `host = request.META["HTTP_HOST"]` as a separate statement
         held = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
         written += " ".join(
             ast.unparse(value)[:200]
@@ -213,7 +215,7 @@ _ASKS_SIZE = lazy(r"iinfo|can_cast|errstate|overflow|clip")
 
 
 def _money_cut(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """`amounts.sum(dtype=np.int32)`: 32 bits hold 21 million in cents, and what is more comes out negative."""
+    """Find amounts in 32 bits, which overflow at 21 million in cents: `amounts.sum(dtype=np.int32)`."""
     assert isinstance(node, ast.Attribute)
     if node.attr not in _NARROW_TYPES or view.names.resolve(node) not in _NARROW:
         return

@@ -1,4 +1,4 @@
-"""What names of secrets look like."""
+"""Patterns for the names of secrets."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SECRET = lazy(
 
 
 def mentions(text: str, pattern: re.Pattern[str]) -> bool:
-    """Return whether a name, or a line of code, speaks of what a pattern stands for; case does not count."""
+    """Return whether a name, or a line of code, matches a pattern in any case."""
     return pattern.search(text[:2000].lower()) is not None
 
 
 def last_name(node: ast.expr) -> str:
-    """Return the name that an expression ends in: of a variable, an attribute, a key."""
+    """Return the last name of an expression: of a variable, an attribute, or a key."""
     if isinstance(node, ast.Call):
         if node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
             return node.args[0].value
