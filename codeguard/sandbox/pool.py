@@ -107,6 +107,8 @@ class Sandbox:
 
     def run_many(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
         """Run jobs on all workers, and yield their results in the given order."""
+        # `queue` keeps the order of the results, `flying` are the running jobs by descriptor, and `again` those that
+        # found no free worker. Jobs are read at most `_AHEAD` per worker ahead of the next result.
         source = iter(jobs)
         queue: deque[_Flight] = deque()
         flying: dict[int, _Flight] = {}

@@ -111,6 +111,7 @@ def build_manifest(
 
 def _check(manifest: Manifest) -> None:
     """Check the invariants, however the manifest was created."""
+    # A flat list in the order of the fields, so that it can be compared with the format's documentation.
     if not checked_text(manifest.root, "root of the manifest", 512):
         raise ManifestError("manifest names no root", got="an empty label", expected="a label")
     if not 1 <= manifest.version <= MAX_INTEGER:

@@ -151,6 +151,7 @@ def _bounds(node: ast.AST) -> list[ast.expr]:
 
 
 def _edits(node: ast.expr | ast.stmt) -> Iterator[str]:
+    # One case per mutation operator; likelier edits of a node come first.
     match node:
         case ast.BinOp(left=left, op=op, right=right):
             yield from (unparse(ast.BinOp(left, other(), right)) for other in _operators(type(op)))

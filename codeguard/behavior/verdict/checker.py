@@ -261,30 +261,9 @@ class BehaviorChecker:
             return report
         if not references:
             references = yield from self._matched_by_results(candidate, examination)
-        decided: CheckReport | None = None
-        for place, (reference, similarity) in enumerate(references):
-            identical = examination.identical(reference)
-            if identical is not None:
-                return identical
-            profile = self._profiles.get(reference.digest)
-            if profile is None:  # only the most similar one was run beforehand
-                profile = self._profiles[reference.digest] = yield from self._observed(reference)
-            found = yield from examination.against_reference(profile, similarity, best=place == 0)
-            if found.verdict in DIFFERING and not similarity.is_claimed:
-                found = _refuted_by_results(found, reference, similarity)
-            if found.verdict is Verdict.PASS or (
-                found.verdict is not Verdict.NO_SIGNAL and not similarity.found_by_results
-            ):
-                return found
-            if found.verdict is not Verdict.NO_SIGNAL:
-                # The claim rests on results only, and the next reference may match all of them.
-                decided = decided or found
-                continue
-            # A pass or a refuted claim is final, whatever a less similar function gives.
-            if report is None or not (report.verdict is Verdict.PASS or report.refuted):
-                report = found
-        if decided is not None:
-            return decided
+        report, is_final = yield from self._against_references(references, examination, report)
+        if is_final and report is not None:
+            return report
         open_still = report is None or (report.verdict is Verdict.NO_SIGNAL and not report.refuted)
         if open_still and self._may_be_repaired(plan):
             report = (yield from self._one_edit_away(examination)) or report
@@ -301,6 +280,42 @@ class BehaviorChecker:
             reason = "no spec and no trusted function like it, by its words, its text or its results"
             report = CheckReport(Verdict.NO_SIGNAL, reason, self._sandbox.level.name)
         return replace(report, effects=report.effects or candidate.effects)
+
+    def _against_references(
+        self,
+        references: Sequence[tuple[Reference, Similarity]],
+        examination: Examination,
+        report: CheckReport | None,
+    ) -> Steps[tuple[CheckReport | None, bool]]:
+        """Compare a candidate with trusted functions; return the report and whether it is final.
+
+        `report` is the result of the checks so far.
+        """
+        decided: CheckReport | None = None
+        for place, (reference, similarity) in enumerate(references):
+            identical = examination.identical(reference)
+            if identical is not None:
+                return identical, True
+            profile = self._profiles.get(reference.digest)
+            if profile is None:  # only the most similar one was run beforehand
+                profile = self._profiles[reference.digest] = yield from self._observed(reference)
+            found = yield from examination.against_reference(profile, similarity, best=place == 0)
+            if found.verdict in DIFFERING and not similarity.is_claimed:
+                found = _refuted_by_results(found, reference, similarity)
+            if found.verdict is Verdict.PASS or (
+                found.verdict is not Verdict.NO_SIGNAL and not similarity.found_by_results
+            ):
+                return found, True
+            if found.verdict is not Verdict.NO_SIGNAL:
+                # The claim rests on results only, and the next reference may match all of them.
+                decided = decided or found
+                continue
+            # A pass or a refuted claim is final, whatever a less similar function gives.
+            if report is None or not (report.verdict is Verdict.PASS or report.refuted):
+                report = found
+        if decided is not None:
+            return decided, True
+        return report, False
 
     def _may_be_repaired(self, plan: Plan) -> bool:
         """Return whether to test variants of the candidate with one edit: only if it claims nothing

@@ -104,6 +104,8 @@ class Examination(CandidateReports):
 
         `best` means that no other trusted function is more similar.
         """
+        # The steps are in order of cost, and each may decide: what the source shows, the examples in two worlds,
+        # repetition, and only then inputs made for this candidate.
         similarity = similarity if best else replace(similarity, closest=False)
         origin = profile.reference.origin
         extra = capabilities_beyond(self.candidate.reach.certain, profile.capabilities)

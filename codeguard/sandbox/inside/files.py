@@ -636,9 +636,10 @@ _MODES = {
 
 
 def _file_class(files: Files) -> type[io.RawIOBase]:
-    """Return what stands for io.FileIO.
+    """Return the replacement for io.FileIO.
 
-    The files are in a closure, and a real descriptor is refused: in the restricted tier this class can be reached.
+    The class is a closure over the files, so that no attribute leads to them: code in the restricted
+    tier can reach the class. Real file descriptors are refused for the same reason.
     """
 
     class FileIO(io.RawIOBase):

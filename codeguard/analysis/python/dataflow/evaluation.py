@@ -175,14 +175,7 @@ class Evaluation:
             return self.origin(Reach.REMOTE, node.attr, node, state)
         base = self.value(node.value, state)
         if base.origins:
-            if node.attr in _PARSED and all(origin.what == _TORNADO for origin in base.origins):
-                return base.cleaned(ALL_USES if node.attr in _OF_CONNECTION else {Use.LOG, Use.HEADER})
-            if node.attr not in _TOLD and all(origin.tag == "exception" for origin in base.origins):
-                return NOTHING
-            fixed = node.attr.isupper() and all(origin.tag == SETTING for origin in base.origins)
-            if isinstance(node.value, ast.Name):
-                base = base.attribute(node.value.id, node.attr)
-            return NOTHING if fixed else state.seen(base)
+            return self._attribute_of(base, node, state)
         if node.attr in SETTINGS:
             return self._setting(node, state)
         for name in self.names.names_of(node.value) if isinstance(node.value, ast.Name) else ():
@@ -191,6 +184,18 @@ class Evaluation:
                 kept = self._around.attribute(owner, node.attr)
                 return state.seen(kept if kept.origins else self._declared(owner, node.attr))
         return NOTHING
+
+    def _attribute_of(self, base: Value, node: ast.Attribute, state: State) -> Value:
+        """Return the value of an attribute of an object with known origins."""
+        if node.attr in _PARSED and all(origin.what == _TORNADO for origin in base.origins):
+            return base.cleaned(ALL_USES if node.attr in _OF_CONNECTION else {Use.LOG, Use.HEADER})
+        if node.attr not in _TOLD and all(origin.tag == "exception" for origin in base.origins):
+            return NOTHING
+        if node.attr.isupper() and all(origin.tag == SETTING for origin in base.origins):
+            return NOTHING
+        if isinstance(node.value, ast.Name):
+            base = base.attribute(node.value.id, node.attr)
+        return state.seen(base)
 
     def _in_view(self, node: ast.Attribute) -> bool:
         """Return whether an attribute is one of `self` in a view, such as `self.kwargs` from the URL."""

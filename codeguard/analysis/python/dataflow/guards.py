@@ -104,45 +104,65 @@ def _is_presence(node: ast.expr) -> bool:
     return isinstance(node, ast.Name | ast.Attribute)
 
 
+_Sides = tuple[tuple[ast.expr, Value], tuple[ast.expr, Value]]
+
+
 def _compared(
     left: ast.expr, operator: ast.cmpop, right: ast.expr, holds: bool, state: State, engine: Evaluator
 ) -> Iterator[Fact]:
     positive = isinstance(operator, ast.In | ast.Eq | ast.Is) is holds
-    value, other = engine.value(left, state), engine.value(right, state)
+    sides = (left, engine.value(left, state)), (right, engine.value(right, state))
     if isinstance(operator, _NUMBERS):
-        for each in (value, other):
-            yield each, frozenset({Use.SIZE})
-        for side, given in ((left, value), (right, other)):
-            if isinstance(side, ast.Call) and engine.names.called(side) == "len" and side.args:
-                yield engine.value(side.args[0], state), frozenset({Use.SIZE, Use.REGEX})
-            yield given, frozenset()
+        yield from _ordered(sides, state, engine)
     elif isinstance(operator, ast.In | ast.NotIn):
-        if other.origins and positive and isinstance(right, ast.Attribute) and right.attr == "parents":
-            if RESOLVED in other.clean:
-                yield other, frozenset({Use.PATH, Use.ARCHIVE})
-        elif other.origins:
-            yield from _contained(left, other, positive, engine)
-        elif _is_formula_test(engine.names.constant(right)):
-            yield value, frozenset({Use.CSV})
-        elif positive and not _is_text(right, engine):
-            yield value, _tested_part(left)
-            yield Value(frozenset(origin.whole for origin in value.origins)), frozenset({Use.FILE_NAME})
-            if isinstance(left, ast.Call | ast.Attribute | ast.Subscript):
-                yield from _inner(left, state, engine)
-    elif isinstance(operator, ast.Eq | ast.NotEq | ast.Is | ast.IsNot) and positive:
-        if isinstance(right, ast.Constant) and right.value in (None, True, False, "", b""):
-            # `parsed.netloc == ""`: no host, so the URL stays on this site
-            if isinstance(left, ast.Attribute) and left.attr in ("netloc", "hostname"):
-                yield value, frozenset({Use.REDIRECT})
-            return
-        yield from _digested(left, state, engine)
-        yield from _digested(right, state, engine)
-        for here, there, side in ((value, other, left), (other, value, right)):
-            yield from _checked_path(side, state, engine)
-            if here.origins and not there.origins:
-                yield here, _tested_part(side)
-                # `root, ending = splitext(name)`, followed by `ending == ".png"`
-                yield Value(frozenset(origin.whole for origin in here.origins)), frozenset({Use.FILE_NAME})
+        yield from _membership(sides, positive, state, engine)
+    elif positive:
+        yield from _equality(sides, state, engine)
+
+
+def _ordered(sides: _Sides, state: State, engine: Evaluator) -> Iterator[Fact]:
+    """Yield the facts of a comparison by size: both sides are bounded, and so is what `len` measures."""
+    for _, value in sides:
+        yield value, frozenset({Use.SIZE})
+    for side, value in sides:
+        if isinstance(side, ast.Call) and engine.names.called(side) == "len" and side.args:
+            yield engine.value(side.args[0], state), frozenset({Use.SIZE, Use.REGEX})
+        yield value, frozenset()
+
+
+def _membership(sides: _Sides, positive: bool, state: State, engine: Evaluator) -> Iterator[Fact]:
+    """Yield the facts of `left in right`, or of `left not in right` if not `positive`."""
+    (left, value), (right, other) = sides
+    if other.origins and positive and isinstance(right, ast.Attribute) and right.attr == "parents":
+        if RESOLVED in other.clean:
+            yield other, frozenset({Use.PATH, Use.ARCHIVE})
+    elif other.origins:
+        yield from _contained(left, other, positive, engine)
+    elif _is_formula_test(engine.names.constant(right)):
+        yield value, frozenset({Use.CSV})
+    elif positive and not _is_text(right, engine):
+        yield value, _tested_part(left)
+        yield Value(frozenset(origin.whole for origin in value.origins)), frozenset({Use.FILE_NAME})
+        if isinstance(left, ast.Call | ast.Attribute | ast.Subscript):
+            yield from _inner(left, state, engine)
+
+
+def _equality(sides: _Sides, state: State, engine: Evaluator) -> Iterator[Fact]:
+    """Yield the facts of `left == right`."""
+    (left, value), (right, other) = sides
+    if isinstance(right, ast.Constant) and right.value in (None, True, False, "", b""):
+        # `parsed.netloc == ""`: no host, so the URL stays on this site
+        if isinstance(left, ast.Attribute) and left.attr in ("netloc", "hostname"):
+            yield value, frozenset({Use.REDIRECT})
+        return
+    yield from _digested(left, state, engine)
+    yield from _digested(right, state, engine)
+    for here, there, side in ((value, other, left), (other, value, right)):
+        yield from _checked_path(side, state, engine)
+        if here.origins and not there.origins:
+            yield here, _tested_part(side)
+            # `root, ending = splitext(name)`, followed by `ending == ".png"`
+            yield Value(frozenset(origin.whole for origin in here.origins)), frozenset({Use.FILE_NAME})
 
 
 def _digested(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]:
@@ -215,6 +235,30 @@ def _called(test: ast.Call, holds: bool, state: State, engine: Evaluator, depth:
         if (name == "all") is holds:
             yield from _each(test.args[0], holds, state, engine, depth)
         return
+    yield from _known_test(test, name, last, arguments, holds, state, engine)
+    # The checks of functions in the file are known; others are judged by name.
+    checked = engine.guarded(test)
+    if checked is not None:
+        for index, uses in checked:
+            if index < len(arguments):
+                yield arguments[index], uses
+    elif holds and name in GUARDS:
+        yield from ((value, GUARDS[name]) for value in arguments[:1])
+    elif holds and GUARD_NAME.search(last):
+        yield from ((value, frozenset({CLAIMED})) for value in arguments)
+
+
+def _known_test(
+    test: ast.Call,
+    name: str,
+    last: str,
+    arguments: list[Value],
+    holds: bool,
+    state: State,
+    engine: Evaluator,
+) -> Iterator[Fact]:
+    """Yield the facts of a call of a library's test, or of a method of a value."""
+    names = engine.names
     if name == "isinstance" and holds and arguments:
         if names.resolve(test.args[1]).rpartition(".")[2] in (
             "int",
@@ -245,16 +289,6 @@ def _called(test: ast.Call, holds: bool, state: State, engine: Evaluator, depth:
     elif isinstance(test.func, ast.Attribute) and not name.startswith(":"):
         receiver = engine.value(test.func.value, state)
         yield from _method(last, receiver, test, arguments, holds, engine)
-    # The checks of functions in the file are known; others are judged by name.
-    checked = engine.guarded(test)
-    if checked is not None:
-        for index, uses in checked:
-            if index < len(arguments):
-                yield arguments[index], uses
-    elif holds and name in GUARDS:
-        yield from ((value, GUARDS[name]) for value in arguments[:1])
-    elif holds and GUARD_NAME.search(last):
-        yield from ((value, frozenset({CLAIMED})) for value in arguments)
 
 
 def _method(
@@ -269,27 +303,30 @@ def _method(
     elif last == "is_absolute" and not holds:
         yield receiver, frozenset({Use.ARCHIVE})
     elif last == "startswith" and test.args:
-        prefix = engine.names.text(test.args[0])
-        if _is_formula_test(engine.names.constant(test.args[0])):
-            yield receiver, frozenset({Use.CSV})
-        # A URL that does *not* start like another site stays on this one.
-        if prefix is not None and prefix in ("//", "http", "\\"):
-            if not holds:
-                yield receiver, frozenset({Use.REDIRECT})
-        # Without a trailing slash, `https://good.example` also accepts `https://good.example.evil`.
-        elif prefix is not None and re.match(r"https?://[^/]+/", prefix):
-            if holds:
-                yield receiver, frozenset({Use.URL, Use.REDIRECT})
-        elif holds and prefix is None and RESOLVED in receiver.clean:
-            yield receiver, frozenset({Use.PATH, Use.ARCHIVE})
-        elif holds and prefix is not None and prefix.startswith("/") and len(prefix) > 1:
-            if RESOLVED in receiver.clean:
-                yield receiver, frozenset({Use.PATH, Use.ARCHIVE})
-        # Neither an absolute path nor a command-line option.
-        elif not holds and prefix in ("/", "-"):
-            yield receiver, frozenset({Use.ARGUMENT})
+        yield from _prefix(receiver, test.args[0], holds, engine)
     elif last == "endswith" and holds:
         yield receiver, frozenset({Use.FILE_NAME})
+
+
+def _prefix(receiver: Value, argument: ast.expr, holds: bool, engine: Evaluator) -> Iterator[Fact]:
+    """Yield the facts of `receiver.startswith(argument)`; the prefix decides what they are about."""
+    prefix = engine.names.text(argument)
+    if _is_formula_test(engine.names.constant(argument)):
+        yield receiver, frozenset({Use.CSV})
+    # A URL that does *not* start like another site stays on this one.
+    if prefix is not None and prefix in ("//", "http", "\\"):
+        if not holds:
+            yield receiver, frozenset({Use.REDIRECT})
+    # Without a trailing slash, `https://good.example` also accepts `https://good.example.evil`.
+    elif prefix is not None and re.match(r"https?://[^/]+/", prefix):
+        if holds:
+            yield receiver, frozenset({Use.URL, Use.REDIRECT})
+    elif holds and (prefix is None or (prefix.startswith("/") and len(prefix) > 1)):
+        if RESOLVED in receiver.clean:
+            yield receiver, frozenset({Use.PATH, Use.ARCHIVE})
+    # Neither an absolute path nor a command-line option.
+    elif not holds and prefix in ("/", "-"):
+        yield receiver, frozenset({Use.ARGUMENT})
 
 
 def _is_formula_test(value: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from codeguard.analysis.python.dataflow.calls import is_model_call, is_sent_key
@@ -159,6 +159,7 @@ def functions_that_matter(
     holding: list[tuple[Reach, ast.AST]] = []
     farthest = Reach.CALLER
     callers: dict[ast.AST, set[ast.AST | None]] = {}
+    # One loop with exact types for everything, because it runs over all nodes of every file.
     for node in nodes:
         kind = type(node)
         if kind is ast.Call:
@@ -201,16 +202,23 @@ def functions_that_matter(
     matter.update(names.function_of(node) for least, node in holding if least <= farthest)
     if not matter:
         return matter, set()
-    waiting = [item for item in matter if item is not None]
     storing = _storing(names, nodes)
-    matter |= storing
+    return _with_callers(matter, storing, callers), storing
+
+
+def _with_callers(
+    matter: set[ast.AST | None], storing: set[ast.AST | None], callers: Mapping[ast.AST, set[ast.AST | None]]
+) -> set[ast.AST | None]:
+    """Return the functions that matter or store, with the callers of those that matter, transitively."""
+    found = matter | storing
+    waiting = [item for item in matter if item is not None]
     while waiting:
-        for caller in callers.get(waiting.pop(), ()):
-            if caller is None or caller in matter:
-                continue
-            matter.add(caller)
-            waiting.append(caller)
-    return matter, storing
+        new = {
+            caller for caller in callers.get(waiting.pop(), ()) if caller is not None and caller not in found
+        }
+        found |= new
+        waiting += new
+    return found
 
 
 def _storing(names: Names, nodes: Sequence[ast.AST]) -> set[ast.AST | None]:

@@ -312,6 +312,8 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     score, text, masks = hidden if secret else plain
     if score < limits[kind].weak and not secret:
         return None
+    # Each test below recognises one kind of honest text. All of them can only lower the rule to POSSIBLE, so
+    # their order does not matter.
     rule = HIDDEN if secret else _rule_of(score, limits[kind])
     if (
         not secret

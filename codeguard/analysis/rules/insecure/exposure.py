@@ -353,6 +353,7 @@ def _stored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find passwords stored unchanged or only encoded, and tokens dumped to a file."""
     assert isinstance(node, ast.Call)
+    # One branch per way of storing, because each has the password at another place of the call.
     if name.startswith("base64."):
         statement = view.statement(node)
         targets = statement.targets if isinstance(statement, ast.Assign) else []

@@ -47,6 +47,7 @@ _URL = lazy(
 
 def _named(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     """Yield names and their values, in an assignment, a call, a mapping or a default."""
+    # One branch per syntax that gives a value a name.
     if isinstance(node, ast.Assign):
         for target in node.targets:
             name = _target_name(view, target)

@@ -597,6 +597,7 @@ class Recorder:
 
     def note(self, frame: types.FrameType, function: Function) -> None:
         """Record the arguments of a call, unless enough calls of its kind are recorded."""
+        # The cheapest tests come first, because this runs at every call of a trusted function.
         function.examined += 1
         if function.examined > MAX_EXAMINED or function.samples >= MAX_SAMPLES:
             if not (function.is_method or function.is_init):
@@ -898,6 +899,7 @@ def _watch_by_monitoring(recorder: Recorder) -> Any:
             monitoring.set_local_events(tool, code, events.PY_RETURN | events.PY_YIELD)
         return None
 
+    # The next three repeat their look-up: a shared helper would cost a call at every event, and change the frame.
     def returned(code: types.CodeType, offset: int, value: Any) -> None:
         if pending:
             frame = _getframe(1)
