@@ -146,22 +146,11 @@ def all_observed(
     return sorted(kept, key=lambda item: (item.place.start_line, item.place.start_column))
 
 
-def own_observation(rule: str, reason: str, severity: Severity | None = None) -> Observation:
-    """Return an observation of the engine about a whole file, without a snippet."""
-    known = ENGINE_RULES[rule]
-    return Observation(
-        AUDIT,
-        rule,
-        known.severity if severity is None else severity,
-        known.confidence,
-        reason,
-        text_digest=digest_of_lines([reason]),
-    )
-
-
 def bound_met(why: str) -> Observation:
     """Return the observation that a limit of time or memory, or a crash, stopped the examination."""
-    return own_observation(models.NOT_FULLY_READ, why, Severity.HIGH)
+    rule = models.NOT_FULLY_READ
+    confidence = ENGINE_RULES[rule].confidence
+    return Observation(AUDIT, rule, Severity.HIGH, confidence, why, text_digest=digest_of_lines([why]))
 
 
 def detector_error(signal: str, reading: Reading, error: BaseException) -> Observation:

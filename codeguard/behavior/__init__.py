@@ -15,15 +15,14 @@ from codeguard.lazy_imports import attributes
 
 if TYPE_CHECKING:
     from codeguard.behavior.budget import Budget
-    from codeguard.behavior.specs.library import SpecCoverage, SpecLibrary
+    from codeguard.behavior.specs.library import SpecLibrary
     from codeguard.behavior.verdict.checker import BehaviorChecker
 
-__all__ = ["POLICY_VERSION", "BehaviorChecker", "Budget", "SpecCoverage", "SpecLibrary"]
+__all__ = ["POLICY_VERSION", "BehaviorChecker", "Budget", "SpecLibrary"]
 
 _HOMES = {
     "BehaviorChecker": "codeguard.behavior.verdict.checker",
     "Budget": "codeguard.behavior.budget",
-    "SpecCoverage": "codeguard.behavior.specs.library",
     "SpecLibrary": "codeguard.behavior.specs.library",
 }
 __getattr__ = attributes(__name__, _HOMES)

@@ -56,7 +56,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-def say_lines(lines: Sequence[Line], *, paged: bool = False) -> None:
+def say_lines(lines: Sequence[Line]) -> None:
     """Print lines: colored, linked and paged on a terminal, plain in a pipe or with NO_COLOR."""
     from codeguard.reports.styled import plain  # not needed for `--help`
 
@@ -65,7 +65,7 @@ def say_lines(lines: Sequence[Line], *, paged: bool = False) -> None:
         return
     colour = not os.environ.get("NO_COLOR")
     text = "\n".join(_for_terminal(line) if colour else _masked(plain([line])) for line in lines)
-    if paged and text.count("\n") >= shutil.get_terminal_size().lines:
+    if text.count("\n") >= shutil.get_terminal_size().lines:
         os.environ.setdefault("LESS", "FRX")
         click.echo_via_pager(text, color=colour)
     else:

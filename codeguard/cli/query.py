@@ -111,7 +111,7 @@ def query(
 
         say_report(ranking_page(ranking, required, **origin()))
         return
-    say_lines(ranking_lines(ranking, required, per_file=per_file, full=full, explain=explain), paged=True)
+    say_lines(ranking_lines(ranking, required, per_file=per_file, full=full, explain=explain))
 
 
 def _place(text: str) -> tuple[str, int]:

@@ -107,7 +107,7 @@ def ls(
         lines.append(
             line(mark, Styled(f"{item.size:>9}  ", "faint"), Styled(item.path, "place", item.path, 1), wrong)
         )
-    say_lines(lines, paged=True)
+    say_lines(lines)
 
 
 @click.command()
@@ -131,7 +131,7 @@ def diff(context: click.Context, store: str | None, format_: str) -> None:
     lines = [line(Styled(f"+ {name}", "good")) for name in since.added]
     lines += [line(Styled(f"~ {name}", "warning")) for name in since.changed]
     lines += [line(Styled(f"- {name}", "bad")) for name in since.removed]
-    say_lines(lines or [line("nothing has changed")], paged=True)
+    say_lines(lines or [line("nothing has changed")])
 
 
 @click.command()

@@ -515,9 +515,9 @@ class Catalog:
             "INSERT OR REPLACE INTO intents VALUES (?, ?)", [(id_, action) for id_ in sorted(ids)]
         )
 
-    def intended(self, action: str = "write") -> int:
+    def intended(self) -> int:
         """Return how many chunks the vector store still needs."""
-        return int(self._rows("SELECT count(*) FROM intents WHERE action = ?", (action,))[0][0])
+        return int(self._rows("SELECT count(*) FROM intents WHERE action = 'write'")[0][0])
 
     def awaited(self, ids: Sequence[str]) -> set[str]:
         """Return which of these chunks the vector store still needs."""

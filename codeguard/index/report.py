@@ -37,7 +37,7 @@ class Withheld:
 
 @dataclass(frozen=True, slots=True)
 class SpecCounts:
-    """How much of the trusted code has expectations; see `codeguard.behavior.SpecCoverage`."""
+    """How much of the trusted code has expectations; see `codeguard.behavior.specs.library.SpecCoverage`."""
 
     functions: int
     with_examples: int

@@ -5,15 +5,13 @@ document. Label flips are found at ingestion (`label_flip`), poisoned passages a
 (`filterrag`, `mlfilter`), conflicting claims when an answer is made (`consensus`).
 """
 
-from codeguard.text.ingest import IngestReport, ingest, remove_batch, stored_documents
+from codeguard.text.ingest import ingest, remove_batch, stored_documents
 from codeguard.text.label_flip import LabelFlipConfig, LabelFlipDefense
-from codeguard.text.labels import JoinedEmbedding, LabelledBase, label_embedding
+from codeguard.text.labels import LabelledBase, label_embedding
 from codeguard.text.model import Document, Judgment, Selection, TextDefense, TextDefenseError
 
 __all__ = [
     "Document",
-    "IngestReport",
-    "JoinedEmbedding",
     "Judgment",
     "LabelFlipConfig",
     "LabelFlipDefense",

@@ -132,16 +132,16 @@ def remove_batch(collection: Collection, batch: str) -> int:
     return len(ids)
 
 
-def stored_documents(collection: Collection, *, label_key: str = LABEL_KEY) -> tuple[Document, ...]:
+def stored_documents(collection: Collection) -> tuple[Document, ...]:
     """Return the labelled documents of a collection, to build a `LabelledBase` from their texts.
 
     The stored vectors are not used: anyone who can write to the store can change them.
     """
     found = collection.get(include=["documents", "metadatas"])
     return tuple(
-        Document(text=text, id=name, label=str(metadata[label_key]))
+        Document(text=text, id=name, label=str(metadata[LABEL_KEY]))
         for name, text, metadata in zip(found["ids"], found["documents"], found["metadatas"], strict=True)
-        if text and metadata and metadata.get(label_key)
+        if text and metadata and metadata.get(LABEL_KEY)
     )
 
 

@@ -20,7 +20,7 @@ class LabelledBase:
     """Vectors and labels of documents whose labels are taken to be right.
 
     `vectors` has shape (n, dimension) with rows of length 1, `labels` has n entries. The base is
-    immutable: `extended` returns a new one.
+    immutable.
     """
 
     def __init__(self, vectors: NDArray[np.float32], labels: Sequence[str], embedding: Embedding) -> None:
@@ -49,12 +49,6 @@ class LabelledBase:
 
     def __len__(self) -> int:
         return len(self.codes)
-
-    def extended(self, vectors: NDArray[np.float32], labels: Sequence[str]) -> LabelledBase:
-        """Return a base with these documents added at the end."""
-        old = [self.names[code] for code in self.codes]
-        joined = np.concatenate([self.vectors, vectors]) if len(self) else vectors
-        return LabelledBase(joined, [*old, *labels], self.embedding)
 
     @cached_property
     def centroids(self) -> Floats:

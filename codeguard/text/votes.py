@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from codeguard.text.model import Document
 from codeguard.text.tokens import content_words, sentences, words
 
+LEAST_VOTES = 2  # groups that support the smaller of two rival claims
 PASSAGE = 9  # consecutive words; lists in answers often have six to eight
 COVERED = 0.85  # minimum share of the votes that two rival claims have together
 SHARED = 0.2  # maximum share of the smaller claim's votes with both: an argument names the other view
@@ -158,20 +159,19 @@ def find_rivalry(
     vote: Floats,
     groups: Sequence[int],
     same: Callable[[str, str], bool] = operator.eq,
-    least_votes: int = 2,
 ) -> Rivalry | None:
     """Return the two claims that split the summaries best, or None; the camp with more weight is
     first.
 
     Two claims are rivals if nearly every vote has one of them and few have both, if at least
-    `least_votes` groups support the smaller one, and if the split is cleaner than chance explains
+    `LEAST_VOTES` groups support the smaller one, and if the split is cleaner than chance explains
     (`CHANCE`, divided among all compared pairs). `same` decides whether two words are synonyms.
     """
     claims = Claims.of(summaries, query)
     voters = sorted({group for group, summary in zip(groups, summaries, strict=True) if summary})
     total = float(vote[[index for index, summary in enumerate(summaries) if summary]].sum())
     camps = {name: {groups[index] for index in who} for name, who in claims.holders.items()}
-    usable = {name for name, camp in camps.items() if least_votes <= len(camp) <= len(voters) - least_votes}
+    usable = {name for name, camp in camps.items() if LEAST_VOTES <= len(camp) <= len(voters) - LEAST_VOTES}
     kinds = [pairs for pairs in _slots(claims, usable, camps, len(voters)) if pairs]
     best: tuple[float, float, float, str, str] | None = None
     for pairs in kinds:
@@ -219,18 +219,12 @@ class Core:
                 weight[key] += share / total
         return cls({key: share for key, share in weight.items() if share >= CORE}, question_stems)
 
-    def share_of_core(self, text: str) -> float:
-        """Return the share of the core that a text contains, 0 to 1; 1 if the core is empty."""
-        return self._share(signed_words(text, self.question_stems))
-
     def share_of_mentioned_core(self, text: str) -> float:
-        """Return `share_of_core`, regardless of whether the text affirms or negates the words."""
+        """Return the share of the core that a text mentions, affirmed or negated; 1 if the core is empty."""
         found = signed_words(text, self.question_stems)
-        return self._share({sign + key.removeprefix("-") for key in found for sign in ("", "-")})
-
-    def _share(self, stems: Collection[str]) -> float:
+        mentioned = {sign + key.removeprefix("-") for key in found for sign in ("", "-")}
         whole = sum(self.shares.values())
-        return sum(share for key, share in self.shares.items() if key in stems) / whole if whole else 1.0
+        return sum(share for key, share in self.shares.items() if key in mentioned) / whole if whole else 1.0
 
     def agreement(self, text: str) -> float:
         """Return the F1 score of a text's words against the core; 1 if the core is empty.
@@ -251,7 +245,6 @@ def find_dissent(
     query: str,
     vote: Floats,
     groups: Sequence[int],
-    least_votes: int = 2,
 ) -> Rivalry | None:
     """Return a second camp that shares next to nothing with the core of nearly all others, or None."""
     core = Core.of(summaries, query, vote)
@@ -262,7 +255,7 @@ def find_dissent(
         if core.share_of_mentioned_core(summaries[index]) < APART
         and core.share_of_mentioned_core(texts[index]) < APART
     ]
-    if len({groups[index] for index in dissenting}) < least_votes or not core.shares:
+    if len({groups[index] for index in dissenting}) < LEAST_VOTES or not core.shares:
         return None
     stems = {index: signed_words(texts[index], core.question_stems) for index in present}
 
@@ -293,7 +286,6 @@ def find_camps(
     vote: Floats,
     groups: Sequence[int],
     embed: Callable[[Sequence[str]], NDArray[np.float32]],
-    least_votes: int = 2,
 ) -> Rivalry | None:
     """Return the two camps that are similar within and dissimilar to each other, or None.
 
@@ -307,7 +299,7 @@ def find_camps(
         if summary:
             members[groups[index]].append(index)
     count = len(members)
-    if count < 2 * least_votes:
+    if count < 2 * LEAST_VOTES:
         return None
     parts = [
         [" ".join(dict.fromkeys(source[index] for index in camp)) for camp in members.values()]
@@ -315,7 +307,7 @@ def find_camps(
     ]
     alike: Floats = np.mean([_similarities(part, question_stems, embed) for part in parts], axis=0)
     contrast, inside = max(
-        ((_contrast(alike, mask), mask) for mask in _splits(alike, least_votes)), key=lambda found: found[0]
+        ((_contrast(alike, mask), mask) for mask in _splits(alike, LEAST_VOTES)), key=lambda found: found[0]
     )
     if contrast * math.sqrt(count) < CONTRAST:
         return None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         read_inside,
     )
     from codeguard.trust.verified import VerifiedManifest, verify_unsigned
-    from codeguard.trust.verify import KeylessProof, verify_envelope, verify_keyless
+    from codeguard.trust.verify import verify_envelope, verify_keyless
 
 __all__ = [
     "BUNDLE_NAME",
@@ -42,7 +42,6 @@ __all__ = [
     "Envelope",
     "FileEntry",
     "KeyRing",
-    "KeylessProof",
     "Manifest",
     "PathRule",
     "SignerPolicy",
@@ -92,7 +91,7 @@ _NAMES = {
     "statement": "manifest_from_json manifest_to_json",
     "tree": "BUNDLE_NAME MANIFEST_NAME Change Difference check_tree edits read_inside",
     "verified": "VerifiedManifest verify_unsigned",
-    "verify": "KeylessProof verify_envelope verify_keyless",
+    "verify": "verify_envelope verify_keyless",
 }  # names by module
 __getattr__ = attributes(
     __name__, {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names.split()}

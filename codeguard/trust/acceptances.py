@@ -56,10 +56,10 @@ class Acceptances:
         return bool(self.entries)
 
 
-def load_acceptances(state: Path, key: bytes | None = None) -> Acceptances:
+def load_acceptances(state: Path) -> Acceptances:
     """Return the acceptances, the latest one per digest; none if there is no list.
 
-    `key` is the user's evidence key unless given. Entries that do not verify are ignored.
+    Entries that do not verify with the user's evidence key are ignored.
 
     Raises:
         StoreError: the list exists but cannot be read, or cannot be opened safely.
@@ -72,7 +72,7 @@ def load_acceptances(state: Path, key: bytes | None = None) -> Acceptances:
         return Acceptances()
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror})", hint="check its permissions") from None
-    secret = installation_key() if key is None else key
+    secret = installation_key()
     entries: dict[str, Acceptance] = {}
     refused = 0
     for line in data.splitlines():

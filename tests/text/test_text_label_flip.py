@@ -221,16 +221,6 @@ def test_a_base_refuses_what_it_cannot_hold() -> None:
             LabelledBase(rows, labels, EMBEDDING)
 
 
-def test_extending_a_base_keeps_every_label() -> None:
-    first = LabelledBase.of(clean_base()[:8], EMBEDDING)
-    second = clean_base()[8:]
-    joined = first.extended(EMBEDDING.embed([item.text for item in second]), [item.label for item in second])
-    whole = LabelledBase.of(clean_base(), EMBEDDING)
-    assert joined.names == whole.names
-    np.testing.assert_array_equal(joined.codes, whole.codes)
-    np.testing.assert_allclose(joined.centroids, whole.centroids)
-
-
 def test_whitening_evens_out_the_spread_within_labels() -> None:
     rng = np.random.default_rng(5)
     rows = rng.normal(size=(4000, 6)) @ np.diag([2, 1, 1, 1, 0.8, 0.7])

@@ -41,9 +41,9 @@ def load_file_signals(*, third_party: bool = True) -> tuple[FileSignal, ...]:
     return tuple(item for item in found if isinstance(item, FileSignal))
 
 
-def load_corpus_signals(*, third_party: bool = True) -> tuple[CorpusSignal, ...]:
+def load_corpus_signals() -> tuple[CorpusSignal, ...]:
     """Return the registered signals that inspect the whole corpus; see `registered`."""
-    found = registered([__name__], (FileSignal, CorpusSignal), third_party=third_party)
+    found = registered([__name__], (FileSignal, CorpusSignal))
     return tuple(item for item in found if isinstance(item, CorpusSignal))
 
 

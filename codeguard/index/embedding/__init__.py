@@ -4,8 +4,8 @@ Importing this package loads no model library: each is imported when an
 embedding that needs it is opened.
 """
 
-from codeguard.index.embedding.base import Embedding, EmbeddingInfo
+from codeguard.index.embedding.base import Embedding
 from codeguard.index.embedding.choose import available_embeddings, open_embedding
 from codeguard.index.embedding.lexical import LexicalEmbedding
 
-__all__ = ["Embedding", "EmbeddingInfo", "LexicalEmbedding", "available_embeddings", "open_embedding"]
+__all__ = ["Embedding", "LexicalEmbedding", "available_embeddings", "open_embedding"]

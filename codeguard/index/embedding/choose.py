@@ -44,12 +44,12 @@ def open_embedding(
     return kind.open(EmbeddingOptions(model, model_dir, base_url, api_key))
 
 
-def available_embeddings(model_dir: Path | None = None) -> tuple[EmbeddingInfo, ...]:
+def available_embeddings() -> tuple[EmbeddingInfo, ...]:
     """Return every kind of embedding, with where it was found or why it cannot be used.
 
     MiniLM's files are read and verified for it (90 MB); no model is started.
     """
-    options = EmbeddingOptions(model_dir=model_dir)
+    options = EmbeddingOptions()
     return tuple(EmbeddingInfo(kind.shown, *kind.state(options)) for kind in embedding_kinds())
 
 

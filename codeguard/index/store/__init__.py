@@ -6,7 +6,6 @@ used; the catalog says what an id stands for.
 
 from codeguard.index.store.base import COLLECTION, Hit, Row, Vectors
 from codeguard.index.store.chroma import VectorStore
-from codeguard.index.store.replacing import Replacement, recover
 from codeguard.index.store.shared import SharedStore
 
-__all__ = ["COLLECTION", "Hit", "Replacement", "Row", "SharedStore", "VectorStore", "Vectors", "recover"]
+__all__ = ["COLLECTION", "Hit", "Row", "SharedStore", "VectorStore", "Vectors"]

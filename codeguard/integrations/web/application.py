@@ -194,7 +194,7 @@ class Application:
         """Return a page with the reason, and a link back for admitted users."""
         frame = self._site.frame()
         if refused.status in OUTSIDE:
-            return Reply(refused.status, message_page("Not answered", str(refused), frame.made))
+            return Reply(refused.status, message_page(str(refused), frame.made))
         return Reply(refused.status, error_page(str(refused), frame))
 
 

@@ -20,9 +20,9 @@ __all__ = ["AnySignal", "Moment", "Signal", "Subject", "load_all", "load_signals
 AnySignal = Signal | FileSignal | CorpusSignal
 
 
-def load_signals(*, third_party: bool = True) -> tuple[Signal, ...]:
+def load_signals() -> tuple[Signal, ...]:
     """Return the registered signals that examine chunks; see `codeguard.analysis.rules.registered`."""
-    return tuple(item for item in load_all(third_party=third_party) if isinstance(item, Signal))
+    return tuple(item for item in load_all() if isinstance(item, Signal))
 
 
 def load_all(*, third_party: bool = True) -> tuple[AnySignal, ...]:

@@ -53,9 +53,9 @@ def site_page(page: Page, frame: Frame, address: str = "") -> FinishedPage:
     return document(page, _HEAD, top)
 
 
-def message_page(title: str, story: str, made: str) -> FinishedPage:
+def message_page(story: str, made: str) -> FinishedPage:
     """Return a page with one message, for readers who may not be allowed to see anything else."""
-    return document(Page(title, story, "", {}, "codeguard serve", made), _HEAD)
+    return document(Page("Not answered", story, "", {}, "codeguard serve", made), _HEAD)
 
 
 _HEAD = '<meta name="referrer" content="same-origin">\n<link rel="stylesheet" href="/style.css">'
