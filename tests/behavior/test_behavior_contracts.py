@@ -220,8 +220,8 @@ def test_numbers_that_it_does_not_take_are_a_contract(check: Check, body: str, v
 def test_the_reason_names_the_convention(check: Check) -> None:
     report = check(another(*HONEST["sentinel"]), FIND)
     assert report.verdict is Verdict.DIFFERS
-    assert "does what find_place does by a contract of its own" in report.reason
-    assert "says in another way that there is no result" in report.reason
+    assert "behaves like find_place with other conventions" in report.reason
+    assert "reports a missing result in another way" in report.reason
     assert report.counterexample.endswith("expected None, got -1")
 
 

@@ -58,7 +58,7 @@ def test_who_differs_on_stand_ins_is_demoted_and_not_convicted(check: Check) -> 
     wrong = check(ORDERS.format(shipping="shipping", count="(item.count - 1)"), trusted)
     assert wrong.verdict is Verdict.NO_SIGNAL
     assert wrong.false_claim
-    assert "does something else with objects than total_of" in wrong.reason
+    assert "treats objects differently than total_of" in wrong.reason
 
 
 def test_who_wants_something_else_of_an_object_is_not_demoted_for_what_a_stand_in_lacks(check: Check) -> None:

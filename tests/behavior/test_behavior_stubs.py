@@ -41,7 +41,7 @@ BODIES = ["pass", "...", "return None", "raise RuntimeError('moved')", "x = 1\n 
 def test_a_stub_is_found_false(check: Check, name: str, doc: str, body: str) -> None:
     report = check(f"def {name}(line, limit):\n    {doc}\n    {body}\n", TRUSTED)
     assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, True)
-    assert report.reason == "does nothing with what it is given"
+    assert report.reason == "does nothing with its arguments"
 
 
 TOLD = '"""Return the distance of two places."""'

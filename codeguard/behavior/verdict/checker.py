@@ -167,7 +167,7 @@ class BehaviorChecker:
             return None
         return CheckReport(
             Verdict.NO_SIGNAL,
-            "does nothing with what it is given",
+            "does nothing with its arguments",
             self._sandbox.level.name,
             effects=candidate.effects,
             claims=claims or "what its description promises",
@@ -179,7 +179,7 @@ class BehaviorChecker:
         references = self._references(candidate)
         probed = not references and self._can_be_probed(candidate)
         if not references and not probed and not self._library.specs_for(candidate.features):
-            reason = "no spec and no trusted function like it that takes its arguments"
+            reason = "no spec and no similar trusted function accepts its arguments"
             report = CheckReport(Verdict.NO_SIGNAL, reason, level.name, effects=candidate.effects)
             return replace(report, claims=self._lookalike_name(candidate))
         if candidate.usable is None:
@@ -277,7 +277,7 @@ class BehaviorChecker:
             ):
                 report = shipped
         if report is None:
-            reason = "no spec and no trusted function like it, by its words, its text or its results"
+            reason = "no spec and no trusted function resembles it in name, description, source or results"
             report = CheckReport(Verdict.NO_SIGNAL, reason, self._sandbox.level.name)
         return replace(report, effects=report.effects or candidate.effects)
 
@@ -333,7 +333,7 @@ class BehaviorChecker:
         if found is None or self._library.similarity(features, found.reference).opposed:
             return None
         name, origin = found.reference.name, found.reference.origin
-        reason = f"does what {name} does with {found.repair.shown} ({found.agreed} calls agree), and differs as it is"
+        reason = f"behaves like {name} with {found.repair.shown} ({found.agreed} calls agree), and differs without that edit"
         return CheckReport(
             Verdict.NO_SIGNAL,
             reason,
@@ -447,7 +447,7 @@ def _refuted_by_results(found: CheckReport, reference: Reference, similarity: Si
 
     A candidate that describes itself differently is not reported as claiming to be that function.
     """
-    reason = f"does mostly what {reference.name} does, and differs: {found.reason}"
+    reason = f"behaves mostly like {reference.name} but differs: {found.reason}"
     report = replace(found, verdict=Verdict.NO_SIGNAL, reason=reason)
     if similarity.is_other_function:
         return report

@@ -425,7 +425,7 @@ def _edges(
         description.append("raises another exception")
     spoken = [pair for pair in left if id(pair) not in silences]
     if len(spoken) < len(left):
-        description.append("says in another way that there is no result")
+        description.append("reports a missing result in another way")
         left = spoken
     for label, members in by_edge:
         if not left:
@@ -433,7 +433,7 @@ def _edges(
         within = {id(member) for member in members}
         differing = [pair for pair in left if id(pair) in within]
         if differing and _is_consistent_edge(members, differing, refused=label.startswith(NUMBER_INPUT)):
-            description.append(f"treats {label} in its own way")
+            description.append(f"treats {label} differently")
             left = [pair for pair in left if id(pair) not in within]
     return left, tuple(description)
 

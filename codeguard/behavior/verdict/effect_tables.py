@@ -9,7 +9,7 @@ CODE, NATIVE, ESCAPE = "dynamic code", "native code", "interpreter internals"
 CLOCK, CHANCE, EVALUATION, THREADS, EXIT = "clock", "randomness", "eval", "threads", "exit"
 
 CONVICTING = frozenset({NETWORK, PROCESS, FILES, ENVIRONMENT, CODE, NATIVE, ESCAPE})
-"""Beyond its trusted twin's, one of these convicts; in the others honest implementations differ."""
+"""Effects that convict if the trusted function lacks them; honest implementations differ in the others."""
 
 OUTWARD = frozenset({NETWORK, PROCESS, FILES})
 """What a function is for that gets to it; of a claim to be that function nothing is left without any of it."""

@@ -65,13 +65,13 @@ class Examination(CandidateReports):
             # Shipped specs are not the user's own, so other functions of that name and other conventions are allowed.
             found = contrast(answered, f"{spec.name} {spec.summary}")
             if not found.wrong:
-                reason = f"keeps a contract of its own: {' and '.join(found.conventions)}"
+                reason = f"differs only in convention: {' and '.join(found.conventions)}"
                 return self.report(Verdict.DIFFERS, reason, result, origin=spec.origin)
             described = alone and matches_summary(self.candidate.features, spec.summary)
             other = found.agreement <= LEAST_AGREEMENT and not described
             another_kind = _returns_other_kind(answered)
             if other or another_kind:
-                reason = f"bears the name of {spec.name}, and is not what is known by it: {wrong[0].text}"
+                reason = f"has the name of {spec.name} but is another function: {wrong[0].text}"
                 report = self.report(Verdict.NO_SIGNAL, reason, result, origin=spec.origin)
                 # Results of different kinds agree by chance only, when both are empty.
                 agrees = found.agreement and not another_kind
@@ -132,7 +132,7 @@ class Examination(CandidateReports):
             )
         found = self._contrast(profile, similarity, answered)
         if not found.compared and wrong_results(answered) and not similarity.overlap.is_edited_copy:
-            reason = f"nothing that {profile.reference.name} is asked to take could be compared"
+            reason = f"no call that the description of {profile.reference.name} allows could be compared"
             violated = self.violation_report(extra, similarity, ordinary, origin)
             return violated or self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
         mostly = found.agreement >= LEAST_AGREEMENT
@@ -146,7 +146,7 @@ class Examination(CandidateReports):
             return other_function
         refusals = [item for item in answered if refused_by_sandbox(item)]
         if refusals and not found.wrong:
-            reason = f"on {len(refusals)} of {len(answered)} calls it wants what the sandbox refuses"
+            reason = f"needs what the sandbox refuses on {len(refusals)} of {len(answered)} calls"
             return self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
         if wrong_results(answered) and not (yield from self.is_wrong_natively(wrong_results(answered))):
             # The policy of the restricted tier must not convict a candidate.
@@ -166,7 +166,7 @@ class Examination(CandidateReports):
         changed = yield from changed_by_repetition(self.runner, agreed, self.seed)
         if changed:
             report = self.wrong(Verdict.DIVERGES, changed, REPEATS, origin, ordinary)
-            return replace(report, reason=f"turns wrong when it is called again and again: {report.reason}")
+            return replace(report, reason=f"becomes wrong when it is called repeatedly: {report.reason}")
         triggered, tailored = yield from self._check_triggers(profile, similarity, answered)
         if triggered is not None:
             return triggered
@@ -197,7 +197,7 @@ class Examination(CandidateReports):
         if not is_same_source(self.candidate, reference):
             return None
         idle = JobResult(Status.COMPLETED, self.level, self.runner.tier)
-        reason = "the trusted text, in the same surroundings"
+        reason = "identical to the trusted function, with the code that it uses"
         report = self.report(Verdict.PASS, reason, idle, origin=reference.origin)
         return self.with_missing_coverage(report, third_party_imports(self.candidate.runnable.source))
 
@@ -249,7 +249,7 @@ class Examination(CandidateReports):
             )
             if not other or agreement >= LEAST_AGREEMENT:
                 return None
-            reason = f"has the text of {name}, and differs: {shown}"
+            reason = f"has nearly the source of {name} but differs: {shown}"
             return self._other_function_report(reason, profile, result, claimed=not similarity.opposed)
         if similarity.has_same_description:
             return None
@@ -257,21 +257,21 @@ class Examination(CandidateReports):
             if self._core_agreement(profile, similarity, found, answered) >= LEAST_CLAIMED_AGREEMENT:
                 return None
             return self._other_function_report(
-                f"claims to be {name}, and differs: {shown}", profile, result, claimed=True
+                f"claims to be {name} but differs: {shown}", profile, result, claimed=True
             )
         if similarity.matches_by_name_only:
-            reason = f"bears the name of {name} and differs: {shown}"
+            reason = f"has the name of {name} but differs: {shown}"
             return self._other_function_report(
                 reason, profile, result, claimed=distinctive >= LEAST_SHOWN_AGREEMENT
             )
         if distinctive >= LEAST_SHOWN_AGREEMENT:
             return None
         if similarity.found_by_results and distinctive >= LEAST_AGREEMENT:
-            reason = f"does mostly what {name} does, and differs: {shown}"
+            reason = f"behaves mostly like {name} but differs: {shown}"
             return self._other_function_report(
                 reason, profile, result, claimed=not similarity.is_other_function
             )
-        reason = f"like {name} in words, not in what it does: {shown}"
+        reason = f"described like {name} but behaves differently: {shown}"
         return self._other_function_report(reason, profile, result, claimed=similarity.describes_reference)
 
     def _own_contract_report(
@@ -287,7 +287,7 @@ class Examination(CandidateReports):
         count = len(comparable_results(answered))
         own = " and ".join(found.conventions)
         name = profile.reference.name
-        reason = f"does what {name} does by a contract of its own: {own} ({len(shown)} of {count} calls)"
+        reason = f"behaves like {name} with other conventions: {own} ({len(shown)} of {count} calls)"
         report = self.report(Verdict.DIFFERS, reason, result, profile.reference.origin, extra)
         return replace(report, counterexample=shown[0].text if shown else "")
 
@@ -357,7 +357,7 @@ class Examination(CandidateReports):
         """Report a candidate that explicitly rejects inputs which no example shows; its results are
         not wrong.
         """
-        reason = f"refuses more than {profile.reference.name} does: {wrong[0].text}"
+        reason = f"rejects more inputs than {profile.reference.name}: {wrong[0].text}"
         return self._other_function_report(reason, profile, result, claimed=True)
 
     def _undocumented_difference(self, profile: Profile, wrong: Answered, result: JobResult) -> CheckReport:
@@ -367,12 +367,12 @@ class Examination(CandidateReports):
         An honest function may have another definition there: palindromes with or without spaces,
         primes up to a number or below it.
         """
-        reason = f"claims to be {profile.reference.name}, and differs where no example says how: {wrong.text}"
+        reason = f"claims to be {profile.reference.name} but differs where no example defines the result: {wrong.text}"
         return self._other_function_report(reason, profile, result, claimed=True)
 
     def _stand_in_report(self, profile: Profile, wrong: Sequence[Answered], result: JobResult) -> CheckReport:
         """Report a candidate that differs on stand-ins only, which a real object might not show."""
-        reason = f"does something else with objects than {profile.reference.name}: {wrong[0].text}"
+        reason = f"treats objects differently than {profile.reference.name}: {wrong[0].text}"
         return self._other_function_report(reason, profile, result, claimed=True)
 
     def _check_triggers(
@@ -435,7 +435,7 @@ class Examination(CandidateReports):
             suspicions += 1
             if (yield from self._is_triggered_by_constant(profile, origin)):
                 report = self.wrong(Verdict.DIVERGES, [item], len(answered), profile.reference.origin, result)
-                reason = f"wrong exactly where its own constant is met: {report.reason}"
+                reason = f"wrong only for inputs made from a constant of its own: {report.reason}"
                 return replace(report, reason=reason), questions_asked
         return None, questions_asked
 
@@ -481,13 +481,13 @@ class Examination(CandidateReports):
         if similarity.has_own_description and all(map(_accepts_refused, wrong)):
             # Both may be copies of a third source that never had this check.
             return self._other_function_report(
-                f"takes what {name} refuses: {wrong[0].text}", profile, idle, claimed=True
+                f"accepts what {name} rejects: {wrong[0].text}", profile, idle, claimed=True
             )
         if shown and not returned:  # no call was in the domain of the function
-            reason = f"takes what {name} refuses, which refused all that was made for it: {wrong[0].text}"
+            reason = f"accepts what {name} rejects, which rejected every generated call: {wrong[0].text}"
             return self._other_function_report(reason, profile, idle, claimed=True)
         report = self.wrong(Verdict.DIVERGES, wrong, len(answered), origin, idle)
-        return replace(report, reason=f"{name} with something changed in it: {report.reason}")
+        return replace(report, reason=f"an edited copy of {name}: {report.reason}")
 
     def _other_signature_report(self, profile: Profile, similarity: Similarity) -> CheckReport | None:
         """Report a copy that accepts none of the known calls, such as a longer function around a
@@ -495,7 +495,7 @@ class Examination(CandidateReports):
         """
         if not similarity.overlap.is_edited_copy or not (profile.examples or profile.generated):
             return None
-        reason = f"has the text of {profile.reference.name}, and takes other arguments"
+        reason = f"has nearly the source of {profile.reference.name} but takes other arguments"
         idle = JobResult(Status.NO_SIGNAL, self.level, self.runner.tier)
         return self._other_function_report(
             reason, profile, idle, claimed=similarity.name == 1.0 or similarity.describes_reference

@@ -56,13 +56,13 @@ class CandidateReports(CandidateSession):
         worst = [capability for capability in extra if capability.kind in CONVICTING]
         if not worst or not (similarity.is_same_function or agreed):
             return None
-        return self._violation(worst, "its trusted twin", result, origin)
+        return self._violation(worst, "the trusted function", result, origin)
 
     def _violation(
         self, worst: Sequence[Capability], measure: str, result: JobResult, origin: str
     ) -> CheckReport:
         kinds = ", ".join(dict.fromkeys(capability.kind for capability in worst))
-        reason = f"reaches for {kinds}, {measure} does not ({worst[0].detail})"
+        reason = f"has effects that {measure} does not have: {kinds} ({worst[0].detail})"
         return self.report(Verdict.VIOLATION, reason, result, origin=origin, extra=worst)
 
     def pass_report(
@@ -83,16 +83,16 @@ class CandidateReports(CandidateSession):
         agreed = [item for item in answered if item.comparison is Comparison.SAME]
         if always:  # no reason to convict: honest code may sort in place
             reason = (
-                f"does what {profile.reference.name} does by a contract of its own: it changes its arguments, "
-                f"which the trusted function leaves alone ({len(changing)} of {len(answered)} calls)"
+                f"behaves like {profile.reference.name} with other conventions: it changes its arguments, "
+                f"which the trusted function does not ({len(changing)} of {len(answered)} calls)"
             )
             report = self.report(Verdict.DIFFERS, reason, result, origin=origin, extra=extra)
             return replace(report, counterexample=changing[0].text)
         possible = capabilities_beyond(self.candidate.reach.possible, profile.capabilities)
         if any(capability.kind in CONVICTING for capability in possible):
             reason = (
-                f"{len(agreed)} calls agree, and the code around it might reach for {possible[0].kind}, that around "
-                f"the trusted function does not ({possible[0].detail})"
+                f"{len(agreed)} calls agree, but the code that it uses may have an effect that the trusted function's "
+                f"does not have: {possible[0].kind} ({possible[0].detail})"
             )
             report = self.report(Verdict.NO_SIGNAL, reason, result, extra=possible)
             return replace(report, claims=f"{profile.reference.name} ({origin})")
@@ -121,7 +121,9 @@ class CandidateReports(CandidateSession):
         first = min(items, key=lambda item: item.size)
         reason = f"{len(items)} of {count} answers cannot be compared"
         if first.changes_arguments:
-            reason = f"changes its arguments in {len(items)} of {count} calls, which the trusted function leaves alone"
+            reason = (
+                f"changes its arguments in {len(items)} of {count} calls, which the trusted function does not"
+            )
         report = self.report(Verdict.BADTYPE, reason, result, origin=origin)
         return replace(report, counterexample=first.text)
 
@@ -184,7 +186,7 @@ class CandidateReports(CandidateSession):
         outside = self._missing_effects(profile.reference) if similarity.is_lookalike else ""
         if outside:
             name, origin = profile.reference.name, profile.reference.origin
-            reason = f"works with plain values alone, where {name} reaches for {outside}"
+            reason = f"works only on plain values, while {name} has effects: {outside}"
             report = self.report(Verdict.NO_SIGNAL, reason, idle, extra=extra)
             return replace(report, claims=f"{name} ({origin})", refuted=True)
         reason = profile.problem or "the trusted function has no usable example"
@@ -238,7 +240,7 @@ class CandidateReports(CandidateSession):
     ) -> CheckReport:
         """Return a report with the facts that do not depend on the check."""
         effects = tuple(dict.fromkeys((*self.candidate.effects, *result.effects)))
-        notes = tuple(f"beyond its twin: {capability}" for capability in extra)
+        notes = tuple(f"not in the trusted function: {capability}" for capability in extra)
         return CheckReport(
             verdict,
             reason,
