@@ -101,8 +101,7 @@ class Engine:
         self._context = context
 
     def observe(self, file: SourceFile, only: Collection[str] | None = None) -> Iterator[Step]:
-        """Yield the observations of a file, step by step; never raises because of the file's
-        content.
+        """Yield the observations of a file, step by step; never raises because of the file's content.
 
         Args:
             file: chunked; its name only decides how it is read.
@@ -265,8 +264,7 @@ def kind_and_digest(file: SourceFile) -> tuple[str, ...]:
 
 
 def signal_version(signal: FileSignal) -> str:
-    """Return a digest of all code and data that a detector's matches depend on, including the
-    engine's.
+    """Return a digest of all code and data that a detector's matches depend on, including the engine's.
 
     A detector that imports another one's code changes with it; one that does not keeps its version.
     """

@@ -72,9 +72,7 @@ class Observation:
 
     @property
     def demotes(self) -> bool:
-        """Whether it is severe and certain enough to rank the file after those without such an
-        observation.
-        """
+        """Whether it is severe and certain enough to rank the file after those without such an observation."""
         certain = self.severity >= Severity.HIGH and self.confidence >= models.Confidence.HIGH
         return certain and not self.of_the_file
 

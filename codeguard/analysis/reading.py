@@ -142,9 +142,7 @@ class Reading:
 
     @cached_property
     def _walked(self) -> tuple[tuple[ast.AST, ...], dict[ast.AST, ast.AST]]:
-        """Return nodes and parents in one loop, in a third of the time of `ast.walk` and
-        `iter_child_nodes`.
-        """
+        """Return nodes and parents in one loop, in a third of the time of `ast.walk` and `iter_child_nodes`."""
         if self.tree is None:
             return (), {}
         nodes: list[ast.AST] = [self.tree]

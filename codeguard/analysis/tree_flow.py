@@ -122,8 +122,7 @@ _PLACEHOLDER = re.compile(r"\{(\w+)[^{}]*\}")
 
 @dataclass(frozen=True, slots=True)
 class TreeArrival:
-    """Labelled data at a call that sends, runs or writes it; `start` and `end` are character
-    offsets.
+    """Labelled data at a call that sends, runs or writes it; `start` and `end` are character offsets.
 
     `text` is the literal part of a command; `hidden` means that the called name is composed at run
     time.
@@ -795,9 +794,7 @@ class _Flow:
         return frozenset(label for item in self._owner_nodes(node) for label in self._labels(item))
 
     def _callbacks(self, name: str, receiver: Labels, arguments: list[_Node]) -> None:
-        """Give the parameters of functions passed as arguments the labels of the values they are
-        called with.
-        """
+        """Give the parameters of functions passed as arguments the labels of the values they are called with."""
         labels = set(receiver - {CONNECTION, PROCESS})
         if self._table.has("fetched", name) or CONNECTION in receiver:
             labels.add(FETCHED)

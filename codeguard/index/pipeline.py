@@ -140,8 +140,7 @@ class Indexer:
         quarantine: bool = False,
         discovery: Discovery | None = None,
     ) -> IndexReport:
-        """Index `paths` and `trust`; files under `trust` become the team's own, those under `untrust` cease
-        to be.
+        """Index `paths` and `trust`; files under `trust` become the team's own, those under `untrust` cease to be.
 
         `discovery` is the result of `found_first`, for a new index.
 

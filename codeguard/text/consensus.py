@@ -116,9 +116,7 @@ class Consensus:
     def _answer_texts(
         self, selection: Selection, summaries: Sequence[str], groups: Sequence[int], query: str
     ) -> list[str]:
-        """Return the texts to answer from: one summary per vote; the `sound` rule keeps only agreed
-        sentences.
-        """
+        """Return the texts to answer from: one summary per vote; the `sound` rule keeps only agreed sentences."""
         voted: dict[int, str] = {}
         for index, judgment in enumerate(selection.judgments):
             if judgment.kept:

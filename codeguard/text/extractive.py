@@ -20,8 +20,7 @@ MAX_SENTENCES = 400  # of each text, later ones are not scored
 
 
 class ExtractiveReader:
-    """Answers with the sentence nearest to the query; summarises with the nearest ones, in text
-    order.
+    """Answers with the sentence nearest to the query; summarises with the nearest ones, in text order.
 
     With `answer_words`, the answer to a single text is not a whole sentence but the run of that
     many words that adds most to the question, as a small model would answer. FilterRAG needs this.

@@ -124,9 +124,7 @@ class FeatureExtractor:
         ]
 
     def _answer_log_probability(self, answer: str, present: Counter[str], total: int) -> float:
-        """Return the log-probability of the answer under a mixture of the text's and the
-        background's words.
-        """
+        """Return the log-probability of the answer under a mixture of the text's and the background's words."""
         return sum(
             math.log(
                 OWN_SHARE * present[word] / total
@@ -137,8 +135,7 @@ class FeatureExtractor:
 
 
 def style(text: str, present: Counter[str]) -> list[float]:
-    """Return features of style, independent of content: shares of characters and words, mean
-    lengths.
+    """Return features of style, independent of content: shares of characters and words, mean lengths.
 
     Generated prose and encyclopedic prose differ here even if all words are on the topic. Whether a
     text ends in mid-sentence is left out: that depends on how a data set was cut.

@@ -17,8 +17,7 @@ USEFUL = 0.5  # share of imitated poison that a calibrated filter should catch
 
 @dataclass(frozen=True, slots=True)
 class FilterConfig:
-    """`top` retrieved texts are judged, and the first `keep` of those that pass are returned (0:
-    all).
+    """`top` retrieved texts are judged, and the first `keep` of those that pass are returned (0: all).
 
     `threshold` is one density for all lengths (0.2 in the paper), or a fit by length from
     `calibrate`.
@@ -127,8 +126,7 @@ TOO_WEAK = (
 
 
 def own_questions(texts: Sequence[str]) -> list[CleanPair]:
-    """Return passages with their first sentence as the question (inverse cloze task, Lee et al.,
-    2019).
+    """Return passages with their first sentence as the question (inverse cloze task, Lee et al., 2019).
 
     Passages of a single sentence are left out.
     """
@@ -193,8 +191,7 @@ def finish(
     keep: int,
     failed: tuple[str, ...] = (),
 ) -> Selection:
-    """Return a selection with the first `keep` documents that passed (0: all); the rest is
-    rejected.
+    """Return a selection with the first `keep` documents that passed (0: all); the rest is rejected.
 
     `documents` beyond the first `top` were not judged and are rejected as well.
     """

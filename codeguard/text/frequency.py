@@ -109,8 +109,7 @@ class LengthThreshold:
 
 
 def fit_threshold(densities: Sequence[float], lengths: Sequence[int], keep: float = 0.95) -> LengthThreshold:
-    """Fit the threshold that keeps the share `keep` of clean texts, given their densities and word
-    counts.
+    """Fit the threshold that keeps the share `keep` of clean texts, given their densities and word counts.
 
     The level is the conformal quantile of the residuals (Vovk et al., 2005): another clean text of
     the same kind passes with at least that probability, for any number of texts.

@@ -1,5 +1,4 @@
-"""Detect documents whose claimed label does not match their text, before they enter a knowledge
-base.
+"""Detect documents whose claimed label does not match their text, before they enter a knowledge base.
 
 The batch level tests each label of the batch as a whole: do its documents, taken together, lie
 nearer to another label of the knowledge base? The entry level tests each document. What cannot be

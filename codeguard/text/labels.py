@@ -57,8 +57,7 @@ class LabelledBase:
 
     @cached_property
     def metric(self) -> Floats:
-        """Matrix W of shape (dimension, dimension) that whitens: x @ W has the same within-label
-        spread in every direction.
+        """Whitening matrix W of shape (dimension, dimension): x @ W has equal within-label spread in all directions.
 
         W is the inverse Cholesky factor of the within-label covariance. The covariance is shrunk as
         in Ledoit and Wolf, "A well-conditioned estimator for large-dimensional covariance matrices"

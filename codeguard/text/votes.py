@@ -95,8 +95,7 @@ def weights(groups: Sequence[int], trusted: Sequence[bool], trusted_weight: floa
 
 @dataclass(frozen=True, slots=True)
 class Rivalry:
-    """Two claims that exclude each other, with the documents of each and the share of the smaller
-    one.
+    """Two claims that exclude each other, with the documents of each and the share of the smaller one.
 
     `chance` bounds the probability of such a split among unrelated words.
     """
@@ -160,8 +159,7 @@ def find_rivalry(
     groups: Sequence[int],
     same: Callable[[str, str], bool] = operator.eq,
 ) -> Rivalry | None:
-    """Return the two claims that split the summaries best, or None; the camp with more weight is
-    first.
+    """Return the two claims that split the summaries best, or None; the camp with more weight is first.
 
     Two claims are rivals if nearly every vote has one of them and few have both, if at least
     `LEAST_VOTES` groups support the smaller one, and if the split is cleaner than chance explains
@@ -480,9 +478,7 @@ def _stemmer() -> Any:
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """Return the stem of a lower-case word without possessive, numerals as digits: reduces, reduced
-    → reduc.
-    """
+    """Return the stem of a lower-case word without possessive, numerals as digits: reduces, reduced → reduc."""
     word = word.removesuffix("'s").removesuffix("’s")
     if word in _NUMERALS:
         return _NUMERALS[word]

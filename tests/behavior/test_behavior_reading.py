@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeguard.behavior.inputs.bounds import bounds_of
 from codeguard.behavior.inputs.domain import learn_domain
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.learning import learn
+from codeguard.behavior.inputs.preconditions import bounds_of
 from codeguard.behavior.inputs.shapes import Bounds
 from codeguard.behavior.source.constants import UnknownError, fold
 from codeguard.behavior.source.definitions import Definition, definitions, read_module

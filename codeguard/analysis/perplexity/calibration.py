@@ -28,9 +28,7 @@ PIECE = 400  # minimum characters of a piece; the next blank line ends it
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The most surprising window of a text: mean bits per character, and its half-open range in
-    characters.
-    """
+    """The most surprising window of a text: mean bits per character, and its half-open range in characters."""
 
     bits: float
     start: int

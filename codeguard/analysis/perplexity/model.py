@@ -53,8 +53,7 @@ class PerplexityModel:
 
     @classmethod
     def train(cls, files: Sequence[tuple[str, str]], order: int = ORDER) -> PerplexityModel:
-        """Learn from trusted files, given as pairs of name and text, and calibrate on held-out
-        files.
+        """Learn from trusted files, given as pairs of name and text, and calibrate on held-out files.
 
         The result does not depend on names or on the order of files: texts are sorted by digest,
         and duplicates are used once, up to 4 Mi characters or about a million distinct n-grams.

@@ -137,9 +137,7 @@ class UnknownParts:
         return node if self._is_brought(holder) or self._unknown(holder, depth + 1) is not None else None
 
     def _is_brought(self, node: ast.expr) -> bool:
-        """Return whether an object comes from another file, such as `current_user`; classes and
-        modules do not.
-        """
+        """Return whether an object comes from another file, such as `current_user`; classes and modules do not."""
         if not isinstance(node, ast.Name) or not node.id.islower():
             return False
         found = self._names.scopes.find(node.id, self._names.scopes.scope_of(node))

@@ -51,8 +51,7 @@ class Writer:
         self._steps = 0
 
     def text(self, node: ast.expr) -> str:
-        """Return an expression's text as far as the file determines it, with `HOLE` for each
-        unknown part.
+        """Return an expression's text as far as the file determines it, with `HOLE` for each unknown part.
 
         For a name with several values, it is the first text among them; long texts are cut.
         """

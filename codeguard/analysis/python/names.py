@@ -62,8 +62,7 @@ class Names:
         return found[-1] if found else ""
 
     def fold(self, node: ast.expr) -> object:
-        """Return the value of a constant expression: text, bytes, a number, a tuple, None or a
-        boolean.
+        """Return the value of a constant expression: text, bytes, a number, a tuple, None or a boolean.
 
         Raises:
             UnknownValueError: the expression is not constant, or exceeds the limits (see `constants`).

@@ -29,8 +29,7 @@ Ranges = list[tuple[int, int]]
 
 
 def salvaged(lines: Sequence[str], within: frozenset[int]) -> tuple[ast.Module, Ranges]:
-    """Return a module of the valid statements, and the line ranges (1-based, inclusive) of the
-    rest.
+    """Return a module of the valid statements, and the line ranges (1-based, inclusive) of the rest.
 
     `lines` keep their line ends; `within` are the numbers of lines that start inside a string.
     """

@@ -213,9 +213,7 @@ class Scopes:
         )
 
     def _branches(self, node: ast.AST) -> dict[ast.AST, str]:
-        """Return the branching statements around a node in its scope, each with the branch that
-        contains it.
-        """
+        """Return the branching statements around a node in its scope, each with the branch that contains it."""
         found: dict[ast.AST, str] = {}
         child, at = node, self._parents.get(node)
         while at is not None and not isinstance(at, _SCOPES):

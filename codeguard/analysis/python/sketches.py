@@ -80,8 +80,7 @@ def words_of_code(text: str, language: str) -> list[str]:
 
 
 def sketch(words: list[str]) -> tuple[int, ...]:
-    """Return up to `SKETCH` sorted hashes of a text's shingles; all names count as equal, and all
-    strings.
+    """Return up to `SKETCH` sorted hashes of a text's shingles; all names count as equal, and all strings.
 
     Hashes are equal in every run of one build of Python, because hashes of tuples of numbers are
     not randomised. Empty below `RUN` tokens. numpy is not used because importing it takes longer

@@ -323,9 +323,7 @@ class TaintFlow:
         return any(place in text for text in texts if text for place in self._dropped)
 
     def _sent(self, node: ast.Call, what: str, function: _Function) -> Labels:
-        """Return the labels that reach a sink, without a single environment variable as credential
-        or address.
-        """
+        """Return the labels that reach a sink, without a single environment variable as credential or address."""
         labels: Labels = _NOTHING
         for number, argument in enumerate(node.args):
             found = self._labels(argument, function)

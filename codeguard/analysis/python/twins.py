@@ -85,8 +85,7 @@ class TrustedFunctions:
         return len(self.functions)
 
     def twins(self, chunk: Chunk) -> list[Twin]:
-        """Return the trusted functions that a function may be a copy of, most likely first, at most
-        `MAX_TWINS`.
+        """Return the trusted functions that a function may be a copy of, most likely first, at most `MAX_TWINS`.
 
         Empty if the function is identical to a trusted one except for layout and comments.
         """

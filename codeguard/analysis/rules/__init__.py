@@ -48,8 +48,7 @@ def load_corpus_signals() -> tuple[CorpusSignal, ...]:
 
 
 def registered(packages: Sequence[str], shapes: tuple[type, ...], *, third_party: bool = True) -> list[Any]:
-    """Return the `SIGNAL` of every module of some packages that has one of the shapes, then
-    third-party ones.
+    """Return the `SIGNAL` of every module of some packages that has one of the shapes, then third-party ones.
 
     Built-in signals come first; both groups are sorted by name. Third-party signals that only
     examine chunks are left out unless that shape is requested.

@@ -133,8 +133,7 @@ class Match:
 
 @runtime_checkable
 class FileSignal(Protocol):
-    """A static signal that inspects one whole file, for findings of the audit and penalties of the
-    ranking.
+    """A static signal that inspects one whole file, for findings of the audit and penalties of the ranking.
 
     It is not run if a service in `needs` is missing. It may have `uses`, a frozenset of optional
     services. Its penalty for a rule is the weight `name.rule`, charged once per chunk. It uses only

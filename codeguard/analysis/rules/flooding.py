@@ -246,9 +246,7 @@ class _Index:
         return number
 
     def groups(self) -> Iterator[tuple[str, Match]]:
-        """Yield a match for every member of a group that spans several files; the first represents
-        the group.
-        """
+        """Yield a match for every member of a group that spans several files; the first represents the group."""
         members: dict[int, list[_Known]] = {}
         for number, known in enumerate(self._known):
             members.setdefault(self._root(number), []).append(known)

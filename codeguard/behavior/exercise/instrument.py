@@ -1,5 +1,4 @@
-"""Instrument a module so that each part of its code records what it did, and list what it has to
-show.
+"""Instrument a module so that each part of its code records what it did, and list what it has to show.
 
 The instrumented code behaves like the original and calls the functions of `recorder.py`. A
 condition has to be true and to be false; an operation has to give more than one result, different
@@ -56,8 +55,7 @@ class Instrumented:
 
 
 def instrument(tree: ast.Module, constants: Mapping[str, object]) -> Instrumented | None:
-    """Return the instrumented source of a module in the closed subset, or None if it cannot be
-    unparsed.
+    """Return the instrumented source of a module in the closed subset, or None if it cannot be unparsed.
 
     `tree` is modified.
     """

@@ -38,8 +38,7 @@ _ARRAY: Kind = ()
 
 
 def array_guesses(definition: Definition, source: str) -> Iterator[list[Example]]:
-    """Yield groups of calls with arrays to try on a function whose source uses numpy, one group per
-    kind.
+    """Yield groups of calls with arrays to try on a function whose source uses numpy, one group per kind.
 
     Arrays are passed for parameters annotated as arrays, and for parameters without an annotation,
     which may be numbers as well.

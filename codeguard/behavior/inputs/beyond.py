@@ -1,5 +1,4 @@
-"""Calls slightly outside of the domain of the examples: negative, other alphabets, wider spacing,
-longer.
+"""Calls slightly outside of the domain of the examples: negative, other alphabets, wider spacing, longer.
 
 A difference here convicts nobody, because an honest function is free outside of its domain. A full
 pass, however, requires the trusted function's result or an exception on these calls as well.

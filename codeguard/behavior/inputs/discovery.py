@@ -3,6 +3,10 @@
 The function itself, run in the sandbox, decides which guesses it accepts. The most informative
 kinds of input come first: type hints, literals in the docstring, then plain numbers, lists and
 strings. The first kind of which the function accepts every call is taken as its domain.
+
+Values of several parameters are combined without regard to each other, and a binary search, a matrix
+product or a shortest path rejects most such calls. So there are also groups of related arguments, in
+`related.toml`: a sorted list and an item, lists of one length, a graph and a node.
 """
 
 from __future__ import annotations
@@ -10,14 +14,19 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
 
 from codeguard.behavior.inputs.options import CALLABLES, is_called
 from codeguard.behavior.inputs.pools import Arguments
+from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.source.definitions import Definition, Parameter
 from codeguard.behavior.specs.calls import NotPlainError, read_literal
 from codeguard.behavior.specs.examples import Example
 
+Row = tuple[object, ...]
 MAX_LITERALS = 6
 MAX_ROWS = 24
 NUMBERS: tuple[object, ...] = (3, 10, 7, 2, 24)
@@ -118,6 +127,18 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
         pools = [[values] if values else list(KINDS) for values in known]
         for kinds in sorted(itertools.product(*pools), key=lambda row: len({id(kind) for kind in row})):
             yield _rows(list(kinds))
+
+
+def related_guesses(definition: Definition) -> Iterator[list[Arguments]]:
+    """Yield groups of calls to try, in every order of arguments that the type hints allow."""
+    needed = [parameter for parameter in definition.parameters if parameter.required]
+    if any(parameter.kind != "positional" for parameter in needed):
+        return
+    for order in itertools.permutations(range(len(needed))):
+        for group in _groups().get(len(needed), ()):
+            rows = [tuple(row[place] for place in order) for row in group]
+            if all(_admitted(needed, row) for row in rows):
+                yield [(row, {}) for row in rows]
 
 
 def callable_guesses(definition: Definition) -> list[Example]:
@@ -238,3 +259,18 @@ def _literals(docstring: str) -> list[object]:
             continue
         found.setdefault(repr(value), value)
     return sorted(found.values(), key=lambda value: isinstance(value, int | float))[:MAX_LITERALS]
+
+
+def _admitted(parameters: list[Parameter], row: Row) -> bool:
+    pairs = zip(parameters, row, strict=True)
+    return not any(excluded_by(parameter.annotation, value) for parameter, value in pairs)
+
+
+@cache
+def _groups() -> dict[int, list[list[Row]]]:
+    """Return the groups by the number of arguments."""
+    found: dict[int, list[list[Row]]] = {}
+    for group in tomllib.loads(Path(__file__).with_name("related.toml").read_text("utf-8"))["group"]:
+        rows = [ast.literal_eval(f"({text})") for text in group["calls"]]
+        found.setdefault(len(rows[0]), []).append(rows)
+    return found

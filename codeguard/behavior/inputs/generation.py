@@ -1,5 +1,4 @@
-"""Inputs made from examples: recombined, mutated, at boundaries, and new values of the learned
-shapes.
+"""Inputs made from examples: recombined, mutated, at boundaries, and new values of the learned shapes.
 
 The result is deterministic for a given random source: sets are sorted before anything is chosen
 from them, so Python's hash seed has no influence.
@@ -24,8 +23,7 @@ MAX_ORDERS = 6  # orders of one call's arguments
 def generate(
     examples: Sequence[Arguments], domain: Domain, random: Random, count: int, literals: Sequence[object] = ()
 ) -> Iterator[Arguments]:
-    """Yield up to `count` distinct calls inside the domain, starting with an enumeration of small
-    ones.
+    """Yield up to `count` distinct calls inside the domain, starting with an enumeration of small ones.
 
     `examples` must not be empty. The examples themselves are not repeated.
     """

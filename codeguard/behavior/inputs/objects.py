@@ -67,8 +67,7 @@ STAND_IN_TEXTS = ("StandInText('made')", "StandInNumber(3)", "StandIn()", "[Stan
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of objects: attributes and parameter names that identify it, and source that makes
-    them.
+    """A kind of objects: attributes and parameter names that identify it, and source that makes them.
 
     `pools` are alternatives: a function that takes one value of a pool takes all of them.
     """
@@ -202,9 +201,7 @@ def objects_used(definition: Definition) -> list[Kind]:
 
 
 def needs_objects(definition: Definition) -> bool:
-    """Return whether a function reads an attribute that no plain value has from a parameter or from
-    `self`.
-    """
+    """Return whether a function reads an attribute that no plain value has from a parameter or from `self`."""
     nodes = list(ast.walk(definition.node))
     bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
     bound |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}

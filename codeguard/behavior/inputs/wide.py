@@ -1,5 +1,4 @@
-"""Calls outside of the domain of the examples: other types, empty, negative, iterators, known
-literals.
+"""Calls outside of the domain of the examples: other types, empty, negative, iterators, known literals.
 
 They are used for candidates that are edited copies of the trusted function. Calls that the trusted
 function rejects are dropped later, so nearly anything may be tried.
@@ -38,9 +37,7 @@ class Written:
     named: tuple[tuple[str, str], ...]
 
     def with_text(self, place: int | str, text: str) -> Written | None:
-        """Return the call with one argument replaced; None if the place does not exist and cannot
-        be added.
-        """
+        """Return the call with one argument replaced; None if the place does not exist and cannot be added."""
         if isinstance(place, int):
             if place > len(self.places) or (place == len(self.places) and text == LEFT_OUT):
                 return None

@@ -292,9 +292,7 @@ def _lambda_source(match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=64)
 def _lambdas(path: str) -> Mapping[tuple[int, ...], str]:
-    """Return the lambdas of a file by the position of their body: first line and column, last line
-    and column.
-    """
+    """Return the lambdas of a file by the position of their body: first line and column, last line and column."""
     try:
         tree = ast.parse(Path(path).read_bytes())
     except (OSError, *PARSE_ERRORS):

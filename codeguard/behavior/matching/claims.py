@@ -148,9 +148,7 @@ def _required_keywords(parameters: Sequence[Parameter]) -> Iterator[str]:
 
 
 def name_words(name: str) -> tuple[str, ...]:
-    """Split a name into lower-case words: `reverse_string`, `reverseString` and
-    `do_reverse_string2` are equal.
-    """
+    """Split a name into lower-case words: `reverse_string`, `reverseString` and `do_reverse_string2` are equal."""
     found = tuple(word.lower() for word in WORD.findall(name))
     kept = tuple(word for word in found if word not in FILLER_WORDS) or found
     # `reverse_string2` is another `reverse_string`, but `log2` is no other `log`, nor `to_base16` another `to_base`.
@@ -273,9 +271,7 @@ class Similarity:
 
     @property
     def is_other_function(self) -> bool:
-        """Whether name and description are different, so that it is another function despite a
-        similar body.
-        """
+        """Whether name and description are different, so that it is another function despite a similar body."""
         return self.opposed or (self.name < 0.5 and self.doc is not None and self.doc < 0.6)
 
     @property
@@ -453,15 +449,11 @@ class ReferenceIndex:
         return sum(math.log(every / max(1, count)) + EVERYWHERE for count in holders)
 
     def compare(self, wanted: Features, reference: Features) -> Similarity:
-        """Return the similarity of two functions, with words weighted by their rarity among the
-        references.
-        """
+        """Return the similarity of two functions, with words weighted by their rarity among the references."""
         return compare(wanted, reference, self.weigh)
 
     def candidates(self, wanted: Features) -> list[tuple[int, Similarity]]:
-        """Return the plausible references, best first; in a tie, a method of a class of the same
-        name first.
-        """
+        """Return the plausible references, best first; in a tie, a method of a class of the same name first."""
         found = [(index, similarity) for index, similarity in self._scored(wanted) if similarity.is_plausible]
 
         def place(pair: tuple[int, Similarity]) -> tuple[float, bool, int]:

@@ -107,8 +107,7 @@ class FingerprintIndex:
         }
 
     def informative_kinds(self, tried: Mapping[Kinds, Sequence[str | None]]) -> list[Kinds]:
-        """Return the kinds to run a function on, given its results for the trials, most informative
-        first.
+        """Return the kinds to run a function on, given its results for the trials, most informative first.
 
         Python code accepts many kinds of arguments that it was not made for. So kinds on which a
         trusted function gives the same results come first, then those of most trusted functions.

@@ -24,8 +24,7 @@ _CHANGES = (ast.Global, ast.Nonlocal, ast.Delete, ast.Import, ast.ImportFrom)
 
 
 def does_nothing(function: Function) -> bool:
-    """Return whether a function with parameters reads none of them, calls nothing and changes
-    nothing.
+    """Return whether a function with parameters reads none of them, calls nothing and changes nothing.
 
     It may return a constant, raise, or end without a result. Declarations of overloaded or abstract
     functions do not count.
@@ -63,8 +62,7 @@ _METHODS = frozenset(name for kind in _PLAIN for name in dir(kind) if not name.s
 
 
 def uses_plain_values_only(function: Function) -> bool:
-    """Return whether a function only works on plain values: it uses no global name and no
-    attribute.
+    """Return whether a function only works on plain values: it uses no global name and no attribute.
 
     Such a function calls none of its arguments, imports nothing and yields nothing.
     """
@@ -83,8 +81,7 @@ def uses_plain_values_only(function: Function) -> bool:
 
 
 def describes_result(definition: Definition) -> bool:
-    """Return whether a function describes a result, and nothing indicates that it is meant to do
-    nothing.
+    """Return whether a function describes a result, and nothing indicates that it is meant to do nothing.
 
     Methods and decorated functions are excluded, because they may be there to be overridden.
     """

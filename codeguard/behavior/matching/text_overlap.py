@@ -54,9 +54,7 @@ class TextOverlap:
 
     @property
     def is_near_copy(self) -> bool:
-        """Whether the candidate's text is the trusted one except for a small part, its locals and
-        literals.
-        """
+        """Whether the candidate's text is the trusted one except for a small part, its locals and literals."""
         return self.nodes >= LEAST_NODES and max(self.named, self.renamed) >= LEAST_KEPT
 
     @property

@@ -170,9 +170,7 @@ def _may_continue(error: SyntaxError, first_line: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a function: `kind` is positional, keyword, args or kwargs; `default` is
-    source text.
-    """
+    """One parameter of a function: `kind` is positional, keyword, args or kwargs; `default` is source text."""
 
     name: str
     kind: str

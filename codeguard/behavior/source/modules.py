@@ -25,8 +25,7 @@ class TrustedModules:
     package: str = ""
 
     def find(self, statement: ast.ImportFrom, name: str, own_path: str = "") -> Module | None:
-        """Return the module that defines a name imported by `from … import name`; None if that is
-        ambiguous.
+        """Return the module that defines a name imported by `from … import name`; None if that is ambiguous.
 
         A file in the importing file's own folder is preferred. Otherwise exactly one file of the
         named module or package has to define the name, or the named module itself imports it from

@@ -1,5 +1,4 @@
-"""Extract a function with the code that it needs, in a layout in which line coverage sees every
-branch.
+"""Extract a function with the code that it needs, in a layout in which line coverage sees every branch.
 
 `x if c else y`, `a and b` and the conditions of comprehensions are branches without a line of their
 own. Their parts are put on separate lines in parentheses; nothing else changes.
@@ -304,8 +303,7 @@ def surroundings(
 
 
 def _with_exceptions(own: ast.stmt, statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements, plus an exception class for each unresolved name that is only raised or
-    caught.
+    """Yield the statements, plus an exception class for each unresolved name that is only raised or caught.
 
     The file that defines it is not available in the sandbox. Any exception class serves, so the
     function can run without it.

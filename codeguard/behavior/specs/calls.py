@@ -21,8 +21,7 @@ NO_VALUES: Values = {}
 
 
 def plain(node: ast.AST, values: Values = NO_VALUES) -> object:
-    """Return the value of a literal, of a name in `values`, and of `set()`, `float("nan")` and the
-    like.
+    """Return the value of a literal, of a name in `values`, and of `set()`, `float("nan")` and the like.
 
     Raises:
         NotPlainError: the expression is not a plain value.

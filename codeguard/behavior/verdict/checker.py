@@ -45,8 +45,7 @@ Plan = tuple[Candidate, list[tuple[Reference, Similarity]]]
 
 
 class BehaviorChecker:
-    """Checks untrusted functions against a library of specs and trusted functions, inside a
-    sandbox.
+    """Checks untrusted functions against a library of specs and trusted functions, inside a sandbox.
 
     `seed` is the installation's secret; it determines the generated inputs and the order of the
     calls. Below the sandbox level `required_level` nothing is run.
@@ -93,9 +92,7 @@ class BehaviorChecker:
             yield from drive(self._sandbox, [self._checked_safely(plan) for plan in prepared])
 
     def cache_key(self, chunk: Chunk, file: SourceFile) -> str | None:
-        """Return a digest of everything that the verdict depends on; None if the function would not
-        be run.
-        """
+        """Return a digest of everything that the verdict depends on; None if the function would not be run."""
         plan = self._prepare(chunk, file)
         if isinstance(plan, CheckReport):
             return None
@@ -115,9 +112,7 @@ class BehaviorChecker:
         return parts_digest(*parts)
 
     def _prepare(self, chunk: Chunk, file: SourceFile) -> Plan | CheckReport:
-        """Return the plan of a check, or its report; cached, because `cache_key` and the check both
-        need it.
-        """
+        """Return the plan of a check, or its report; cached, because `cache_key` and the check both need it."""
         subject = (file.path, file.sha256, chunk.sha256, chunk.symbol, chunk.span)
         if subject not in self._plans:
             if len(self._plans) >= MAX_PLANS:
@@ -151,8 +146,7 @@ class BehaviorChecker:
         return self._last[1]
 
     def _stub_report(self, candidate: Candidate) -> CheckReport | None:
-        """Report a function that does nothing although it claims to be a trusted one or describes a
-        result.
+        """Report a function that does nothing although it claims to be a trusted one or describes a result.
 
         A stub in place of an implementation is suspicious, unless the trusted function is a stub as
         well.
@@ -318,9 +312,7 @@ class BehaviorChecker:
         return report, False
 
     def _may_be_repaired(self, plan: Plan) -> bool:
-        """Return whether to test variants of the candidate with one edit: only if it claims nothing
-        itself.
-        """
+        """Return whether to test variants of the candidate with one edit: only if it claims nothing itself."""
         candidate, references = plan
         claimed = any(similarity.is_claimed for _, similarity in references)
         return not claimed and self._can_be_probed(candidate) and may_be_repaired(candidate)
@@ -333,7 +325,7 @@ class BehaviorChecker:
         if found is None or self._library.similarity(features, found.reference).opposed:
             return None
         name, origin = found.reference.name, found.reference.origin
-        reason = f"behaves like {name} with {found.repair.shown} ({found.agreed} calls agree), and differs without that edit"
+        reason = f"behaves like {name} with {found.repair.shown} ({found.agreed} calls agree) and differs without it"
         return CheckReport(
             Verdict.NO_SIGNAL,
             reason,
@@ -442,8 +434,7 @@ def _check_specs(
 
 
 def _refuted_by_results(found: CheckReport, reference: Reference, similarity: Similarity) -> CheckReport:
-    """Report a difference from a trusted function that only the results suggest, which convicts
-    nobody.
+    """Report a difference from a trusted function that only the results suggest, which convicts nobody.
 
     A candidate that describes itself differently is not reported as claiming to be that function.
     """

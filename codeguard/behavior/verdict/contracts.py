@@ -479,8 +479,7 @@ def _treatment(result: CallResult) -> str:
 
 
 def _is_consistent_edge(members: Sequence[_Pair], differing: Sequence[_Pair], *, refused: bool) -> bool:
-    """Return whether every input of this kind is treated in one way, and no rejected input is
-    accepted.
+    """Return whether every input of this kind is treated in one way, and no rejected input is accepted.
 
     With `refused`, returning an empty value for each of them does not count as such a way.
     """

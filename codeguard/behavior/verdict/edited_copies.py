@@ -97,8 +97,7 @@ def added_refusals(candidate: Candidate, reference: Reference) -> frozenset[str]
 def _rejects_other_kind(
     item: Answered, example: Example | None, reference: Reference, shown: Mapping[str, Collection[object]]
 ) -> bool:
-    """Return whether a candidate rejects an argument of a kind that the trusted function may not be
-    for.
+    """Return whether a candidate rejects an argument of a kind that the trusted function may not be for.
 
     That is a kind that the candidate's annotation excludes, or that no known call has at this
     place.

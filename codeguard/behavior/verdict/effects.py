@@ -134,8 +134,7 @@ def facts_of(tree: ast.AST) -> Facts:
 
 
 def resolved(pieces: Sequence[Facts]) -> frozenset[Capability]:
-    """Return the capabilities of pieces of one module together, with names resolved across all of
-    them.
+    """Return the capabilities of pieces of one module together, with names resolved across all of them.
 
     Plain assignments of imported names are followed once.
     """
@@ -174,8 +173,7 @@ def observed(effects: Iterable[str]) -> frozenset[Capability]:
 def capabilities_beyond(
     candidate: Iterable[Capability], reference: Iterable[Capability]
 ) -> tuple[Capability, ...]:
-    """Return the candidate's capabilities of kinds that the reference does not have, the worst
-    first.
+    """Return the candidate's capabilities of kinds that the reference does not have, the worst first.
 
     An import that is not used does not count.
     """

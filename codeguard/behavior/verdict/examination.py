@@ -51,9 +51,7 @@ class Examination(CandidateReports):
     """Runs all checks of one candidate."""
 
     def against_spec(self, spec: Spec, alone: bool = False) -> Steps[CheckReport]:
-        """Check the candidate against a hand-written spec; `alone` if no trusted function is
-        similar to it.
-        """
+        """Check the candidate against a hand-written spec; `alone` if no trusted function is similar to it."""
         pairs = [(case, call_of(case, self.candidate.runnable)) for case in spec.cases]
         questions = [question_of_example(case, call) for case, call in pairs if call is not None]
         (result,) = yield from self.ask(questions)
@@ -99,8 +97,7 @@ class Examination(CandidateReports):
     def against_reference(
         self, profile: Profile, similarity: Similarity, best: bool = True
     ) -> Steps[CheckReport]:
-        """Check the candidate against a trusted function: its examples, and results on generated
-        inputs.
+        """Check the candidate against a trusted function: its examples, and results on generated inputs.
 
         `best` means that no other trusted function is more similar.
         """
@@ -189,8 +186,7 @@ class Examination(CandidateReports):
         return [*self.candidate.reach.certain, *seen]
 
     def identical(self, reference: Reference) -> CheckReport | None:
-        """Report a candidate whose source and helpers are those of the trusted function; None if
-        not.
+        """Report a candidate whose source and helpers are those of the trusted function; None if not.
 
         It is not run, because its run could only hit a limit.
         """
@@ -213,8 +209,7 @@ class Examination(CandidateReports):
     def _core_agreement(
         self, profile: Profile, similarity: Similarity, found: Contrast, answered: Sequence[Answered]
     ) -> float:
-        """Return the candidate's agreement on the trusted examples, or on all calls if there are
-        few examples.
+        """Return the candidate's agreement on the trusted examples, or on all calls if there are few examples.
 
         Generated calls differ between installations, and a verdict should not depend on them.
         """
@@ -231,8 +226,7 @@ class Examination(CandidateReports):
         answered: Sequence[Answered],
         result: JobResult,
     ) -> CheckReport | None:
-        """Report a candidate that may be another function than the reference; None if it is meant
-        to be it.
+        """Report a candidate that may be another function than the reference; None if it is meant to be it.
 
         A certain claim (by name, description and signature) with hardly any agreement is refuted
         but not convicted, because no common core is left. The trusted description itself, however,
@@ -294,9 +288,7 @@ class Examination(CandidateReports):
     def _other_function_report(
         self, reason: str, profile: Profile, result: JobResult, *, claimed: bool
     ) -> CheckReport:
-        """Report a candidate that is another function; `claimed` if a reader may take it for the
-        reference.
-        """
+        """Report a candidate that is another function; `claimed` if a reader may take it for the reference."""
         report = self.report(Verdict.NO_SIGNAL, reason, result)
         if not claimed:
             return report
@@ -354,15 +346,12 @@ class Examination(CandidateReports):
         return added_refusals(self.candidate, profile.reference)
 
     def _refusal_report(self, profile: Profile, wrong: Sequence[Answered], result: JobResult) -> CheckReport:
-        """Report a candidate that explicitly rejects inputs which no example shows; its results are
-        not wrong.
-        """
+        """Report a candidate that explicitly rejects inputs which no example shows; its results are not wrong."""
         reason = f"rejects more inputs than {profile.reference.name}: {wrong[0].text}"
         return self._other_function_report(reason, profile, result, claimed=True)
 
     def _undocumented_difference(self, profile: Profile, wrong: Answered, result: JobResult) -> CheckReport:
-        """Report an independent function of that name that differs where no example shows what is
-        right.
+        """Report an independent function of that name that differs where no example shows what is right.
 
         An honest function may have another definition there: palindromes with or without spaces,
         primes up to a number or below it.
@@ -378,8 +367,7 @@ class Examination(CandidateReports):
     def _check_triggers(
         self, profile: Profile, similarity: Similarity, ordinary: Sequence[Answered]
     ) -> Steps[tuple[CheckReport | None, list[Question]]]:
-        """Test inputs derived from the candidate's guards and literals; return the questions as
-        well.
+        """Test inputs derived from the candidate's guards and literals; return the questions as well.
 
         A difference inside the domain convicts, unless only the name matches, since that may be
         another function. Outside of the domain, a difference convicts only if a constant of the
@@ -456,9 +444,7 @@ class Examination(CandidateReports):
         return len(wrong) * 4 <= len(compared)
 
     def _check_edited_copy(self, profile: Profile, similarity: Similarity) -> Steps[CheckReport | None]:
-        """Check an edited copy of the reference on everything that the reference accepts; None if
-        it is none.
-        """
+        """Check an edited copy of the reference on everything that the reference accepts; None if it is none."""
         if not similarity.overlap.is_edited_copy or similarity.is_other_function:
             return None
         answered = yield from compare_edited_copy(self, profile)
@@ -490,9 +476,7 @@ class Examination(CandidateReports):
         return replace(report, reason=f"an edited copy of {name}: {report.reason}")
 
     def _other_signature_report(self, profile: Profile, similarity: Similarity) -> CheckReport | None:
-        """Report a copy that accepts none of the known calls, such as a longer function around a
-        short text.
-        """
+        """Report a copy that accepts none of the known calls, such as a longer function around a short text."""
         if not similarity.overlap.is_edited_copy or not (profile.examples or profile.generated):
             return None
         reason = f"has nearly the source of {profile.reference.name} but takes other arguments"
@@ -529,8 +513,7 @@ def _accepts_refused(item: Answered) -> bool:
 
 
 def _is_independent(similarity: Similarity) -> bool:
-    """Return whether the candidate is an independent implementation: neither a copy nor quoted
-    docs.
+    """Return whether the candidate is an independent implementation: neither a copy nor quoted docs.
 
     Differences on generated calls are no proof then.
     """

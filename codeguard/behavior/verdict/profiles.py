@@ -12,15 +12,14 @@ from random import Random
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.arrays import array_guesses
 from codeguard.behavior.inputs.beyond import calls_beyond
-from codeguard.behavior.inputs.bounds import bounds_of
-from codeguard.behavior.inputs.discovery import callable_guesses, guesses
+from codeguard.behavior.inputs.discovery import callable_guesses, guesses, related_guesses
 from codeguard.behavior.inputs.domain import Domain, learn_domain
 from codeguard.behavior.inputs.files import file_guesses, requires_path
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.objects import object_guesses
 from codeguard.behavior.inputs.options import Option, filled_calls, has_option, plain_base
 from codeguard.behavior.inputs.pools import Arguments
-from codeguard.behavior.inputs.related import related_guesses
+from codeguard.behavior.inputs.preconditions import bounds_of
 from codeguard.behavior.inputs.variations import value_of
 from codeguard.behavior.inputs.wide import written_call
 from codeguard.behavior.source.constants import constants_of, literals_of
@@ -346,8 +345,7 @@ def result_kind(value: object) -> str:
 def _confirmed_examples(
     reference: Reference, runner: Runner
 ) -> Steps[tuple[tuple[Example, ...], list[Observed], str, tuple[str, ...]]]:
-    """Return the examples that the trusted function itself meets, because documentation may be
-    wrong.
+    """Return the examples that the trusted function itself meets, because documentation may be wrong.
 
     Also returned are the calls of the other examples, whose actual result may be used instead, the
     reason if the function could not run, and its effects.

@@ -48,8 +48,7 @@ class CandidateReports(CandidateSession):
         origin: str,
         agreed: bool = False,
     ) -> CheckReport | None:
-        """Report capabilities beyond the trusted function's; None if there are none or the match is
-        uncertain.
+        """Report capabilities beyond the trusted function's; None if there are none or the match is uncertain.
 
         Without `agreed` results, name and text have to leave no doubt that both are one function.
         """
@@ -135,8 +134,7 @@ class CandidateReports(CandidateSession):
         known: frozenset[str],
         beyond: BeyondExamples = NO_CALLS_BEYOND,
     ) -> Steps[CheckReport]:
-        """Add to a pass whether every part of the code was reached and mattered on the agreeing
-        calls.
+        """Add to a pass whether every part of the code was reached and mattered on the agreeing calls.
 
         Coverage reported by the child can only prevent the bonus. What earns it is computed from
         the source, see `codeguard.behavior.exercise`.
@@ -193,8 +191,7 @@ class CandidateReports(CandidateSession):
         return self.report(Verdict.NO_SIGNAL, reason, idle, extra=extra)
 
     def _missing_effects(self, reference: Reference) -> str:
-        """Return the certain effects of the trusted function that the candidate cannot have, as
-        text.
+        """Return the certain effects of the trusted function that the candidate cannot have, as text.
 
         Empty for methods and decorated functions, which may be there to be overridden.
         """

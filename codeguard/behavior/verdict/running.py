@@ -273,8 +273,7 @@ def call_of(example: Example, runnable: Runnable) -> Call | None:
 
 
 def _needed_code(example: Example, runnable: Runnable) -> list[str]:
-    """Return the code that an example needs from the trusted files and the function does not
-    contain.
+    """Return the code that an example needs from the trusted files and the function does not contain.
 
     Classes of the function's own file take precedence, because it expects objects of those.
     """
@@ -340,8 +339,7 @@ def _classes(source: str) -> Mapping[str, ast.ClassDef]:
 
 @lru_cache(maxsize=1024)
 def _without_own_classes(setup: str, source: str) -> str:
-    """Return a setup without the classes that the function's own file defines with equal
-    constructors.
+    """Return a setup without the classes that the function's own file defines with equal constructors.
 
     The function expects objects of the class in its own file.
     """

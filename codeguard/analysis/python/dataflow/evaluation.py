@@ -206,8 +206,7 @@ class Evaluation:
         )
 
     def _declared(self, owner: str, attribute: str) -> Value:
-        """Return the value of a declared field, such as a dataclass's, which the creator of the
-        object controls.
+        """Return the value of a declared field, such as a dataclass's, which the creator of the object controls.
 
         A text column is filled by anyone who uses the application.
         """
@@ -242,9 +241,7 @@ class Evaluation:
         return None
 
     def _is_sent(self, node: ast.Attribute) -> bool:
-        """Return whether a request object is an outgoing one; in client code, incoming and outgoing
-        look alike.
-        """
+        """Return whether a request object is an outgoing one; in client code, incoming and outgoing look alike."""
         in_method = isinstance(node.value, ast.Name) and self.names.class_of(node) is not None
         return node.attr in _SENT_PARTS and in_method and self._is_client
 

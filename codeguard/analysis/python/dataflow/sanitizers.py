@@ -209,8 +209,7 @@ _ALPHABETS = frozenset({"ascii_letters", "ascii_lowercase", "ascii_uppercase", "
 
 
 def quoted(piece: str | None = None, instead: str | None = None) -> frozenset[str]:
-    """Return the uses that a value between quotes is harmless for, once `piece` is replaced by
-    `instead`.
+    """Return the uses that a value between quotes is harmless for, once `piece` is replaced by `instead`.
 
     Doubling single quotes is not enough for every database: some accept a backslash as an escape.
     """

@@ -13,8 +13,7 @@ from codeguard.analysis.python.names import Names
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Recognises texts of a language: `begins` matches their start, `holds` a whole text with
-    holes.
+    """Recognises texts of a language: `begins` matches their start, `holds` a whole text with holes.
 
     A hole is `codeguard.analysis.python.literal_text.HOLE`.
     """
@@ -122,9 +121,7 @@ class SinkIndex:
         return min((sink.least for sink in found), default=None)
 
     def begun(self, value: object) -> Reach | None:
-        """Return the minimum reach of a value in a text that starts with this constant; None if it
-        is no sink.
-        """
+        """Return the minimum reach of a value in a text that starts with this constant; None if it is no sink."""
         if not isinstance(value, str):
             return None
         found = (sink.least for sink in self._of_texts if sink.wording and sink.wording.begins.match(value))

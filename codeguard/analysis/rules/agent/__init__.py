@@ -1,5 +1,4 @@
-"""Harmful instructions for agents, in skills, rules, prompts and settings of assistants, and in
-prose.
+"""Harmful instructions for agents, in skills, rules, prompts and settings of assistants, and in prose.
 
 Such texts instruct an agent by nature, so the content of the instruction decides. File names are
 not used: settings are recognised by their keys.

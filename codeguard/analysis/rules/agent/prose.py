@@ -1,5 +1,4 @@
-"""Harmful instructions in prose: about secrets, exfiltration, concealment, checks, approval,
-programs.
+"""Harmful instructions in prose: about secrets, exfiltration, concealment, checks, approval, programs.
 
 It also decides whether prose addresses an assistant at all, by its front matter or its wording.
 """

@@ -44,8 +44,7 @@ _FLOWING = lazy(
 
 
 class CapabilitiesSignal:
-    """Resolves called functions, tracks the data that reaches them, and compares with trusted
-    functions.
+    """Resolves called functions, tracks the data that reaches them, and compares with trusted functions.
 
     The optional service `trusted_functions` (a `TrustedFunctions`) has the capabilities of trusted
     functions of the same name.

@@ -179,8 +179,7 @@ def is_plain_order(text: str) -> bool:
 
 
 def _asks(text: str, kind: SegmentKind) -> bool:
-    """Return whether an English text requests something typical of prompts; in code it also has to
-    name a model.
+    """Return whether an English text requests something typical of prompts; in code it also has to name a model.
 
     Docstrings use the imperative by convention ("Put the first letter of every word in upper
     case"), and a program's strings instruct its users. For other languages there are too few
@@ -385,9 +384,7 @@ def _rule_of(score: float, limits: Limits) -> Rule:
 
 
 def _place(source: str, segment: Segment, text: str) -> tuple[int, int]:
-    """Return the position of a text's first line, or the whole segment if it does not occur there
-    literally.
-    """
+    """Return the position of a text's first line, or the whole segment if it does not occur there literally."""
     line = text.strip().split("\n", 1)[0][:60].rstrip()
     start = source.find(line, segment.start, segment.end) if len(line) >= 8 else -1
     return (start, start + len(line)) if start >= 0 else (segment.start, segment.end)

@@ -1,6 +1,4 @@
-"""Words of further languages for the concepts of `lexicon`: nl, pl, tr, hi, sv, uk, cs, id, vi, ro,
-el, he, fa.
-"""
+"""Words of further languages for the concepts of `lexicon`: nl, pl, tr, hi, sv, uk, cs, id, vi, ro, el, he, fa."""
 
 from __future__ import annotations
 

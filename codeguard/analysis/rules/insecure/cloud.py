@@ -64,9 +64,7 @@ def _published(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _privileged(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find privileged containers: `client.containers.run(image, privileged=True)`, or a mounted
-    engine socket.
-    """
+    """Find privileged containers: `client.containers.run(image, privileged=True)`, or a mounted engine socket."""
     assert isinstance(node, ast.Call)
     if not view.has("docker", "container", "podman"):
         return

@@ -46,9 +46,7 @@ def _of_application(node: ast.AST) -> bool:
 
 
 def _of_configuration(view: View, node: ast.AST) -> bool:
-    """Return whether a node configures debug mode: `class ProductionConfig: DEBUG = True`,
-    `config.update(…)`.
-    """
+    """Return whether a node configures debug mode: `class ProductionConfig: DEBUG = True`, `config.update(…)`."""
     if isinstance(node, ast.keyword | ast.Dict):
         call = view.parent(node)
         return isinstance(call, ast.Call) and ast.unparse(call.func).endswith(

@@ -185,8 +185,7 @@ def _pair_of_new(words: list[str]) -> bool:
 
 
 def _looks_for_change(view: View, node: ast.Compare) -> bool:
-    """Return whether a comparison only detects a change, as in `if user.secret != secret:
-    user.secret = secret`.
+    """Return whether a comparison only detects a change, as in `if user.secret != secret: user.secret = secret`.
 
     The values are typed twice, belong to two objects, or the new one is stored afterwards.
     """

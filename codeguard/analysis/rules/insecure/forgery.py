@@ -1,6 +1,4 @@
-"""Requests that attackers can forge: changes by GET, unsigned webhooks, unchecked origins, prices
-in forms.
-"""
+"""Requests that attackers can forge: changes by GET, unsigned webhooks, unchecked origins, prices in forms."""
 
 from __future__ import annotations
 

@@ -78,9 +78,7 @@ _DRAWN = ("os.urandom", "secrets.", "uuid.uuid4", "random.SystemRandom")
 
 
 def _needs_no_strength(view: View, node: ast.Call) -> bool:
-    """Return whether collisions are harmless: OAEP, a certificate's name, random data, or a stated
-    purpose.
-    """
+    """Return whether collisions are harmless: OAEP, a certificate's name, random data, or a stated purpose."""
     if _NOT_SECURITY.search(ast.unparse(node)):
         return True
     around = view.parent(node)

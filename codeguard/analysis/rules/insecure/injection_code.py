@@ -49,9 +49,7 @@ def _empty_globals(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _runs_file(view: View, hit: Hit, origin: Origin) -> bool:
-    """Return whether a file is executed by its path, as `import` does: `exec(compile(f.read(),
-    path, "exec"))`.
-    """
+    """Return whether a file is executed by its path, as `import` does: `exec(compile(f.read(), path, "exec"))`."""
     given = hit.argument
     if origin.what.removesuffix("()") not in FILE_READS or not isinstance(given, ast.Call):
         return False
@@ -158,9 +156,7 @@ _UPDATES = lazy(r"update|edit|apply|patch|save|change|modify|set_profile")
 
 
 def _sets_fields(view: View, hit: Hit, origin: Origin) -> bool:
-    """Return whether a loop sets a row's fields: `for key, value in data.items(): setattr(user,
-    key, value)`.
-    """
+    """Return whether a loop sets a row's fields: `for key, value in data.items(): setattr(user, key, value)`."""
     function = view.function_of(hit.call)
     called = hit.call.args[0] if isinstance(hit.call, ast.Call) and hit.call.args else None
     if (

@@ -86,8 +86,7 @@ _SHARED_METHODS = ("fetch", "raw")  # also methods of clients other than databas
 
 
 def _names_things(view: View, hit: Hit, origin: Origin) -> bool:
-    """Return whether an inserted part is the name of a table or the like, or no statement is
-    visible.
+    """Return whether an inserted part is the name of a table or the like, or no statement is visible.
 
     Names cannot be bound as parameters, so code that manages schemas has no alternative.
     """

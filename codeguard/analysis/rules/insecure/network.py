@@ -181,8 +181,7 @@ CHECKS = (
 
 
 def _own_page(names: Names, node: ast.expr) -> bool:
-    """Return whether a URL starts with a path on the same site, a complete host, or an attribute of
-    the object.
+    """Return whether a URL starts with a path on the same site, a complete host, or an attribute of the object.
 
     `"/" + path.strip("/")` is a path on the same site as well.
     """

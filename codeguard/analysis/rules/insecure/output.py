@@ -318,8 +318,7 @@ def _raw_headers(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def _wraps(view: View, hit: Hit, origin: Origin) -> bool:
-    """Return whether a caller's text is marked as safe unchanged, as template filters and engines
-    do.
+    """Return whether a caller's text is marked as safe unchanged, as template filters and engines do.
 
     An image read from a file counts as well.
     """

@@ -14,8 +14,7 @@ _TESTED_SHARE = 0.25  # minimum share of the lines of all functions
 
 
 def is_test_file(reading: Reading) -> bool:
-    """Return whether a file contains tests of a framework in at least a quarter of its functions'
-    lines.
+    """Return whether a file contains tests of a framework in at least a quarter of its functions' lines.
 
     The file's name is not used. Handlers and servers beside tests belong to them.
     """

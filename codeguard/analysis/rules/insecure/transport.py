@@ -161,9 +161,7 @@ _OPTION = lazy(r"verif|valid|insecure|cert|check_?host|trust|tls|ssl", re.IGNORE
 
 
 def asked_for(view: View, node: ast.AST) -> Severity | None:
-    """Return low severity if a branch disables verification on request: `if not validate_cert:` in
-    a library.
-    """
+    """Return low severity if a branch disables verification on request: `if not validate_cert:` in a library."""
     child: ast.AST = node
     at = view.parent(node)
     while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -184,9 +184,7 @@ _HOSTS = lazy(
 
 
 def _by_host(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find links built from the Host header: `f"https://{request.host}/reset/{token}"` in a view
-    that sends it.
-    """
+    """Find links built from the Host header: `f"https://{request.host}/reset/{token}"` in a view that sends it."""
     assert isinstance(node, ast.JoinedStr | ast.BinOp)
     function = view.function_of(node)
     if function is None or isinstance(view.parent(node), ast.BinOp) or not view.has("request"):

@@ -127,9 +127,7 @@ class _Hunk:
     copy_text: str
 
     def change(self, copy: Sequence[Statement], at: int) -> tuple[Change | None, int]:
-        """Return the change (None if only the order of keywords differs) and the number of
-        different tokens.
-        """
+        """Return the change (None if only the order of keywords differs) and the number of different tokens."""
         gone = [word for item in self.gone for word in item.key]
         come = [word for item in self.come for word in item.key]
         if self.gone and self.come and Counter(gone) == Counter(come) and gone.count("=") > 1:

@@ -1,5 +1,4 @@
-"""Record calls of functions in trusted files: arguments and results as source text, a few per
-function.
+"""Record calls of functions in trusted files: arguments and results as source text, a few per function.
 
 It runs inside the recorded command. So it imports only modules that every interpreter has loaded or
 built in, runs no code of the values that it inspects, prints nothing, and drops what is too
