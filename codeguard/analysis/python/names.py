@@ -24,7 +24,7 @@ from codeguard.analysis.python.scopes import Binding, BindingKind, FunctionNode,
 from codeguard.analysis.unread import Unread
 
 DEEPEST = 40
-MOST_NAMES = 256  # steps per expression
+MOST_NAMES = 256  # names per expression
 MOST_PARTS = 256  # values per expression: returned values, elements, values of an attribute
 STEPS_PER_FILE = 500_000
 STEPS_PER_NODE = 2

@@ -1,1 +1,1 @@
-"""Text as people and models read it: segments of a file, and what was hidden in them."""
+"""Text as people and models read it: segments of a file, and hidden text in them."""

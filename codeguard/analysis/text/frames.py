@@ -1,10 +1,9 @@
-"""Frames: what a text has its reader do, told from classes of words that stand together in a clause.
+"""Frames: what a text instructs its reader to do, by classes of words that occur together in a clause.
 
-A table names classes of words in several languages (actions, objects,
-places, conditions) and frames that combine them. A frame is met in a clause
-that holds a word of each of its classes, where nothing forbids the action.
-One frame rarely proves anything ("leave formatting out of the summary"), so
-frames have weights, and those of neighbouring clauses add up.
+A table defines classes of words in several languages (actions, objects, places, conditions) and
+frames that combine them. A frame matches a clause that contains a word of each of its classes,
+unless the action is negated. A single frame is weak evidence ("leave formatting out of the
+summary"), so frames have weights, which are added up over neighboring clauses.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from typing import Any, NamedTuple
 
 from codeguard.corpus.patterns import lazy
 
-ENOUGH = 3  # weight of what is worth a finding
+ENOUGH = 3  # minimum total weight for a finding
 _LONGEST_CLAUSE = 700  # characters
-_NEAR = 3  # clauses before and after one in which a frame may find its further classes
-_TOGETHER = 6  # clauses whose frames add up
-_MOST_KNOWN = 20_000  # words whose entries are kept
-_GAP = 4  # words that `…` may stand for
+_NEAR = 3  # clauses before and after in which a frame may find its further classes
+_TOGETHER = 6  # clauses whose weights are added
+_MOST_KNOWN = 20_000  # words with cached entries
+_GAP = 4  # maximum words for `…`
 _REACH = 6  # words between a negation and what it negates
-_WIDE_REACH = 14  # the same in characters, where words are not parted by spaces
+_WIDE_REACH = 14  # the same in characters, for languages without spaces
 
 _TOKEN = lazy(r"[\u3040-\u30ff\u4e00-\u9fff]|[^\W_\u3040-\u30ff\u4e00-\u9fff]+(?:['’][^\W_]+)?")
 _ENTRY = lazy(r"[\u3040-\u30ff\u4e00-\u9fff]|[^\W_\u3040-\u30ff\u4e00-\u9fff]+(?:['’][^\W_]+)?\*?|…")
-# Addresses, paths, options, constants, calls and pictures: no pattern of a table is found without one of these.
+# Characters of URLs, paths, options, constants, calls and emoji: every pattern of a table needs one.
 _MARKS = lazy(r"[/\\~$@=#&`_({\[]|--|[A-Z]{3}|\d\.\d|\.[a-z]|[“「«\"]|[\U0001f000-\U0001faff]")
 _WIDE = lazy(r"[\u3040-\u30ff\u4e00-\u9fff]")
 _BREAK = lazy(
@@ -45,18 +44,20 @@ _INTRODUCES_BANS = lazy(r"[:：]\s*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One combination: the rule that it speaks for, what it says, and the classes that it needs."""
+    """A combination of classes: the rule it supports, its description, and the classes it needs."""
 
     rule: str
-    kind: str  # frames of one kind count once
+    kind: str  # frames of one kind are counted once
     what: str
     weight: int
-    act: tuple[str, ...]  # alternatives, one of them in the clause, and not negated (or negated, see below)
-    all: tuple[str, ...]  # each in the clause; `a|b` is either
-    near: tuple[str, ...]  # each in the clause or one beside it
+    act: tuple[
+        str, ...
+    ]  # alternatives, one of which is in the clause and not negated (or negated, see below)
+    all: tuple[str, ...]  # all in the clause; `a|b` is an alternative
+    near: tuple[str, ...]  # all in the clause or a neighboring one
     unless: frozenset[str]  # none in the clause
     negated: bool
-    code: bool  # looked for in code blocks, too
+    code: bool  # also matched in code blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +65,15 @@ class Table:
     """The frames and words of one file."""
 
     frames: tuple[Frame, ...]
-    exact: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]]  # first word: the further ones and the class
+    exact: Mapping[
+        str, tuple[tuple[tuple[str, ...], str], ...]
+    ]  # first word to the other words and the class
     prefixes: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]]
     patterns: tuple[tuple[str, re.Pattern[str]], ...]
     _known: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = field(default_factory=dict)
 
     def entries(self, word: str) -> tuple[tuple[tuple[str, ...], str], ...]:
-        """Return the entries that begin with a word: what has to follow, and the class."""
+        """Return the entries that start with a word: the words that have to follow, and the class."""
         known = self._known.get(word)
         if known is None:
             known = self.exact.get(word, ())
@@ -82,7 +85,7 @@ class Table:
 
 
 class Block(NamedTuple):
-    """A stretch of a section: prose, or code in it."""
+    """A range of a section: prose, or code in it."""
 
     text: str
     start: int
@@ -91,7 +94,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the clauses of a section add up to: the heaviest frame first, and where its clause begins."""
+    """The total of a section's clauses: its frames, the heaviest first, and where its clause starts."""
 
     frames: tuple[Frame, ...]
     start: int
@@ -103,7 +106,7 @@ class _Clause:
     text: str
     start: int
     code: bool
-    places: Mapping[str, Sequence[int]]  # class: the indices of its words
+    places: Mapping[str, Sequence[int]]  # class to the indices of its words
     wide: bool
 
     def negated(self, place: int) -> bool:
@@ -115,9 +118,9 @@ class _Clause:
 
 @cache
 def read_frames(path: Path) -> Table:
-    """Return the table of a TOML file: `[classes]` of words, `[patterns]`, and `[[frame]]` tables.
+    """Return the table in a TOML file: `[classes]` of words, `[patterns]`, and `[[frame]]` tables.
 
-    Words are parted by commas; `*` stands for any ending, `…` for a few words in between.
+    Words are separated by commas; `*` is any ending, `…` a few words in between.
     """
     stored: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     exact: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
@@ -150,7 +153,7 @@ def read_frames(path: Path) -> Table:
 
 
 def frames_in(table: Table, blocks: Sequence[Block]) -> Iterator[Found]:
-    """Yield what a section has its reader do, each rule once: where the weights of its frames are enough."""
+    """Yield the instructions in a section, each rule once, if the weights of its frames are high enough."""
     clauses = [clause for block in blocks for clause in _clauses(table, block)]
     met = [_met(table.frames, clauses, index) for index in range(len(clauses))]
     said: set[str] = set()
@@ -188,7 +191,7 @@ def _clauses(table: Table, block: Block) -> Iterator[_Clause]:
 
 
 def _read(table: Table, block: Block, start: int, end: int) -> _Clause:
-    """Return a clause with the classes of its words; what stands in quotation marks is said by others."""
+    """Return a clause with the classes of its words; quoted text is ignored."""
     text = block.text[start:end]
     places: dict[str, list[int]] = defaultdict(list)
     tokens = list(_TOKEN.finditer(_QUOTED.sub(lambda found: " " * len(found[0]), text)))
@@ -210,7 +213,7 @@ def _read(table: Table, block: Block, start: int, end: int) -> _Clause:
 
 
 def _follow(words: Sequence[str], at: int, rest: Sequence[str]) -> bool:
-    """Return whether the words from a place on are those of an entry."""
+    """Return whether the words from an index on match an entry."""
     for number, wanted in enumerate(rest):
         if wanted == "…":
             return any(_follow(words, at + skipped, rest[number + 1 :]) for skipped in range(_GAP + 1))

@@ -1,7 +1,7 @@
-"""Orders in prose, by tables of what is ordered and how that is worded.
+"""Instructions in prose, by tables of what is instructed and how it is worded.
 
-A paragraph is read as one line. An order that is forbidden ("never send"),
-quoted or given as an example of what to look for is none.
+A paragraph is read as one line. A forbidden action ("never send"), a quotation, or an example of
+what to look for is not an instruction.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
-SHORTEST = 16  # characters of a text that may be an order
-LONGEST = 6_000  # characters of a paragraph that are looked at
+SHORTEST = 16  # characters of a text that may be an instruction
+LONGEST = 6_000  # characters of a paragraph to examine
 MOST_LABELS = 20  # of a text
 _LABEL = lazy(
     r"^\W{0,6}(?:to-?do|action (?:item|required)|next step|task|reminder|follow-?up|instruction|user|human|assistant"
@@ -28,30 +28,31 @@ _LABEL = lazy(
 )
 _SHOWN = 120
 _WINDOW, _OVERLAP = 700, 300  # characters
-_BEFORE = 70  # characters in which an order is taken back
+_BEFORE = 70  # characters in which an instruction is revoked
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One row of a table: the rule that it speaks for, what is ordered, and in which words."""
+    """One row of a table: the rule it supports, what is instructed, and the wording."""
 
     rule: str
     what: str
     pattern: re.Pattern[str]
-    needs: tuple[str, ...]  # one of these is in every text that the pattern is found in, in lower case
+    needs: tuple[str, ...]  # every text that matches contains one of these, in lower case
     severity: Severity | None = None
-    prose: bool = False  # looked for in prose alone, not in the comments of code
-    negated: bool = False  # the pattern itself holds the "do not"
-    begins: bool = False  # in code, looked for at the start of a clause: "you may pass credentials" describes
-    foreign: bool = False  # looked for where there are words of another language than English
+    prose: bool = False  # only in prose, not in code comments
+    negated: bool = False  # the pattern itself contains the negation
+    begins: bool = False  # in code only at the start of a clause: "you may pass credentials" describes
+    foreign: bool = False  # only in texts with words of another language than English
 
 
 @cache
 def read_orders(path: Path) -> tuple[Order, ...]:
-    """Return the table that a TOML file holds.
+    """Return the table in a TOML file.
 
-    A pattern of `any` is tried on a paragraph that is one line, in any case; `<NAME>` stands for a pattern of the
-    table `names`. `needs`, `prose`, `negated`, `begins`, `foreign` and `severity` are as in `Order`.
+    Patterns of `any` are searched in a paragraph as one line, ignoring case; `<NAME>` stands for a
+    pattern in the table `names`. `needs`, `prose`, `negated`, `begins`, `foreign` and `severity`
+    are as in `Order`.
     """
     stored: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     names: dict[str, str] = {}
@@ -82,7 +83,7 @@ _FOREIGN = lazy(
     r"[\u00c0-\u024f\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7ff]|\b(?:nicht|benutzer|sende|schicke|utilisateur|envoie|usuario|envía|usuário|utente)\b",
     re.IGNORECASE,
 )
-_FOREIGN_LEAST = 3  # letters or words; English texts have names of people with one or two
+_FOREIGN_LEAST = 3  # letters or words; English texts contain foreign names with one or two
 _TAKEN_BACK = lazy(
     r"\b(?:never|do not|don't|does not|doesn't|must not|mustn't|should not|shouldn't|cannot|can't|not"
     r"|avoid|refuses? to|forbid\w{0,5}|prohibit\w{0,3}|flag|detect\w{0,3}|block\w{0,3}|prevent\w{0,3}|reject\w{0,3}"
@@ -92,18 +93,18 @@ _TAKEN_BACK = lazy(
     r"|✗)\b[^.!?]{0,60}$|[❌✗🚫][^.!?\n]{0,60}$",
     re.IGNORECASE,
 )
-# "Push to origin; never put tokens in its address": what forbids stands between the words of an order.
+# "Push to origin; never put tokens in its URL": a prohibition between the words of an instruction.
 _FORBIDS = lazy(r"\b(?:never|do not|don't) (?:put|send|share|upload|print|log|store|commit)\b", re.IGNORECASE)
 _QUOTED = lazy(r"[\"“'`«][^\"”'`»]{0,60}$")
 
 
-# A field of a docstring: what it says is about another thing than the field before it.
+# A field of a docstring, which is independent of the field before it.
 _FIELD = lazy(r" (?::\w{1,20}(?: [\w*.\[\]|, ]{1,80})?:|\.\. \w{1,20}::)(?= |\Z)")
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """An order that was found: its row, its words, and the character offset in its file where it begins."""
+    """An instruction that was found: its row, its words, and the character offset of its start in the file."""
 
     order: Order
     words: str
@@ -111,24 +112,24 @@ class Ordered:
 
     @property
     def severity(self) -> Severity | None:
-        """How bad it is, None for what its rule says: little where it is put together from fields of a docstring."""
+        """The severity, None for the rule's; low if the words come from several fields of a docstring."""
         return Severity.LOW if _FIELD.search(self.words) else self.order.severity
 
     @property
     def reason(self) -> str:
-        """What is ordered, with the words."""
+        """What is instructed, with the words."""
         shown = self.words if len(self.words) <= _SHOWN else f"{self.words[: _SHOWN - 1]}…"
         return f"{self.order.what}: “{shown}”"
 
 
 def is_translation(text: str) -> bool:
-    """Return whether a text is an entry of a catalog of translations: what a program says to its users."""
+    """Return whether a text is an entry of a translation catalog, which a program shows its users."""
     lines = [line for line in map(str.strip, text.split("\n")) if line and not line.startswith("#")]
     return bool(lines) and lines[0].startswith("msg") and all(line.startswith(("msg", '"')) for line in lines)
 
 
 def orders_in(table: Sequence[Order], text: str, start: int, *, prose: bool) -> Iterator[Ordered]:
-    """Yield the orders of a table in a paragraph, comment or docstring, each rule once.
+    """Yield the instructions in a paragraph, comment or docstring, each rule once.
 
     `start` is its character offset in the file.
     """
@@ -140,7 +141,7 @@ def orders_in(table: Sequence[Order], text: str, start: int, *, prose: bool) -> 
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield a text as one line, in stretches, and what follows a label at the start of a line within it."""
+    """Yield a text as one line, in parts, and separately the text after a label at the start of a line."""
     yield from _windows(" ".join(text.split()))
     for label in islice(_LABEL.finditer(text), MOST_LABELS):
         if text[: label.start()].strip():
@@ -148,7 +149,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _windows(line: str) -> Iterator[str]:
-    """Yield a line in stretches in which a pattern with gaps is tried quickly; neighbours share their ends."""
+    """Yield a line in overlapping parts, in which patterns with gaps are fast."""
     for at in range(0, max(1, len(line) - _OVERLAP), _WINDOW - _OVERLAP):
         yield line[at : at + _WINDOW]
 
@@ -179,7 +180,7 @@ def _in_line(
             taken_back = not order.negated and (
                 _TAKEN_BACK.search(before) is not None or _FORBIDS.search(found.group()) is not None
             )
-            # `Opens …` in a comment or docstring says what the code does.
+            # `Opens …` in a comment or docstring describes the code.
             described = not prose and _THIRD_PERSON.match(found.group()) is not None
             inside = (
                 order.begins
@@ -205,7 +206,7 @@ def _quoted(before: str, line: str, end: int) -> bool:
 
 
 def _place(text: str, found: str, start: int) -> int:
-    """Return where the first words of what was found stand."""
+    """Return the position of the first words of a match."""
     words = found.split()[:3]
     at = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
     return start + (at.start() if at else 0)

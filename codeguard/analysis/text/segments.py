@@ -1,4 +1,4 @@
-"""A piece of the text in a source file."""
+"""Segments of a source file: comments, docstrings, strings, names and prose."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from codeguard.corpus.patterns import lazy
 
 
 class SegmentKind(StrEnum):
-    """What a piece of natural or quoted text in a source file is."""
+    """The kind of a segment."""
 
     COMMENT = "comment"
     DOCSTRING = "docstring"
     STRING = "string"
     IDENTIFIER = "identifier"
-    PROSE = "prose"  # a paragraph of what is no code: Markdown, plain text, markup around code
+    PROSE = "prose"  # a paragraph outside of code: Markdown, plain text, markup around code
 
 
-class Segment(NamedTuple):  # a file has thousands, and a dataclass takes three times as long to make
-    """A comment, string or name of a file.
+class Segment(
+    NamedTuple
+):  # not a dataclass: a file has thousands, and creating those takes three times as long
+    """A comment, string or name in a file.
 
-    `text` is the content without delimiters. `start` and `end` are character
-    offsets of the whole token in the file's text, the end exclusive.
+    `text` is the content without delimiters. `start` and `end` are character offsets of the whole
+    token in the file's text, the end exclusive.
     """
 
     kind: SegmentKind
@@ -47,17 +49,17 @@ _REGEX_LITERAL = r"(?P<regex>/(?![*/ >])(?:[^\\/\[\r\n]|\\.|\[(?:[^\]\\\r\n]|\\.
 
 
 def _line(quote: str) -> str:
-    """A string that ends with its line, unless the line's end is escaped."""
+    """Return the pattern of a string that ends with its line, unless the line end is escaped."""
     return rf"{quote}[^{quote}\\\r\n]*+(?:\\(?:\r\n|[\s\S])[^{quote}\\\r\n]*+)*+{quote}?+"
 
 
 def _multi(quote: str) -> str:
-    """A string that may span lines."""
+    """Return the pattern of a string that may span lines."""
     return rf"{quote}[^{quote}\\]*+(?:\\[\s\S][^{quote}\\]*+)*+{quote}?+"
 
 
 def _verbatim(quote: str) -> str:
-    """A string that may span lines and knows no escapes."""
+    """Return the pattern of a string that may span lines and has no escapes."""
     return rf"{quote}[^{quote}]*+{quote}?+"
 
 
@@ -74,12 +76,10 @@ def _string(*forms: str, prefix: str = "") -> str:
 class Lexer:
     """A language's tokens.
 
-    The groups of `tokens` say what was found: `comment` and `block`,
-    `string`, `name`, `skip` (nothing of interest), `regex` (a string where
-    an operand may stand), `nested` (a block comment that nests), `heredoc`
-    (opened here, its body starts in the next line), `markup` (the end of
-    code). `ending` finds the lines that may close a heredoc, `reopening`
-    where code starts again after markup.
+    The groups of `tokens` tell what was found: `comment` and `block`, `string`, `name`, `skip`
+    (nothing of interest), `regex` (a string if an operand is expected), `nested` (a nesting block
+    comment), `heredoc` (its body starts on the next line), `markup` (the end of code). `ending`
+    finds lines that may close a heredoc, `reopening` finds where code continues after markup.
     """
 
     tokens: re.Pattern[str]
@@ -177,13 +177,12 @@ Described = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def segments_of(text: str, language: str, docstrings: frozenset[int] | None = None) -> tuple[Segment, ...]:
-    """Return the segments of a text in the order of their starts.
+    """Return the segments of a text, sorted by start.
 
-    Comments on consecutive lines are one segment. A name (keywords among
-    them) is given once, where it first stands. In prose a segment is a
-    paragraph; a language without a lexer is read as prose. Linear in the
-    text's size, whatever it holds; one segment may be as long as the text.
-    `docstrings` are offsets where docstrings start, guessed where None.
+    Comments on consecutive lines are one segment. A name (including keywords) is returned once, at
+    its first occurrence. In prose a segment is a paragraph; languages without a lexer are read as
+    prose. Takes linear time for any text; one segment may be as long as the text. `docstrings` are
+    the offsets of docstrings, guessed if None.
     """
     lexer = LEXERS.get(language)
     if lexer is None:
@@ -196,13 +195,13 @@ def segments_of(text: str, language: str, docstrings: frozenset[int] | None = No
 
 
 def paragraphs(text: str, start: int, end: int) -> Iterator[Segment]:
-    """Yield the paragraphs of prose, which blank lines part."""
+    """Yield the paragraphs of prose, which are separated by blank lines."""
     for match in _PARAGRAPH.finditer(text, start, end):
         yield Segment(SegmentKind.PROSE, match.group(), match.start(), match.end())
 
 
 def docstring_places(described: Iterable[Described]) -> Iterator[tuple[int, int]]:
-    """Yield line and UTF-8 column of the docstrings of a module and its definitions."""
+    """Yield the line and UTF-8 column of the docstrings of a module and its definitions."""
     for node in described:
         first = node.body[0] if node.body else None
         value = first.value if isinstance(first, ast.Expr) else None
@@ -218,7 +217,7 @@ class _Scan:
         self.lexer = lexer
         self.docstrings = docstrings
         self.found: list[Segment] = []
-        self._comment: list[str] = []  # texts of the comment that is being put together
+        self._comment: list[str] = []  # parts of the current comment
         self._comment_start = self._comment_end = 0
         self._names: set[str] = set()
         self._endings: dict[str, list[int]] | None = None
@@ -251,7 +250,7 @@ class _Scan:
             elif group == "regex":
                 if self._operand_expected(start):
                     self._string(start, position)
-                else:  # the slash divides, and what follows it is code
+                else:  # the slash is a division, followed by code
                     position = start + 1
             elif group == "nested":
                 position = self._nested_end(start)
@@ -260,7 +259,7 @@ class _Scan:
                 position = self._heredocs(start)
             elif group == "markup":
                 position = self._reopen(position)
-            if position != after:  # read on where the token ends by rules that no pattern has
+            if position != after:  # continue after the token, whose end no pattern describes
                 tokens = self.lexer.tokens.finditer(self.text, position, end)
 
     def _string(self, start: int, end: int) -> None:
@@ -328,7 +327,7 @@ class _Scan:
         return len(self.text)
 
     def _heredocs(self, start: int) -> int:
-        """Take the bodies of all heredocs opened in this line and the rest of the line; return where to go on."""
+        """Read the bodies of the heredocs opened in this line and the rest of the line; return the next position."""
         line_break = _LINE_BREAK.search(self.text, start)
         line_end = line_break.start() if line_break else len(self.text)
         body = line_break.end() if line_break else line_end
@@ -354,7 +353,7 @@ class _Scan:
         return places[index] if index < len(places) else None
 
     def _reopen(self, position: int) -> int:
-        """Take the markup up to the place where code starts again as prose."""
+        """Read markup as prose up to the next code."""
         assert self.lexer.reopening is not None
         match = self.lexer.reopening.search(self.text, position)
         end = match.start() if match else len(self.text)

@@ -1,4 +1,4 @@
-"""Runs of encoded text, read where the result is text."""
+"""Hidden text: encoded, invisible, disguised by lookalikes or by unusual spelling."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codeguard.analysis.text.words import COMMON, split_glued
 from codeguard.corpus.confusables import NEAR_LOOKALIKE
 from codeguard.corpus.patterns import lazy
 
-LIMIT = 20_000  # characters of a text, and of what a run of it unpacks to
+LIMIT = 20_000  # characters of a text, and of an unpacked run
 
 _WORDS = lazy(r"[^\W\d_]{2,}")
 
@@ -59,9 +59,9 @@ _ESCAPE = lazy(r"\\(?:x([0-9a-fA-F]{2})|u\{?([0-9a-fA-F]{1,6})\}?|U([0-9a-fA-F]{
 
 _BACKSLASH, _DIGIT, _PERCENT = lazy(r"\\[xuU0-7]"), lazy(r"\d"), lazy("%[0-9a-fA-F]{2}")
 _CAPITALS, _LONG = lazy("[A-Z2-7]{16}"), lazy("[A-Za-z0-9+/_-]{12}")
-_ANY = lazy(r"[\\%\d]|[A-Za-z0-9+/_-]{12}")  # what a text must hold for any of them
+_ANY = lazy(r"[\\%\d]|[A-Za-z0-9+/_-]{12}")  # characters that any encoded text contains
 
-# Name, what a text must hold for a closer look, what a run looks like, how it is read.
+# Name, characters required for a closer look, pattern of a run, decoder.
 _CODECS: tuple[tuple[str, re.Pattern[str], re.Pattern[str], Callable[[str], bytes]], ...] = (
     ("escapes", _BACKSLASH, lazy(rf"(?:[ -\[\]-~]{{0,3}}{_ESCAPE.pattern}){{4,}}+[ -\[\]-~]{{0,80}}"), _escapes),
     ("hex", _DIGIT, lazy(r"(?<!\w)(?:(?:0[xX]|\\x)?[0-9a-fA-F]{2}[ ,:;-]{0,2}){8,}+"), _hexadecimal),
@@ -74,7 +74,7 @@ _CODECS: tuple[tuple[str, re.Pattern[str], re.Pattern[str], Callable[[str], byte
 
 
 def decoded_runs(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the codec and the text of every encoded run that reads as text."""
+    """Yield the codec and the text of every encoded run that decodes to readable text."""
     if _ANY.search(text) is None:
         return
     for name, needed, pattern, decode in _CODECS:
@@ -86,13 +86,13 @@ def decoded_runs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _spells_letters(run: str) -> bool:
-    """Return whether escapes only stand for what ASCII has no signs for, as in a catalog of translations: no mask."""
+    """Return whether escapes only encode non-ASCII letters, as in translation catalogs, which hides nothing."""
     shown = _ESCAPE.sub("", run)
     return sum(map(str.isascii, _escapes(run).decode("utf-8", "replace"))) <= len(shown)
 
 
 def _text(decode: Callable[[str], bytes], run: str) -> str | None:
-    """Return what a run decodes to if that is text, compressed or not."""
+    """Return the text that a run decodes to, also if it is compressed; None if it is not text."""
     try:
         data = decode(run)
         if data[:2] in (b"x\x9c", b"x\xda", b"x\x01"):
@@ -104,7 +104,7 @@ def _text(decode: Callable[[str], bytes], run: str) -> str | None:
 
 
 def _is_text(text: str) -> bool:
-    """Tell words from noise: printable, mostly letters and spaces, at least two words or eight letters."""
+    """Return whether a text is words: printable, mostly letters and spaces, two words or eight letters."""
     if len(text) < 4:
         return False
     fine = sum(
@@ -138,13 +138,13 @@ _DIGITS = lazy(r"(?<!\w)[0134578]{3,}(?!\w)")
 _LEET = str.maketrans("013457@$!|+8", "oieastasiltb")
 _APART = r"[^\W\d_](?:(?P<gap>[ .\-_*·|~]| {2})[^\W\d_](?:(?P=gap)[^\W\d_]){2,})"
 _SPACED = lazy(rf"(?<![^\W_]){_APART}(?:[^\w\s]*\s{{2,}}[^\W\d_](?:(?P=gap)[^\W\d_])*)*(?![^\W_])")
-# I.g.n.o.r.e a.l.l: where no space sets the letters apart, a single one parts the words.
+# I.g.n.o.r.e a.l.l: letters are not separated by spaces, so a single space separates words.
 _DOTTED = lazy(
     r"(?<![^\W_])(?<![^\W_][.\-_*·|~])[^\W\d_](?P<gap>[.\-_*·|~])[^\W\d_](?:(?P=gap)[^\W\d_])+"
     r"(?:[^\w\s]*\s+[^\W\d_](?:(?P=gap)[^\W\d_])+)+(?![^\W_])"
 )
 _CAMEL = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
-_FLAGS = lazy("[\U0001f1e6-\U0001f1ff]{3,}")  # two are a flag
+_FLAGS = lazy("[\U0001f1e6-\U0001f1ff]{3,}")  # two of them are a flag
 _REGIONAL = {0x1F1E6 + index: chr(ord("a") + index) for index in range(26)}
 _SMALL = str.maketrans("ʙʜɢʀɴʟᴀᴅᴇᴊᴋᴍᴘꜰᴛᴜᴠᴡᴢɪᴏꜱᴄʏ", "bhgrnladejkmpftuvwziosc" + "y")
 _UPSIDE = str.maketrans("ɐqɔpǝɟƃɓɥᴉıɾʞlɯuodbɹsʇnʌʍxʎz¡¿˙'", "abcdefgghiijklmnopqrstuvwxyz!?.,")
@@ -166,7 +166,7 @@ _RESPELLED = _ROT13_WORDS | _ATBASH_WORDS | _REVERSED_WORDS
 
 @dataclass(frozen=True, slots=True)
 class Unmasked:
-    """One reading of a text; `masks` names what it was hidden by, outermost first."""
+    """One reading of a text; `masks` are the ways in which it was hidden, outermost first."""
 
     text: str
     masks: tuple[str, ...] = ()
@@ -175,9 +175,9 @@ class Unmasked:
 def unmasked(
     text: str, depth: int = DEPTH, met: Callable[[str], None] = lambda what: None
 ) -> tuple[Unmasked, ...]:
-    """Return the readings of a text: first the text as it shows, then what it hides, without doubles.
+    """Return the readings of a text without duplicates: first the visible text, then what it hides.
 
-    `met` is told, in a clause, of every bound that keeps something from being read.
+    `met` is called with a clause for every limit that prevented a reading.
     """
     if len(text) > LIMIT:
         met(_TOO_LONG)
@@ -194,7 +194,7 @@ def unmasked(
 
 
 def split_name(name: str) -> str:
-    """Return an identifier as words: `ignore_allRules` is `ignore all Rules`."""
+    """Return an identifier as words: `ignore_allRules` becomes `ignore all Rules`."""
     words = " ".join(_CAMEL.findall(name))
     if len(name) >= 16 and " " not in words:
         return split_glued(name.lower()) or words
@@ -205,7 +205,7 @@ _MICRO = lazy("[\u00b5\u03bc](?=[smgAVFWHlLM]\\b)")  # of microseconds, and the 
 
 
 def _shown(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return the text without what cannot be seen, with lookalikes folded."""
+    """Return the text without invisible characters and with lookalikes replaced."""
     if text.isascii():
         return text, ()
     masks: list[str] = []
@@ -233,7 +233,7 @@ def _fancy(text: str, folded: str) -> bool:
 
 
 def _without_stacked_marks(text: str) -> str:
-    """Drop combining marks where they are laid over Latin text in quantity."""
+    """Remove combining marks that are stacked on Latin text in large numbers."""
     apart = unicodedata.normalize("NFD", text)
     bare = [char for char in apart if not "\u0300" <= char <= "\u036f"]
     latin = sum(char.isascii() and char.isalpha() for char in bare)
@@ -241,7 +241,7 @@ def _without_stacked_marks(text: str) -> str:
 
 
 def _fold_lookalikes(text: str) -> str:
-    """Fold lookalikes in words that mix them with Latin letters, and everywhere in a text that is mostly Latin."""
+    """Replace lookalikes in words that mix them with Latin letters, and in all of a mostly Latin text."""
     letters = [char for char in text if char.isalpha()]
     mostly_latin = sum(char.isascii() for char in letters) * 2 > len(letters)
 
@@ -276,7 +276,7 @@ def _hidden(text: str, shown: str, depth: int, met: Callable[[str], None]) -> It
 
 
 def _unescaped(text: str) -> str:
-    from html import unescape  # brings the table of all entities
+    from html import unescape  # imported late, because it loads the table of all entities
 
     return unescape(text)
 
@@ -302,7 +302,7 @@ def _invisible_messages(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _from_bits(run: str) -> Iterator[str]:
-    """Read two sorts of invisible characters as zeros and ones, either way round."""
+    """Decode two kinds of invisible characters as zeros and ones, in both ways."""
     sorts = sorted(set(run))
     if len(sorts) != 2:
         return
@@ -338,7 +338,7 @@ def _respelled(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _gained(before: str, after: str) -> int:
-    """Count the common words that a respelling made."""
+    """Return the number of common words that a respelling produced."""
     known = sum(word in COMMON for word in _ASCII_WORD.findall(before.lower()))
     return sum(word in COMMON for word in _ASCII_WORD.findall(after.lower())) - known
 
@@ -349,7 +349,7 @@ def _share(words: list[str], marked: frozenset[str]) -> bool:
 
 
 def _join_spaced(match: re.Match[str]) -> str:
-    """Join letters set apart; wider gaps part the words, or else the vocabulary does."""
+    """Join letters separated by spaces; wider gaps separate words, or else the vocabulary does."""
     parts = re.split(r"\s{2,}", match.group())
     joined = [re.sub(r"[\W_]", "", part) for part in parts]
     if len(joined) == 1 and len(joined[0]) > 7:
@@ -362,7 +362,7 @@ def _join_dotted(match: re.Match[str]) -> str:
 
 
 def _unleet(word: str) -> str:
-    """Read digits and signs as letters; a 1 is an i, or an l where that makes a common word."""
+    """Replace digits and punctuation by letters; 1 becomes i, or l if that makes a common word."""
     lower = word.lower()
     plain = lower.translate(_LEET)
     if plain in COMMON or "1" not in lower:

@@ -1,4 +1,4 @@
-"""Common English words of instructions, to tell language from noise and to part glued words."""
+"""Common English words of instructions, to distinguish language from noise and to split joined words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LONGEST = max(map(len, COMMON))
 
 
 def split_glued(text: str, limit: int = 200) -> str | None:
-    """Part a text without spaces into common words, the fewest that fit; None where it is no such chain."""
+    """Split a text without spaces into the fewest common words; None if that is impossible."""
     text = text[:limit]
     return _split(text) if text.isascii() and text.isalpha() else None
 
@@ -41,7 +41,9 @@ def _alternatives() -> frozenset[str]:
 
 
 def _split(text: str) -> str | None:
-    best: list[tuple[int, int] | None] = [(0, 0)] + [None] * len(text)  # words so far, start of the last
+    best: list[tuple[int, int] | None] = [(0, 0)] + [None] * len(
+        text
+    )  # number of words so far, start of the last one
     for end in range(1, len(text) + 1):
         for start in range(max(0, end - _LONGEST), end):
             before = best[start]

@@ -166,7 +166,7 @@ STEPS_PER_FILE = 300_000
 LEAST_STEPS = 50
 MAX_BORROWED = 40  # files that one import may pass through
 MOST_BORROWED = 400  # names of other files that one function may need
-MOST_BASES = 16  # methods per class to examine
+MOST_BASES = 16  # bases per class to examine
 MOST_HARMLESS = 24  # methods kept with each method for building objects; all of them would be quadratic
 NO_MODULES = TrustedModules()
 

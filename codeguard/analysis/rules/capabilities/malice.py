@@ -109,7 +109,7 @@ _PROOF = lazy(
     r"|checksum)s?$",
     re.IGNORECASE,
 )
-_FEW = 24  # minimum number of items of a proof to compare
+_FEW = 24  # a slice of at most this many items covers only a part of a proof
 _SERIOUS = RUNNING_COMMANDS | RUNNING_CODE | SENDING | {"shutil.rmtree", "os.remove", "os.unlink", "os.kill"}
 
 

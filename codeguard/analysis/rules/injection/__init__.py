@@ -22,7 +22,7 @@ from codeguard.models import Confidence
 
 _RULES = rules_of(__file__)
 
-_GLUE = lazy(r"[\s+.\\&]{0,200}")  # pieces per string
+_GLUE = lazy(r"[\s+.\\&]{0,200}")  # what may separate the pieces of one string
 _NEXT = lazy(
     r"[\s,;()\[\]+]{0,100}(?:(?:let |const |var )?[\w.$]{1,40}\s{0,3}[+.:]?=\s{0,3}[\[(]?)?\s{0,100}"
 )
@@ -76,14 +76,14 @@ def _joined(text: str, run: list[Segment]) -> Iterator[Segment]:
 
 
 WORDS = 30
-_ALONE = 6  # maximum words of a sentence that is also examined alone
+_ALONE = 6  # minimum words of a sentence that is also examined alone
 PIECE = 16_000  # characters unmasked at a time
 _OVERLAP = 400
 
 _SENTENCE = lazy(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n\s*\n")
 _WORD = lazy(r"\S+")
 _WIDE = lazy("[\u2e80-\u9fff\uac00-\ud7ff]")
-_WIDE_LENGTH = 90  # the same for text without spaces
+_WIDE_LENGTH = 90  # characters; longer texts in scripts without spaces count as long
 
 
 def pieces(text: str) -> Iterator[str]:

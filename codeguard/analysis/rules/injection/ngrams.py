@@ -11,9 +11,9 @@ from codeguard.corpus.patterns import lazy
 BITS = 19  # bits of an index
 LONGEST_WORD = 14  # letters used
 LONGEST_RUN = 100  # ideographs of a run used
-_SHORTEST = 4  # maximum letters of a word that is split
+_SHORTEST = 4  # minimum letters of a word that is split
 _LETTERS = range(3, 6)
-_APART = (2, 3)  # maximum gap between two words of a pair
+_APART = (2, 3)  # distances between the words of a pair with a gap
 
 _ADDRESS = lazy(r"https?://\S{1,300}|\b\d{1,3}(?:\.\d{1,3}){3}\S{0,300}|\b[\w.-]{1,64}@[\w-]{1,64}\.\w{1,64}")
 _TOKEN = lazy(
