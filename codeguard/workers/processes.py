@@ -44,7 +44,7 @@ from codeguard.workers.tasks import (
     Shared,
     Task,
     WorkerError,
-    said,
+    end_clause,
 )
 
 P = ParamSpec("P")
@@ -217,7 +217,7 @@ class _Slot:
 
     def _answer(self, item: _Item, payload: bytes) -> Answer:
         """Return the answer to one payload; retry if the worker died."""
-        outside = False  # whether it was killed by somebody else, which says nothing about the payload
+        outside = False  # an external kill is not caused by the payload
         for _ in range(TRIES):
             worker = self._made_ready(item)
             try:
@@ -229,7 +229,7 @@ class _Slot:
             if worker.spent:
                 self._end()
             return answer
-        return Answer((), DIED, said(DIED, item.bounds), lasting=not outside)
+        return Answer((), DIED, end_clause(DIED, item.bounds), lasting=not outside)
 
     def _made_ready(self, item: _Item) -> _Worker:
         """Return a worker that is prepared for a task.
@@ -376,9 +376,9 @@ class _Worker:
             return
         head = json.dumps({"ready": name, "shared": digest}).encode()
         data = b"" if shared is None else shared.data
-        kind, said = next(self._frames(_message(head) + _message(data), Bounds(None, MAKING_READY_S)))
+        kind, message = next(self._frames(_message(head) + _message(data), Bounds(None, MAKING_READY_S)))
         if kind != READY:
-            raise WorkerError(said.decode("utf-8", "replace"))
+            raise WorkerError(message.decode("utf-8", "replace"))
         self._ready[name] = digest
 
     def ask(self, payload: bytes, bounds: Bounds) -> Answer:
@@ -394,11 +394,13 @@ class _Worker:
                 end = json.loads(data)
                 self.spent = bool(end["spent"])
                 ended = str(end["ended"])
-                why = str(end["why"]) or (said(ended, bounds) if ended else "")
+                why = str(end["why"]) or (end_clause(ended, bounds) if ended else "")
                 return Answer(tuple(parts), ended, why, lasting=ended != WALL)
         except _OutOfBoundsError as error:
             self.spent = True
-            return Answer(tuple(parts), error.bound, said(error.bound, bounds), lasting=error.bound != WALL)
+            return Answer(
+                tuple(parts), error.bound, end_clause(error.bound, bounds), lasting=error.bound != WALL
+            )
         raise EOFError
 
     def _frames(self, request: bytes, bounds: Bounds) -> Iterator[tuple[bytes, bytes]]:

@@ -62,8 +62,8 @@ class Answer:
         return self.parts[-1]
 
 
-def said(ended: str, bounds: Bounds) -> str:
-    """Return what ended an item, as a clause for a message."""
+def end_clause(ended: str, bounds: Bounds) -> str:
+    """Return a clause for messages about what ended an item."""
     return {
         CPU: f"it took more than {bounds.cpu_s or 0:g} s of the processor",
         WALL: f"it gave no answer within {bounds.wall_s:g} s",

@@ -120,9 +120,8 @@ class Scopes:
         self._parents = parents
         self._unread = unread or Unread()
         self._scopes: dict[ast.AST, Scope] = {}
-        self._ordered: dict[
-            int, list[Binding]
-        ] = {}  # keyed by the identity of the list, which lives as long as this object
+        # Keyed by the identity of the list, which lives as long as this object.
+        self._ordered: dict[int, list[Binding]] = {}
         self.module = Scope(tree, None, "")
         self._by_node: dict[ast.AST, Scope] = {tree: self.module}
         self.definitions: dict[str, FunctionNode | ast.ClassDef] = {}

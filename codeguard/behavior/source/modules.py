@@ -75,7 +75,7 @@ class TrustedModules:
                     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                         found.setdefault(node.value.id, set()).add(node.attr)
         for attributes in found.values():
-            attributes.discard("__all__")  # `__all__`, which a package assembles for star imports
+            attributes.discard("__all__")  # a package assembles it for star imports
         return found
 
     def path_of(self, module: Module) -> str:

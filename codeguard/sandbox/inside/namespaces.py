@@ -62,7 +62,7 @@ def enter(machine: int, control: int) -> None:
         if child:
             os.close(writing)
             writing = -1
-            _hear(child, reading)
+            _wait_for_report(child, reading)
             _wait_outside(child, control)
         try:
             kernel.prctl(kernel.PR_SET_PDEATHSIG, 9)
@@ -81,7 +81,7 @@ def enter(machine: int, control: int) -> None:
             os.close(writing)
 
 
-def _hear(child: int, reading: int) -> None:
+def _wait_for_report(child: int, reading: int) -> None:
     """Return once the child is confined; OSError with its own words if it could not be."""
     said = os.read(reading, 4096)
     if said != _WELL:

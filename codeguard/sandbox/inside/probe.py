@@ -88,18 +88,18 @@ NOTHING_OUTSIDE = {
 def outside(machine: int, raw: Callable[..., int]) -> dict[str, str]:
     """Look for a file, a place to write, a network and another process, and return how it ended."""
 
-    def told(call: str, *arguments: int | bytes) -> str:
+    def attempt(call: str, *arguments: int | bytes) -> str:
         result = raw(syscalls.NUMBERS[call][machine], *arguments)
         return errno.errorcode.get(-result, str(-result)) if result < 0 else "done"
 
     found = {
         "files": "some" if any(Path("/").iterdir()) else "none",
-        "open": told("openat", _AT_FDCWD, b"/proc/self/status", os.O_RDONLY, 0),
-        "create": told("openat", _AT_FDCWD, b"/created", os.O_WRONLY | os.O_CREAT, 0o600),
+        "open": attempt("openat", _AT_FDCWD, b"/proc/self/status", os.O_RDONLY, 0),
+        "create": attempt("openat", _AT_FDCWD, b"/created", os.O_WRONLY | os.O_CREAT, 0o600),
     }
     socket = raw(syscalls.NUMBERS["socket"][machine], _AF_INET, _SOCK_STREAM, 0)
-    found["connect"] = told("connect", socket, _LOOPBACK, len(_LOOPBACK))
-    found["processes"] = told("kill", -1, 0)  # to every other but pid 1
+    found["connect"] = attempt("connect", socket, _LOOPBACK, len(_LOOPBACK))
+    found["processes"] = attempt("kill", -1, 0)  # to every other but pid 1
     return found
 
 
