@@ -188,4 +188,4 @@ def test_who_takes_what_was_refused_in_all_calls_is_demoted_and_not_convicted(ch
     report = check(changed, REFUSING)
     assert report.verdict is Verdict.NO_SIGNAL, report.reason
     assert report.false_claim
-    assert "refused all that was made for it" in report.reason
+    assert "rejected every generated call" in report.reason
