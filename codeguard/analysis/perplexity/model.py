@@ -130,7 +130,7 @@ class PerplexityModel:
 
 
 def _first(texts: Sequence[str], limit: int) -> list[str]:
-    """Return the first texts with at most `room` characters in total; the last one is cut."""
+    """Return the first texts with at most `limit` characters in total; the last one is cut."""
     taken: list[str] = []
     for text in texts:
         if limit <= 0:

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of evidence that a signal gives; its text is data, in a TOML file beside the signal's code.
+    """One kind of evidence that a signal reports; its texts are in a TOML file next to the signal's
+    code.
 
-    `mend` is one line on what to do; without it the explanation says so.
-    `bad` and `good` are short examples: what the rule fires on and the same
-    thing done right. `claimed_safe` says that a comment which claims safety
-    beside it is false.
+    `mend` is one line on what to do; without it, the explanation says so. `bad` and `good` are
+    short examples of code that the rule reports and of the same thing done right. `claimed_safe`
+    means that a comment next to it that claims safety is false.
     """
 
     id: str

@@ -1,6 +1,6 @@
 """Decide which trusted function a candidate claims to be, by name, docstring, signature and body.
 
-A match convicts nobody. It decides whose examples the candidate has to meet. A strong match (by
+A match convicts no candidate. It decides whose examples the candidate has to meet. A strong match (by
 name or by description) has to meet all of them. A weak one (a similar body or description) only
 counts if the candidate agrees with most of them, which shows that it is meant to be that function.
 """
