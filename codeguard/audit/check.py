@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from codeguard.behavior import SpecLibrary
 from codeguard.config import Settings, user_config_dir
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.decoding import refusal
-from codeguard.corpus.discovery import HEAD_BYTES, discover
+from codeguard.corpus.discovery import HEAD_BYTES, LARGEST_FILE, FoundFile, discover, read_file
 from codeguard.errors import CorpusError, NoIndexError, NothingToDoError
 from codeguard.index.behavior_reports import checkable
 from codeguard.index.chunk_tasks import chunked
@@ -130,14 +131,16 @@ def read_source(path: Path) -> SourceFile:
 
 
 def _read(path: Path) -> bytes:
-    if not path.is_file():
-        if path.is_dir():
-            hint = f"name one of its files; codeguard audit {path} looks at all of it"
-            raise CorpusError(f"cannot read {path}", got="a folder", expected="a file", hint=hint)
+    try:
+        info = path.stat()
+    except (OSError, ValueError):
         raise CorpusError(
             f"cannot read {path}", got="nothing there", expected="a file", hint="check the path"
-        )
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise CorpusError(f"cannot read {path}", got=error.strerror, expected="a readable file") from None
+        ) from None
+    if stat.S_ISDIR(info.st_mode):
+        hint = f"name one of its files; codeguard audit {path} looks at all of it"
+        raise CorpusError(f"cannot read {path}", got="a folder", expected="a file", hint=hint)
+    if info.st_size > LARGEST_FILE:
+        expected = f"at most {LARGEST_FILE} bytes"
+        raise CorpusError(f"cannot read {path}", got=f"{info.st_size} bytes", expected=expected)
+    return read_file(FoundFile(path.resolve(), path.as_posix(), info.st_size, info.st_mtime_ns))

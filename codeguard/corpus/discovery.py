@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 HEAD_BYTES = 8192
+LARGEST_FILE = 2_000_000  # bytes
 EXCLUDED = "excluded by --exclude or the configuration"
 SECRET_BY_NAME = "a secret by its name"
 NEVER_WALKED: Mapping[str, str] = {
@@ -73,7 +74,7 @@ def discover(
     paths: Sequence[Path],
     *,
     root: Path | None = None,
-    max_bytes: int = 2_000_000,
+    max_bytes: int = LARGEST_FILE,
     exclude: Sequence[str] = (),
     known: Mapping[str, tuple[int, int]] | None = None,
     withhold_secrets: bool = False,
@@ -112,7 +113,7 @@ def discover(
     return walk.result()
 
 
-def read_file(file: FoundFile, max_bytes: int = 2_000_000) -> bytes:
+def read_file(file: FoundFile, max_bytes: int = LARGEST_FILE) -> bytes:
     """Return the bytes of a found file, without following a link or waiting on a FIFO that has replaced it.
 
     Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (place / "empty").mkdir()
     (place / "theirs/blob.bin").write_bytes(b"\x7fELF" + bytes(range(256)))
     (place / "theirs/fake.py").write_bytes(b"\x7fELF\0\0")
+    (place / "large.py").write_text("x = 1\n" * 400_000)
+    os.mkfifo(place / "pipe.py")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         configuration = place.with_name("configuration")
@@ -94,6 +97,9 @@ MISTAKES = [
     ("audit theirs --baseline nosuch.json", 2, "no such baseline", "--write-baseline"),
     ("audit theirs --manifest nosuch.json", 2, "no such file: nosuch.json", "codeguard trust build"),
     ("check nosuch.py", 2, "cannot read nosuch.py", "check the path"),
+    ("check large.py", 2, "got 2400000 bytes", "expected at most 2000000 bytes"),
+    ("check theirs/x.py --against large.py", 2, "got 2400000 bytes", "expected at most 2000000 bytes"),
+    ("check pipe.py", 2, "pipe.py cannot be read", "not a regular file"),
     ("check folder.py", 2, "got a folder", "codeguard audit folder.py"),
     ("check theirs/blob.bin", 3, "got binary: a program", "a file of Python"),
     ("check theirs/fake.py", 3, "got binary: a program", "a file of Python"),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import random
 import re
 import subprocess
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +81,28 @@ def test_staleness_and_commit_are_those_of_now(indexed: CodeGuard) -> None:
     assert {item["commit"] for item in results} == {head.strip()}
 
 
+@pytest.mark.parametrize("put", [os.mkfifo, lambda place: place.symlink_to("/dev/zero")], ids=["fifo", "link"])
+def test_what_took_the_place_of_an_indexed_file_is_not_waited_for(
+    indexed: CodeGuard, put: Callable[[Path], None]
+) -> None:
+    place = Path(str(indexed.workspace.catalog.meta("root"))) / "theirs" / "clean.py"
+    place.unlink()
+    put(place)
+    try:
+        with ThreadPoolExecutor(1) as aside:
+            answer = aside.submit(call, indexed, "search_code", query=QUERY)
+            try:
+                results = answer.result(60).structured_content["results"]
+            finally:
+                if place.is_fifo():  # whoever waits for a writer gets one
+                    with contextlib.suppress(OSError):
+                        os.close(os.open(place, os.O_WRONLY | os.O_NONBLOCK))
+    finally:
+        place.unlink()
+        place.write_text(CLEAN)
+    assert {item["path"]: item["stale"] for item in results} == {"ours/m.py": False, "theirs/clean.py": True}
+
+
 @pytest.mark.parametrize(
     ("code", "language", "safe", "rule"),
     [
@@ -102,6 +127,7 @@ def test_check_code_says_whether_a_snippet_is_safe_here(
         ({"code": " "}, "1 to"),
         ({"code": "x", "language": "cobol"}, "language"),
         ({"code": "x" * 200_001}, "200001"),
+        ({"code": "x", "language": "y" * 100_000}, "language"),
     ],
 )
 def test_what_cannot_be_checked_is_an_error_of_one_line(
@@ -111,6 +137,7 @@ def test_what_cannot_be_checked_is_an_error_of_one_line(
     assert answer.is_error
     assert told in answer.content[0].text
     assert "Traceback" not in answer.content[0].text
+    assert len(answer.content[0].text) < 1000
 
 
 def test_audit_path_stays_inside_its_roots(indexed: CodeGuard, tmp_path: Path) -> None:
@@ -126,6 +153,24 @@ def test_audit_path_stays_inside_its_roots(indexed: CodeGuard, tmp_path: Path) -
     for path in ("../outside/a.py", str(outside), "link/a.py", "/etc/passwd", "~root"):
         assert call(indexed, "audit_path", (inside,), path=path).is_error
     assert "--root" in call(indexed, "audit_path", path="a.py").content[0].text
+
+
+def test_a_path_that_is_none_is_said_in_one_line(indexed: CodeGuard, tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    for path in ("a\0b", "circle", "../" + "x" * 100_000):
+        answer = call(indexed, "audit_path", (tmp_path,), path=path)
+        assert answer.is_error
+        assert re.search("path, got|the system refuses|cannot be read", answer.content[0].text)
+        assert len(answer.content[0].text) < 1000
+
+
+def test_an_error_of_our_own_is_said_in_one_line(
+    indexed: CodeGuard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexed, "query", lambda *args, **named: 1 // 0)
+    answer = call(indexed, "search_code", query=QUERY)
+    assert answer.is_error
+    assert "internal error (ZeroDivisionError)" in answer.content[0].text
 
 
 def test_explain_has_both_examples_and_corrects_a_slip(indexed: CodeGuard) -> None:
