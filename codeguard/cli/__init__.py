@@ -18,7 +18,8 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from codeguard import __version__
-from codeguard.cli.output import fail_for_import, warn
+from codeguard.cli.output import fail, fail_for_import, warn
+from codeguard.errors import CodeguardError
 from codeguard.escaping import escaped
 
 # Command name -> one line for `--help`, so that help imports no command. Each command is an attribute of the
@@ -66,6 +67,10 @@ def _in_one_line() -> Iterator[None]:
         said = error.format_message().rstrip(".").replace("\n", " ")
         warn(f"{said[:1].lower()}{said[1:]}{_next_step(error)}")
         raise click.exceptions.Exit(error.exit_code) from None
+    except OSError as error:  # of click's own output: the help, the version
+        if isinstance(error, BrokenPipeError):
+            raise
+        fail(CodeguardError(f"the system refuses ({error.strerror})"))
 
 
 def _next_step(error: click.UsageError) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -155,3 +156,13 @@ def test_a_missing_extra_is_named_with_the_line_that_installs_it(monkeypatch: py
 def test_no_arguments_print_the_help() -> None:
     assert run().output.startswith("Usage: ")
     assert run("trust").output.startswith("Usage: ")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("typed", ["--help", "--version", "audit --help", "rules"])
+def test_a_full_disk_behind_the_output_is_one_line(typed: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        words = [sys.executable, "-P", "-m", "codeguard", *typed.split(" ")]
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "codeguard: the system refuses (No space left on device)\n"
