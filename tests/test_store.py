@@ -92,6 +92,25 @@ def test_a_damaged_store_is_one_clear_line(tmp_path: Path, damage: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_vectors_that_cannot_be_read_are_one_line_that_says_what_to_do(tmp_path: Path) -> None:
+    """Chroma writes the file of the vectors, and the list of what is in it, from a thousand rows on."""
+    many = 1_001
+    opened = VectorStore.open_folder(tmp_path / "chroma")
+    opened.add([Row(str(number), "text", {"path": "a.py"}) for number in range(many)], np.eye(many, 1_024, dtype=np.float32)[:, :8] + 1)
+    opened.close()
+    (listed,) = (tmp_path / "chroma").glob("*/index_metadata.pickle")
+    listed.unlink()
+    code = (
+        "import sys; from pathlib import Path; from codeguard.index.store import VectorStore\n"
+        "VectorStore.open_folder(Path(sys.argv[1])).embeddings(['1'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "chroma")], capture_output=True, text=True, check=False
+    )
+    assert "cannot be read" in done.stderr.splitlines()[-1]
+    assert "codeguard index --rebuild" in done.stderr.splitlines()[-1]
+
+
 def test_a_store_that_was_brought_back_opens_in_the_process_that_found_it_damaged(tmp_path: Path) -> None:
     folder = tmp_path / "chroma"
     database = folder / "chroma.sqlite3"

@@ -34,6 +34,8 @@ SAMPLE = 20  # own entries that are looked for where a foreign one was met
 ATTEMPTS = 3
 NO_DISTANCE = 1.0  # of a chunk from a query where nothing has a vector
 STRANGE = "the vector store holds entries that codeguard did not write: ignored"
+NO_COSINE = "the vector store gives distances that are not those of its vectors: run codeguard store verify"
+SLACK = 1e-3  # by which a rounded cosine distance leaves the range from 0 to 2
 LEXICAL_DEPTH = 4  # times the candidates: the deeper, the more of the vectors' hits have a score of their own
 LEAST_SEARCHED = (
     60  # chunks of each search: what a trusted file says can bring one of them among the candidates
@@ -234,6 +236,12 @@ class Searcher:
         vector = question.vector
         hits = [] if vector is None else self._workspace.vectors.nearest(vector, searched)
         distances = {hit.id: hit.distance for hit in hits}
+        impossible = [id_ for id_, distance in distances.items() if not -SLACK <= distance <= 2 + SLACK]
+        if vector is not None and impossible:  # another client made the collection anew, with another measure
+            warnings[NO_COSINE] = None
+            for id_ in impossible:
+                del distances[id_]
+            distances |= self._distances(vector, impossible)
         scores = question.scores
         if len(scores) == question.depth and searched * LEXICAL_DEPTH > question.depth:
             scores = self._scores(question.text, searched * LEXICAL_DEPTH)

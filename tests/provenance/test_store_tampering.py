@@ -179,6 +179,37 @@ def test_a_rewritten_store_gains_no_trust(store, change, told):
         assert any(told in line for line in ranking.warnings), ranking.warnings
 
 
+@pytest.mark.parametrize("space", ["ip", "l2"])
+def test_a_collection_with_another_measure_is_told_and_ranks_nothing_higher(store, space):
+    """Under the inner product a vector a thousand times as long is nearer than any that codeguard writes."""
+
+    def anew(client):
+        old = client.get_collection(COLLECTION)
+        rows = old.get(include=["documents", "metadatas", "embeddings"])
+        lengths = [1000.0 if id_ == store.theirs else 1.0 for id_ in rows["ids"]]
+        client.delete_collection(COLLECTION)
+        made = client.create_collection(
+            COLLECTION, embedding_function=None, configuration={"hnsw": {"space": space}}
+        )
+        made.add(
+            ids=rows["ids"],
+            documents=rows["documents"],
+            metadatas=rows["metadatas"],
+            embeddings=[row * length for row, length in zip(rows["embeddings"], lengths, strict=True)],
+        )
+
+    before = {item.id: item.distance for item in store.query().ranking}
+    settings = ChromaSettings(_env_file=None, anonymized_telemetry=False)
+    client = chromadb.PersistentClient(path=str(store.folder), settings=settings)
+    anew(client)
+    client.clear_system_cache()
+    ranking = store.query()
+    assert any("distances that are not those of its vectors" in line for line in ranking.warnings)
+    assert {item.id: item.distance for item in ranking.ranking}[store.theirs] == pytest.approx(
+        before[store.theirs], abs=1e-4
+    )
+
+
 def test_a_document_rewritten_in_the_files_of_the_store_is_told(store):
     """Not even by way of Chroma: a row of its SQLite database is exchanged."""
     with sqlite3.connect(store.folder / "chroma.sqlite3") as database:

@@ -9,11 +9,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.errors import StoreError
+from codeguard.errors import REBUILD, StoreError
 
 COLLECTION = "codeguard"
 BATCH = 1000
 IDS_A_PAGE = 50_000  # Chroma scans everything before a page
+DAMAGED = f"bring it back, or {REBUILD}"  # a hint
 
 
 class BusyError(StoreError):

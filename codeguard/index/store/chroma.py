@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from codeguard.errors import REBUILD, StoreError
 from codeguard.index.chroma_import import import_chromadb
-from codeguard.index.store.base import BATCH, COLLECTION, IDS_A_PAGE, BusyError, Hit, Row
+from codeguard.index.store.base import BATCH, COLLECTION, DAMAGED, IDS_A_PAGE, BusyError, Hit, Row
 from codeguard.index.store.replacing import UNSETTLED, Replacement, recover, sync_folder
 from codeguard.index.store.shared import SharedStore
 from codeguard.index.store.wire import ask_to_retire
@@ -28,7 +28,6 @@ RETRIES = 6
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
 ROOM_BYTES = 256 << 10  # with less free space, the disk counts as full
-DAMAGED = f"bring it back, or {REBUILD}"
 
 T = TypeVar("T")
 
@@ -193,6 +192,7 @@ class VectorStore:
         answer = self._call(
             lambda: self._collection.get(include=[], limit=IDS_A_PAGE, offset=offset),
             f"the store {self.location} cannot be read",
+            DAMAGED,
         )
         return [str(id_) for id_ in answer["ids"]]
 
@@ -216,6 +216,7 @@ class VectorStore:
             answer = self._call(
                 lambda page=page: self._collection.get(ids=page, include=[what]),  # type: ignore[misc]
                 f"the store {self.location} cannot be read",
+                DAMAGED,
             )
             yield from zip((str(id_) for id_ in answer["ids"]), answer[what], strict=True)
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.errors import StoreError
-from codeguard.index.store.base import BATCH, BusyError, Hit, Row
+from codeguard.index.store.base import BATCH, DAMAGED, BusyError, Hit, Row
 from codeguard.index.store.wire import EMPTY, PROTOCOL, Frame, GoneError, connect, receive, send
 from codeguard.trust.state_files import StateFolder
 
@@ -147,7 +147,7 @@ class SharedStore:
                     if not left:
                         raise StoreError(
                             f"the process that serves {self.location} ended {ATTEMPTS} times at one request",
-                            hint="run: codeguard store verify",
+                            hint=DAMAGED,
                         ) from error
         if "error" in answer.header:
             raise StoreError(str(answer.header["error"]), hint=answer.header.get("hint"))
