@@ -608,9 +608,15 @@ class Workspace:
             yield alone
 
     def refresh(self) -> None:
-        """Reload catalog and trust if another process has replaced or changed them."""
+        """Reload catalog and trust if another process has replaced or changed them.
+
+        Raises:
+            NoIndexError: the catalog is gone. An empty one in its place would answer that there is nothing.
+        """
         finish_swap(self.state)
         if self.catalog.replaced():
+            if not (self.state / CATALOG).exists():
+                raise NoIndexError(f"no index in {self.state}", hint=_how_to_make(self.settings))
             self.catalog.close()
             if self._vectors is not None:
                 self._vectors.close()

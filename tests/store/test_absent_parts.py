@@ -301,3 +301,15 @@ def test_an_open_guard_goes_on_with_the_rebuilt_index(indexed: Desk) -> None:
         (indexed.corpus / "theirs" / "new.py").write_text("def twice(a):\n    return 2 * a\n")
         indexed.run("index", "--rebuild")
         assert len(reader.query("add two numbers").ranking) == 3
+
+
+def test_an_open_guard_says_that_its_index_is_gone_and_goes_on_when_it_is_back(indexed: Desk) -> None:
+    elsewhere = indexed.base / "elsewhere"
+    with CodeGuard.open(settings=indexed.settings(), create=False) as reader:
+        assert len(reader.query("add two numbers").ranking) == 2
+        indexed.state.rename(elsewhere)
+        with pytest.raises(NoIndexError, match="codeguard index PATH"):
+            reader.query("add two numbers")
+        assert not indexed.state.exists()
+        elsewhere.rename(indexed.state)
+        assert len(reader.query("add two numbers").ranking) == 2
