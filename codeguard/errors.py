@@ -27,14 +27,18 @@ class CodeguardError(Exception):
         self.hint = hint
         super().__init__(what)
 
-    def __str__(self) -> str:
+    @property
+    def problem(self) -> str:
+        """What happened, with the got and expected values, without the next step."""
         parts = [self.what]
         if self.got is not None:
             parts.append(f"got {self.got}")
         if self.expected is not None:
             parts.append(f"expected {self.expected}")
-        line = ", ".join(parts)
-        return f"{line}; {self.hint}" if self.hint else line
+        return ", ".join(parts)
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.hint}" if self.hint else self.problem
 
 
 class ConfigError(CodeguardError):

@@ -157,6 +157,16 @@ def test_a_store_that_cannot_be_opened_is_one_clear_line(folder: Path) -> None:
     store.close()
 
 
+def test_what_the_serving_process_refuses_is_told_with_got_and_expected(folder: Path, tmp_path: Path) -> None:
+    folder.mkdir(parents=True)
+    (tmp_path / "other").write_bytes(b"")
+    (folder / "chroma.sqlite3").symlink_to(tmp_path / "other")
+    store = SharedStore(folder, idle_s=0)
+    with pytest.raises(StoreError, match="got a link, expected a regular file; "):
+        store.count()
+    store.close()
+
+
 def test_the_socket_is_this_users_alone(folder: Path, store: SharedStore) -> None:
     store.count()
     assert stat.S_IMODE(socket_path(folder).stat().st_mode) & 0o077 == 0

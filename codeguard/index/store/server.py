@@ -61,7 +61,7 @@ def main(folder: str, idle_s: float) -> None:
     except BusyError:
         return _report({"busy": True})
     except StoreError as error:
-        return _report({"error": error.what, "hint": error.hint})
+        return _report({"error": error.problem, "hint": error.hint})
     try:
         try:
             listener = _listen(socket_path(place))
@@ -230,7 +230,7 @@ class Server:
             if not self._in_place():  # Chroma opens its files by a path that is no longer valid
                 self.retire()
                 raise GoneError("the folder was taken away") from None
-            return {"error": error.what, "hint": error.hint}, EMPTY
+            return {"error": error.problem, "hint": error.hint}, EMPTY
         except (KeyError, TypeError, ValueError, IndexError) as error:
             return {"error": f"a request that makes no sense ({type(error).__name__})", "hint": None}, EMPTY
 
@@ -283,7 +283,7 @@ class Server:
                 try:
                     opened = open_embedding(name) if by_workers(name) else None
                 except CodeguardError as error:
-                    raise StoreError(error.what, hint=error.hint) from None
+                    raise StoreError(error.problem, hint=error.hint) from None
                 if opened is None or opened.identity != identity:
                     raise StoreError("the process that serves the store has another embedding")
                 self._embedding = opened
