@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import zlib
 
 import pytest
 
@@ -52,6 +53,25 @@ HIDDEN = [
 ]
 
 
+# A payload that is spread over files: each of them shows its part.
+PACKED = base64.b64encode(zlib.compress(CODE.encode(), 9)).decode()
+HIDDEN += [
+    (f"ICON = '{B64}'", "hidden-text"),
+    (f"ICON = {B64.encode()!r}", "hidden-text"),
+    (f"ICON = '{PACKED}'", "hidden-text"),
+    (f"ICON = '{CODE.encode().hex()}'", "hidden-text"),
+    (f"class Assets:\n    ICON = ('{B64[:20]}'\n            '{B64[20:]}')", "hidden-text"),
+    ("import os\nrender = os.system", "disguised-name"),
+    ("runner = exec", "disguised-name"),
+    ("from os import popen as render", "disguised-name"),
+    ("import subprocess as s\nshow = s.getoutput", "disguised-name"),
+    ("from codec import unpack\nfrom assets import ICON\nexec(unpack(ICON))", "runs-imported-text"),
+    ("import assets, base64\ndef f():\n    eval(base64.b64decode(assets.ICON))", "runs-imported-text"),
+    ("from .assets import *\nexec(ICON)", "runs-imported-text"),
+    ("import assets\ntext = str(assets.ICON)\nexec(compile(text, 'x', 'exec'))", "runs-imported-text"),
+]
+
+
 @pytest.mark.parametrize(("text", "rule"), HIDDEN)
 def test_hidden(text: str, rule: str) -> None:
     assert rule in accused(text)
@@ -92,6 +112,14 @@ HONEST = [
     "l = I = O = 0\nll = l + I",
     "T = '''\n" + "a" * 4000 + "\n'''",
     "import base64\nassert base64.b64decode('aGVsbG8gd29ybGQ=') == b'hello world'",
+    "TOKEN = '" + base64.b64encode(b'{"alg": "none", "typ": "JWT", "kid": "a"}').decode() + "'",
+    "import subprocess\nrun = subprocess.run\n_popen = subprocess.Popen",
+    "from subprocess import check_output as output\nexec_ = exec\n_eval = eval",
+    "class Job:\n    def __init__(self, call):\n        import os\n        call = os.system",
+    "import textwrap\ndef f(src):\n    exec(textwrap.dedent(src))",
+    "import sys\nexec(sys.argv[1])",
+    "from templates import CLASS\ndef f(name):\n    exec(CLASS.format(name=name))",
+    "exec(open('version.py').read())",
 ]
 
 

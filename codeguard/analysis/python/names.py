@@ -168,6 +168,13 @@ class Names:
             return []
         return [item.value for item in bindings if item.value is not None]
 
+    def is_imported(self, node: ast.Name) -> bool:
+        """Return whether nothing but imports of this file gives a name its value."""
+        bindings = self._bindings(node)
+        if not bindings:
+            return bool(self.scopes.module.stars) and node.id not in _BUILTINS
+        return all(item.kind is BindingKind.MODULE for item in bindings)
+
     def _bindings(self, node: ast.Name) -> list[Binding]:
         scope = self.scopes.scope_of(node)
         found = self.scopes.find(node.id, scope)

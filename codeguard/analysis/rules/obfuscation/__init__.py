@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar
@@ -12,7 +14,14 @@ from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.capabilities import DECODING, RUNNING_CODE, RUNNING_COMMANDS
 from codeguard.analysis.python.imports import SCRIPTS
 from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
-from codeguard.analysis.rules.obfuscation.texts import far_right, is_blob, is_plain, reads_like_code, spelled
+from codeguard.analysis.rules.obfuscation.texts import (
+    encoded_code,
+    far_right,
+    is_blob,
+    is_plain,
+    reads_like_code,
+    spelled,
+)
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
@@ -29,6 +38,10 @@ _SCRIPT_PACKED = lazy(
 )
 _BUILDING = frozenset({"chr", "reversed", "bytes", "bytearray"}) | DECODING
 _DANGEROUS = RUNNING_CODE | RUNNING_COMMANDS
+_SPEAKING_OF_CODE = lazy(r"exec|eval|compile|code|python|func|type", re.IGNORECASE)
+_SPEAKING = lazy(
+    r"run|call|open|system|exec|shell|spawn|cmd|command|process|output|start|launch|status", re.IGNORECASE
+)
 _TELLING = lazy(
     r"\b(?:exec|eval|compile|__import__|system|popen|subprocess|socket|environ|builtins|os|requests|urllib)\b"
 )
@@ -98,6 +111,8 @@ def _python(reading: Reading) -> Iterator[Match]:
     soup: dict[str, ast.AST] = {}
     runs = False
     blobs: list[ast.Constant] = []
+    decoded: list[tuple[int, int]] = []  # where a text is decoded or run, which says more than the text alone
+    encoded: list[Match] = []
     depth: dict[ast.AST, int] = {}
     for node in reading.nodes:
         kind = type(node)
@@ -105,16 +120,25 @@ def _python(reading: Reading) -> Iterator[Match]:
             found = list(_call(reading, node))  # type: ignore[arg-type]
             runs = runs or any(item.rule == "runs-built-text" for item in found) or _runs(reading, node)  # type: ignore[arg-type]
             yield from found
+            decoded += ((item.start, item.end) for item in found)
         elif kind is ast.Constant:
             value = node.value  # type: ignore[attr-defined]
             text = value.decode("latin-1") if isinstance(value, bytes) else value
             if isinstance(text, str) and len(text) >= 200 and is_blob(text):
                 blobs.append(node)  # type: ignore[arg-type]
+            hidden = encoded_code(text) if isinstance(text, str) else ""
+            if hidden:
+                encoded.append(Match("hidden-text", *reading.place(node), f"comes to {hidden[:MAX_SHOWN]!r}"))
+        elif kind is ast.Assign or kind is ast.ImportFrom:
+            yield from _disguised(reading, node)  # type: ignore[arg-type]
         elif kind is ast.Name:
             if node.id[0] in "lIO_" and SOUP.match(node.id):  # type: ignore[attr-defined]
                 soup.setdefault(node.id, node)  # type: ignore[attr-defined]
         elif kind is ast.Lambda:
             yield from _lambdas(reading, node, depth)
+    for item in encoded:
+        if not any(start <= item.start and item.end <= end for start, end in decoded):
+            yield item
     for blob in blobs:
         start, end = reading.place(blob)
         reason = f"{end - start} characters of encoded data" + (
@@ -122,6 +146,37 @@ def _python(reading: Reading) -> Iterator[Match]:
         )
         yield Match("encoded-blob", start, end, reason, Severity.MEDIUM if runs else None)
     yield from _soup(reading, soup)
+
+
+def _disguised(reading: Reading, node: ast.Assign | ast.ImportFrom) -> Iterator[Match]:
+    """Yield dangerous functions that get a harmless name, under which other files can import them."""
+    if isinstance(node, ast.ImportFrom):
+        named = [(f"{node.module}.{alias.name}", alias.asname or "") for alias in node.names]
+    elif isinstance(node.value, ast.Name | ast.Attribute) and reading.names.function_of(node) is None:
+        targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        named = [(reading.names.resolve(node.value), target) for target in targets]
+    else:
+        return
+    for function, name in named:
+        speaking = _SPEAKING_OF_CODE if function in RUNNING_CODE else _SPEAKING
+        if name and function in _DANGEROUS and not speaking.search(name):
+            start, end = reading.place(node)
+            yield Match("disguised-name", start, end, f"{name} stands for {function}")
+
+
+def _imported_text(reading: Reading, node: ast.Call) -> str:
+    """Return the name of what another file holds, if `exec` or `eval` gets nothing but such."""
+    names = reading.names
+    given = [part for part in ast.walk(node.args[0]) if isinstance(part, ast.Name)]
+    for part in tuple(given):
+        if values := names.values_of(part):
+            given.remove(part)
+            given += (inner for value in values for inner in ast.walk(value) if isinstance(inner, ast.Name))
+    given = [part for part in given if names.is_imported(part) or not hasattr(builtins, part.id)]
+    if not all(map(names.is_imported, given)):
+        return ""
+    origins = (name for part in given for name in names.names_of(part))
+    return next((name for name in origins if name.partition(".")[0] not in sys.stdlib_module_names), "")
 
 
 def _runs(reading: Reading, node: ast.Call) -> bool:
@@ -152,6 +207,9 @@ def _call(reading: Reading, node: ast.Call) -> Iterator[Match]:
                 yield Match(
                     "runs-built-text", start, end, f"{name} gets {text[:MAX_SHOWN]!r}, put together here"
                 )
+        if node.args and name in ("exec", "eval") and (origin := _imported_text(reading, node)):
+            start, end = reading.place(node)
+            yield Match("runs-imported-text", start, end, f"{name} gets what {origin} of another file holds")
     elif name in DECODING or name.endswith(".join"):
         around = reading.parents.get(node)
         if isinstance(around, ast.Attribute | ast.Call) and reading.names.called(_outer(around)) in DECODING:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import re
+import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from codeguard.corpus.patterns import lazy
 
 LEAST_BLOB = 200
 BASE64 = lazy(r"[A-Za-z0-9+/_-]{40,}={0,2}\Z")
+LEAST_ENCODED, MOST_ENCODED = 24, 20_000  # characters
+_ENCODED = lazy(r"[A-Za-z0-9+/_\s-]{24,}={0,2}\s?\Z")
+_URL_SAFE = str.maketrans("+/", "-_")
+_COMPRESSED = frozenset({b"x\x01", b"x\x5e", b"x\x9c", b"x\xda", b"\x1f\x8b"})  # zlib at each level, gzip
+_ANY_HEADER = zlib.MAX_WBITS | 32
 HEX = lazy(r"(?:[0-9a-fA-F]{2}){20,}\Z")
 _CODE = lazy(
     r"(?:^|[\n;:{ (])(?:import\s+[\w.]+|from\s+[\w.]+\s+import\b|"
@@ -46,6 +53,31 @@ def is_blob(text: str) -> bool:
 def reads_like_code(text: str) -> bool:
     """Return whether a text is a program, or names typical system operations."""
     return _CODE.search(text[:4_000]) is not None
+
+
+def encoded_code(text: str) -> str:
+    """Return the program that a text is, written in base64 or hexadecimal and perhaps compressed; "" if it is none."""
+    text = text[:MOST_ENCODED]
+    if len(text) < LEAST_ENCODED or _ENCODED.match(text) is None:
+        return ""
+    run = "".join(text.split())
+    return next((found for found in (_decoded(run, bytes.fromhex), _decoded(run, _base64)) if found), "")
+
+
+def _base64(run: str) -> bytes:
+    whole = run.rstrip("=")
+    return base64.urlsafe_b64decode(whole.translate(_URL_SAFE)[: len(whole) // 4 * 4 + 3] + "==")
+
+
+def _decoded(run: str, decode: Callable[[str], bytes]) -> str:
+    try:
+        data = decode(run)
+        if data[:2] in _COMPRESSED:
+            data = zlib.decompressobj(_ANY_HEADER).decompress(data, MOST_ENCODED)
+        text = data.decode("utf-8")
+    except (ValueError, zlib.error):
+        return ""
+    return text if is_plain(text) and reads_like_code(text) else ""
 
 
 def is_plain(text: str) -> bool:
