@@ -120,6 +120,7 @@ HONEST = [
     "import sys\nexec(sys.argv[1])",
     "from templates import CLASS\ndef f(name):\n    exec(CLASS.format(name=name))",
     "exec(open('version.py').read())",
+    "import numpy as np\nassert eval(repr(np.dtype('i4'))) == np.dtype('i4')",
 ]
 
 
