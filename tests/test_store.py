@@ -96,7 +96,8 @@ def test_vectors_that_cannot_be_read_are_one_line_that_says_what_to_do(tmp_path:
     """Chroma writes the file of the vectors, and the list of what is in it, from a thousand rows on."""
     many = 1_001
     opened = VectorStore.open_folder(tmp_path / "chroma")
-    opened.add([Row(str(number), "text", {"path": "a.py"}) for number in range(many)], np.eye(many, 1_024, dtype=np.float32)[:, :8] + 1)
+    vectors = np.random.default_rng(1).random((many, 8), dtype=np.float32)
+    opened.add([Row(str(number), "text", {"path": "a.py"}) for number in range(many)], vectors)
     opened.close()
     (listed,) = (tmp_path / "chroma").glob("*/index_metadata.pickle")
     listed.unlink()

@@ -81,7 +81,9 @@ def test_staleness_and_commit_are_those_of_now(indexed: CodeGuard) -> None:
     assert {item["commit"] for item in results} == {head.strip()}
 
 
-@pytest.mark.parametrize("put", [os.mkfifo, lambda place: place.symlink_to("/dev/zero")], ids=["fifo", "link"])
+@pytest.mark.parametrize(
+    "put", [os.mkfifo, lambda place: place.symlink_to("/dev/zero")], ids=["fifo", "link"]
+)
 def test_what_took_the_place_of_an_indexed_file_is_not_waited_for(
     indexed: CodeGuard, put: Callable[[Path], None]
 ) -> None:
@@ -164,9 +166,7 @@ def test_a_path_that_is_none_is_said_in_one_line(indexed: CodeGuard, tmp_path: P
         assert len(answer.content[0].text) < 1000
 
 
-def test_an_error_of_our_own_is_said_in_one_line(
-    indexed: CodeGuard, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_our_own_is_said_in_one_line(indexed: CodeGuard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexed, "query", lambda *args, **named: 1 // 0)
     answer = call(indexed, "search_code", query=QUERY)
     assert answer.is_error

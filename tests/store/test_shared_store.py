@@ -113,7 +113,7 @@ def test_a_holder_that_dies_at_every_try_is_an_error(
 
     monkeypatch.setattr("codeguard.index.store.shared.receive", dies)
     monkeypatch.setattr(SharedStore, "_greeted", lambda self: connect(self._folder))
-    with pytest.raises(StoreError, match="ended 5 times.*codeguard index --rebuild"):
+    with pytest.raises(StoreError, match=r"ended 5 times.*codeguard index --rebuild"):
         store.count()
 
 

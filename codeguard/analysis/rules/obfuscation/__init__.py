@@ -210,7 +210,8 @@ def _call(reading: Reading, node: ast.Call) -> Iterator[Match]:
         if node.args and name in ("exec", "eval") and (origin := _imported_text(reading, node)):
             start, end = reading.place(node)
             first = node.args[0]
-            shown = isinstance(first, ast.Call) and reading.names.called(first) == "repr"  # tests of a repr do so
+            # Tests of a repr evaluate it.
+            shown = isinstance(first, ast.Call) and reading.names.called(first) == "repr"
             reason = f"{name} gets what {origin} of another file holds"
             yield Match("runs-imported-text", start, end, reason, Severity.LOW if shown else None)
     elif name in DECODING or name.endswith(".join"):
