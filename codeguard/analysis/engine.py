@@ -36,7 +36,7 @@ from codeguard.analysis.own_checks import (
     limit_met,
     syntax,
 )
-from codeguard.analysis.reading import IN_PROSE, Reading
+from codeguard.analysis.reading import IN_CELLS, IN_PROSE, Reading
 from codeguard.analysis.rules.base import Context, FileSignal, Match
 from codeguard.corpus.chunking import gave_up
 from codeguard.corpus.embedded import MOST, embedded
@@ -192,6 +192,7 @@ class _Examination:
         found = self._own(AUDIT, foreign_cells)
         if code is not None:
             part = self._part(code.text, "python", code.place)
+            part.reading.shared[IN_CELLS] = True
             found += self._own(DISCOVERY, lambda _: map(part.in_file, syntax(part.reading)))
             if code.shell:
                 self._part(code.shell, "bash", code.place)

@@ -115,3 +115,11 @@ def test_tests_in_comprehensions_in_tests_end_at_the_bound_of_levels() -> None:
     assert ["levels of expressions" in item.reason for item in found if item.rule.startswith("audit.")] == [
         True
     ]
+
+
+def test_a_bound_of_the_parser_is_told_once() -> None:
+    over = "a = 1\n" * 100_000
+    found = {item.rule: item.severity for item in seen(over)}
+    assert found[SYNTAX] is Severity.LOW
+    assert found[NOT_READ] is Severity.MEDIUM
+    assert {item.rule: item.severity for item in seen("def f(:\n")}[SYNTAX] is Severity.MEDIUM

@@ -83,3 +83,10 @@ def test_what_the_text_shows_already_is_told_once(tmp_path: Path) -> None:
     write(tmp_path, {"a.ipynb": notebook([["x = 'a\u202eb'\n"]]).replace("\\u202e", "\u202e")})
     found = look(tmp_path, only=("deceptive",)).findings
     assert len({(item.rule, item.place.start_line) for item in found}) == len(found) > 0
+
+
+def test_what_a_cell_does_is_no_effect_of_an_import(tmp_path: Path) -> None:
+    code = ["import os\n", "os.system('ls')\n"]
+    write(tmp_path, {"a.ipynb": notebook([code]), "a.py": "".join(code)})
+    found = look(tmp_path, only=("capabilities",)).findings
+    assert [item.path.rpartition("/")[2] for item in found if item.rule.endswith("import-effect")] == ["a.py"]

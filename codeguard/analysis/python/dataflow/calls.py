@@ -39,6 +39,7 @@ from codeguard.analysis.python.dataflow.tables import (
     STORED,
     STORED_METHODS,
     STORED_NAMES,
+    TYPE_NAME,
 )
 from codeguard.analysis.python.dataflow.values import (
     ALL_USES,
@@ -189,12 +190,16 @@ class Calls:
     ) -> Value:
         """Return the result of an unknown function."""
         remote = method in REMOTE_METHODS or (method in MAIL_METHODS and self._reads_mail)
+        if method == "recv" and not (node.args or node.keywords) and self._talks_to_processes:
+            return NOTHING  # a pipe to a process that the program has started
         if remote and not name.startswith(":"):
             return _typed(node, self._of.origin(Reach.REMOTE, f"{method}()", node, state))
         if method in STORED_METHODS and not receiver.origins and not name.startswith(":"):
             return self._of.origin(Reach.LOCAL, f"{method}()", node, state, STORED)
         last = method or name.rpartition(".")[2]
-        # A name such as `sanitize` proves nothing; it only lowers the severity.
+        # A name like `sanitize` is a claim, not a proof: it lowers the severity and clears nothing.
+        if TYPE_NAME.search(last):
+            return NOTHING  # one of a table
         if CLEANING_NAME.search(last):
             return joined([receiver, *given]).cleaned({CLAIMED})
         if method:
@@ -225,6 +230,13 @@ class Calls:
     @cached_property
     def _reads_mail(self) -> bool:
         return any(f"{name}.".startswith(MAIL) for name in imported(self._names))
+
+    @cached_property
+    def _talks_to_processes(self) -> bool:
+        found = imported(self._names)
+        return any(name.startswith("multiprocessing") for name in found) and not any(
+            "sock" in name or "zmq" in name for name in found
+        )
 
     def _is_module_call(self, node: ast.Call, name: str) -> bool:
         """Return whether a method is a function of an imported module, such as `os.path.join`."""

@@ -155,8 +155,9 @@ class Flow:
         enter(function, self.entry(function), self.names, state)
         before = self._at, self._loops
         self._at, self._loops = function, []
-        self._run(function.body, state)
+        goes_on = self._run(function.body, state)
         self._at, self._loops = before
+        summary.raises = not goes_on and not any(map(_returns, ast.walk(function)))
         summary.done = True
         return summary
 
@@ -187,7 +188,7 @@ class Flow:
         if not isinstance(call, ast.Call):
             return True
         names = self.names.names_of(call.func)
-        if STOPS.isdisjoint(names):
+        if STOPS.isdisjoint(names) and not self._never_returns(names):
             self._checked(call, names, state)
             return True
         self._mark_stop()
@@ -213,6 +214,16 @@ class Flow:
         for value, uses in cleared:
             state.clear(value, uses)
         self._note(cleared)
+
+    def _never_returns(self, names: Sequence[str]) -> bool:
+        """Return whether a call is one of a function of the file that always raises: `reject()`."""
+        found = [self.names.definition(name) for name in names]
+        return bool(found) and all(
+            isinstance(item, _FUNCTIONS)
+            and self._evaluation.depth <= DEEPEST // 2
+            and self._summary(item).raises
+            for item in found
+        )
 
     def _stops(self, names: Sequence[str]) -> bool:
         found = (self.names.definition(name) for name in names)
@@ -376,6 +387,11 @@ class Flow:
 
     def _class(self, node: ast.ClassDef, state: State) -> bool:
         return self._run(node.body, state.copy()) or True
+
+
+def _returns(node: ast.AST) -> bool:
+    """Return whether a statement or expression lets a function come back to its caller."""
+    return isinstance(node, ast.Return | ast.Yield | ast.YieldFrom)
 
 
 _RUN: dict[type[ast.AST], Callable[..., bool]] = {

@@ -58,10 +58,11 @@ _CLIENTS = (
     "http.client.", "urllib3.", "urllib.request.", "httpcore.", "botocore.", "boto3.", "s3transfer.", "google.auth.",
     "azure.core.", "tornado.httpclient.", "sentry_sdk.", "opentelemetry.", "scrapy.", "playwright.", "selenium.",
 )  # fmt: skip
-# Attributes that tornado takes from one line of the request, and those of the connection itself.
+# What tornado and sanic hand on as it stood on one line of the request, and what tornado knows of the connection itself.
 _TORNADO = "tornado.web.RequestHandler.request"
 _OF_CONNECTION = frozenset({"remote_ip", "method", "protocol", "version"})
 _PARSED = _OF_CONNECTION | {"path", "uri", "query", "full_url", "host", "host_name"}
+_PARSED_OR_URL = _PARSED | {"url", "query_string"}
 _PUT_TOGETHER = frozenset({ast.JoinedStr, ast.BinOp, ast.Call})
 _OF_VIEWS = frozenset({"kwargs", "args"})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -161,7 +162,7 @@ class Evaluation:
                 return state.seen(known)
         if node.attr in REQUEST_PARTS and self.is_request(node.value) and not self._is_sent(node):
             value = self.origin(Reach.REMOTE, f"request.{node.attr}", node, state)
-            one_line = (node.attr in _PARSED and self._is_tornado) or (node.attr == "url" and self._quotes)
+            one_line = (node.attr in _PARSED_OR_URL and self._as_it_stood) or (node.attr == "url" and self._quotes)
             return value.cleaned({Use.LOG, Use.HEADER}) if one_line else value
         if node.attr in _VALUE_ATTRIBUTES:
             found = self._source_value(node, state)
@@ -246,8 +247,8 @@ class Evaluation:
         return node.attr in _SENT_PARTS and in_method and self._is_client
 
     @cached_property
-    def _is_tornado(self) -> bool:
-        return any(name.startswith("tornado") for name in imported(self.names))
+    def _as_it_stood(self) -> bool:
+        return any(name.startswith(("tornado", "sanic")) for name in imported(self.names))
 
     @cached_property
     def _quotes(self) -> bool:
@@ -291,8 +292,20 @@ class Evaluation:
                 return NOTHING
             if isinstance(node.slice.value, str) and SENT_KEYS.match(node.slice.value):
                 return self.origin(Reach.REMOTE, f"environ[{node.slice.value!r}]", node, state)
-            return state.seen(base.part(node.slice.value))
-        return base
+            return state.seen(base.part(node.slice.value)).cleaned(self._last_piece(node))
+        return base.cleaned(self._last_piece(node))
+
+    def _last_piece(self, node: ast.Subscript) -> frozenset[str]:
+        """Return what `address.rsplit("/", 1)[1]` is harmless for: what follows the last slash holds none."""
+        call, index = node.value, self.names.constant(node.slice)
+        method = call.func.attr if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else ""
+        if method not in ("split", "rsplit", "rpartition") or not isinstance(call, ast.Call) or not call.args:
+            return frozenset()
+        if self.names.text(call.args[0]) != "/":
+            return frozenset()
+        most = self.names.constant(call.args[1]) if len(call.args) > 1 else None
+        last = index == -1 or (method == "rpartition" and index == 2) or (method == "rsplit" and index == most)
+        return frozenset({Use.PATH, Use.ARCHIVE}) if last and (method != "split" or most is None) else frozenset()
 
     def _binary(self, node: ast.BinOp, state: State) -> Value:
         parts: list[ast.expr] = []

@@ -74,10 +74,28 @@ _OWN = lazy(
 )
 
 
-def outside(function: FunctionNode) -> bool:
-    """Return whether a function's docstring says that it processes input from outside."""
-    described = ast.get_docstring(function, clean=False) if function.body else None
-    return bool(_SERVES.search(function.name) or (described and _SAYS.search(described[:_LONGEST])))
+# A field of a docstring, in the styles of Sphinx, Google and NumPy: what it says is about one parameter.
+_FIELD = lazy(
+    r"^[ \t]*(?::(?:param|parameter|arg|argument|key|keyword)(?: [\w.\[\], |]{1,40})? (\w{1,40}):"
+    r"|(\w{1,40})(?: \([^()\n]{1,60}\))?:(?=[ \t]+\S)|(\w{1,40}) : (?=\S)|:\w{1,20}[^:\n]{0,40}:)",
+    re.MULTILINE,
+)
+
+
+def _said_of(function: FunctionNode, listed: list[str]) -> set[str]:
+    """Return the parameters that a function's name or docstring says others write; a field speaks of its own alone."""
+    described = (ast.get_docstring(function, clean=False) or "")[:_LONGEST]
+    fields = [found for found in _FIELD.finditer(described) if (found[1] or found[2] or found[3]) in listed]
+    # Fields of what is returned or raised end those of the parameters.
+    ends = [found.start() for found in _FIELD.finditer(described)] + [len(described)]
+    before = described[: fields[0].start()] if fields else described
+    if _SERVES.search(function.name) or _SAYS.search(before):
+        return set(listed)
+    return {
+        found[1] or found[2] or found[3]
+        for found in fields
+        if _SAYS.search(described[found.end() : min(end for end in ends if end > found.start())])
+    }
 
 
 @lru_cache(maxsize=512)
@@ -91,6 +109,5 @@ def from_outside(function: FunctionNode) -> frozenset[str]:
     if not listed:
         return frozenset()
     found = {name for name in listed if _NAMES.match(name)}
-    if outside(function):
-        found.update(name for name in listed if not _OWN.match(name))
+    found.update(name for name in _said_of(function, listed) if not _OWN.match(name))
     return frozenset(found)

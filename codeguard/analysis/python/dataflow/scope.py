@@ -39,6 +39,7 @@ class Summary:
     returned: list[Value] = field(default_factory=list)
     checks: dict[str, frozenset[str]] = field(default_factory=dict)
     stops: bool = False
+    raises: bool = False  # always: it never returns
     done: bool = False
 
     def checked(self, function: FunctionNode, by_method: bool) -> tuple[tuple[int, frozenset[str]], ...]:

@@ -321,6 +321,7 @@ CLEANING_NAME = lazy(
     r"(?:^|_)(?:sanitize|sanitise|escape|quote|secure_filename|slugify|clean|bleach|redact"
     r"|safe_(?:join|url|redirect|next|path|filename|name|html))"
 )
+TYPE_NAME = lazy(r"^guess_(?:\w+_)?type$")
 ADDRESSING_NAME = lazy(r"(?:^|_)(?:url_for|urls?|reverse|quer(?:y|ies)|params?)(?:_|$)")
 GUARD_NAME = lazy(
     r"(?:^|_)(?:is_)?(?:safe|valid|validate|validated|allowed|allow|trusted|permitted|whitelisted|allowlisted|"

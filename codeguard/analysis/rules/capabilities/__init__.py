@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -27,7 +28,7 @@ from codeguard.analysis.python.taint import (
     Arrival,
     TaintFlow,
 )
-from codeguard.analysis.reading import IN_PROSE
+from codeguard.analysis.reading import IN_CELLS, IN_PROSE
 from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
 from codeguard.analysis.rules.capabilities.kinds import able, beyond_twins
 from codeguard.analysis.rules.capabilities.malice import malice
@@ -73,7 +74,8 @@ class CapabilitiesSignal:
                     if (found.rule, reading.line_of(found.start)) not in known:
                         yield found
         elif reading.tree is not None:
-            shown = IN_PROSE in reading.shared  # an example, which is not imported
+            # An example or a notebook, which nothing imports.
+            shown = IN_PROSE in reading.shared or IN_CELLS in reading.shared
             yield from (item for item in threats(reading) if not (shown and item.rule == "import-effect"))
             yield from malice(reading)
             if _FLOWING.search(reading.text):
@@ -203,7 +205,23 @@ def _carried(reading: Reading, arrival: Arrival) -> Iterator[Match]:
     rule, reason, severity = _judged(arrival)
     if rule:
         start, end = reading.place(arrival.call)
-        yield Match(rule, start, end, reason, severity)
+        refused = rule == "persistence" and _has_to_fail(reading, arrival.call, arrival.name)
+        yield Match(rule, start, end, reason, Severity.LOW if refused else severity)
+
+
+_RAISES = lazy(r"^(?:pytest\.raises|(?:self|cls)\.assertRaises(?:Regex)?)$")
+_WRITERS = lazy(r"^(?:open|io|os|codecs|pathlib|shutil)\b")
+
+
+def _has_to_fail(reading: Reading, call: ast.Call, name: str) -> bool:
+    """Return whether a test says that a call of what it tests raises, which a writer of Python's own would not."""
+    at: ast.AST | None = call
+    while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(at, ast.With | ast.AsyncWith) and not _WRITERS.search(name):
+            made = (item.context_expr for item in at.items)
+            return any(isinstance(one, ast.Call) and _RAISES.search(ast.unparse(one.func)) for one in made)
+        at = reading.parents.get(at)
+    return False
 
 
 def _commanded(reading: Reading, flow: TaintFlow) -> Iterator[Match]:

@@ -10,6 +10,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_handler, knows_user
 from codeguard.analysis.rules.insecure.sessions import settings
+from codeguard.analysis.rules.insecure.surroundings import is_for_debugging
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
@@ -34,7 +35,8 @@ def _debug(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if setting != "DEBUG" or view.names.constant(value, False) is not True:
             continue
         if _of_application(node) or _django_settings(view) or _of_configuration(view, node):
-            yield NodeMatch(node, "errors are shown to anyone, with variables and settings")
+            low = Severity.LOW if is_for_debugging(view, node) else None
+            yield NodeMatch(node, "errors are shown to anyone, with variables and settings", low)
 
 
 def _of_application(node: ast.AST) -> bool:

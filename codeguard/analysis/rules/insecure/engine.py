@@ -127,7 +127,8 @@ def _least(check: Check) -> Reach:
 
 def _match(reading: Reading, check: Check, found: NodeMatch) -> Match:
     start, end = reading.place(found.node)
-    if found.severity is None and check.rule.id.startswith("hard-coded-") and IN_PROSE in reading.shared:
+    usual = (found.severity or check.rule.severity) <= Severity.MEDIUM
+    if usual and check.rule.id.startswith("hard-coded-") and IN_PROSE in reading.shared:
         found = replace(found, severity=Severity.LOW)  # an example needs some value
     return Match(
         check.rule.id,

@@ -161,8 +161,14 @@ def _telling(node: ast.Constant) -> Iterator[NodeMatch]:
         yield NodeMatch(node, "a private key", Severity.HIGH, Confidence.HIGH)
     elif "://" in text[:24] and "@" in text:
         match = _URL.match(text)
-        if match is not None and not _PLACEHOLDER.search(match[2]) and match[2].lower() not in _COMMON:
+        given = match[2] if match is not None else ""
+        if given and not _PLACEHOLDER.search(given) and given.lower() not in _COMMON and not _is_name(given):
             yield NodeMatch(node, "an address with a password in it", Severity.MEDIUM, Confidence.MEDIUM)
+
+
+def _is_name(text: str) -> bool:
+    """Return whether a value is what a secret is called, as `aws_secret_access_key`: it stands for one."""
+    return text.replace("_", "").isalpha() and _NAME.search(_snake(text)) is not None
 
 
 _COMMON = frozenset({"pass", "pwd", "password", "pw", "user", "pass%20word", "pass:word"})

@@ -12,6 +12,7 @@ from codeguard.analysis.python.literal_text import HOLE
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of
+from codeguard.analysis.rules.insecure.surroundings import of_own_folder
 from codeguard.analysis.rules.insecure.words import last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
@@ -51,13 +52,31 @@ def _empty_globals(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 def _runs_file(view: View, hit: Hit, origin: Origin) -> bool:
     """Return whether a file is executed by its path, as `import` does: `exec(compile(f.read(), path, "exec"))`."""
     given = hit.argument
-    if origin.what.removesuffix("()") not in FILE_READS or not isinstance(given, ast.Call):
+    if origin.what.removesuffix("()") not in FILE_READS:
         return False
+    if _reads_beside_itself(view, given):
+        return True
     return (
-        view.names.called(given) == "compile"
+        isinstance(given, ast.Call)
+        and view.names.called(given) == "compile"
         and len(given.args) > 1
         and view.names.text(given.args[1]) is None
     )
+
+
+def _reads_beside_itself(view: View, node: ast.expr) -> bool:
+    """Return whether what is read is a file that comes with the module: its path is built from `__file__`."""
+    waiting: list[ast.expr] = [node]
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            waiting += view.names.values_of(part)
+    opened = [
+        part
+        for item in waiting
+        for part in ast.walk(item)
+        if isinstance(part, ast.Call) and view.names.called(part) in ("open", "io.open", "codecs.open") and part.args
+    ]
+    return bool(opened) and all(of_own_folder(view, part.args[0]) for part in opened)
 
 
 def _runs_elsewhere(view: View, hit: Hit, origin: Origin) -> bool:

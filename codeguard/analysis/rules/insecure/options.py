@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View
+from codeguard.analysis.rules.insecure.surroundings import is_for_debugging
 from codeguard.analysis.rules.insecure.transport import asked_for
 from codeguard.models import Severity
 
@@ -79,7 +80,10 @@ class Options:
                     for check, option in self._known.get(name, ()):
                         if _imports(view, node, option) and option.holds(view, value):
                             far = bool(option.near) and not view.has(*option.near)
-                            severity = Severity.LOW if far or asked_for(view, node) else option.severity
+                            asked = asked_for(view, node) or (
+                                check.rule.id == "debug-server" and is_for_debugging(view, node)
+                            )
+                            severity = Severity.LOW if far or asked else option.severity
                             yield check, NodeMatch(_place(node, value), f"{name}: {option.says}", severity)
 
 

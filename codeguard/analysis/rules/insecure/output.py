@@ -14,7 +14,7 @@ from codeguard.analysis.python.dataflow.values import Origin, Reach, Use, Value
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import INPUTS, Check, NodeMatch, View, describe, names
-from codeguard.analysis.rules.insecure.surroundings import is_server
+from codeguard.analysis.rules.insecure.surroundings import is_for_debugging, is_server
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
@@ -159,7 +159,7 @@ def _exception_returned(view: View) -> Iterator[NodeMatch]:
             ("exception-details", told) not in view.told for told in shown
         ):  # its caller returns it as well
             view.told.update(("exception-details", told) for told in shown)
-            usual = _OWN_ANSWER.search(ast.unparse(arrival.node)) is not None
+            usual = _OWN_ANSWER.search(ast.unparse(arrival.node)) or is_for_debugging(view, arrival.node)
             yield NodeMatch(
                 arrival.node, "the exception's text goes to the client", Severity.LOW if usual else None
             )
@@ -204,7 +204,8 @@ def _trace_returned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]
     while at is not None and not isinstance(at, ast.stmt):
         at = view.parent(at)
         if isinstance(at, ast.Call) and _ANSWERS.search(view.names.called(at) or ast.unparse(at.func)[-60:]):
-            yield NodeMatch(node, "a stack trace is sent to anyone who asked")
+            low = Severity.LOW if is_for_debugging(view, node) else None
+            yield NodeMatch(node, "a stack trace is sent to anyone who asked", low)
             return
     if view.is_route(node) and (isinstance(at, ast.Return) or _answered(view, at)):
         yield NodeMatch(node, "a stack trace is made in a function that answers anyone")

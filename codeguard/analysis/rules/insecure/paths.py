@@ -13,6 +13,7 @@ from codeguard.analysis.python.literal_text import written
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.surroundings import of_own_folder
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
@@ -357,7 +358,7 @@ def _fixed_folder(view: View, node: ast.expr) -> bool:
         return "/" in text or isinstance(node, ast.Name)
     if not (isinstance(node, ast.Name) and node.id.isupper()):
         return False
-    return not any("__file__" in ast.unparse(value) for value in view.names.values_of(node))
+    return not of_own_folder(view, node)
 
 
 def _path_inside(node: ast.expr) -> ast.expr:

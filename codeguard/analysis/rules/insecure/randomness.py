@@ -57,7 +57,16 @@ def _purpose(view: View, node: ast.AST) -> str:
     owner = view.names.class_of(node)
     if owner is not None and words and any(word.lower() in _CODES for word in words):
         words.append(owner.name)
-    return next((word for word in words if any(part in word.lower() for part in _SECRET_PURPOSE)), "")
+    return next((word for word in words if _is_secret(word)), "")
+
+
+def _is_secret(word: str) -> bool:
+    """Return whether a name is one of a secret; `author` is no word of authentication."""
+    said = _AUTHOR.sub("", word.lower())
+    return any(part in said for part in _SECRET_PURPOSE)
+
+
+_AUTHOR = lazy(r"authors?(?!i[sz])")
 
 
 _WORTH = lazy(

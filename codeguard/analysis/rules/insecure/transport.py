@@ -63,7 +63,7 @@ def _no_verification(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
     ):
         given = view.argument(node, keyword)
         if given is not None and view.names.constant(given, True) is False:
-            yield NodeMatch(node, f"{keyword}=False trusts every certificate")
+            yield NodeMatch(node, f"{keyword}=False trusts every certificate", asked_for(view, node))
             return
     for keyword in ("cert_reqs", "ssl_cert_reqs"):
         given = view.argument(node, keyword)
@@ -71,7 +71,7 @@ def _no_verification(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
             view.names.resolve(given).endswith("CERT_NONE")
             or view.names.constant(given, "") in ("CERT_NONE", None, "none")
         ):
-            yield NodeMatch(node, f"{keyword} asks for no certificate")
+            yield NodeMatch(node, f"{keyword} asks for no certificate", asked_for(view, node))
 
 
 def _database(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
