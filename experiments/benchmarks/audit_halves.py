@@ -22,7 +22,7 @@ from experiments.audit_sets.halves import Sample, samples
 from experiments.benchmarks.audit_common import findings_in
 from experiments.text.common import wilson
 
-SETS = ("malice", "agent_files", "agent_orders", "agent_orders_holdout", "orders")
+SETS = ("malice", "agent_files", "agent_orders", "agent_orders_holdout", "agent_varied", "orders")
 SIGNALS = ("agent", "capabilities", "deceptive", "imports", "injection", "obfuscation")
 
 
