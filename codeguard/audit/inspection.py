@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -66,6 +66,11 @@ class Inspected:
     sha256: str = ""
     functions: int = 0
     lines: int = 0
+
+
+PRIVATE_KEY = "secrets.private-key"
+SHOWN_COPIES = 3
+_KEY_FILES = (".pem", ".key")
 
 
 class Inspector:
@@ -167,6 +172,37 @@ def own_modules(findings: Iterable[Finding], names: Iterable[str]) -> list[Findi
         else item
         for item in findings
     ]
+
+
+def told_once(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings, with low severity where an open one before says the same of the same text.
+
+    That is a copy of a section, as a package's metadata hold its readme, and one of several private keys that lie in
+    a folder. The first one says where the others are.
+    """
+    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    ordered = sorted(range(len(findings)), key=lambda index: (findings[index].path.count("/"), findings[index].path))
+    for index in ordered:
+        item = findings[index]
+        if not item.open or item.severity < Severity.MEDIUM:
+            continue
+        if item.rule == PRIVATE_KEY and item.path.endswith(_KEY_FILES):
+            groups[item.rule, str(PurePosixPath(item.path).parent)].append(index)
+        elif item.digest and item.text_digest:
+            groups[item.rule, item.digest, item.text_digest].append(index)
+    result = list(findings)
+    for first, *others in groups.values():
+        paths = list(dict.fromkeys(findings[index].path for index in others))
+        if not set(paths) - {findings[first].path}:
+            continue  # within one file each place counts
+        shown = ", ".join(paths[:SHOWN_COPIES])
+        more = f" and {len(paths) - SHOWN_COPIES} more" if len(paths) > SHOWN_COPIES else ""
+        result[first] = replace(findings[first], reason=f"{findings[first].reason} (also in {shown}{more})")
+        for index in others:
+            if findings[index].path != findings[first].path:
+                said = f"{findings[index].reason} (as in {findings[first].path})"
+                result[index] = replace(findings[index], severity=Severity.LOW, reason=said)
+    return result
 
 
 def own_finding(rule: str, path: str, reason: str, digest: str = "") -> Finding:

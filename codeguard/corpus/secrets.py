@@ -210,7 +210,7 @@ _ARMOR = re.compile(r"(?m)^[ \t\"'#*/]*[A-Za-z][\w-]{1,30}:[^\n]{0,200}$|\\[nrt]
 _BASE64 = re.compile(r"[A-Za-z0-9+/=]+")
 _ENCODED = "LS0tLS1CRUdJTi"  # how "-----BEGIN" begins in base64
 _PLACEHOLDER = re.compile(
-    r"x{4,}|\*{3,}|\.{3}|0{8,}|1{8,}|(?i:example|placeholder|change_?me|change-?it|your[_-]|dummy|redacted|fake|"
+    r"x{4,}|\*{3,}|\.{3}|0{8,}|1{8,}|^ENC[\[(]|^\{cipher\}|^!vault|(?i:^_*encrypt(?:ed)?_|example|placeholder|change_?me|change-?it|your[_-]|dummy|redacted|fake|"
     r"sample|insert|replace|todo|not.?set|12345678|abcdefgh|qwertyui|deadbeef|lorem|"
     r"eby8vdm02xnocqflqu)"  # the well-known key of Azure's storage emulators
 )

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
-from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
+from codeguard.analysis.python.test_files import is_test_file
+from codeguard.analysis.rules.base import IN_TEST, Context, Match, Rule, rules_of
 from codeguard.corpus import secrets
 from codeguard.corpus.secrets import FoundSecret
 from codeguard.models import Severity, SourceFile
@@ -27,20 +28,38 @@ class SecretsSignal:
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
-        """Yield the secrets in a file."""
-        for item in secrets_of(reading):
-            example = item.rule in (secrets.ASSIGNED_SECRET, secrets.JSON_WEB_TOKEN) and _is_described(
-                reading, item
+        """Yield the secrets in a file of any language."""
+        found = secrets_of(reading)
+        in_test = any(item.rule in _UNSURE for item in found) and is_test_file(reading)
+        told: set[tuple[str, str]] = set()
+        for item in found:
+            value = (item.rule, reading.text[item.start : item.end])
+            example = item.rule in _UNSURE and (_is_described(reading, item) or value in told)
+            told.add(value)
+            yield Match(
+                item.rule,
+                item.start,
+                item.end,
+                _REASONS[item.rule],
+                Severity.LOW if example else None,
+                measurements={IN_TEST: True} if in_test and item.rule in _UNSURE else {},
             )
-            severity = Severity.LOW if example else None
-            yield Match(item.rule, item.start, item.end, _REASONS[item.rule], severity)
+
+
+# What nobody has issued as a secret for certain: a test or an example needs some value, and may repeat it.
+_UNSURE = (secrets.ASSIGNED_SECRET, secrets.JSON_WEB_TOKEN)
 
 
 _REASONS = {id_: f"{rule.summary[0].lower()}{rule.summary[1:]}" for id_, rule in _RULES.items()}
 
 
 def _is_described(reading: Reading, item: FoundSecret) -> bool:
-    """Return whether a secret is in a docstring, where tokens are examples from a cited standard."""
+    """Return whether a secret stands in a docstring, whose tokens are examples: those of the standard that it cites.
+
+    A signed token in documentation is one as well: it has run out by the time that it is read.
+    """
+    if item.rule == secrets.JSON_WEB_TOKEN and reading.language in ("markdown", "rst"):
+        return True
     return any(
         segment.kind is SegmentKind.DOCSTRING and segment.start <= item.start < segment.end
         for segment in reading.segments

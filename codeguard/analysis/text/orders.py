@@ -90,7 +90,9 @@ _TAKEN_BACK = lazy(
     r"|warn\w{0,5}|look for|looks for|check(?:s|ing)? for|scan(?:s|ning)? for|such as|for example|e\.g\."
     r"|attempt\w{0,3}|attacks?|malicious|suspicious|injection|vulnerab\w{0,8}|example|no need to"
     r"|instead of|rather than|anti-?patterns?|bad|wrong|risk\w{0,2}|unsafe|whether|red flags?|❌"
-    r"|✗)\b[^.!?]{0,60}$|[❌✗🚫][^.!?\n]{0,60}$",
+    r"|✗)\b[^.!?]{0,60}$|[❌✗🚫][^.!?\n]{0,60}$"
+    # What the authors of a program or the program itself does is no order.
+    r"|\b(?:we|i)(?: (?:can|could|will|would|may|might|do|just|simply|now|also|then|only)){0,3} $",
     re.IGNORECASE,
 )
 # "Push to origin; never put tokens in its URL": a prohibition between the words of an instruction.

@@ -26,6 +26,7 @@ from codeguard.analysis.python.dataflow.tables import (
     CLEANING_METHODS,
     CLEANING_NAME,
     DECODERS,
+    ERROR_ANSWER,
     FILLERS,
     MAIL,
     MAIL_METHODS,
@@ -190,6 +191,8 @@ class Calls:
     ) -> Value:
         """Return the result of an unknown function."""
         remote = method in REMOTE_METHODS or (method in MAIL_METHODS and self._reads_mail)
+        if method == "get_object" and not (node.args or node.keywords):
+            remote = False  # no bucket is named: of no store of objects
         if method == "recv" and not (node.args or node.keywords) and self._talks_to_processes:
             return NOTHING  # a pipe to a process that the program has started
         if remote and not name.startswith(":"):
@@ -198,6 +201,11 @@ class Calls:
             return self._of.origin(Reach.LOCAL, f"{method}()", node, state, STORED)
         last = method or name.rpartition(".")[2]
         # A name like `sanitize` is a claim, not a proof: it lowers the severity and clears nothing.
+        if ERROR_ANSWER.search(last) and not name.startswith(":") and not name.startswith("traceback."):
+            # `render_error(request, e)` of another module decides itself what it shows of an exception.
+            whole = all(origin.tag == "exception" for value in given for origin in value.origins)
+            built = any(value.built for value in given)
+            given = [value.cleaned({Use.RESPONSE}) for value in given] if whole and not built else given
         if TYPE_NAME.search(last):
             return NOTHING  # one of a table
         if CLEANING_NAME.search(last):

@@ -91,9 +91,22 @@ def _by_place(function: FunctionNode, names: Names) -> Reach:
         or (listed[:1] in (["environ"], ["env"]) and listed[1:2] in (["start_response"], ["start"]))
     ):
         return Reach.REMOTE
-    if listed[:1] == ["request"] and any(name.startswith("django.") for name in imported(names)):
+    if (
+        listed[:1] == ["request"]
+        and not _returns_no_answer(function)
+        and any(name.startswith("django.") for name in imported(names))
+    ):
         return Reach.REMOTE
     return Reach.REMOTE if _takes_request(function, listed[:1], names) else Reach.CALLER
+
+
+def _returns_no_answer(function: FunctionNode) -> bool:
+    """Return whether a function says that it returns something else than a view does: `-> bool`."""
+    said = "" if function.returns is None else ast.unparse(function.returns)
+    return bool(said) and _ANSWERED.search(said) is None
+
+
+_ANSWERED = lazy(r"Response|\bAny\b|\bobject\b|\b[A-Z]\w?\b")  # with variables of types
 
 
 def _by_shape(listed: list[str], function: FunctionNode) -> bool:

@@ -284,6 +284,7 @@ CLEANERS: Mapping[str, frozenset[str]] = {
     "django.urls.reverse": ALL_USES,
     "flask.render_template": ALL_USES,
     "django.shortcuts.render": ALL_USES,
+    "django.template.loader.render_to_string": frozenset({*_HTML}),
     "itsdangerous.URLSafeTimedSerializer.loads": frozenset({Use.DATA}),
 }
 # Decoders whose result may hold line breaks even if the input has none.
@@ -320,6 +321,10 @@ CLEANING_METHODS: Mapping[str, frozenset[str]] = {
 CLEANING_NAME = lazy(
     r"(?:^|_)(?:sanitize|sanitise|escape|quote|secure_filename|slugify|clean|bleach|redact"
     r"|safe_(?:join|url|redirect|next|path|filename|name|html))"
+)
+ERROR_ANSWER = lazy(
+    r"^(?:render|respond|return|make|handle|convert|build|create|to)_(?:\w+_)?(?:errors?|exception)(?:_\w+)?$"
+    r"|^(?:error|exception)_(?:to_)?(?:response|page|answer)$"
 )
 TYPE_NAME = lazy(r"^guess_(?:\w+_)?type$")
 ADDRESSING_NAME = lazy(r"(?:^|_)(?:url_for|urls?|reverse|quer(?:y|ies)|params?)(?:_|$)")

@@ -24,6 +24,11 @@ _SETTINGS = lazy(
     r"\b[\"']?\s{0,9}:",
     re.IGNORECASE,
 )
+# How settings begin in JSON, YAML and TOML: prose with such a word before a colon holds none.
+_BEGINS_KEYED = lazy(
+    r"\ufeff?\s{0,200}(?:[ \t]{0,40}(?:#|//)[^\n]{0,1000}\n\s{0,200}){0,100}"
+    r"(?:---|[{\[]|- |[\w.\"'-]{1,60}[ \t]{0,20}[:=](?:\s|\Z))"
+)
 _READ = (SegmentKind.PROSE, SegmentKind.COMMENT, SegmentKind.DOCSTRING)
 
 
@@ -42,8 +47,8 @@ class AgentSignal:
             yield from settings(reading.text)
             yield from links(reading.text)
             guides = is_for_assistants(reading.text)
-        # A README instructs its human readers, not a model.
-        if guides or not prose or _SETTINGS.search(reading.text):
+        # A README that tells its readers what to do gives no orders to a model.
+        if guides or not prose or (_BEGINS_KEYED.match(reading.text) and _SETTINGS.search(reading.text)):
             yield from frames(reading, prose=prose)
         for segment in reading.segments:
             if segment.kind is SegmentKind.PROSE and (guides or instructs(segment.text)):

@@ -44,7 +44,14 @@ _SPOKEN_TO = lazy(
     r"|\b(?:ask|interrupt) the user (?:before|to|for|whether)\b",
     re.IGNORECASE,
 )
-_HEAD = 400  # characters at the start of a text that identify it
+# A title that names what assistants read, and a text that begins by telling its reader who that is.
+_TITLE = lazy(
+    r"\ufeff?\s{0,200}(?:#{1,3}[ \t]{1,8}(?:`{0,1}(?:AGENTS?|CLAUDE|GEMINI|COPILOT|CURSOR|SKILL)(?:\.md)?`{0,1}[ \t]*\r?\n"
+    r"|(?:(?:github )?copilot|claude|cursor|gemini|codex|agent) (?:instructions|rules|guidelines)\b)"
+    r"|(?:you|your) (?:are|act|task|role|job) (?:as |is |an? |to |the |working |helping |responsible )[^\n]{10,})",
+    re.IGNORECASE,
+)
+_HEAD = 400  # characters of a text that say what it is
 _TABLE = Path(__file__).with_name("orders.toml")
 _FRAMES = Path(__file__).with_name("frames.toml")
 _SECTION = lazy(r"^#{1,6}[ \t]", re.MULTILINE)
@@ -136,5 +143,9 @@ def instructs(text: str) -> bool:
 
 
 def is_for_assistants(text: str) -> bool:
-    """Return whether a whole text is a skill, a rule or a prompt, by its front matter or its first words."""
-    return _FRONT_MATTER.match(text) is not None or instructs(text[:_HEAD])
+    """Return whether a whole text is a skill, a rule or a prompt, by its front matter or how it begins."""
+    return (
+        _FRONT_MATTER.match(text) is not None
+        or _TITLE.match(text) is not None
+        or instructs(text[:_HEAD])
+    )

@@ -15,7 +15,7 @@ from codeguard.corpus.patterns import lazy
 _KNOWN = lazy(
     r"permissions|defaultMode|autoApprove|alwaysAllow|mcpServers|mcp_servers|enableAllProject|\"hooks\""
     r"|runOn|approval_policy|sandbox_mode"
-    r"|BASE_URL|allowed-tools|trustedTools|dangerously|autoRun|yolo|apiKeyHelper"
+    r"|permissionDecision|BASE_URL|allowed-tools|trustedTools|dangerously|autoRun|yolo|apiKeyHelper"
 )
 
 _COMMAND = lazy(

@@ -21,6 +21,8 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
             + r"|\b(?:eval|source|\.|(?:ba|z)?sh\s{1,3}-c)\s{1,3}[\"']?(?:\$\(|`|<\()\s{0,3}(?:curl|wget)\b"
             + r"|\b(?:python[23]?|perl|ruby|node)\s{1,3}-(?:c|e)\s[^\n]{0,300}\b(?:exec|eval)\b[^\n]{0,200}"
             + r"(?:urlopen|requests\.get|https?\.get|open-uri|https?://)"
+            + r"|\b(?:python[23]?|node|deno|bun)\s{1,3}(?:-c|-e|--eval|eval)\s[^\n]{0,200}(?:urlopen|requests\.get|fetch\()"
+            + r"[^\n]{0,200}\b(?:exec|eval|Function)\b"
             + r"|\b(?:ba|z)?sh\s{1,3}<\(\s{0,3}(?:curl|wget)\b"
             + r"|\b(?:iex|Invoke-Expression)\b[^\n]{0,100}\b(?:DownloadString|iwr|irm|Invoke-WebRequest"
             + r"|Invoke-RestMethod)\b"
@@ -67,7 +69,9 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
             + r"|\beval\s{1,3}[\"']?\$\([^\n)]{0,300}\|\s{0,3}(?:rev|base64|base32|xxd|tr|openssl|gzip|gunzip)\b"
             + r"|\bxxd\s{1,3}-r[^\n|]{0,60}\|\s{0,4}(?:ba|z)?sh"
             + _END
-            + r"|\bpowershell(?:\.exe)?\b[^\n]{0,100}\s-e(?:nc|ncodedcommand)?\s",
+            + r"|\bpowershell(?:\.exe)?\b[^\n]{0,100}\s-e(?:nc|ncodedcommand)?\s"
+            + r"|\b(?:python[23]?|node|perl|ruby)\s{1,3}(?:-c|-e|--eval)\s[^\n]{0,200}\b(?:exec|eval|Function)\b"
+            + r"[^\n]{0,100}(?:b64decode|fromhex|decompress|atob\(|Buffer\.from|decode64)",
             re.IGNORECASE,
         ),
     ),

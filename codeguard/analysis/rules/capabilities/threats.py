@@ -208,7 +208,26 @@ def _patched(reading: Reading, node: ast.AST, target: str, value: ast.expr) -> I
     ):
         return
     start, end = reading.place(node)
-    yield Match("tampered-verification", start, end, f"replaces {target} for the whole process")
+    severity = Severity.LOW if _is_restored(reading, target) else None
+    yield Match("tampered-verification", start, end, f"replaces {target} for the whole process", severity)
+
+
+_KEPT = lazy(r"(?:^|_)(?:orig(?:inal)?|real|saved|old|prev(?:ious)?)(?:_|$)")
+
+
+def _is_restored(reading: Reading, target: str) -> bool:
+    """Return whether what was replaced is put back where a context ends: `__exit__`, `tearDown`, `stop`."""
+    for node in reading.nodes_of(ast.Assign):
+        function = reading.names.function_of(node)
+        value = node.value
+        kept = value.attr if isinstance(value, ast.Attribute) else value.id if isinstance(value, ast.Name) else ""
+        if (
+            _KEPT.search(kept)
+            and getattr(function, "name", "") in ("__exit__", "__aexit__", "tearDown", "tearDownClass", "stop")
+            and any(reading.names.resolve(one) == target for one in node.targets if isinstance(one, ast.Attribute))
+        ):
+            return True
+    return False
 
 
 def _ignored(reading: Reading, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Match]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,9 @@ _PIECES = 60  # of one run
 _SHORTEST = 12  # characters
 _SPLIT = 50  # average characters of a piece; whole sentences are read alone
 _NAME_SHORTEST = 20
+# Lines of keys with single words for values, as in YAML: what they say stands in their comments.
+_SETTINGS = lazy(r"(?:[ \t]{0,40}(?:- )?[\w.-]{1,60}:(?:[ \t]{1,20}[^\s#]{1,80})?(?:[ \t]{1,40}#[^\n]{0,500})?[ \t]*(?:\n|\Z))+")
+_COMMENTS = lazy(r"(?<=\s)#[ \t]*([^\n]*)")
 
 
 def texts(reading: Reading) -> Iterator[Segment]:
@@ -42,6 +46,9 @@ def texts(reading: Reading) -> Iterator[Segment]:
                 yield Segment(segment.kind, words, segment.start, segment.end)
             continue
         if segment.kind is not SegmentKind.STRING:
+            if segment.kind is SegmentKind.PROSE and _SETTINGS.fullmatch(segment.text):
+                comments = "\n".join(found[1] for found in _COMMENTS.finditer(segment.text))
+                segment = Segment(segment.kind, comments, segment.start, segment.end)
             if len(segment.text) >= _SHORTEST:
                 yield segment
             continue
@@ -307,7 +314,10 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     limits = load_model().limits
     secret = hidden[0] >= max(limits["comment"].weak, plain[0] + _REVEALED)
     if secret and hidden[2] == ("percent escapes",) and not is_plain_order(hidden[1]):
-        secret = "%" in _ADDRESSES.sub("", segment.text)  # URLs have to encode spaces and non-ASCII letters
+        secret = "%" in _ADDRESSES.sub(
+            "", segment.text
+        )  # addresses have to write blanks and other letters so
+    secret = secret and not _is_claims(hidden[1])
     score, text, masks = hidden if secret else plain
     if score < limits[kind].weak and not secret:
         return None
@@ -358,6 +368,15 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         confidence=Confidence.HIGH if sure else None,
         measurements={"score": round(score, 2)},
     )
+
+
+def _is_claims(text: str) -> bool:
+    """Return whether a text is a JSON object of single words, as a token holds them: no sentence is hidden in it."""
+    try:
+        held = json.loads(text) if text[:1] == "{" else None
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(held, dict) and not any(" " in str(item) for item in held.values())
 
 
 def _is_error_message(reading: Reading, segment: Segment) -> bool:

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import ClassVar
 
 from codeguard.analysis import Reading
+from codeguard.analysis.python.test_files import is_test_file
 from codeguard.analysis.rules.base import IN_TEST, Context, Match, Rule
 from codeguard.analysis.rules.insecure.engine import Engine, load_checks
-from codeguard.analysis.rules.insecure.surroundings import is_test_file
 
 _ENGINE = Engine(load_checks(__name__, __path__))
 

@@ -28,7 +28,8 @@ _KNOWN_TO_ALL = lazy(r"(?:^|_)(?:secret_?key|jwt_?secret|signing_?key|app_?secre
 _DEFAULTS = names("os.environ.get() os.getenv() os.environ.get os.getenv")
 _PLACEHOLDER = lazy(
     r"^$|x{4,}|\*{3,}|^\.+$|^<.*>$|^\$|\{.*\}|%\(|example|placeholder|change.?me|your[_-]|dummy|fake|redacted|not.?set|"
-    r"^(?:none|null|true|false|test|password|passwd|secret|token|key|user|str|string|default|required|invalid)$",
+    r"^(?:none|null|true|false|test|password|passwd|secret|token|key|user|str|string|default|required|invalid)$|"
+    r"^(?:1234?5?6?7?8?9?0?|abc(?:def)?|xyz|foo|bar|baz|[:_-])+$",
     re.IGNORECASE,
 )
 _TOKEN = lazy(
@@ -281,7 +282,9 @@ def _empty_password(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]
         call = view.parent(node)
         name = view.names.called(call) if isinstance(call, ast.Call) else ""
         if name.rpartition(".")[2].lower() in ("connect", "client", "redis", "mysqlconnectionpool"):
-            yield NodeMatch(node, "the password is empty")
+            host = view.names.text(view.argument(call, "host", 0)) if isinstance(call, ast.Call) else None
+            local = host in ("localhost", "127.0.0.1", "::1")
+            yield NodeMatch(node, "the password is empty", Severity.LOW if local else None)
 
 
 CHECKS = (

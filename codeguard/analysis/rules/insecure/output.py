@@ -159,7 +159,9 @@ def _exception_returned(view: View) -> Iterator[NodeMatch]:
             ("exception-details", told) not in view.told for told in shown
         ):  # its caller returns it as well
             view.told.update(("exception-details", told) for told in shown)
-            usual = _OWN_ANSWER.search(ast.unparse(arrival.node)) or is_for_debugging(view, arrival.node)
+            usual = _OWN_ANSWER.search(ast.unparse(_handler_of(view, arrival.node))) or is_for_debugging(
+                view, arrival.node
+            )
             yield NodeMatch(
                 arrival.node, "the exception's text goes to the client", Severity.LOW if usual else None
             )
@@ -174,7 +176,15 @@ def _exception_returned(view: View) -> Iterator[NodeMatch]:
             )
 
 
-# An exception with its own response or status is meant for the client.
+def _handler_of(view: View, node: ast.AST) -> ast.AST:
+    """Return the handler of exceptions that a node stands in, the node itself where it stands in none."""
+    at: ast.AST | None = node
+    while at is not None and not isinstance(at, ast.ExceptHandler | ast.FunctionDef | ast.AsyncFunctionDef):
+        at = view.parent(at)
+    return at if isinstance(at, ast.ExceptHandler) else node
+
+
+# An exception that brings its own answer or status was written for the client.
 _OWN_ANSWER = lazy(
     r"\b(?:e|ex|exc|err|error|exception)\.(?:(?:get_|to_)?(?:response|dict|json|body)\b|\w{0,20}(?:status|code)\b)"
 )

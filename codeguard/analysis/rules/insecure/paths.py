@@ -324,7 +324,12 @@ def _below_folder(view: View, hit: Hit, origin: Origin) -> bool:
     # `normpath(root + "/" + name)` without a comparison of the two
     resolved = RESOLVED in hit.value.clean
     return any(
-        _fixed_folder(view, first) or (resolved and _FOLDER.search(last_name(first).lower()) is not None)
+        _fixed_folder(view, first)
+        or (
+            resolved
+            and _FOLDER.search(last_name(first).lower()) is not None
+            and not of_own_folder(view, first)
+        )
         for first in firsts
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
-from codeguard.analysis.rules.insecure.words import SECRET, mentions
+from codeguard.analysis.rules.insecure.words import SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
 
 _RULES = rules_of(__file__)
@@ -160,10 +160,21 @@ def _weak_random(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     purpose = _purpose(view, node) or _purpose_of_callers(view, node)
     assert isinstance(node, ast.Call)
     if any(other.startswith("secrets.") for other in view.names.names_of(node.func)):
-        return  # fallback for old Python versions
-    drawn = isinstance(view.parent(node), ast.Compare)  # `random.random() < rate`
+        return  # where an old Python has no better one
+    # `random.random() < rate`, `random.choice(self.keys)`
+    drawn = isinstance(view.parent(node), ast.Compare) or _picks_one(view, node, name)
     if purpose and not drawn and not _NO_SECRET.search(_target(view, node)):
         yield NodeMatch(node, f"{name} can be foreseen, and makes {purpose!r}: use the secrets module")
+
+
+_KEPT = lazy(r"(?:^|_)(?:keys|tokens|secrets|sessions|credentials|passwords|nonces|cookies|accounts)$", re.IGNORECASE)
+
+
+def _picks_one(view: View, node: ast.Call, name: str) -> bool:
+    """Return whether a call chooses one of several things that are there, and makes none."""
+    if not name.endswith(".choice") or not node.args or not _KEPT.search(last_name(node.args[0])):
+        return False
+    return not isinstance(view.parent(node), ast.GeneratorExp | ast.ListComp)
 
 
 def _seed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:

@@ -1,75 +1,14 @@
-"""The purpose of a file, as far as it affects severity: a test, a server, a client."""
+"""What a file or a place in it is for, where that decides how much a weakness matters: a server, debugging."""
 
 from __future__ import annotations
 
 import ast
 import re
 
-from codeguard.analysis import Reading
 from codeguard.analysis.python.dataflow.tables import SERVERS
-from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.insecure.base import View
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
-
-_FRAMEWORKS = frozenset({"unittest", "pytest", "nose", "testtools", "hypothesis"})
-_TESTED_SHARE = 0.25  # minimum share of the lines of all functions
-
-
-def is_test_file(reading: Reading) -> bool:
-    """Return whether a file holds tests: at least a quarter of the lines of its functions.
-
-    They are of a framework that the file imports, or most of them assert something, as tests that pytest collects
-    by their names do. What the file is called plays no part. Handlers and servers that stand beside tests are there
-    for them.
-    """
-    functions: list[FunctionNode] = [
-        *reading.nodes_of(ast.FunctionDef),
-        *reading.nodes_of(ast.AsyncFunctionDef),
-    ]
-    tests = [
-        node
-        for node in functions
-        if node.name.startswith("test") or any(map(_is_fixture, node.decorator_list))
-    ]
-    if not tests or not (_uses_framework(reading) or 2 * sum(map(_asserts, tests)) > len(tests)):
-        return False
-    tested = sum(map(_lines, tests))
-    return tested >= _TESTED_SHARE * (tested + sum(_lines(node) for node in functions if node not in tests))
-
-
-def _asserts(function: FunctionNode) -> bool:
-    """Return whether a function asserts something, by the statement or by a method of its class."""
-    return any(
-        isinstance(node, ast.Assert)
-        or (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr.startswith("assert")
-        )
-        for node in ast.walk(function)
-    )
-
-
-def _is_fixture(decorator: ast.expr) -> bool:
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return ast.unparse(called) in ("pytest.fixture", "fixture", "pytest_asyncio.fixture")
-
-
-def _uses_framework(reading: Reading) -> bool:
-    for node in reading.nodes_of(ast.Import):
-        if any(alias.name.partition(".")[0] in _FRAMEWORKS for alias in node.names):
-            return True
-    for whence in reading.nodes_of(ast.ImportFrom):
-        if (whence.module or "").partition(".")[0] in _FRAMEWORKS:
-            return True
-    bases = (base for node in reading.nodes_of(ast.ClassDef) for base in node.bases)
-    return any(ast.unparse(base).endswith("TestCase") for base in bases)
-
-
-def _lines(node: FunctionNode) -> int:
-    return (node.end_lineno or node.lineno) - node.lineno + 1
-
 
 _MOST_NAMES = 3  # that lead from a path to `__file__`
 
