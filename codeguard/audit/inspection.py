@@ -181,7 +181,9 @@ def told_once(findings: Sequence[Finding]) -> list[Finding]:
     a folder. The first one says where the others are.
     """
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    ordered = sorted(range(len(findings)), key=lambda index: (findings[index].path.count("/"), findings[index].path))
+    ordered = sorted(
+        range(len(findings)), key=lambda index: (findings[index].path.count("/"), findings[index].path)
+    )
     for index in ordered:
         item = findings[index]
         if not item.open or item.severity < Severity.MEDIUM:

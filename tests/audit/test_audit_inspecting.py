@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,8 +16,8 @@ from audit_helpers import CLEAN, GOOD, look, rules, write
 from codeguard.analysis import Reading, engine
 from codeguard.analysis.observations import LISTED_OF_A_RULE
 from codeguard.analysis.rules import Context, Match, Rule
-from codeguard.audit.findings import Finding
-from codeguard.audit.inspection import Inspector, Source
+from codeguard.audit.findings import Finding, Standing
+from codeguard.audit.inspection import Inspector, Source, told_once
 from codeguard.audit.rules import Selection, all_rules
 from codeguard.audit.skipped_files import skipped_findings
 from codeguard.corpus.discovery import discover
@@ -230,3 +231,25 @@ def test_every_rule_is_documented() -> None:
             assert item.rule.bad
             assert item.rule.good
             assert item.rule.cwe
+
+
+def test_what_copies_of_a_text_hold_is_told_once(tmp_path: Path) -> None:
+    section = "# Use\n\n```python\nimport os\n\ndef ping(host):\n    os.system('ping ' + host)\n```\n"
+    write(
+        tmp_path, {"README.md": section, "info/README.md": section, "b.md": section.replace("ping", "pong")}
+    )
+    found = [
+        item for item in look(tmp_path, only=("insecure",)).open if item.rule == "insecure.command-injection"
+    ]
+    first = next(item for item in found if item.path.endswith("README.md") and item.severity > Severity.LOW)
+    assert "also in" in first.reason
+    assert "info/README.md" in first.reason
+    assert sorted(item.severity for item in found) == [Severity.LOW, first.severity, first.severity]
+
+
+def test_a_copy_of_what_was_overruled_is_no_copy(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "import os\n\ndef ping(host):\n    os.system('ping ' + host)\n"})
+    (finding,) = look(tmp_path, only=("insecure",)).failing(Severity.MEDIUM)
+    overruled = replace(finding, path="a.py", standing=Standing.BASELINED)
+    copies = told_once([overruled, replace(finding, path="b.py"), replace(finding, path="c.py")])
+    assert [item.severity > Severity.LOW for item in copies] == [True, True, False]

@@ -91,13 +91,10 @@ def _by_place(function: FunctionNode, names: Names) -> Reach:
         or (listed[:1] in (["environ"], ["env"]) and listed[1:2] in (["start_response"], ["start"]))
     ):
         return Reach.REMOTE
-    if (
-        listed[:1] == ["request"]
-        and not _returns_no_answer(function)
-        and any(name.startswith("django.") for name in imported(names))
-    ):
-        return Reach.REMOTE
-    return Reach.REMOTE if _takes_request(function, listed[:1], names) else Reach.CALLER
+    if listed[:1] != ["request"] or _returns_no_answer(function):
+        return Reach.CALLER
+    of_django = any(name.startswith("django.") for name in imported(names))
+    return Reach.REMOTE if of_django or _takes_request(function, listed[:1], names) else Reach.CALLER
 
 
 def _returns_no_answer(function: FunctionNode) -> bool:

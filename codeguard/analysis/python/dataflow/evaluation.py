@@ -58,7 +58,7 @@ _CLIENTS = (
     "http.client.", "urllib3.", "urllib.request.", "httpcore.", "botocore.", "boto3.", "s3transfer.", "google.auth.",
     "azure.core.", "tornado.httpclient.", "sentry_sdk.", "opentelemetry.", "scrapy.", "playwright.", "selenium.",
 )  # fmt: skip
-# What tornado and sanic hand on as it stood on one line of the request, and what tornado knows of the connection itself.
+# What tornado and sanic hand on as it stood on one line of the request, and what tornado knows of the connection.
 _TORNADO = "tornado.web.RequestHandler.request"
 _OF_CONNECTION = frozenset({"remote_ip", "method", "protocol", "version"})
 _PARSED = _OF_CONNECTION | {"path", "uri", "query", "full_url", "host", "host_name"}
@@ -162,7 +162,9 @@ class Evaluation:
                 return state.seen(known)
         if node.attr in REQUEST_PARTS and self.is_request(node.value) and not self._is_sent(node):
             value = self.origin(Reach.REMOTE, f"request.{node.attr}", node, state)
-            one_line = (node.attr in _PARSED_OR_URL and self._as_it_stood) or (node.attr == "url" and self._quotes)
+            one_line = (node.attr in _PARSED_OR_URL and self._as_it_stood) or (
+                node.attr == "url" and self._quotes
+            )
             return value.cleaned({Use.LOG, Use.HEADER}) if one_line else value
         if node.attr in _VALUE_ATTRIBUTES:
             found = self._source_value(node, state)
@@ -304,8 +306,14 @@ class Evaluation:
         if self.names.text(call.args[0]) != "/":
             return frozenset()
         most = self.names.constant(call.args[1]) if len(call.args) > 1 else None
-        last = index == -1 or (method == "rpartition" and index == 2) or (method == "rsplit" and index == most)
-        return frozenset({Use.PATH, Use.ARCHIVE}) if last and (method != "split" or most is None) else frozenset()
+        last = (
+            index == -1 or (method == "rpartition" and index == 2) or (method == "rsplit" and index == most)
+        )
+        return (
+            frozenset({Use.PATH, Use.ARCHIVE})
+            if last and (method != "split" or most is None)
+            else frozenset()
+        )
 
     def _binary(self, node: ast.BinOp, state: State) -> Value:
         parts: list[ast.expr] = []

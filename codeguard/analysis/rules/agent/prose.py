@@ -46,7 +46,8 @@ _SPOKEN_TO = lazy(
 )
 # A title that names what assistants read, and a text that begins by telling its reader who that is.
 _TITLE = lazy(
-    r"\ufeff?\s{0,200}(?:#{1,3}[ \t]{1,8}(?:`{0,1}(?:AGENTS?|CLAUDE|GEMINI|COPILOT|CURSOR|SKILL)(?:\.md)?`{0,1}[ \t]*\r?\n"
+    r"\ufeff?\s{0,200}(?:#{1,3}[ \t]{1,8}"
+    r"(?:`?(?:AGENTS?|CLAUDE|GEMINI|COPILOT|CURSOR|SKILL)(?:\.md)?`?[ \t]*\r?\n"
     r"|(?:(?:github )?copilot|claude|cursor|gemini|codex|agent) (?:instructions|rules|guidelines)\b)"
     r"|(?:you|your) (?:are|act|task|role|job) (?:as |is |an? |to |the |working |helping |responsible )[^\n]{10,})",
     re.IGNORECASE,
@@ -144,8 +145,4 @@ def instructs(text: str) -> bool:
 
 def is_for_assistants(text: str) -> bool:
     """Return whether a whole text is a skill, a rule or a prompt, by its front matter or how it begins."""
-    return (
-        _FRONT_MATTER.match(text) is not None
-        or _TITLE.match(text) is not None
-        or instructs(text[:_HEAD])
-    )
+    return _FRONT_MATTER.match(text) is not None or _TITLE.match(text) is not None or instructs(text[:_HEAD])

@@ -220,11 +220,20 @@ def _is_restored(reading: Reading, target: str) -> bool:
     for node in reading.nodes_of(ast.Assign):
         function = reading.names.function_of(node)
         value = node.value
-        kept = value.attr if isinstance(value, ast.Attribute) else value.id if isinstance(value, ast.Name) else ""
+        kept = (
+            value.attr
+            if isinstance(value, ast.Attribute)
+            else value.id
+            if isinstance(value, ast.Name)
+            else ""
+        )
         if (
             _KEPT.search(kept)
-            and getattr(function, "name", "") in ("__exit__", "__aexit__", "tearDown", "tearDownClass", "stop")
-            and any(reading.names.resolve(one) == target for one in node.targets if isinstance(one, ast.Attribute))
+            and getattr(function, "name", "")
+            in ("__exit__", "__aexit__", "tearDown", "tearDownClass", "stop")
+            and any(
+                reading.names.resolve(one) == target for one in node.targets if isinstance(one, ast.Attribute)
+            )
         ):
             return True
     return False

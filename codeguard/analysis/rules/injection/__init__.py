@@ -32,7 +32,9 @@ _SHORTEST = 12  # characters
 _SPLIT = 50  # average characters of a piece; whole sentences are read alone
 _NAME_SHORTEST = 20
 # Lines of keys with single words for values, as in YAML: what they say stands in their comments.
-_SETTINGS = lazy(r"(?:[ \t]{0,40}(?:- )?[\w.-]{1,60}:(?:[ \t]{1,20}[^\s#]{1,80})?(?:[ \t]{1,40}#[^\n]{0,500})?[ \t]*(?:\n|\Z))+")
+_SETTINGS = lazy(
+    r"(?:[ \t]{0,40}(?:- )?[\w.-]{1,60}:(?:[ \t]{1,20}[^\s#]{1,80})?(?:[ \t]{1,40}#[^\n]{0,500})?[ \t]*(?:\n|\Z))+"
+)
 _COMMENTS = lazy(r"(?<=\s)#[ \t]*([^\n]*)")
 
 

@@ -74,7 +74,9 @@ def _reads_beside_itself(view: View, node: ast.expr) -> bool:
         part
         for item in waiting
         for part in ast.walk(item)
-        if isinstance(part, ast.Call) and view.names.called(part) in ("open", "io.open", "codecs.open") and part.args
+        if isinstance(part, ast.Call)
+        and view.names.called(part) in ("open", "io.open", "codecs.open")
+        and part.args
     ]
     return bool(opened) and all(of_own_folder(view, part.args[0]) for part in opened)
 

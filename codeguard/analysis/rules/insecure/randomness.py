@@ -167,7 +167,9 @@ def _weak_random(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, f"{name} can be foreseen, and makes {purpose!r}: use the secrets module")
 
 
-_KEPT = lazy(r"(?:^|_)(?:keys|tokens|secrets|sessions|credentials|passwords|nonces|cookies|accounts)$", re.IGNORECASE)
+_KEPT = lazy(
+    r"(?:^|_)(?:keys|tokens|secrets|sessions|credentials|passwords|nonces|cookies|accounts)$", re.IGNORECASE
+)
 
 
 def _picks_one(view: View, node: ast.Call, name: str) -> bool:

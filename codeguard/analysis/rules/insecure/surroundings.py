@@ -18,7 +18,9 @@ def of_own_folder(view: View, node: ast.expr, depth: int = 0) -> bool:
     names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
     return any(part.id == "__file__" for part in names) or (
         depth < _MOST_NAMES
-        and any(of_own_folder(view, value, depth + 1) for part in names for value in view.names.values_of(part))
+        and any(
+            of_own_folder(view, value, depth + 1) for part in names for value in view.names.values_of(part)
+        )
     )
 
 
@@ -30,8 +32,14 @@ def is_for_debugging(view: View, node: ast.AST) -> bool:
     child, at = node, view.parent(node)
     while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         body = at.body if isinstance(at, ast.If | ast.IfExp) else []
-        if isinstance(at, ast.If | ast.IfExp) and (child is body or (isinstance(body, list) and child in body)):
-            parts = at.test.values if isinstance(at.test, ast.BoolOp) and isinstance(at.test.op, ast.And) else [at.test]
+        if isinstance(at, ast.If | ast.IfExp) and (
+            child is body or (isinstance(body, list) and child in body)
+        ):
+            parts = (
+                at.test.values
+                if isinstance(at.test, ast.BoolOp) and isinstance(at.test.op, ast.And)
+                else [at.test]
+            )
             if any(_DEBUGGING.match(last_name(part)) for part in parts):
                 return True
         child, at = at, view.parent(at)
