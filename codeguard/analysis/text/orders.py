@@ -92,6 +92,8 @@ _TAKEN_BACK = lazy(
     r"|instead of|rather than|anti-?patterns?|bad|wrong|risk\w{0,2}|unsafe|whether|red flags?|❌"
     r"|✗)\b[^.!?]{0,60}$|[❌✗🚫][^.!?\n]{0,60}$"
     # What the authors of a program or the program itself does is no order.
+    r"|(?:^|[-*\u2022] )(?:added|fixed|changed|removed|improved|updated|renamed|deprecated|dropped|introduced)\b"
+    r"[^.!?]{0,60}$|\b(?:functions?|methods?|class(?:es)?|options?|programs?|tools?|commands?) (?:that|which) $"
     r"|\b(?:we|i)(?: (?:can|could|will|would|may|might|do|just|simply|now|also|then|only)){0,3} $",
     re.IGNORECASE,
 )

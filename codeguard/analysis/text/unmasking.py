@@ -220,7 +220,7 @@ def _shown(text: str) -> tuple[str, tuple[str, ...]]:
     if plain != small or sum(a != b for a, b in zip(small, folded, strict=True)) > 3:
         masks.append("styled letters")
     latin = _fold_lookalikes(plain)
-    if latin != plain:
+    if latin != plain and _hides(plain, latin):
         masks.append("lookalike letters")
     return latin, tuple(dict.fromkeys(masks))
 
@@ -257,6 +257,22 @@ def _fold_lookalikes(text: str) -> str:
         return folded if mixed or whole else word
 
     return _WORD.sub(fold, text)
+
+
+def _hides(text: str, folded: str) -> bool:
+    """Return whether lookalikes hide anything; in a text that is not mostly Latin a slip of the keyboard is usual."""
+    letters = [char for char in text if char.isalpha()]
+    if sum(char.isascii() for char in letters) * 2 > len(letters):
+        return True
+    changed = (
+        after
+        for before, after in zip(_WORD.findall(text), _WORD.findall(folded), strict=False)
+        if before != after and len(after) >= _LONG_WORD
+    )
+    return sum(1 for _ in changed) >= _FEWEST_FOLDED
+
+
+_LONG_WORD, _FEWEST_FOLDED = 4, 3
 
 
 def _foreign(char: str) -> bool:
