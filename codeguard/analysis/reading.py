@@ -56,8 +56,8 @@ def children(node: ast.AST) -> Iterator[ast.AST]:
 LINE_END = lazy(r"\r\n|\r|\n")
 
 
-IN_PROSE = "prose"  # in `shared` of a reading of code that stands in a text
-IN_CELLS = "cells"  # of a reading of the code of a notebook
+IN_PROSE = "prose"  # key in `shared` for code inside a text
+IN_CELLS = "cells"  # the same for the code of a notebook
 
 
 class Reading:

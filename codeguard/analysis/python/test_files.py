@@ -12,11 +12,10 @@ _TESTED_SHARE = 0.25  # of the lines of all functions
 
 
 def is_test_file(reading: Reading) -> bool:
-    """Return whether a file holds tests: at least a quarter of the lines of its functions.
+    """Return whether a file contains tests in at least a quarter of its functions' lines.
 
-    They are of a framework that the file imports, or most of them assert something, as tests that pytest collects
-    by their names do. What the file is called plays no part. Handlers and servers that stand beside tests are there
-    for them.
+    It imports a test framework, or most of the tests assert something, since pytest collects them by their names
+    alone. The file's name is not used. Handlers and servers beside tests belong to them.
     """
     functions: list[FunctionNode] = [
         *reading.nodes_of(ast.FunctionDef),

@@ -28,7 +28,7 @@ class SecretsSignal:
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
-        """Yield the secrets in a file of any language."""
+        """Yield the secrets in a file."""
         found = secrets_of(reading)
         in_test = any(item.rule in _UNSURE for item in found) and is_test_file(reading)
         told: set[tuple[str, str]] = set()
@@ -54,9 +54,9 @@ _REASONS = {id_: f"{rule.summary[0].lower()}{rule.summary[1:]}" for id_, rule in
 
 
 def _is_described(reading: Reading, item: FoundSecret) -> bool:
-    """Return whether a secret stands in a docstring, whose tokens are examples: those of the standard that it cites.
+    """Return whether a secret is in a docstring, where tokens are examples from a cited standard.
 
-    A signed token in documentation is one as well: it has run out by the time that it is read.
+    Signed tokens in documentation are examples as well.
     """
     if item.rule == secrets.JSON_WEB_TOKEN and reading.language in ("markdown", "rst"):
         return True

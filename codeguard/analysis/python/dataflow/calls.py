@@ -192,22 +192,22 @@ class Calls:
         """Return the result of an unknown function."""
         remote = method in REMOTE_METHODS or (method in MAIL_METHODS and self._reads_mail)
         if method == "get_object" and not (node.args or node.keywords):
-            remote = False  # no bucket is named: of no store of objects
+            remote = False  # without a bucket it is no call of an object store
         if method == "recv" and not (node.args or node.keywords) and self._talks_to_processes:
-            return NOTHING  # a pipe to a process that the program has started
+            return NOTHING  # a pipe to a child process of the program
         if remote and not name.startswith(":"):
             return _typed(node, self._of.origin(Reach.REMOTE, f"{method}()", node, state))
         if method in STORED_METHODS and not receiver.origins and not name.startswith(":"):
             return self._of.origin(Reach.LOCAL, f"{method}()", node, state, STORED)
         last = method or name.rpartition(".")[2]
-        # A name like `sanitize` is a claim, not a proof: it lowers the severity and clears nothing.
         if ERROR_ANSWER.search(last) and not name.startswith(":") and not name.startswith("traceback."):
             # `render_error(request, e)` of another module decides itself what it shows of an exception.
             whole = all(origin.tag == "exception" for value in given for origin in value.origins)
             built = any(value.built for value in given)
             given = [value.cleaned({Use.RESPONSE}) for value in given] if whole and not built else given
         if TYPE_NAME.search(last):
-            return NOTHING  # one of a table
+            return NOTHING  # an entry of a fixed table
+        # A name such as `sanitize` proves nothing; it only lowers the severity.
         if CLEANING_NAME.search(last):
             return joined([receiver, *given]).cleaned({CLAIMED})
         if method:
@@ -241,7 +241,7 @@ class Calls:
 
     @cached_property
     def _talks_to_processes(self) -> bool:
-        found = imported(self._names)
+        found = list(imported(self._names))
         return any(name.startswith("multiprocessing") for name in found) and not any(
             "sock" in name or "zmq" in name for name in found
         )

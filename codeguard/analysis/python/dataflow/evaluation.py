@@ -58,7 +58,7 @@ _CLIENTS = (
     "http.client.", "urllib3.", "urllib.request.", "httpcore.", "botocore.", "boto3.", "s3transfer.", "google.auth.",
     "azure.core.", "tornado.httpclient.", "sentry_sdk.", "opentelemetry.", "scrapy.", "playwright.", "selenium.",
 )  # fmt: skip
-# What tornado and sanic hand on as it stood on one line of the request, and what tornado knows of the connection.
+# Attributes that tornado and sanic take from one line of the request, and those of the connection itself.
 _TORNADO = "tornado.web.RequestHandler.request"
 _OF_CONNECTION = frozenset({"remote_ip", "method", "protocol", "version"})
 _PARSED = _OF_CONNECTION | {"path", "uri", "query", "full_url", "host", "host_name"}

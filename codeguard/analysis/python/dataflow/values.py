@@ -106,8 +106,8 @@ class Origin:
 _MOST_PARTED = 16
 
 
-class Value(NamedTuple):  # compared and made more often than anything else of the flow
-    """An abstract value. `clean` holds the uses it is harmless for; `built` says that text was put around it."""
+class Value(NamedTuple):  # the most frequently created and compared object of the analysis
+    """An abstract value. `clean` are the uses it is harmless for; `built` means that text was added."""
 
     origins: frozenset[Origin] = frozenset()
     clean: frozenset[str] = frozenset()
@@ -118,7 +118,7 @@ class Value(NamedTuple):  # compared and made more often than anything else of t
         return Value(self.origins, self.clean.union(uses), self.built) if self.origins else self
 
     def part(self, key: object) -> Value:
-        """Return the value of one named part."""
+        """Return the value of a named part."""
         if not 0 < len(self.origins) <= _MOST_PARTED or not isinstance(key, str | int):
             return self
         return Value(frozenset(origin.part(key) for origin in self.origins), self.clean, self.built)

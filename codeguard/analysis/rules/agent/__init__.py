@@ -47,7 +47,7 @@ class AgentSignal:
             yield from settings(reading.text)
             yield from links(reading.text)
             guides = is_for_assistants(reading.text)
-        # A README that tells its readers what to do gives no orders to a model.
+        # A README instructs its human readers, not a model.
         if guides or not prose or (_BEGINS_KEYED.match(reading.text) and _SETTINGS.search(reading.text)):
             yield from frames(reading, prose=prose)
         for segment in reading.segments:

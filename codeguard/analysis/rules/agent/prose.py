@@ -52,7 +52,7 @@ _TITLE = lazy(
     r"|(?:you|your) (?:are|act|task|role|job) (?:as |is |an? |to |the |working |helping |responsible )[^\n]{10,})",
     re.IGNORECASE,
 )
-_HEAD = 400  # characters of a text that say what it is
+_HEAD = 400  # characters at the start of a text that identify it
 _TABLE = Path(__file__).with_name("orders.toml")
 _FRAMES = Path(__file__).with_name("frames.toml")
 _SECTION = lazy(r"^#{1,6}[ \t]", re.MULTILINE)
@@ -144,5 +144,5 @@ def instructs(text: str) -> bool:
 
 
 def is_for_assistants(text: str) -> bool:
-    """Return whether a whole text is a skill, a rule or a prompt, by its front matter or how it begins."""
+    """Return whether a whole text is a skill, a rule or a prompt, by its front matter, title or first words."""
     return _FRONT_MATTER.match(text) is not None or _TITLE.match(text) is not None or instructs(text[:_HEAD])

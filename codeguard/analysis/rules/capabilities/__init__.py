@@ -74,7 +74,7 @@ class CapabilitiesSignal:
                     if (found.rule, reading.line_of(found.start)) not in known:
                         yield found
         elif reading.tree is not None:
-            # An example or a notebook, which nothing imports.
+            # An example or a notebook, which is not imported.
             shown = IN_PROSE in reading.shared or IN_CELLS in reading.shared
             yield from (item for item in threats(reading) if not (shown and item.rule == "import-effect"))
             yield from malice(reading)

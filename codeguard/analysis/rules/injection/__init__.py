@@ -316,9 +316,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     limits = load_model().limits
     secret = hidden[0] >= max(limits["comment"].weak, plain[0] + _REVEALED)
     if secret and hidden[2] == ("percent escapes",) and not is_plain_order(hidden[1]):
-        secret = "%" in _ADDRESSES.sub(
-            "", segment.text
-        )  # addresses have to write blanks and other letters so
+        secret = "%" in _ADDRESSES.sub("", segment.text)  # URLs have to encode spaces and non-ASCII letters
     secret = secret and not _is_claims(hidden[1])
     score, text, masks = hidden if secret else plain
     if score < limits[kind].weak and not secret:

@@ -184,7 +184,7 @@ def _handler_of(view: View, node: ast.AST) -> ast.AST:
     return at if isinstance(at, ast.ExceptHandler) else node
 
 
-# An exception that brings its own answer or status was written for the client.
+# An exception with its own response or status is meant for the client.
 _OWN_ANSWER = lazy(
     r"\b(?:e|ex|exc|err|error|exception)\.(?:(?:get_|to_)?(?:response|dict|json|body)\b|\w{0,20}(?:status|code)\b)"
 )

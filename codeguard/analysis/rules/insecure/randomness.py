@@ -160,7 +160,7 @@ def _weak_random(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     purpose = _purpose(view, node) or _purpose_of_callers(view, node)
     assert isinstance(node, ast.Call)
     if any(other.startswith("secrets.") for other in view.names.names_of(node.func)):
-        return  # where an old Python has no better one
+        return  # fallback for old Python versions
     # `random.random() < rate`, `random.choice(self.keys)`
     drawn = isinstance(view.parent(node), ast.Compare) or _picks_one(view, node, name)
     if purpose and not drawn and not _NO_SECRET.search(_target(view, node)):

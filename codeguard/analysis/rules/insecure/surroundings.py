@@ -1,4 +1,4 @@
-"""What a file or a place in it is for, where that decides how much a weakness matters: a server, debugging."""
+"""The purpose of a file or a branch, as far as it affects severity: a server, debugging, files of the module itself."""
 
 from __future__ import annotations
 
