@@ -87,3 +87,10 @@ def test_of_very_many_places_the_first_are_listed_and_the_others_counted() -> No
     assert sum(item.count for item in found) == 2 * functions
     assert all(item.snippet == "    return 'MARK' + 'MARK'" for item in found if item.listed)
     assert not any(item.snippet for item in found if not item.listed)
+
+
+def test_blocks_beyond_the_bound_are_told_without_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "MOST", 2)
+    assert steps(blocks("x = 1"), "a.md")[0].observations == ()
+    (told,) = steps(blocks("x = 1", "y = 2"), "a.md")[0].observations
+    assert (told.rule, told.reason) == (NOT_FULLY_READ, "no more than 2 blocks of code were read as code")
