@@ -94,3 +94,20 @@ def test_blocks_beyond_the_bound_are_told_without_a_line(monkeypatch: pytest.Mon
     assert steps(blocks("x = 1"), "a.md")[0].observations == ()
     (told,) = steps(blocks("x = 1", "y = 2"), "a.md")[0].observations
     assert (told.rule, told.reason) == (NOT_FULLY_READ, "no more than 2 blocks of code were read as code")
+
+
+def test_what_the_engine_sees_itself_is_kept() -> None:
+    assert [step.lasting for step in steps("x = 1\n", "a.py")] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [
+        ("x = 1\n# codeguard: ignore insecure.x: tested\ny = 2\n", True),
+        ("x = 1  # codeguard: ignore insecure.x: tested\ny = 2\n", False),
+        ("x = 1  # codeguard: ignore insecure.x: tested\n\n", False),
+    ],
+)
+def test_a_comment_that_stands_alone_is_told_from_one_behind_code(text: str, alone: bool) -> None:
+    (asked,) = steps(text, "a.py")[0].observations
+    assert asked.measurements["alone"] is alone
