@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
 
 from codeguard.analysis import Reading, engine
 from codeguard.analysis.engine import Engine, Step
-from codeguard.analysis.observations import DETECTOR_ERROR, LISTED_OF_A_RULE
+from codeguard.analysis.observations import AUDIT, DETECTOR_ERROR, ENGINE_RULES, LISTED_OF_A_RULE, Observation
+from codeguard.analysis.own_checks import SYNTAX
 from codeguard.analysis.rules import Context, Match, Rule
 from codeguard.corpus.chunking import chunk_file
+from codeguard.corpus.syntax import MOST_PARTS
 from codeguard.models import NOT_FULLY_READ, Confidence, Severity
 from codeguard.workers.deadline import CPU, WALL, DeadlineError
 
@@ -111,3 +114,37 @@ def test_what_the_engine_sees_itself_is_kept() -> None:
 def test_a_comment_that_stands_alone_is_told_from_one_behind_code(text: str, alone: bool) -> None:
     (asked,) = steps(text, "a.py")[0].observations
     assert asked.measurements["alone"] is alone
+
+
+@pytest.mark.parametrize(
+    ("name", "severity"), [("a.pyx", Severity.LOW), ("a.py", ENGINE_RULES[SYNTAX].severity)]
+)
+def test_declarations_of_cython_are_ordinary_in_cython_alone(name: str, severity: Severity) -> None:
+    (found,) = steps("cdef int x\n", name)[0].observations
+    assert (found.rule, found.severity) == (SYNTAX, severity)
+    (broken,) = steps("def f(:\n", "a.pyx")[0].observations
+    assert broken.severity is ENGINE_RULES[SYNTAX].severity
+
+
+def test_a_bound_of_the_parser_is_told_with_its_line() -> None:
+    dotted = ".".join("a" * (MOST_PARTS + 2))
+    told = [item.reason for item in steps(f"x = 1\nimport {dotted}\n", "a.py")[0].observations]
+    assert any(reason.endswith("(line 2)") for reason in told), told
+
+
+@pytest.mark.parametrize(
+    ("severity", "confidence", "demotes"),
+    [
+        (Severity.HIGH, Confidence.HIGH, True),
+        (Severity.CRITICAL, Confidence.HIGH, True),
+        (Severity.MEDIUM, Confidence.HIGH, False),
+        (Severity.HIGH, Confidence.MEDIUM, False),
+    ],
+)
+def test_what_is_grave_and_certain_demotes_a_file(
+    severity: Severity, confidence: Confidence, demotes: bool
+) -> None:
+    told = Observation("marker", "mark", severity, confidence, "seen")
+    assert told.demotes is demotes
+    assert not replace(told, rule=DETECTOR_ERROR).demotes  # what failed says nothing of the code
+    assert not replace(told, signal=AUDIT, rule=NOT_FULLY_READ).demotes

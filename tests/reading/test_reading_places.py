@@ -25,6 +25,7 @@ def test_a_line_outside_of_every_chunk_is_in_none() -> None:
     ("text", "imported"),
     [
         ('TEXT = """\nimport os\n"""\n', False),  # what a text says is no code
+        ('TEXT = = """\nimport os\n"""\n', False),
         ('TEXT = """\nimport os\n', True),  # what only looks like a text may be code
         ("# a\nimport os\n", True),
     ],
