@@ -10,10 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from codeguard.index.workspace import Workspace
 
 # The threads of numpy's library wait for each other by computing, which takes cores from the other workers.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -83,6 +86,32 @@ def _own_configuration(_spare: Iterator[Path], monkeypatch: pytest.MonkeyPatch) 
     home = next(_spare)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
+
+
+OWN_SEED: cached_property[bytes] = vars(Workspace)["seed"]
+
+
+def _same_seed(workspace: Workspace) -> bytes:
+    own: bytes = OWN_SEED.func(workspace)
+    return own if workspace.settings.fixed_seed is not None else b"seed of the tests"
+
+
+SAME_SEED = cached_property(_same_seed)
+SAME_SEED.__set_name__(Workspace, "seed")
+
+
+@pytest.fixture(autouse=True)
+def _one_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all stores of this process have one seed: the interpreters of the sandbox, which have a hash seed that
+    comes of it, then serve one store after another.
+    """
+    monkeypatch.setattr(Workspace, "seed", SAME_SEED)
+
+
+@pytest.fixture
+def own_seed(monkeypatch: pytest.MonkeyPatch, _one_seed: None) -> None:
+    """Let each store have a seed of its own, as it does for users."""
+    monkeypatch.setattr(Workspace, "seed", OWN_SEED)
 
 
 @pytest.fixture(scope="module")

@@ -94,6 +94,8 @@ def ensure_level(workspace: Workspace) -> str:
     required = workspace.settings.defense.required_level
     if known in LEVELS and LEVELS.index(known) >= LEVELS.index(required):
         return known
-    level = workspace.sandbox.level.name
+    from codeguard.index.worker_facts import own_level
+
+    level = own_level().name
     workspace.catalog.set_meta("sandbox_level", level)
     return level

@@ -32,11 +32,12 @@ def mcp(context: click.Context, store: str | None, mode: str, roots: tuple[Path,
     """Serve the index to an assistant over the Model Context Protocol, on stdin and stdout."""
     from codeguard.api import CodeGuard
     from codeguard.config import below_level
+    from codeguard.index.worker_facts import own_level
     from codeguard.integrations.mcp import make_server
 
     settings = read_settings(context, store=store)
     with CodeGuard.open(settings=settings, create=False) as guard:
-        level = guard.workspace.sandbox.level.name
+        level = own_level().name
         if below := below_level(level, settings.defense.required_level):
             warn(below)
         make_server(guard, mode=mode, roots=roots).run("stdio")

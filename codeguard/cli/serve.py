@@ -28,6 +28,7 @@ def serve(context: click.Context, store: str | None, port: int, write: bool) -> 
     """
     from codeguard.api import CodeGuard
     from codeguard.config import below_level
+    from codeguard.index.worker_facts import own_level
     from codeguard.integrations.web.application import Application
     from codeguard.integrations.web.gate import Gate
     from codeguard.integrations.web.server import bound
@@ -36,7 +37,7 @@ def serve(context: click.Context, store: str | None, port: int, write: bool) -> 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends it as Ctrl-C does
     settings = read_settings(context, store=store)
     with CodeGuard.open(settings=settings, create=False) as guard, bound(port) as listening:
-        level = guard.workspace.sandbox.level.name
+        level = own_level().name
         if below := below_level(level, settings.defense.required_level):
             warn(below)
         gate = Gate(listening.getsockname()[1])

@@ -14,6 +14,7 @@ from codeguard.index.evidence_tasks import Checks
 from codeguard.index.executor import workers_of
 from codeguard.index.observation_tasks import Observed, Request, observed
 from codeguard.index.report import Convicted, Progress, SpecCounts
+from codeguard.index.worker_facts import own_level
 from codeguard.index.workspace import Workspace
 from codeguard.models import CONVICTING, Chunk, SourceFile, Trust, parts_digest
 from codeguard.sandbox import Level
@@ -94,7 +95,7 @@ class Judge:
         """Return the level at which checks will run: on a cluster that of its workers."""
         if isinstance(self._executor, Cluster):
             return self._executor.level(self._required)
-        return self._workspace.sandbox.level
+        return own_level()
 
     def _shared(self) -> Shared:
         return self._workspace.material(self._static, workers_of(self._executor))

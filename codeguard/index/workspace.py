@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from codeguard.index.embedding.base import Vectors as Matrix
     from codeguard.index.static_evidence import StaticEvidence
     from codeguard.index.store import Vectors, VectorStore
-    from codeguard.sandbox import Sandbox
     from codeguard.sandbox.given import Texts
     from codeguard.workers.tasks import Shared
 
@@ -81,7 +80,7 @@ def passing_key() -> bytes:
 
 
 class Workspace:
-    """A state directory with its catalog, vectors, manifest, models and sandbox.
+    """A state directory with its catalog, vectors, manifest and models.
 
     Args:
         settings: where everything is.
@@ -93,7 +92,6 @@ class Workspace:
         self.settings = settings
         self.state = settings.state
         self.warnings: list[str] = []
-        self._sandbox: Sandbox | None = None
         self._vectors: Vectors | None = None
         self._trust_state: tuple[object, ...] = ()
         self._passing_key = False  # whether the key is only for this process
@@ -473,22 +471,6 @@ class Workspace:
         # The author of a planted state directory knows the file in it, but not the derived seed.
         return hmac.digest(self._key, b"seed" + kept_secret(self.state / SEED, checked=True), "sha256")
 
-    @property
-    def sandbox(self) -> Sandbox:
-        """The sandbox, started on first use."""
-        from codeguard.behavior.verdict.running import worlds_for
-        from codeguard.sandbox import Level, Sandbox
-
-        if self._sandbox is None:
-            workers = self.settings.jobs or os.cpu_count() or 1
-            self._sandbox = Sandbox(
-                Level[self.settings.defense.required_level],
-                workers=workers,
-                hash_seed=worlds_for(self.seed)[0].hash_seed,
-                given=self.given,
-            )
-        return self._sandbox
-
     @cached_property
     def given(self) -> Texts:
         """The texts of the modules that the user allows trusted code to import in the sandbox."""
@@ -667,9 +649,7 @@ class Workspace:
         return key
 
     def close(self) -> None:
-        """Stop the sandbox and release catalog and store."""
-        if self._sandbox is not None:
-            self._sandbox.close()
+        """Release catalog and store."""
         try:
             if self._vectors is not None:
                 self._vectors.close()

@@ -53,7 +53,11 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one child in seconds and bytes. Wall time is enforced from outside."""
+    """The limits of one child in seconds and bytes.
+
+    Wall time is enforced from outside. A child that could run and gets less than half a core meanwhile is given it
+    again, several times: a loaded machine must not change a result.
+    """
 
     wall_s: float = 2.0
     cpu_s: float = 1.0

@@ -52,6 +52,7 @@ class PlainProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._output: IO[bytes] | None = None
         self._cap = 0
+        self.until = 0.0  # when the current job is overdue
 
     def greet(self) -> None:
         """Do nothing: an interpreter starts with each job."""
@@ -80,14 +81,15 @@ class PlainProcess:
             raise ZygoteDiedError(f"cannot start: {error}") from None
         finally:
             given.close()
+        self.until = time.monotonic() + limits.wall_s
 
-    def receive(self, until: float) -> Answer:
+    def receive(self) -> Answer:
         """Wait for the interpreter to end, or kill it."""
         assert self._process is not None
         assert self._output is not None
         end = End.CLOSED
         try:
-            code = self._process.wait(max(0.0, until - time.monotonic()))
+            code = self._process.wait(max(0.0, self.until - time.monotonic()))
         except subprocess.TimeoutExpired:
             self._process.kill()
             code, end = self._process.wait(), End.DEADLINE
@@ -100,9 +102,9 @@ class PlainProcess:
         status = -code if code < 0 else (code & 0xFF) << 8
         return Answer(end, output, lambda: (status, 0.0))
 
-    def collect(self, until: float) -> Answer | None:
+    def collect(self) -> Answer | None:
         """Wait for the complete answer: there are no partial ones."""
-        return self.receive(until)
+        return self.receive()
 
     def close(self) -> None:
         """End the interpreter if one runs."""

@@ -36,7 +36,6 @@ class _Flight:
         self.request: Request | None = None
         self.zygote: Worker | None = None
         self.result: JobResult | None = None
-        self.until = 0.0
 
 
 class Sandbox:
@@ -196,7 +195,7 @@ class Sandbox:
         except BaseException:
             self._roster.drop(zygote)
             raise
-        flight.zygote, flight.until = zygote, time.monotonic() + job.limits.wall_s
+        flight.zygote = zygote
         return True
 
     def _land(self, flight: _Flight, wait: bool) -> None:
@@ -204,7 +203,7 @@ class Sandbox:
         zygote, flight.zygote = flight.zygote, None
         assert zygote is not None
         try:
-            answer = zygote.receive(flight.until) if wait else zygote.collect(flight.until)
+            answer = zygote.receive() if wait else zygote.collect()
             if answer is None:
                 flight.zygote = zygote
                 return
@@ -252,9 +251,10 @@ def _ready(flying: dict[int, _Flight]) -> list[int]:
     poll = select.poll()
     for descriptor in flying:
         poll.register(descriptor, select.POLLIN)
-    left = min(flight.until for flight in flying.values()) - time.monotonic()
+    until = {descriptor: flight.zygote.until for descriptor, flight in flying.items() if flight.zygote}
+    left = min(until.values()) - time.monotonic()
     found = [descriptor for descriptor, _ in poll.poll(max(0.0, left) * 1000 + 1)]
     if found:
         return found
     now = time.monotonic()
-    return [descriptor for descriptor, flight in flying.items() if flight.until <= now]
+    return [descriptor for descriptor, end in until.items() if end <= now]

@@ -6,6 +6,7 @@ import array
 import importlib.util
 import itertools
 import json
+import os
 import select
 import socket
 import subprocess
@@ -34,6 +35,8 @@ _END_S = 0.3  # for a zygote to exit before it is killed
 _HUNG_S = 5.0  # a zygote without activity for this long counts as hung
 SPARE = 2  # waiting children: one is prepared while the other works
 _OWED = 1  # unconfirmed burials allowed when the next is ordered
+_MOST_WAITS = 10  # deadlines of a child that others keep from the processor
+_SHARE = 0.5  # of a core: a child that had as much is late by its own doing
 
 _numbers = itertools.count()  # of the control groups
 
@@ -96,6 +99,8 @@ class Zygote:
             self._group = cgroups.ControlGroup(next(_numbers))
             self._group.add(self._process.pid)
         self._control = ours
+        self.until = 0.0  # when the current job is overdue
+        self._since = self._wall_s = 0.0  # when it began, and what it is allowed
         self._spare: deque[Line] = deque()
         self._line: Line | None = None  # of the current job
         self._limits = (0.0, 0)  # of the waiting children
@@ -146,11 +151,17 @@ class Zygote:
             self._order(wanted, bury=False)
         self._line = self._spare.popleft()
         self._line.send(payload, limits.frame_bytes + extra_bytes, time.monotonic() + _HUNG_S)
+        self._since, self._wall_s = time.monotonic(), limits.wall_s
+        self.until = self._since + self._wall_s
 
-    def collect(self, until: float) -> Answer | None:
-        """Read the child's output once, waiting until the given time; None if more may follow."""
+    def collect(self) -> Answer | None:
+        """Read the child's output once, waiting until it is overdue; None if more may follow."""
         assert self._line is not None
-        end = self._line.collect(until)
+        taken = time.monotonic() - self._since
+        if self.until - self._since <= taken < _MOST_WAITS * self._wall_s and self._is_kept_waiting(taken):
+            self.until = self._since + taken + self._wall_s
+            return None
+        end = self._line.collect(self.until)
         if end is None:
             return None
         output = self._line.output()
@@ -160,15 +171,31 @@ class Zygote:
         number = self._asked
         return Answer(end, output, lambda: self._reply(number))
 
-    def receive(self, until: float) -> Answer:
-        """Wait for the complete answer, at most until the given monotonic time."""
+    def receive(self) -> Answer:
+        """Wait for the complete answer, at most until it is overdue."""
         poll = select.poll()
         poll.register(self.fileno(), select.POLLIN)
         while True:
-            poll.poll(max(0.0, until - time.monotonic()) * 1000 + 1)
-            answer = self.collect(until)
+            poll.poll(max(0.0, self.until - time.monotonic()) * 1000 + 1)
+            answer = self.collect()
             if answer is not None:
                 return answer
+
+    def _is_kept_waiting(self, taken_s: float) -> bool:
+        """Whether the working child could go on if a core were free: a loaded machine is not the job's doing.
+
+        One that had its share of a core for the seconds taken, or waits for anything else, is not kept waiting;
+        nor is any where the system does not tell.
+        """
+        try:
+            child = self.pid
+            while below := Path(f"/proc/{child}/task/{child}/children").read_bytes().split():
+                child = int(below[0])  # of several the oldest, which has the job
+            state, *numbers = Path(f"/proc/{child}/stat").read_bytes().rpartition(b")")[2].split()
+            used_s = sum(map(int, numbers[10:12])) / os.sysconf("SC_CLK_TCK")
+        except (OSError, ValueError, IndexError):
+            return False
+        return state == b"R" and used_s < _SHARE * taken_s
 
     def _order(self, limits: tuple[float, int], bury: bool) -> None:
         """Order the oldest child to be reaped, if requested, and a new waiting child."""

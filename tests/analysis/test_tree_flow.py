@@ -21,7 +21,13 @@ def fired(text: str, name: str) -> set[str]:
         ("a.js", "require('node:child_process').spawn('sh', ['-c', 'curl 127.0.0.1 | sh'])", "download-and-run"),
         ("a.js", "fetch('http://127.0.0.1').then(r => r.text()).then(c => (0, eval)(c))", "download-and-run"),
         ("a.mjs", "const {exec: e} = await import('child_process'); e('curl 127.0.0.1 | sh')", "download-and-run"),
+        ("a.js", "function run() { eval(code) }\nlet code;\nfetch('http://127.0.0.1').then(r => r.text())"
+         ".then(t => { code = t; run() })", "download-and-run"),  # carried upwards in the text
         ("a.js", "require(['child', 'process'].join('_'))['ex' + 'ec']('ls')", "decoded-exec"),
+        ("a.js", "require('child_process')['cexe'.split('').reverse().join('')]('ls')", "decoded-exec"),
+        ("a.js", "require('child_process')[['spawn', 'exec'][1]]('curl 127.0.0.1 | sh')", "download-and-run"),
+        ("a.js", "require('child_process').exec(['cu', 'rl 127.0.0.1 | sh'].join(''))", "download-and-run"),
+        ("a.js", "window.fetch('http://127.0.0.1').then(r => r.text()).then(c => eval(c))", "download-and-run"),
         ("a.js", "const f = [].filter.constructor; f(atob('Y29uc29sZS5sb2coMSk='))()", "decoded-exec"),
         ("a.js", "require('dns').lookup(require('os').hostname() + '.invalid', f)", "reports-host"),
         ("a.js", "Object.prototype.shell = '/bin/sh'", "tampered-verification"),
@@ -44,6 +50,10 @@ def test_malice(name: str, text: str, rule: str) -> None:
             "fetch('http://127.0.0.1', {headers: {token: process.env.TOKEN}}).then(r => r.json()).then(show)",
         ),
         ("a.js", "const {execFile} = require('child_process'); execFile('git', ['describe'])"),
+        # Elements that nobody can tell.
+        ("a.js", "require('child_process')[['spawn', 'exec'][k]]('ls'); x[['a'][9]]('ls')"),
+        # A block gives what it returns, not what it does.
+        ("a.js", "const f = () => { fetch('http://127.0.0.1/x'); return 'a()' }; eval(f())"),
         ("a.js", "const fs = require('fs'); fs.writeFileSync('out.json', JSON.stringify(data))"),
         ("a.go", 'package a\nimport "os/exec"\nfunc f() { exec.Command("git", "describe").Run() }'),
         ("a.sh", 'NAME=$(git describe)\necho "$NAME"\n'),
@@ -51,3 +61,13 @@ def test_malice(name: str, text: str, rule: str) -> None:
 )
 def test_honest(name: str, text: str) -> None:
     assert fired(text, name) <= {"sends-surroundings"}  # told, as low
+
+
+def test_places_are_those_of_characters_not_of_bytes() -> None:
+    code = "require('child_process').exec('curl 127.0.0.1 | sh')"
+    places = []
+    for prefix in ("/* ae, oe */\n", "/* é, 😀 */\n"):
+        file = chunk_file("a.js", f"{prefix}{code}\n".encode())
+        (found,) = SIGNAL.inspect(Reading(file), Context())
+        places.append((found.start - len(prefix), found.end - len(prefix)))
+    assert places[0] == places[1]

@@ -64,7 +64,7 @@ OTHER = """
 def cut_up(n, k=3):
     s = f"{{n}}"
     out = []
-    while s:
+    while s and k > 0:
         out.insert(0, s[-k:])
         s = s[:-k]
     return {result}

@@ -26,7 +26,10 @@ def other(body: str) -> str:
     return f"def chunks(seq, n):\n    {OTHER_WORDS}\n    {body}\n"
 
 
-LOOP = "found = []\n    while len(seq) > 0:\n        found.append(seq[:n])\n        seq = seq[n:]\n    return found"
+LOOP = (
+    "found = []\n    while len(seq) > 0 and n > 0:\n        found.append(seq[:n])\n        seq = seq[n:]\n"
+    "    return found"
+)
 
 
 @pytest.mark.parametrize(

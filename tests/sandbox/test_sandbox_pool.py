@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +39,51 @@ def test_results_come_in_the_order_given(sandbox: Sandbox) -> None:
     results = list(sandbox.run_many(jobs))
     assert [result.status for result in results].count(Status.TIMEOUT) == 2
     assert [result.calls[0].value for result in results] == [None if n in (0, 7) else n for n in range(20)]
+
+
+BUSY = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nprint(flush=True)\nwhile True: pass"
+STANDING = Job(
+    "import threading\ndef f():\n    lock = threading.Lock()\n    lock.acquire()\n    lock.acquire()\n",
+    (Call("f"),), Tier.NATIVE, Limits(wall_s=0.2),
+)  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says who waits for a core")
+def test_a_loaded_machine_makes_no_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three others share the core of a job that has much to do, so it takes four times as long."""
+    monkeypatch.setattr(zygotes, "_MOST_WAITS", 1000)
+    cores = os.sched_getaffinity(0)
+    core = min(cores)
+    busy = [
+        subprocess.Popen([sys.executable, "-I", "-c", BUSY, str(core)], stdout=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    long = Job("def f():\n    return sum(range(10_000_000))\n", (Call("f"),), limits=Limits(0.3, cpu_s=20.0))
+    try:
+        for process in busy:
+            assert process.stdout is not None
+            process.stdout.readline()
+        os.sched_setaffinity(0, {core})
+        with Sandbox(Level.L1, workers=2) as made:
+            first, second = made.run_many([long, numbered(1)])
+    finally:
+        os.sched_setaffinity(0, cores)
+        for process in busy:
+            process.kill()
+            process.communicate()
+    assert (first.status, second.calls[0].value) == (Status.COMPLETED, 1)
+
+
+def test_one_that_waits_for_something_else_is_cut(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, answers = Zygote._is_kept_waiting, []
+
+    def answer(zygote: Zygote, taken_s: float) -> bool:
+        answers.append(asked(zygote, taken_s))
+        return answers[-1]
+
+    monkeypatch.setattr(Zygote, "_is_kept_waiting", answer)
+    assert sandbox.run(STANDING).status is Status.TIMEOUT
+    assert answers == [False]
 
 
 def test_an_abandoned_iteration_leaves_the_sandbox_usable(sandbox: Sandbox) -> None:

@@ -80,24 +80,28 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "size",
-    [300_000, pytest.param(20_000, marks=pytest.mark.slow), pytest.param(900_000, marks=pytest.mark.slow)],
+    ("size", "files"),
+    [
+        (300_000, 50),
+        pytest.param(20_000, 150, marks=pytest.mark.slow),
+        pytest.param(900_000, 150, marks=pytest.mark.slow),
+    ],
 )
-def test_no_file_may_grow(indexed: Path, size: int) -> None:
+def test_no_file_may_grow(indexed: Path, size: int, files: int) -> None:
     """The limit on a file's size stands in for a full disk where no file system can be mounted."""
     corpus = indexed
-    grow(corpus, 150)
+    grow(corpus, files)
     one_line(run(corpus, *INDEX, before=(sys.executable, "-c", LIMITED, str(size))))
     whole(corpus)
 
 
-@pytest.mark.parametrize("megabytes", [pytest.param(1, marks=pytest.mark.slow), 2])
-def test_a_full_disk(corpus: Path, tmp_path: Path, megabytes: int) -> None:
+@pytest.mark.parametrize("files", [80, pytest.param(300, marks=pytest.mark.slow)])
+def test_a_full_disk(corpus: Path, tmp_path: Path, files: int) -> None:
     """In a namespace of its own, the state directory is a small file system; what is in it at the end is kept."""
-    grow(corpus, 300)
+    grow(corpus, files)
     kept = tmp_path / "kept"
     script = (
-        f"mkdir -p .codeguard && mount -t tmpfs -o mode=0700,size={megabytes}m none .codeguard && "
+        f"mkdir -p .codeguard && mount -t tmpfs -o mode=0700,size=1m none .codeguard && "
         f'"$@"; code=$?; cp -a .codeguard {kept}; exit $code'
     )
     namespace = ("unshare", "-rm", "sh", "-c", script, "sh", sys.executable, "-P", "-m", "codeguard")

@@ -69,17 +69,18 @@ def repairs(function: Function) -> list[Repair]:
     if tree is None:
         return []
     lines = [line.encode() for line in text.split("\n")]
-    places = [(node, list(edits)) for node, edits in _places(tree)]
-    in_turn = itertools.zip_longest(*([(node, edit) for edit in edits] for node, edits in places))
+    in_turn = itertools.zip_longest(
+        *_places(tree)
+    )  # each edit is made when its turn comes: most of many never are
     found: list[Repair] = []
-    for pair in itertools.chain.from_iterable(in_turn):
-        if pair is not None and len(found) < MOST_REPAIRS:
-            node, edit = pair
-            name = f"{NAME}_{len(found)}"
-            changed = _spliced(lines, node, edit)
-            if changed is not None:
-                shown = f"`{edit}` for `{unparse(node)}`".replace(NAME, function.name)
-                found.append(Repair(name, _bounded(changed.replace(NAME, name), name), shown))
+    for node, edit in filter(None, itertools.chain.from_iterable(in_turn)):
+        name = f"{NAME}_{len(found)}"
+        changed = _spliced(lines, node, edit)
+        if changed is not None:
+            shown = f"`{edit}` for `{unparse(node)}`".replace(NAME, function.name)
+            found.append(Repair(name, _bounded(changed.replace(NAME, name), name), shown))
+        if len(found) == MOST_REPAIRS:
+            break
     return found
 
 
@@ -110,8 +111,8 @@ def _spliced(lines: Sequence[bytes], node: ast.expr | ast.stmt, edit: str) -> st
     return b"\n".join(made).decode()
 
 
-def _places(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, Iterator[str]]]:
-    """Yield the nodes that can be edited, with their replacements as text."""
+def _places(tree: ast.Module) -> Iterator[Iterator[tuple[ast.expr | ast.stmt, str]]]:
+    """Yield, for each node that can be edited, the node with one replacement as text after another."""
     texts = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
     inside_text = {id(part) for node in texts for part in ast.walk(node)}
     conditions = {id(part) for node in ast.walk(tree) for part in _conditions(node)}
@@ -119,12 +120,8 @@ def _places(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, Iterator[st
     for node in ast.walk(tree):
         if id(node) in inside_text or not isinstance(node, ast.expr | ast.stmt):
             continue
-        edits = [_edits(node)]
-        if isinstance(node, ast.expr) and id(node) in conditions:
-            edits.append(iter([f"not ({unparse(node)})"]))
-        if isinstance(node, ast.expr) and id(node) in bounds:
-            edits.append(f"{unparse(node)} {sign} 1" for sign in "+-")
-        yield node, itertools.chain(*edits)
+        edits = _all_edits(node, id(node) in conditions, id(node) in bounds)
+        yield zip(itertools.repeat(node), edits)
 
 
 def _conditions(node: ast.AST) -> list[ast.expr]:
@@ -148,6 +145,14 @@ def _bounds(node: ast.AST) -> list[ast.expr]:
     elif isinstance(node, ast.Subscript):
         found = [node.slice]
     return [item for item in found if isinstance(item, ast.Name | ast.Call | ast.BinOp)]
+
+
+def _all_edits(node: ast.expr | ast.stmt, is_condition: bool, is_bound: bool) -> Iterator[str]:
+    yield from _edits(node)
+    if is_condition:
+        yield f"not ({unparse(node)})"
+    if is_bound:
+        yield from (f"{unparse(node)} {sign} 1" for sign in "+-")
 
 
 def _edits(node: ast.expr | ast.stmt) -> Iterator[str]:

@@ -79,10 +79,10 @@ def repaired(
     `observed` returns the profile of a trusted function, given by its index.
     """
     candidate = session.candidate
-    made = repairs(candidate.runnable.node)
     kinds = _kinds(candidate, index, answered)
     probes = [(own, place) for own in kinds for place in index.most_distinguishing(own, SHARP)]
-    if not made or not probes:
+    made = repairs(candidate.runnable.node) if probes else []
+    if not made:
         return None
     source = "\n".join((candidate.runnable.source, *(item.text for item in made)))
     runner = Runner(

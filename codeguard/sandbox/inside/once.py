@@ -27,6 +27,7 @@ def main(options: dict[str, Any]) -> None:
     world.forget_paths()
     if "files" not in options["without"]:
         runner.install_files()
+    runner.listen()
     if limits is not None:
         limits.limit_zygote(files=True)
         limits.apply(limits.child_limits(cpu_s, memory_bytes))

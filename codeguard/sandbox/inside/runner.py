@@ -151,7 +151,6 @@ class Runner:
     def prepare(self) -> None:
         """Install hooks and replacements, and exercise the paths of an ordinary job; once, in the zygote."""
         self.world.install()
-        self.effects.listen()
         self._by_repr, self._arrays = types_by_repr(), array_types()  # before any code under test runs
         streams = sys.stdin, sys.stdout, sys.stderr
         for _ in range(_WARM_RUNS):
@@ -160,6 +159,10 @@ class Runner:
                 self.run(_warm_payload(restricted), len)
         sys.stdin, sys.stdout, sys.stderr = streams
         self._renew()
+
+    def listen(self) -> None:
+        """Install the audit hook, for ever: last, for preparing is thousands of events."""
+        self.effects.listen()
 
     def rehearse(self) -> None:
         """Run a small job of our own in the child, while it waits for the one it is for.

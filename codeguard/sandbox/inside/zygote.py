@@ -65,6 +65,7 @@ def start(control: int, options: dict[str, Any], given: modules.Given) -> tuple[
     given.load()
     if "files" not in options["without"]:
         runner.install_files()
+    runner.listen()
     gc.collect()
     gc.freeze()
     return runner, confinement

@@ -1,0 +1,150 @@
+"""What the engine says of one file, step by step: what failed is told, and kept only where it would fail again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import pytest
+
+from codeguard.analysis import Reading, engine
+from codeguard.analysis.engine import Engine, Step
+from codeguard.analysis.observations import AUDIT, DETECTOR_ERROR, ENGINE_RULES, LISTED_OF_A_RULE, Observation
+from codeguard.analysis.own_checks import SYNTAX
+from codeguard.analysis.rules import Context, Match, Rule
+from codeguard.corpus.chunking import chunk_file
+from codeguard.corpus.syntax import MOST_PARTS
+from codeguard.models import NOT_FULLY_READ, Confidence, Severity
+from codeguard.workers.deadline import CPU, WALL, DeadlineError
+
+
+class Marker:
+    """Sees the word MARK, and fails in what its text names."""
+
+    name: ClassVar[str] = "marker"
+    summary: ClassVar[str] = "sees MARK"
+    needs: ClassVar[frozenset[str]] = frozenset()
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.MEDIUM, Confidence.LOW),)
+
+    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+        if reading.language == "python" and "RAISE" in reading.text:
+            raise ValueError("no")
+        for bound in (CPU, WALL):
+            if reading.language == "python" and f"LATE {bound}" in reading.text:
+                raise DeadlineError(bound, 1.0)
+        start = reading.text.find("MARK")
+        while start >= 0:
+            yield Match("mark", start, start + 4, "seen")
+            start = reading.text.find("MARK", start + 1)
+
+
+def steps(text: str, name: str) -> list[Step]:
+    return list(Engine([Marker()], Context()).observe(chunk_file(name, text.encode())))
+
+
+def blocks(*codes: str) -> str:
+    return "".join(f"A text.\n\n```python\n{code}\n```\n\n" for code in codes)
+
+
+@pytest.mark.parametrize(
+    ("error", "rule"),
+    [(ValueError("no"), DETECTOR_ERROR), (DeadlineError(CPU, 1.0), NOT_FULLY_READ)],
+    ids=["error", "bound"],
+)
+@pytest.mark.parametrize(
+    ("reader", "name", "text"),
+    [("embedded", "a.md", blocks("x = 1")), ("syntax", "a.py", "x = 1\n")],
+)
+def test_a_reader_that_fails_is_told(
+    reader: str, name: str, text: str, error: BaseException, rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> Iterator[Any]:
+        raise error
+
+    monkeypatch.setattr(engine, reader, fail)
+    own, detector = steps(f"{text}# MARK\n", name)
+    assert [item.rule for item in own.observations] == [rule]
+    assert [item.rule for item in detector.observations] == ["mark"]  # the detectors still have their turn
+
+
+@pytest.mark.parametrize(
+    ("text", "lasting"),
+    [
+        (blocks("x = 1", "y = 2"), True),
+        (blocks("x = 'RAISE'", "y = 2"), False),
+        (blocks("x = 1", "y = 'RAISE'"), False),
+        (blocks(f"x = 'LATE {CPU}'", "y = 2"), True),  # it would come to the same again
+        (blocks(f"x = 'LATE {WALL}'", "y = 2"), False),
+    ],
+)
+def test_what_was_seen_of_a_block_is_kept_where_it_would_be_seen_again(text: str, lasting: bool) -> None:
+    assert steps(text, "a.md")[1].lasting is lasting
+
+
+def test_of_very_many_places_the_first_are_listed_and_the_others_counted() -> None:
+    functions = LISTED_OF_A_RULE + 3
+    text = "".join(f"def f{number}():\n    return 'MARK' + 'MARK'\n\n\n" for number in range(functions))
+    found = steps(text, "a.py")[1].observations
+    assert sum(item.listed for item in found) == LISTED_OF_A_RULE
+    assert sum(item.count for item in found) == 2 * functions
+    assert all(item.snippet == "    return 'MARK' + 'MARK'" for item in found if item.listed)
+    assert not any(item.snippet for item in found if not item.listed)
+
+
+def test_blocks_beyond_the_bound_are_told_without_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "MOST", 2)
+    assert steps(blocks("x = 1"), "a.md")[0].observations == ()
+    (told,) = steps(blocks("x = 1", "y = 2"), "a.md")[0].observations
+    assert (told.rule, told.reason) == (NOT_FULLY_READ, "no more than 2 blocks of code were read as code")
+
+
+def test_what_the_engine_sees_itself_is_kept() -> None:
+    assert [step.lasting for step in steps("x = 1\n", "a.py")] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [
+        ("x = 1\n# codeguard: ignore insecure.x: tested\ny = 2\n", True),
+        ("x = 1  # codeguard: ignore insecure.x: tested\ny = 2\n", False),
+        ("x = 1  # codeguard: ignore insecure.x: tested\n\n", False),
+    ],
+)
+def test_a_comment_that_stands_alone_is_told_from_one_behind_code(text: str, alone: bool) -> None:
+    (asked,) = steps(text, "a.py")[0].observations
+    assert asked.measurements["alone"] is alone
+
+
+@pytest.mark.parametrize(
+    ("name", "severity"), [("a.pyx", Severity.LOW), ("a.py", ENGINE_RULES[SYNTAX].severity)]
+)
+def test_declarations_of_cython_are_ordinary_in_cython_alone(name: str, severity: Severity) -> None:
+    (found,) = steps("cdef int x\n", name)[0].observations
+    assert (found.rule, found.severity) == (SYNTAX, severity)
+    (broken,) = steps("def f(:\n", "a.pyx")[0].observations
+    assert broken.severity is ENGINE_RULES[SYNTAX].severity
+
+
+def test_a_bound_of_the_parser_is_told_with_its_line() -> None:
+    dotted = ".".join("a" * (MOST_PARTS + 2))
+    told = [item.reason for item in steps(f"x = 1\nimport {dotted}\n", "a.py")[0].observations]
+    assert any(reason.endswith("(line 2)") for reason in told), told
+
+
+@pytest.mark.parametrize(
+    ("severity", "confidence", "demotes"),
+    [
+        (Severity.HIGH, Confidence.HIGH, True),
+        (Severity.CRITICAL, Confidence.HIGH, True),
+        (Severity.MEDIUM, Confidence.HIGH, False),
+        (Severity.HIGH, Confidence.MEDIUM, False),
+    ],
+)
+def test_what_is_grave_and_certain_demotes_a_file(
+    severity: Severity, confidence: Confidence, demotes: bool
+) -> None:
+    told = Observation("marker", "mark", severity, confidence, "seen")
+    assert told.demotes is demotes
+    assert not replace(told, rule=DETECTOR_ERROR).demotes  # what failed says nothing of the code
+    assert not replace(told, signal=AUDIT, rule=NOT_FULLY_READ).demotes
