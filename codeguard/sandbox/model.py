@@ -55,8 +55,8 @@ class Outcome(StrEnum):
 class Limits:
     """The limits of one child in seconds and bytes.
 
-    Wall time is enforced from outside. A child that could run and gets less than half a core meanwhile is given it
-    again, several times: a loaded machine must not change a result.
+    Wall time is enforced from outside. A child that waited for a core for half of it is given it again, several
+    times: a loaded machine must not change a result.
     """
 
     wall_s: float = 2.0

@@ -6,7 +6,6 @@ import array
 import importlib.util
 import itertools
 import json
-import os
 import select
 import socket
 import subprocess
@@ -36,7 +35,7 @@ _HUNG_S = 5.0  # a zygote without activity for this long counts as hung
 SPARE = 2  # waiting children: one is prepared while the other works
 _OWED = 1  # unconfirmed burials allowed when the next is ordered
 _MOST_WAITS = 10  # deadlines of a child that others keep from the processor
-_SHARE = 0.5  # of a core: a child that had as much is late by its own doing
+_SHARE = 0.5  # of its time: a child that waited less for a core is late by its own doing
 
 _numbers = itertools.count()  # of the control groups
 
@@ -182,20 +181,19 @@ class Zygote:
                 return answer
 
     def _is_kept_waiting(self, taken_s: float) -> bool:
-        """Whether the working child could go on if a core were free: a loaded machine is not the job's doing.
+        """Return whether the working child waited for a core most of the time: a loaded machine is not its doing.
 
-        One that had its share of a core for the seconds taken, or waits for anything else, is not kept waiting;
-        nor is any where the system does not tell.
+        The kernel counts how long a process was ready to run and did not; a child that sleeps does not add to
+        it. False where the system does not tell.
         """
         try:
             child = self.pid
             while below := Path(f"/proc/{child}/task/{child}/children").read_bytes().split():
                 child = int(below[0])  # of several the oldest, which has the job
-            state, *numbers = Path(f"/proc/{child}/stat").read_bytes().rpartition(b")")[2].split()
-            used_s = sum(map(int, numbers[10:12])) / os.sysconf("SC_CLK_TCK")
-        except (OSError, ValueError, IndexError):
+            _, waited_ns, _ = Path(f"/proc/{child}/schedstat").read_bytes().split()
+        except (OSError, ValueError):
             return False
-        return state == b"R" and used_s < _SHARE * taken_s
+        return int(waited_ns) >= _SHARE * taken_s * 1e9
 
     def _order(self, limits: tuple[float, int], bury: bool) -> None:
         """Order the oldest child to be reaped, if requested, and a new waiting child."""

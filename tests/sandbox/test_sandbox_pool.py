@@ -42,10 +42,10 @@ def test_results_come_in_the_order_given(sandbox: Sandbox) -> None:
 
 
 BUSY = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nprint(flush=True)\nwhile True: pass"
-STANDING = Job(
-    "import threading\ndef f():\n    lock = threading.Lock()\n    lock.acquire()\n    lock.acquire()\n",
-    (Call("f"),), Tier.NATIVE, Limits(wall_s=0.2),
-)  # fmt: skip
+STANDING = (
+    "import threading\ndef f():\n    lock = threading.Lock()\n    lock.acquire()\n    lock.acquire({})\n"
+)
+SLEPT = STANDING.format("timeout=0.15") + "    while True:\n        pass\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says who waits for a core")
@@ -74,7 +74,10 @@ def test_a_loaded_machine_makes_no_timeout(monkeypatch: pytest.MonkeyPatch) -> N
     assert (first.status, second.calls[0].value) == (Status.COMPLETED, 1)
 
 
-def test_one_that_waits_for_something_else_is_cut(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("source", [STANDING.format(""), SLEPT], ids=["stands", "slept, then spins"])
+def test_one_that_waits_for_something_else_is_cut(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
     asked, answers = Zygote._is_kept_waiting, []
 
     def answer(zygote: Zygote, taken_s: float) -> bool:
@@ -82,7 +85,8 @@ def test_one_that_waits_for_something_else_is_cut(sandbox: Sandbox, monkeypatch:
         return answers[-1]
 
     monkeypatch.setattr(Zygote, "_is_kept_waiting", answer)
-    assert sandbox.run(STANDING).status is Status.TIMEOUT
+    job = Job(source, (Call("f"),), Tier.NATIVE, Limits(wall_s=0.2))
+    assert sandbox.run(job).status is Status.TIMEOUT
     assert answers == [False]
 
 
