@@ -223,7 +223,7 @@ def test_a_place_without_code_has_nothing_like_it(
 class TestTheStoreIsRewritten:
     """Whoever may write the vector store gains no trust and changes no text."""
 
-    def test_documents_metadata_and_ids(self, guard: CodeGuard) -> None:
+    def test_documents_metadata_and_ids(self, guard: CodeGuard, corpus: Path) -> None:
         before = guard.query(QUERY)
         store = guard.workspace.vectors
         wrong, ours = place(before, "theirs/wrong.py"), place(before, "ours/m.py")
@@ -233,7 +233,9 @@ class TestTheStoreIsRewritten:
             [Row(wrong.id, ours.chunk.text, {"path": "ours/m.py", "sha256": ours.chunk.sha256})], vector
         )
         store.add([Row("injected", WRONG, {"path": "ours/m.py", "sha256": ours.chunk.sha256})], vector)
-        after = guard.query(QUERY)
+        guard.close()  # what it has compared with the catalog it does not compare again
+        with open_guard(corpus) as opened:
+            after = opened.query(QUERY)
         assert "injected" not in {item.id for item in after.ranking}
         assert place(after, "ours/m.py").chunk.text == ours.chunk.text
         assert place(after, "theirs/wrong.py").convicted

@@ -34,7 +34,7 @@ def test_the_nearest_come_first_with_cosine_distances(store: VectorStore) -> Non
     hits = store.nearest(unit(3, 1, 0), 5)
     assert [hit.id for hit in hits] == ["a", "b"]
     assert hits[0].distance == pytest.approx(1 - 3 / np.sqrt(10), abs=1e-5)
-    assert hits[0].document == "text a"
+    assert store.documents(["a"]) == {"a": "text a"}
 
 
 def test_an_empty_store_answers_nothing(store: VectorStore) -> None:

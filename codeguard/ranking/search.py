@@ -79,7 +79,7 @@ class Searcher:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._lexical = ThreadPoolExecutor(1, thread_name_prefix="lexical")
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="search")
         self._signals: tuple[Signal, ...] | None = None
         self._generation: tuple[int, ...] = ()
         self._trust: tuple[object, object] = (None, None)
@@ -88,6 +88,7 @@ class Searcher:
         self._kept_characters = 0
         self._chunks: dict[str, Chunk] = {}
         self._vectors: dict[str, Vector] = {}
+        self._compared: set[str] = set()  # chunks that have the same text in the store
         self._behavior = BehaviorService()
         self._managers: list[tuple[DefenseConfig, bool, DefenseManager]] = []
         self._store_warnings: tuple[str, ...] = ()
@@ -119,12 +120,15 @@ class Searcher:
                 )
                 for text in texts
             ]
-        self._check_vectors()
         weight = self._weight()
         depth = LEXICAL_DEPTH * max(LEAST_SEARCHED, config.fetch_multiplier * k) if weight else 0
-        # The words are looked up while the model computes: both leave Python to others meanwhile.
-        scores = [self._lexical.submit(self._scores, text, depth) for text in texts]
+        # The store is asked and the words are looked up while the model computes. It is opened here, since two
+        # threads that open it wait for each other's lock.
+        self._workspace.vectors  # noqa: B018
+        checked = self._beside.submit(self._check_vectors)
+        scores = [self._beside.submit(self._scores, text, depth) for text in texts]
         vectors = self._workspace.query_vectors(list(texts))
+        checked.result()
         return [
             self._rank(Question(text, vector, found.result(), depth, without), config, k, defense)
             for text, vector, found in zip(texts, vectors, scores, strict=True)
@@ -132,7 +136,7 @@ class Searcher:
 
     def close(self) -> None:
         """End the thread."""
-        self._lexical.shutdown()
+        self._beside.shutdown()
 
     def _scores(self, text: str, depth: int) -> dict[str, float]:
         return self._workspace.catalog.lexical_scores(text, depth) if depth else {}
@@ -157,6 +161,7 @@ class Searcher:
         self._files.clear()
         self._chunks.clear()
         self._vectors.clear()
+        self._compared.clear()
         self._managers.clear()
         self._kept_characters = 0
         self._epoch = workspace.epoch
@@ -250,8 +255,7 @@ class Searcher:
             distances |= self._distances(vector, by_words)
         distances |= self._awaited([id_ for id_ in by_words if id_ not in distances], distances)
         chunks = self._known_chunks(distances)
-        documents = {hit.id: hit.document for hit in hits}
-        self._check_store(documents, chunks, warnings)
+        self._check_store([hit.id for hit in hits], chunks, warnings)
         chunks.pop(question.without, None)
         weight = self._weight(question)
         costs = scoring.fuse(
@@ -356,10 +360,13 @@ class Searcher:
         return dict(zip(known, (1.0 - near).tolist(), strict=True))
 
     def _check_store(
-        self, documents: Mapping[str, str], chunks: Mapping[str, Chunk], warnings: dict[str, None]
+        self, ids: Sequence[str], chunks: Mapping[str, Chunk], warnings: dict[str, None]
     ) -> None:
-        """Warn of what the store holds that the catalog does not know, or knows otherwise."""
-        if self._foreign_entries([id_ for id_ in documents if id_ not in chunks]):
+        """Warn of what the store holds that the catalog does not know, or knows otherwise.
+
+        Texts of a store of our own are compared once; others may write to a remote one at any time.
+        """
+        if self._foreign_entries([id_ for id_ in ids if id_ not in chunks]):
             own = self._workspace.catalog.some_ids(SAMPLE)
             if own and not self._workspace.vectors.documents(own):
                 raise StoreError(
@@ -369,11 +376,15 @@ class Searcher:
                     hint="bring it back, or " + REBUILD,
                 )
             warnings[STRANGE] = None
+        wanted = [id_ for id_ in ids if id_ in chunks and id_ not in self._compared]
+        documents = self._workspace.vectors.documents(wanted) if wanted else {}
         for id_, document in documents.items():
-            chunk = chunks.get(id_)
-            if chunk is not None and document != chunk.text:
+            chunk = chunks[id_]
+            if document != chunk.text:
                 place = f"{chunk.path}:{chunk.start_line}"
                 warnings[f"the vector store's text of {place} was rewritten: the indexed text is used"] = None
+            elif not self._workspace.settings.remote:
+                self._compared.add(id_)
 
     def _foreign_entries(self, unknown: Sequence[str]) -> set[str]:
         """Return which ids the catalog never knew; an index that runs beside us may just have deleted some."""
@@ -396,7 +407,7 @@ class Searcher:
     def _file_with(self, chunk: Chunk) -> SourceFile:
         """Return the file of a chunk; StoreError where the catalog has another text or place for it."""
         file = self._file(chunk.path)
-        if file is None or chunk not in file.chunks:
+        if file is None or not any(part.span == chunk.span and part == chunk for part in file.chunks):
             raise self._workspace.catalog.damaged(f"a chunk of {chunk.path} is not one of that file")
         return file
 

@@ -23,11 +23,10 @@ class BusyError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result of the vector search; `document` is the store's unverified claim."""
+    """One result of the vector search."""
 
     id: str
     distance: float
-    document: str
 
 
 @dataclass(frozen=True, slots=True)

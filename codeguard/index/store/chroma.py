@@ -157,17 +157,13 @@ class VectorStore:
     def nearest(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
         """See `Vectors`."""
         answer = self._call(
-            lambda: self._collection.query(
-                query_embeddings=[vector], n_results=count, include=["distances", "documents"]
-            ),
+            lambda: self._collection.query(query_embeddings=[vector], n_results=count, include=["distances"]),
             f"the store {self.location} cannot be searched",
             DAMAGED,
         )
         hits = [
-            Hit(str(id_), float(distance), str(document or ""))
-            for id_, distance, document in zip(
-                answer["ids"][0], answer["distances"][0], answer["documents"][0], strict=True
-            )
+            Hit(str(id_), float(distance))
+            for id_, distance in zip(answer["ids"][0], answer["distances"][0], strict=True)
         ]
         return sorted(hits, key=lambda hit: (hit.distance, hit.id))
 

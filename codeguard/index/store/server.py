@@ -244,7 +244,6 @@ class Server:
                 return {
                     "ids": [hit.id for hit in hits],
                     "distances": [hit.distance for hit in hits],
-                    "documents": [hit.document for hit in hits],
                 }, EMPTY
             case "count":
                 return {"count": store.count()}, EMPTY

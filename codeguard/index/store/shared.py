@@ -173,9 +173,7 @@ class SharedStore:
     def nearest(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
         """See `Vectors`."""
         answer = self._ask({"op": "nearest", "count": count}, vector).header
-        return [
-            Hit(*hit) for hit in zip(answer["ids"], answer["distances"], answer["documents"], strict=True)
-        ]
+        return [Hit(*hit) for hit in zip(answer["ids"], answer["distances"], strict=True)]
 
     def count(self) -> int:
         """See `Vectors`."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from codeguard.trust.state_files import StateFolder
 
-PROTOCOL = "codeguard.store/1"  # with another version, the serving process is asked to exit
+PROTOCOL = "codeguard.store/2"  # with another version, the serving process is asked to exit
 LONGEST_HEADER = 64 << 20
 LONGEST_BLOB = 64 << 20
 ANSWER_S = 300.0  # an upsert of a large batch into a large index, on a busy machine
