@@ -97,7 +97,8 @@ def open_all(home: Path) -> dict[str, Embedding]:
     chromadb = import_chromadb()
     functions_ = chromadb.utils.embedding_functions
     functions_.ONNXMiniLM_L6_V2.DOWNLOAD_PATH = place(first_loaded(), home)
-    embeddings: dict[str, Embedding] = {"chroma": ChromaEmbedding(), "minilm": open_embedding("minilm")}
+    embeddings: dict[str, Embedding] = {"chroma": ChromaEmbedding()}
+    embeddings |= {name: open_embedding(name) for name in ("minilm", "minilm-int8")}
     if importlib.util.find_spec("openvino"):
         embeddings["openvino"] = open_embedding("openvino")
     embeddings["lexical"] = open_embedding("lexical")
