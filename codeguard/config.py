@@ -20,6 +20,7 @@ from codeguard.weights import Weights
 
 MODES = ("rerank", "drop")
 ORDERS = ("score", "penalty")
+LONGEST = 1 << 20  # bytes of a configuration file
 CATALOG = "catalog.sqlite3"  # in the state directory; defined here so that looking it up imports nothing
 LEVELS = ("L0", "L1", "L2", "L3")
 
@@ -189,7 +190,8 @@ def load_settings(path: Path | None = None) -> Settings:
     """
     chosen = path or user_config_dir() / "config.toml"
     try:
-        raw = chosen.read_bytes()
+        with chosen.open("rb") as file:
+            raw = file.read(LONGEST + 1)
     except FileNotFoundError:
         if path is None:
             return Settings()
@@ -200,6 +202,10 @@ def load_settings(path: Path | None = None) -> Settings:
             got=f"{chosen} ({error.strerror})",
             hint="check its permissions",
         ) from None
+    if len(raw) > LONGEST:
+        raise ConfigError(
+            f"configuration file {chosen} is too large", got=f"over {LONGEST} bytes", hint="check --config"
+        )
     import tomllib  # most users have no such file
 
     try:

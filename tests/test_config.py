@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from codeguard.audit.run import AuditOptions
-from codeguard.config import DefenseConfig, Settings, load_settings
+from codeguard.config import LONGEST, DefenseConfig, Settings, load_settings
 from codeguard.errors import ConfigError
 from codeguard.models import Severity
 from codeguard.weights import BY_SEVERITY, DEFAULTS, Weights
@@ -48,6 +48,7 @@ def test_a_complete_file(tmp_path: Path) -> None:
         ("[defense.weights]\nx = nan", "expected a number"),
         ("store = ", "is not TOML"),
         ("store = '\xff'", "is not TOML"),
+        ("#" * LONGEST + "#", "is too large"),
     ],
 )
 def test_what_cannot_be_read_is_one_line_that_names_the_file(tmp_path: Path, text: str, words: str) -> None:

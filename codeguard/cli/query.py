@@ -131,8 +131,11 @@ def _warn_once(lines: Sequence[str], said: set[str]) -> None:
 
 
 def _groups(lines: IO[str]) -> Iterator[list[str]]:
+    from codeguard.api import LONGEST_QUERY
+
     group: list[str] = []
-    for line in lines:
+    # A longer line is refused as a query, without being read to its end.
+    for line in iter(lambda: lines.readline(LONGEST_QUERY + 1), ""):
         if line.strip():
             group.append(line.strip())
         if len(group) == QUERIES_AT_ONCE:

@@ -90,6 +90,17 @@ def test_batch_from_stdin_writes_one_object_a_line(indexed: Path) -> None:
     assert [answer["query"] for answer in answers] == ["add numbers", "subtract"]
 
 
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no /dev/zero here")
+@pytest.mark.parametrize(
+    "words", [["query", "--batch", "/dev/zero"], ["--config", "/dev/zero", "query", "add"]]
+)
+def test_a_file_without_end_is_one_line(indexed: Path, words: list[str]) -> None:
+    done = run_process(*words, cwd=indexed)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "10001 characters" in done.stderr or "is too large" in done.stderr
+
+
 def test_no_defense_ranks_by_distance_alone(indexed: Path) -> None:
     answer = json.loads(run("query", "add", "--no-defense", "--format", "json", cwd=indexed).stdout)
     distances = [item["distance"] for item in answer["ranking"]]
