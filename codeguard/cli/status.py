@@ -24,6 +24,7 @@ def status(context: click.Context, store: str | None, format_: str) -> None:
     """Summarize what is indexed, trusted, convicted and changed since, and what to do next."""
     from codeguard.index.contents import changes, indexed_files
     from codeguard.reports.level import level_line
+    from codeguard.reports.styled import counted
 
     with opened_index(context, store) as workspace:
         files = indexed_files(workspace)
@@ -49,19 +50,19 @@ def status(context: click.Context, store: str | None, format_: str) -> None:
         )
         return
     required = read_settings(context, store=store).defense.required_level
-    say(f"index      {len(files)} files, {chunks} chunks of {', '.join(paths)}")
+    say(f"index      {counted(len(files), 'file')}, {counted(chunks, 'chunk')} of {', '.join(paths)}")
     say(
-        f"trusted    {sum(item.trusted for item in files)} files"
+        f"trusted    {counted(sum(item.trusted for item in files), 'file')}"
         + (f" ({', '.join(trusted)})" if trusted else "")
     )
     functions = sum(len(item.convicted) for item in convicted)
     say(
-        f"convicted  {functions} functions in {len(convicted)} files"
+        f"convicted  {counted(functions, 'function')} in {counted(len(convicted), 'file')}"
         + (": codeguard ls --convicted" if convicted else "")
     )
     say(f"checks     {level_line(level, required)}")
     if since:
-        counts = f"{len(since.added)} files new, {len(since.changed)} changed, {len(since.removed)} gone"
+        counts = f"{counted(len(since.added), 'file')} new, {len(since.changed)} changed, {len(since.removed)} gone"
         say(f"since      {counts}: codeguard diff lists them, codeguard index brings the index up to date")
     else:
         say("since      nothing has changed")
@@ -145,6 +146,7 @@ def rm(context: click.Context, paths: tuple[Path, ...], store: str | None) -> No
     A later `index` of a parent folder adds them again if they still exist: exclude them with --exclude.
     """
     from codeguard.index.contents import remove
+    from codeguard.reports.styled import counted
 
     with opened_index(context, store) as workspace:
         gone = remove(workspace, paths)
@@ -152,7 +154,7 @@ def rm(context: click.Context, paths: tuple[Path, ...], store: str | None) -> No
         say(f"- {name}")
     if len(gone) > SHOWN:
         say(f"  … and {len(gone) - SHOWN} more")
-    say(f"{len(gone)} files are out of the index")
+    say(f"out of the index: {counted(len(gone), 'file')}")
 
 
 @click.command()

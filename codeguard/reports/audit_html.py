@@ -13,6 +13,7 @@ from codeguard.models import Severity
 from codeguard.reports.audit_formats import AuditView
 from codeguard.reports.html.page import Page, code_block, folded, page_of, place, table, tag, text
 from codeguard.reports.level import level_line
+from codeguard.reports.styled import counted
 
 OPEN_PER_RULE = 10  # findings of a rule that are shown expanded
 MOST_PER_RULE = 200
@@ -40,7 +41,7 @@ def render(view: AuditView) -> FinishedPage:
     if report.skipped:
         counts = Counter(item.reason for item in report.skipped)
         rows = [[str(count), text(reason)] for reason, count in counts.most_common()]
-        body += folded(f"{len(report.skipped)} files were not audited", table(["files", "why"], rows))
+        body += folded(f"{counted(len(report.skipped), 'file')} not audited", table(["files", "why"], rows))
     present = {item.severity for item in report.open}
     return page_of(
         Page(
@@ -64,7 +65,7 @@ def render(view: AuditView) -> FinishedPage:
 
 def _story(report: AuditReport, failing: Sequence[Finding], fail_on: Severity) -> str:
     if not report.open:
-        return f"Nothing was found in {report.files} files."
+        return f"Nothing was found in {counted(report.files, 'file')}."
     files = len({item.path for item in failing})
     worst = Counter(item.severity.name.lower() for item in failing)
     grave = ", ".join(
@@ -72,9 +73,12 @@ def _story(report: AuditReport, failing: Sequence[Finding], fail_on: Severity) -
         for s in sorted(Severity, reverse=True)
         if worst[s.name.lower()]
     )
+    read = counted(report.files, "file")
     if not failing:
-        return f"{len(report.open)} findings in {report.files} files, none of them {fail_on.name.lower()} or worse."
-    return f"{len(failing)} findings need a look ({grave}), in {files} of {report.files} files."
+        found = counted(len(report.open), "finding")
+        return f"{found} in {read}, none of them {fail_on.name.lower()} or worse."
+    need = "1 finding needs" if len(failing) == 1 else f"{len(failing)} findings need"
+    return f"{need} a look ({grave}), in {files} of {read}."
 
 
 def _rule(name: str, items: Sequence[Finding], rule: NamedRule | None) -> str:

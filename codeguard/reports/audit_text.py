@@ -12,6 +12,7 @@ from codeguard.escaping import escaped
 from codeguard.models import Severity, Skipped
 from codeguard.reports.audit_formats import AuditView
 from codeguard.reports.level import level_line
+from codeguard.reports.styled import counted
 
 WIDTH = 120  # columns of a source line; longer ones are cut to the part around the finding
 SHOWN = 10  # skipped files, and findings overruled for the same reason
@@ -131,8 +132,9 @@ def _summary(report: AuditReport) -> list[str]:
     rate = f" in {report.seconds:.1f} s"
     lines = [
         "",
-        f"{report.files} files, {report.functions} functions, {report.lines} lines{rate}; "
-        f"behavior of {report.checked} functions looked at, {report.ran} run",
+        f"{counted(report.files, 'file')}, {counted(report.functions, 'function')}, "
+        f"{counted(report.lines, 'line')}{rate}; "
+        f"behavior of {counted(report.checked, 'function')} looked at, {report.ran} run",
     ]
     if report.trusted:
         lines.append(
@@ -144,7 +146,7 @@ def _summary(report: AuditReport) -> list[str]:
         lines += [f"  {count} × {escaped(reason)}" for reason, count in counts.most_common(SHOWN)]
         lines += _names(report.skipped)
     if report.hidden:
-        lines.append(f"{report.hidden} findings of rules or confidences that were not asked for")
+        lines.append(f"{counted(report.hidden, 'finding')} of rules or confidences that were not asked for")
     return lines
 
 
@@ -168,7 +170,8 @@ def _ways_out(failing: int, *, first_run: bool) -> Iterator[str]:
 def _counts(report: AuditReport, failing: int) -> str:
     overruled = len(report.findings) - len(report.open)
     more = f", {overruled} overruled" if overruled else ""
-    line = f"{len(report.open) + sum(report.below.values())} findings{more}, {failing} of them fail the audit"
+    found = counted(len(report.open) + sum(report.below.values()), "finding")
+    line = f"{found}{more}, {failing} of them fail the audit"
     if not report.below:
         return line
     parts = ", ".join(f"{count} {severity.name.lower()}" for severity, count in sorted(report.below.items()))

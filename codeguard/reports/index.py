@@ -9,6 +9,7 @@ from typing import Any
 from codeguard.escaping import escaped
 from codeguard.index.report import IndexReport
 from codeguard.reports.level import level_line
+from codeguard.reports.styled import counted
 
 SHOWN = 10
 NAMED = 3  # paths of one reason
@@ -26,14 +27,14 @@ def index_text(report: IndexReport, required_level: str) -> str:
         signature += ", unsigned manifest in the state directory"
     lines = [
         f"{level_line(report.sandbox_level, required_level)}, embedding {report.embedding}",
-        f"{report.files} files, {report.chunks} chunks "
-        f"({report.added} written, {report.removed} removed, {report.unchanged} files unchanged) "
+        f"{counted(report.files, 'file')}, {counted(report.chunks, 'chunk')} "
+        f"({report.added} written, {report.removed} removed, {counted(report.unchanged, 'file')} unchanged) "
         f"in {report.seconds:.1f} s",
-        f"trusted: {report.trusted_files} files{signature}",
+        f"trusted: {counted(report.trusted_files, 'file')}{signature}",
         f"specs: {report.coverage.with_examples} of {report.coverage.functions} trusted functions have examples, "
         f"{report.coverage.hand_written} hand-written specs",
-        f"behavior: {report.checked} functions looked at, {len(report.convicted)} convicted"
-        + (f", {report.quarantined} chunks in quarantine" if report.quarantined else ""),
+        f"behavior: {counted(report.checked, 'function')} looked at, {len(report.convicted)} convicted"
+        + (f", {counted(report.quarantined, 'chunk')} in quarantine" if report.quarantined else ""),
     ]
     if report.trusted_before:
         lines.insert(3, f"trusted as before: {escaped(', '.join(report.trusted_before))}")
@@ -46,7 +47,7 @@ def index_text(report: IndexReport, required_level: str) -> str:
         lines.append(f"  … and {len(report.convicted) - SHOWN} more (--format json lists all)")
     noted = {note.partition(": ")[0] for note in report.notes}
     if by_lines := [escaped(path) for path in report.by_lines if path not in noted]:
-        lines.append(f"chunked by lines: {len(by_lines)} files")
+        lines.append(f"chunked by lines: {counted(len(by_lines), 'file')}")
         lines += _some(by_lines)
     if report.secrets:
         kept = sum(item.withheld for item in report.secrets)

@@ -43,6 +43,11 @@ def line(*parts: Styled | str) -> Line:
     )
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 file`, `2 files`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def place(path: str, start: int, end: int = 0) -> Styled:
     """Return a place in a file, `path:start` or `path:start-end`."""
     return Styled(f"{path}:{start}-{end}" if end > start else f"{path}:{start}", "place", path, start)

@@ -41,11 +41,11 @@ def since() -> dict[str, list[str]]:
 def test_status_says_what_is_there_and_what_has_changed(project: Path) -> None:
     told = run("status").stdout
     assert "index      3 files" in told
-    assert f"trusted    1 files ({project / 'ours'})" in told
-    assert "convicted  1 functions in 1 files" in told
+    assert f"trusted    1 file ({project / 'ours'})" in told
+    assert "convicted  1 function in 1 file" in told
     assert "nothing has changed" in told
     (project / "theirs/new.py").write_text("z = 1\n")
-    assert "1 files new, 0 changed, 0 gone" in run("status").stdout
+    assert "1 file new, 0 changed, 0 gone" in run("status").stdout
     facts = json.loads(run("status", "--format", "json").stdout)
     assert (facts["files"], facts["trusted_files"], facts["since"]["added"]) == (3, 1, ["theirs/new.py"])
 
@@ -75,7 +75,7 @@ def test_ls_lists_with_trust_and_convictions(project: Path) -> None:
 
 
 def test_rm_takes_files_out_of_index_and_answers(project: Path) -> None:
-    assert "1 files are out of the index" in run("rm", "theirs/x.py").stdout
+    assert "out of the index: 1 file" in run("rm", "theirs/x.py").stdout
     answer = json.loads(run("query", "add two numbers", "--format", "json").stdout)
     assert "theirs/x.py" not in {item["path"] for item in answer["ranking"]}
     assert run("store", "verify").exit_code == 0
