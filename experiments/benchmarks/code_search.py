@@ -1,6 +1,6 @@
 """Natural questions about repositories: how near the files that answer them come, trusted, half trusted or not.
 
-    python -m experiments.benchmarks.code_search QUESTIONS SOURCES [--only NAME]… [--json FILE]
+    python -m experiments.benchmarks.code_search QUESTIONS SOURCES [--only NAME]… [--embedding NAME]
 
 QUESTIONS is a file of JSON lines (`repo`, `root`, `query`, `relevant`,
 `secondary`, `category`). SOURCES is a folder that holds `NAME/ROOT` for every
@@ -76,11 +76,13 @@ def ndcg(found: Sequence[str], answers: frozenset[str]) -> float:
     return gain / sum(1 / math.log2(place + 2) for place in range(min(K, len(answers))))
 
 
-def measure(repository: Path, root: str, questions: Sequence[Question]) -> Iterator[Score]:
+def measure(
+    repository: Path, root: str, questions: Sequence[Question], embedding: str = "auto"
+) -> Iterator[Score]:
     """Index one repository three times over one store, and yield the scores of its questions."""
     files = sorted(path for path in (repository / root).rglob("*") if path.is_file())
     with tempfile.TemporaryDirectory() as work:
-        settings = Settings(store=f"{work}/store", root=str(repository), share=False)
+        settings = Settings(store=f"{work}/store", root=str(repository), share=False, embedding=embedding)
         for trust in TRUSTS:
             with CodeGuard.open(settings=settings, trust=_trusted(files, repository / root, trust)) as guard:
                 guard.index([repository / root])
@@ -140,6 +142,7 @@ def main() -> None:
     parser.add_argument("questions", type=Path)
     parser.add_argument("sources", type=Path)
     parser.add_argument("--only", action="append", metavar="NAME", help="measure these repositories alone")
+    parser.add_argument("--embedding", default="auto")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     roots, questions = read_questions(arguments.questions)
@@ -151,7 +154,8 @@ def main() -> None:
         if not (repository / root).is_dir():
             print(f"left out: {name}, there is no {root} below {repository}")
             continue
-        scores += measure(repository, root, [item for item in questions if item.repository == name])
+        own = [item for item in questions if item.repository == name]
+        scores += measure(repository, root, own, arguments.embedding)
     found = table(scores)
     for group, rows in found.items():
         for trust, row in rows.items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
@@ -220,6 +222,18 @@ CONTROLS = {
 def test_effect_inside_is_noticed(control: str, range_: Range) -> None:
     attack, effect = CONTROLS[control]
     assert effect in range_.effects(attack, Tier.NATIVE)
+
+
+def test_processes_of_another_test_are_no_effect(range_: Range) -> None:
+    harmless = Attack("x", "x", Proof.LEAK, "def attack():\n    return 1\n", ())
+    with ExitStack() as stack:
+        for _ in range(10):
+            stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
+                )
+            )
+        assert range_.effects(harmless, Tier.NATIVE) == []
 
 
 def test_effects_outside_are_noticed() -> None:

@@ -10,7 +10,7 @@ from types import TracebackType
 from attacks.arena import SECRET_NAME, Arena, become_subreaper, descendants
 from attacks.case import ADD_VALUES, Attack, Proof
 from codeguard.sandbox import Call, Job, JobResult, Level, Limits, Outcome, Sandbox, Status, Tier, World
-from codeguard.sandbox.zygotes import SPARE
+from codeguard.sandbox.zygotes import SPARE, Zygote
 
 LIMITS = Limits(wall_s=0.2)
 CALM = Limits(wall_s=20.0)  # for what has to be right, not to be cut, however busy the machine is
@@ -41,7 +41,7 @@ class Range:
         self.sandbox = Sandbox(
             level_required=Level.L0 if without else Level.L2, without=self.without, zygotes=1
         )
-        self.others = descendants(os.getpid())
+        self.others = descendants(os.getpid())  # processes that other tests have started here
         self.probes: dict[tuple[str, Tier], object] = {}
         # Both kinds of zygote run before anything hostile does: starting one takes time.
         for job in (NEXT, NEXT_WIDE):
@@ -61,6 +61,8 @@ class Range:
         """Run one attack and return the effects that it must not have had; none is what one hopes for."""
         if self.arena.changed() or self.arena.victim_change():
             self._renew()
+        own = {worker.pid for worker in self.sandbox._roster.idle() if isinstance(worker, Zygote)}
+        self.others = descendants(os.getpid()) - own.union(*map(descendants, own))
         clean = self._probe(attack, tier) if attack.proof is Proof.STATE else None
         results = [self._attack(attack, tier)]
         if attack.proof is Proof.FLAP:
