@@ -313,3 +313,14 @@ def test_an_open_guard_says_that_its_index_is_gone_and_goes_on_when_it_is_back(i
         assert not indexed.state.exists()
         elsewhere.rename(indexed.state)
         assert len(reader.query("add two numbers").ranking) == 2
+
+
+@pytest.mark.usefixtures("own_seed")
+def test_each_store_has_a_seed_of_its_own_and_keeps_it(desk: Desk, tmp_path: Path) -> None:
+    """What a candidate sees of the world comes of it: code that knows one store's world knows no other's."""
+    seeds = []
+    for store in (desk.state, tmp_path / "other", desk.state):
+        workspace = Workspace(desk.settings().replace(store=str(store)), create=True)
+        seeds.append(workspace.seed)
+        workspace.close()
+    assert seeds[0] == seeds[2] != seeds[1]
