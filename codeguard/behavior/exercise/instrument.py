@@ -48,8 +48,12 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Instrumented:
-    """The instrumented source, and the need of each part by its number."""
+    """The instrumented source, and the need of each part by its number.
 
+    `future_imports` have to stand in front of everything else that is run with it.
+    """
+
+    future_imports: str
     source: str
     needs: Mapping[int, Need]
 
@@ -62,12 +66,28 @@ def instrument(tree: ast.Module, constants: Mapping[str, object]) -> Instrumente
     maker = _Instrumenter(tree, constants)
     try:
         made = ast.fix_missing_locations(maker.visit(tree))
-        text = unparse(made)
+        of_future = [isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in made.body]
+        text, future_imports = (
+            unparse(
+                ast.Module(
+                    [node for node, first in zip(made.body, of_future, strict=True) if first is wanted], []
+                )
+            )
+            for wanted in (False, True)
+        )
     except PARSE_ERRORS:
         return None
-    kept = ", ".join(maker.kept)
+    # A type alias, which only annotations need, is no state.
+    mentioned = {
+        node.id
+        for statement in made.body
+        if isinstance(statement, ast.FunctionDef)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name)
+    }
+    kept = ", ".join(name for name in maker.kept if name in mentioned)
     head = f"{PREFIX}formats = frozenset({sorted(maker.formats)!r})\n"
-    return Instrumented(f"{head}{text}\n{PREFIX}kept = lambda: [{kept}]\n", maker.needs)
+    return Instrumented(future_imports, f"{head}{text}\n{PREFIX}kept = lambda: [{kept}]\n", maker.needs)
 
 
 class _Instrumenter(ast.NodeTransformer):
@@ -263,7 +283,8 @@ class _Instrumenter(ast.NodeTransformer):
             and isinstance(left, ast.Constant)
             and isinstance(left.value, str | bytes)
         )
-        number = self._need(VARIED | EFFECT, node)
+        # An f-string has no need of its own either: what it shows has been recorded.
+        number = self._need(REACHED if template else VARIED | EFFECT, node)
         if template:
             self.formats.add(int(number.value))  # type: ignore[arg-type]
         name = ast.Constant(_OPERATORS[type(node.op)])

@@ -90,7 +90,7 @@ def not_exercised(
     made = instrument(copy.deepcopy(tree), constants)
     if made is None:
         return ["it cannot be written out"]
-    noted = replace(runnable, source=f"{_recorder()}\n{made.source}")
+    noted = replace(runnable, source=f"{made.future_imports}\n{_recorder()}\n{made.source}")
     asked = list(questions[:MAX_CALLS])
     state = Call("_codeguard_state()", None)
     calls = (state, *(question.call for question in asked), state, Call("_codeguard_report()", None))

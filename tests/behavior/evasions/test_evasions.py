@@ -112,6 +112,52 @@ def test_honest_text_keeps_the_bonus(function: Function, check: Check) -> None:
     assert earns(report), report
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "from __future__ import annotations\n",
+        '"""What a team adds up."""\n\nfrom __future__ import annotations\n\nimport math\n',
+        "from typing import Union\n\nNumber = Union[int, float]\n",
+    ],
+    ids=["future import", "docstring and future import", "type alias"],
+)
+def test_lines_above_an_honest_function_cost_no_bonus(head: str, check: Check) -> None:
+    function = FUNCTIONS["total"]
+    kind = "list[Number]" if "Number" in head else "list"
+    honest = function.honest.replace("def total(values)", f"def total(values: {kind})")
+    assert kind in honest
+    report = check(f"{head}\n\n{honest}", function.trusted)
+    assert earns(report), report
+
+
+def test_a_message_made_with_percent_is_like_one_made_with_an_f_string(check: Check) -> None:
+    trusted = '''
+    def part(text, size):
+        """Return the beginning of a text.
+
+        >>> part("hello", 2)
+        'he'
+        >>> part("abc", 3)
+        'abc'
+        >>> part("abc", 0)
+        Traceback (most recent call last):
+        ValueError: size must be >= 1
+        """
+        if size < 1:
+            raise ValueError("size must be >= 1")
+        return text[:size]
+    '''
+    code = '''
+    def part(text, size):
+        """Return the beginning of a text."""
+        if size < 1:
+            raise ValueError("size must be >= 1, got %r" % (size,))
+        return text[0:size]
+    '''
+    report = check(code, trusted)
+    assert earns(report), report
+
+
 def earns(report: CheckReport) -> bool:
     """Return whether a report is one that a candidate is ranked higher for."""
     return report.verdict is Verdict.PASS and report.coverage is Coverage.FULL
