@@ -20,7 +20,7 @@ from random import Random
 from codeguard.behavior.inputs.discovery import LISTS, MAPS, NESTED, NUMBERS, REALS, TEXT_LISTS, TEXTS
 from codeguard.behavior.inputs.domain import learn_domain
 from codeguard.behavior.inputs.generation import generate
-from codeguard.behavior.inputs.pools import Arguments
+from codeguard.behavior.inputs.pools import Arguments, magnitude
 from codeguard.behavior.matching.claims import Features
 from codeguard.behavior.specs.examples import Example, Returns
 from codeguard.behavior.specs.references import Reference
@@ -219,8 +219,15 @@ def _calls(shown: Mapping[str, tuple[object, ...]]) -> Calls:
     ordered = sorted(shown, key=lambda key: hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest())
     chosen = [shown[key] for key in ordered[:MOST_SHOWN]]
     bases: list[Arguments] = [(args, {}) for args in chosen[:8]]
-    made = generate(bases, learn_domain(bases), Random(0), MOST_MADE)
-    return (*chosen, *(tuple(args) for args, kwargs in made if not kwargs and len(args) == len(chosen[0])))
+    made = generate(bases, learn_domain(bases), Random(0), 2 * MOST_MADE)
+    # Every function that takes the kind is run on them, also one whose time grows with the number.
+    largest = max(map(magnitude, chosen))
+    fitting = (
+        tuple(args)
+        for args, kwargs in made
+        if not kwargs and len(args) == len(chosen[0]) and magnitude(args) <= largest
+    )
+    return (*chosen, *itertools.islice(fitting, MOST_MADE))
 
 
 def worth_probing(wanted: Features) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from codeguard.behavior.inputs.objects import STOOD_IN
+from codeguard.behavior.inputs.pools import magnitude
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.verdict.profiles import Observed
@@ -15,7 +16,6 @@ from codeguard.behavior.verdict.values import (
     compare_with_example,
     compare_with_reference,
     is_empty_result,
-    magnitude,
     same_value,
 )
 from codeguard.sandbox.model import Call, CallResult, Outcome

@@ -18,7 +18,7 @@ from codeguard.behavior.inputs.files import file_guesses, requires_path
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.objects import object_guesses
 from codeguard.behavior.inputs.options import Option, filled_calls, has_option, plain_base
-from codeguard.behavior.inputs.pools import Arguments
+from codeguard.behavior.inputs.pools import Arguments, magnitude
 from codeguard.behavior.inputs.preconditions import bounds_of
 from codeguard.behavior.inputs.variations import value_of
 from codeguard.behavior.inputs.wide import written_call
@@ -37,7 +37,6 @@ from codeguard.behavior.verdict.values import (
     compare_with_example,
     compare_with_reference,
     is_empty_result,
-    magnitude,
     same_value,
 )
 from codeguard.sandbox.model import Call, CallResult, Iteration, Level, Opaque, Outcome

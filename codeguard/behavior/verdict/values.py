@@ -12,12 +12,12 @@ import cmath
 from collections.abc import Callable, Mapping
 from enum import Enum
 
+from codeguard.behavior.inputs.pools import MAX_DEPTH
 from codeguard.behavior.specs.examples import Expected, Prints, Raises, Returns
 from codeguard.sandbox.model import CallResult, Iteration, Opaque, Outcome
 
 RELATIVE_TOLERANCE = 1e-6
 ABSOLUTE_TOLERANCE = 1e-9
-MAX_DEPTH = 70  # deeper than the values that a child may send, so that all of those are compared
 MAX_WRITTEN = 20_000  # characters of a value's repr
 # Exceptions that say more about the environment of a call than about the function.
 INCONCLUSIVE_EXCEPTIONS = frozenset(
@@ -313,22 +313,3 @@ def is_empty_result(value: object) -> bool:
         return True
     is_plain = isinstance(value, int | float | str | bytes | list | tuple | dict | set | frozenset)
     return is_plain and not isinstance(value, bool) and not value
-
-
-def magnitude(value: object, depth: int = 0) -> float:
-    """Return the largest absolute number in a value; 0 if there is none."""
-    if value is None or type(value) is str:
-        return 0.0
-    if isinstance(value, bool | int | float):
-        try:
-            size = abs(float(value))
-        except OverflowError:
-            return 1e308
-        return size if size < 1e308 else 0.0
-    if depth > MAX_DEPTH:
-        return 0.0
-    if isinstance(value, dict):
-        return max((magnitude(item, depth + 1) for pair in value.items() for item in pair), default=0.0)
-    if isinstance(value, list | tuple | set | frozenset):
-        return max((magnitude(item, depth + 1) for item in value), default=0.0)
-    return 0.0
