@@ -51,8 +51,6 @@ class C:
         self.n = 1
 """
 
-# as little as every job does: a page that only some jobs write to is better left to those
-_REHEARSAL = "def f(a, b):\n    return [a, b]\n"
 
 _encoder = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
     None, str, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, False
@@ -136,7 +134,7 @@ class Runner:
     def __init__(self) -> None:
         self.effects = Effects()
         self.world = World(self.effects)
-        self._stage = self._rehearsals_stage = _new_stage()
+        self._stage = _new_stage()
         self._restricted: dict[str, Any] = {}
         self._by_repr = self._arrays = frozenset[type]()
         self._files: Files | None = None
@@ -164,21 +162,9 @@ class Runner:
         """Install the audit hook, for ever: last, for preparing is thousands of events."""
         self.effects.listen()
 
-    def rehearse(self) -> None:
-        """Run a small job of our own in the child, while it waits for the one it is for.
-
-        The pages that every job writes to are then already copied, so the job need not wait for that.
-        """
-        streams = sys.stdin, sys.stdout, sys.stderr
-        stage, self._stage = self._stage, self._rehearsals_stage
-        self.run(_REHEARSAL_PAYLOAD, len)
-        self._stage = stage
-        sys.stdin, sys.stdout, sys.stderr = streams
-        self.effects.seen.clear()
-
     def _renew(self) -> None:
         self.effects.seen.clear()
-        self._stage, self._rehearsals_stage = _new_stage(), _new_stage()
+        self._stage = _new_stage()
         sys.modules[MODULE] = self._stage.module
         self._restricted = policy.restricted_builtins(
             {
@@ -377,11 +363,6 @@ def _warm_payload(restricted: bool) -> bytes:
     arguments = marshal.dumps(((1, "a", [2.5]), {}))
     calls = [("", "f", arguments), ("x = 1", "f(x, None, [(1, {2: 3})])", None)]
     return marshal.dumps((_WARM_SOURCE, None, restricted, calls, WORLD, "", 1 << 18, True))
-
-
-_REHEARSAL_PAYLOAD = marshal.dumps(
-    (_REHEARSAL, None, True, [("", "f", marshal.dumps(((1, "a"), {})))], WORLD, "", 1 << 18, True)
-)
 
 
 def _text(error: BaseException) -> str:

@@ -5,8 +5,8 @@ passes their far ends; input and output bypass the zygote. So its memory contain
 the next child could inherit.
 
 Children are forked ahead: a child confines itself, waits on its own pipe, and
-is there when its job comes; meanwhile it rehearses with a job of our own. At
-the time of its fork the zygote holds no descriptor of any other child.
+is there when its job comes. At the time of its fork the zygote holds no
+descriptor of any other child.
 """
 
 from __future__ import annotations
@@ -114,10 +114,9 @@ _CONTROL = wire.JOB + 1
 
 
 def _live(runner: Runner, confinement: confine.Confinement, bounds: limits.Bounds) -> None:
-    """The child: confine, rehearse, wait for the job, run it, end. Never returns."""
+    """The child: confine, wait for the job, run it, end. Never returns."""
     try:
         confinement.enter_child(bounds)
-        runner.rehearse()
         payload = _job()
         close(wire.JOB)
         gc.enable()
