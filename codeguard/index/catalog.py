@@ -297,7 +297,7 @@ class Catalog:
 
     def set_meta(self, key: str, value: str) -> None:
         """Store a setting."""
-        with self._told("cannot be written"):
+        with self._lock, self._told("cannot be written"):
             self._put_meta(key, value)
 
     def _put_meta(self, key: str, value: str) -> None:

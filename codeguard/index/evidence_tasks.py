@@ -16,6 +16,7 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
+from codeguard.analysis.rules import load_file_signals
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.verdict.running import worlds_for
@@ -28,11 +29,15 @@ from codeguard.models import CheckReport, SourceFile, Span, Verdict
 from codeguard.sandbox import Level, Sandbox
 from codeguard.sandbox.given import Texts
 from codeguard.workers.deadline import CPU, WALL
-from codeguard.workers.processes import at_end
-from codeguard.workers.tasks import CHECKING_S, MEMORY, Answer, Bounds, Run, Shared
+from codeguard.workers.processes import Processes, at_end, send
+from codeguard.workers.tasks import CHECKING_S, MEMORY, NO_BOUNDS, Answer, Bounds, Run, Shared
 
 CHECKS_A_TASK = 16
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
+FILES_A_WORKER = 16  # changed files for which it pays to start a process early
+# Of so few functions those of a name are checked by one worker, which then runs their trusted namesake once. Of
+# more, each worker runs most trusted functions anyway, and each file would be sent many times.
+SORTED = 512
 FIRST_CHECKS = (1, 1, 2, 2, 4, 4, 8, 8)  # in the first tasks, so that the user soon sees an estimate
 KNOWN_PREFIX = 16  # hex digits of a check's key that tell a worker that its result is cached
 CHECKING = Bounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
@@ -161,6 +166,19 @@ def check_task(shared: Shared) -> Run:
     return run
 
 
+def loading_task() -> Run:
+    """Load what the other tasks need; of its items nothing is made."""
+    load_file_signals()
+    return lambda payload: iter(())
+
+
+def start_workers(executor: Executor, files: int) -> None:
+    """Start the processes that so many files will need, so that they load while this one cuts the files."""
+    if isinstance(executor, Processes):
+        for _ in range(min(executor.count, files // FILES_A_WORKER)):
+            send(executor, loading_task, [b""], None, NO_BOUNDS)
+
+
 class Checks:
     """Behavior checks by workers; see `codeguard.index.behavior_reports.BehaviorReports.prepare`."""
 
@@ -172,6 +190,8 @@ class Checks:
         """Yield each function with its answer, in order; `again` also runs known ones."""
         if not subjects:
             return
+        if len(subjects) <= SORTED:
+            subjects = sorted(subjects, key=lambda subject: subject[0].symbol.rpartition(".")[2])
         parts = list(_parts(subjects))
         texts: dict[int, str] = {}
         batches = ([_asked(part, again, texts)] for part in parts)

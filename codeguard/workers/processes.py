@@ -121,13 +121,19 @@ class Processes(Pool):
         thread.start()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Queue items of a task: their payloads, the data shared by its tasks, if any, and the limits."""
+        """Queue items of a task: their payloads, the data shared by its tasks, if any, and the limits.
+
+        Raises:
+            BrokenExecutor: the processes were ended by `abort`.
+        """
         payloads, shared, bounds = args
         assert isinstance(bounds, Bounds)
         future: Future[T] = Future()
         name = f"{fn.__module__}:{fn.__qualname__}"
-        self._tasks.put(_Item(future, name, payloads, shared, bounds))  # type: ignore[arg-type]
         with self._guard:
+            if self.aborted:
+                raise BrokenExecutor("the workers were ended")
+            self._tasks.put(_Item(future, name, payloads, shared, bounds))  # type: ignore[arg-type]
             if not self._idle.acquire(blocking=False) and len(self._threads) < self.count:
                 self._add_thread()
         return future

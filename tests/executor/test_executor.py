@@ -161,6 +161,8 @@ def test_an_aborted_executor_ends_its_tasks(tmp_path: Path) -> None:
         executor.abort()
         with pytest.raises(BrokenExecutor):
             future.result()
+        with pytest.raises(BrokenExecutor):  # rather than wait for processes that no longer come
+            send(executor, never, [os.fsencode(mark)], None, Bounds())
 
 
 def test_only_so_much_is_read_ahead() -> None:
