@@ -136,10 +136,6 @@ class TreeArrival:
     text: str = ""
     hidden: bool = False
 
-    def told(self, kind: str) -> list[str]:
-        """Return the sorted labels of a kind (`HOST`, `CREDENTIAL`) that arrive."""
-        return sorted(label.removeprefix(kind) for label in self.labels if label.startswith(kind))
-
 
 @dataclass(slots=True, eq=False)
 class _Node:

@@ -110,6 +110,11 @@ def labels_of_variable(name: str) -> Labels:
     return frozenset(labels)
 
 
+def labels_of_kind(labels: Labels, kind: str) -> list[str]:
+    """Return the labels of a kind (`HOST`, `CREDENTIAL`) without the kind, sorted."""
+    return sorted(label.removeprefix(kind) for label in labels if label.startswith(kind))
+
+
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """Labelled data at a call that sends, runs or writes it."""
@@ -118,10 +123,6 @@ class Arrival:
     name: str
     what: str  # "send", "code", "command", "load" or "write"
     labels: Labels
-
-    def told(self, kind: str) -> list[str]:
-        """Return the sorted labels of a kind (`HOST`, `CREDENTIAL`) that arrive."""
-        return sorted(label.removeprefix(kind) for label in self.labels if label.startswith(kind))
 
 
 @dataclass(slots=True, eq=False)

@@ -30,6 +30,7 @@ from codeguard.analysis.python.dataflow.tables import (
 from codeguard.analysis.python.dataflow.values import NOTHING, Origin, Reach, Value, joined
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import FunctionNode
+from codeguard.corpus.syntax import unqualified_name
 
 
 @dataclass(slots=True, eq=False)
@@ -288,14 +289,7 @@ def _reach_of_attribute(node: ast.Attribute, names: Names, is_request: Callable[
 
 def sets_header(target: ast.Subscript) -> bool:
     """Return whether an assignment sets a response header."""
-    holder = target.value
-    name = (
-        holder.attr
-        if isinstance(holder, ast.Attribute)
-        else holder.id
-        if isinstance(holder, ast.Name)
-        else ""
-    )
+    name = unqualified_name(target.value)
     key = target.slice.value if isinstance(target.slice, ast.Constant) else None
     return name in HEADER_HOLDERS or (
         isinstance(key, str) and bool(name) and HEADER_NAME.match(key) is not None
