@@ -13,7 +13,7 @@ from codeguard.models import Confidence, Severity, SourceFile
 from codeguard.weights import BY_SEVERITY
 
 if TYPE_CHECKING:
-    from codeguard.analysis.python.twins import TrustedFunctions
+    from codeguard.analysis.python.counterparts import TrustedFunctions
 
 
 @dataclass(frozen=True, slots=True)

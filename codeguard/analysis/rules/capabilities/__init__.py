@@ -31,7 +31,7 @@ from codeguard.analysis.python.taint import (
 )
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE
 from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
-from codeguard.analysis.rules.capabilities.kinds import able, beyond_twins
+from codeguard.analysis.rules.capabilities.kinds import able, beyond_counterparts
 from codeguard.analysis.rules.capabilities.malice import malice
 from codeguard.analysis.rules.capabilities.shells import script_places, shell_places, shell_threats
 from codeguard.analysis.rules.capabilities.threats import threats
@@ -87,7 +87,7 @@ class CapabilitiesSignal:
             abilities = able(reading)
             trusted = context.services.trusted_functions
             if trusted:
-                yield from beyond_twins(reading, abilities, trusted)
+                yield from beyond_counterparts(reading, abilities, trusted)
             for ability in abilities:
                 yield ability.match
 
