@@ -185,7 +185,7 @@ def test_text_marks_the_place_under_the_line() -> None:
     assert lines[-1] == "1 finding, 1 of them fail the audit"
 
 
-def test_text_groups_by_rule_with_the_gravest_last_and_says_once_how_to_mend() -> None:
+def test_text_groups_by_rule_with_the_most_severe_last_and_says_once_how_to_fix() -> None:
     bad = "insecure.sql-injection"
     report = AuditReport(
         (
@@ -199,8 +199,8 @@ def test_text_groups_by_rule_with_the_gravest_last_and_says_once_how_to_mend() -
     heads = [line for line in text.splitlines() if line.startswith(("audit.", "insecure."))]
     assert [line.partition(":")[0] for line in heads] == ["audit.baseline", bad]
     assert heads[1].endswith("(1 medium, 1 high)")
-    mends = [line for line in text.splitlines() if line.startswith("  fix: ")]
-    assert mends == [f"  fix: {find_rule(item).rule.advice}" for item in ("audit.baseline", bad)]
+    fixes = [line for line in text.splitlines() if line.startswith("  fix: ")]
+    assert fixes == [f"  fix: {find_rule(item).rule.advice}" for item in ("audit.baseline", bad)]
 
 
 def test_text_counts_what_it_does_not_show_and_says_what_can_be_done() -> None:

@@ -457,9 +457,9 @@ class TaintFlow:
                 if node.args
                 else frozenset({VARIABLE})
             )
-        told = _HOSTS.get(name.removesuffix("()"))
-        if told:
-            return frozenset({f"{HOST}{told}"})
+        host = _HOSTS.get(name.removesuffix("()"))
+        if host:
+            return frozenset({f"{HOST}{host}"})
         if name in WATCHING:
             return frozenset({WATCHED})
         given = self._arguments(node, function, depth)

@@ -20,7 +20,7 @@ from codeguard.reports.html.site.trust import TrustState, trust_page
 from codeguard.trust.acceptances import accept, load_acceptances
 
 MOST_RESULTS = 50
-MOST_TWINS = 5  # trusted files that a file is compared with
+MOST_TRUSTED_FILES = 5  # trusted files that a file is compared with
 READING_S = 10.0  # for reading the results about files, per answer
 
 
@@ -153,9 +153,9 @@ def _path_of(workspace: Workspace, given: str) -> str:
 
 def _twins(workspace: Workspace, inventory: Inventory, chunks: Sequence[Ranked]) -> list[Ranked]:
     """Return the trusted chunks of the files that the evidence names."""
-    told = " ".join(part.reason for item in chunks if standing(item) for part in item.evidence)
+    reasons = " ".join(part.reason for item in chunks if standing(item) for part in item.evidence)
     trusted = () if workspace.manifest is None else workspace.manifest.files
-    paths = [path for path in trusted if f"{path}:" in told][:MOST_TWINS]
+    paths = [path for path in trusted if f"{path}:" in reasons][:MOST_TRUSTED_FILES]
     return [own for path in paths for own in inventory.chunks(path) if own.trust is Trust.TRUSTED]
 
 

@@ -115,14 +115,14 @@ class Hits:
         A composed text counts only if its parts reach no other sink of the function and no earlier
         text.
         """
-        told: dict[tuple[str, ast.AST | None], set[Origin]] = {}
+        reported: dict[tuple[str, ast.AST | None], set[Origin]] = {}
         for hit in self._known.values():
             if hit.sink.wording is None:
-                told.setdefault((hit.sink.use, hit.function), set()).update(_bare(hit.value))
+                reported.setdefault((hit.sink.use, hit.function), set()).update(_bare(hit.value))
         listed = []
         for hit in self._known.values():
             if hit.sink.wording is not None:
-                known = told.setdefault((hit.sink.use, hit.function), set())
+                known = reported.setdefault((hit.sink.use, hit.function), set())
                 if _bare(hit.value) <= known:
                     continue
                 known |= _bare(hit.value)
