@@ -70,6 +70,22 @@ def an_audit(hostile: str = "") -> str:
     )
 
 
+@pytest.mark.parametrize(
+    ("count", "more"), [(1, ""), (200, ""), (203, "… and 3 more: --format json lists all.")]
+)
+def test_at_most_two_hundred_findings_of_a_rule_are_on_the_page(count: int, more: str) -> None:
+    findings = tuple(
+        Finding("insecure.weak-hash", "a.py", Place(index, 1, index, 9), Severity.MEDIUM, Confidence.HIGH, "why",
+                "0" * 64, f"name{index}_", "md5()")
+        for index in range(1, count + 1)
+    )  # fmt: skip
+    view = AuditView(AuditReport(findings, files=1, lines=9), Severity.MEDIUM, "L2", **MADE)
+    page = str(audit_html.render(view))
+    assert sum(f"name{index}_" in page for index in range(1, count + 1)) == min(count, 200)
+    assert ("more: --format json" in page) is bool(more)
+    assert more in page
+
+
 def a_check(hostile: str = "") -> str:
     chunk = judged("bad.py", 0.1, FAIL, text=WRONG + hostile).chunk
     reports = [CheckReport(Verdict.FAIL, f"wrong {hostile}", "L3"), CheckReport(Verdict.PASS, "", "L3")]
