@@ -122,6 +122,24 @@ def test_sarif_grades_by_severity_and_confidence(
     assert run["results"][0]["level"] == level
 
 
+@pytest.mark.parametrize(
+    ("place", "region"),
+    [
+        (Place(3, 5, 3, 9), (3, 5, 3, 9)),
+        (Place(3, 5, 3, 2), (3, 5, 3, 5)),  # a region has no negative length
+        (Place(3, 5, 4, 2), (3, 5, 4, 2)),
+        (Place(3, 5, 2, 9), (3, 5, 3, 9)),
+        (Place(0, 0, 0, 0), (1, 1, 1, 1)),
+    ],
+)
+def test_sarif_regions_begin_at_one_and_end_where_they_begin_or_later(
+    place: Place, region: tuple[int, ...]
+) -> None:
+    (run,) = sarif(AuditReport((finding(place=place),)), all_rules())["runs"]
+    found = run["results"][0]["locations"][0]["physicalLocation"]["region"]
+    assert tuple(found[key] for key in ("startLine", "startColumn", "endLine", "endColumn")) == region
+
+
 def test_every_rule_has_a_page_that_sarif_and_explain_name() -> None:
     page = (Path(__file__).parents[2] / RULES_PAGE).read_text(encoding="utf-8")
     anchors = re.findall(r'<a id="([^"]+)">', page)

@@ -81,7 +81,7 @@ class Site:
         chunks = inventory.chunks(path)
         required = workspace.settings.defense.required_level
         return file_page(
-            path, chunks, _twins(workspace, inventory, chunks), required, workspace.level, self.frame()
+            path, chunks, _counterparts(workspace, inventory, chunks), required, workspace.level, self.frame()
         )
 
     def trust(self, asked: Mapping[str, str]) -> FinishedPage:
@@ -151,7 +151,7 @@ def _path_of(workspace: Workspace, given: str) -> str:
     raise NothingToDoError("no such file in the index", hint="it may have left the index meanwhile")
 
 
-def _twins(workspace: Workspace, inventory: Inventory, chunks: Sequence[Ranked]) -> list[Ranked]:
+def _counterparts(workspace: Workspace, inventory: Inventory, chunks: Sequence[Ranked]) -> list[Ranked]:
     """Return the trusted chunks of the files that the evidence names."""
     reasons = " ".join(part.reason for item in chunks if standing(item) for part in item.evidence)
     trusted = () if workspace.manifest is None else workspace.manifest.files
