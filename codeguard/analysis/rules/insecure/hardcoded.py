@@ -119,7 +119,7 @@ def _literal(node: ast.expr) -> str | None:
 
 def _hard_coded(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if isinstance(node, ast.Constant):
-        yield from (found for found in _telling(node) if not _told_as_secret(view, node))
+        yield from (found for found in _known_tokens(node) if not _told_as_secret(view, node))
         return
     if isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.Eq | ast.NotEq):
         return
@@ -148,7 +148,7 @@ def _told_as_secret(view: View, node: ast.AST) -> bool:
     return holds_secret(view.reading, *view.reading.place(node))
 
 
-def _telling(node: ast.Constant) -> Iterator[NodeMatch]:
+def _known_tokens(node: ast.Constant) -> Iterator[NodeMatch]:
     text = node.value
     if not isinstance(text, str) or len(text) < 10 or len(text) > 10_000:
         return

@@ -17,7 +17,9 @@ from codeguard.models import Chunk, ChunkKind
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 _TOO_LONG = f"a function of more than {MAX_STATEMENTS:,} statements was not compared with its trusted twin"
 LEAST_TOKENS = 14  # tokens of both functions together
-TELLING_TOKENS = 120  # tokens of both together; this much common code is no coincidence, whatever the names
+LEAST_COMMON_TOKENS = (
+    120  # tokens of both together; this much common code is no coincidence, whatever the names
+)
 MOST_REPLACED = 3
 MOST_ADDED = 6
 NAMED_SHARE = 0.3
@@ -124,10 +126,10 @@ def _is_copy(counterpart: Counterpart, found: Difference, chunk: Chunk) -> bool:
     ):
         return False
     own, other = chunk.symbol.rpartition("."), counterpart.function.symbol.rpartition(".")
-    named = counterpart.named and (own[0] == other[0] or found.size >= TELLING_TOKENS)
+    named = counterpart.named and (own[0] == other[0] or found.size >= LEAST_COMMON_TOKENS)
     if named:
         return found.share <= NAMED_SHARE
-    return found.size >= TELLING_TOKENS and found.share <= UNNAMED_SHARE
+    return found.size >= LEAST_COMMON_TOKENS and found.share <= UNNAMED_SHARE
 
 
 def _match(change: Change, counterpart: Counterpart, position: int) -> Match:
