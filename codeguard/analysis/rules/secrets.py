@@ -31,11 +31,11 @@ class SecretsSignal:
         """Yield the secrets in a file."""
         found = secrets_of(reading)
         in_test = any(item.rule in _UNSURE for item in found) and is_test_file(reading)
-        seen: set[tuple[str, str]] = set()
+        told: set[tuple[str, str]] = set()
         for item in found:
             value = (item.rule, reading.text[item.start : item.end])
-            example = item.rule in _UNSURE and (_is_described(reading, item) or value in seen)
-            seen.add(value)
+            example = item.rule in _UNSURE and (_is_described(reading, item) or value in told)
+            told.add(value)
             yield Match(
                 item.rule,
                 item.start,
