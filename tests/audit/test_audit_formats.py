@@ -91,9 +91,14 @@ def test_sarif_shows_what_is_overruled_and_where_things_are() -> None:
 
 
 def test_sarif_rules_carry_help_and_cwe() -> None:
-    (rule,) = sarif(REPORTS["one"], all_rules())["runs"][0]["tool"]["driver"]["rules"]
+    (run,) = sarif(REPORTS["one"], all_rules())["runs"]
+    (rule,) = run["tool"]["driver"]["rules"]
     known = OWN_RULES["audit.baseline"]
+    assert run["invocations"][0]["executionSuccessful"] is True
     assert known.explanation in rule["help"]["text"]
+    assert known.remediation
+    assert known.remediation in rule["help"]["text"]
+    assert known.remediation in rule["help"]["markdown"]
     assert known.bad in rule["help"]["markdown"]
     assert "external/cwe/cwe-693" in rule["properties"]["tags"]
 
