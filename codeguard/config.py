@@ -213,7 +213,7 @@ def load_settings(path: Path | None = None) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"configuration file {chosen} is not TOML ({error})",
-            hint="mend that line, or write a new one: codeguard config init",
+            hint="correct that line, or write a new one: codeguard config init",
         ) from None
     return _settings(table, str(chosen)).replace(source=None if path is None else str(path))
 

@@ -56,10 +56,10 @@ def syntax(reading: Reading) -> Iterator[Match]:
     start = reading.line_starts[min(first, len(reading.line_starts)) - 1]
     # Cython declarations are not Python and cannot be imported, so syntax errors are normal there.
     cython = reading.file.path.lower().endswith(_NEARLY_PYTHON) and _CYTHON.search(reading.text) is not None
-    # A bound that the parser met is told by itself, as `audit.not-fully-read`.
+    # A bound that the parser met is reported by itself, as `audit.not-fully-read`.
     what = reading.syntax_error.rpartition(" in line ")[0]
-    told = bool(what) and any(what in limit.what for limit in reading.unread.limits)
-    severity = Severity.LOW if cython or told else None
+    reported = bool(what) and any(what in limit.what for limit in reading.unread.limits)
+    severity = Severity.LOW if cython or reported else None
     yield Match(SYNTAX, start, start, f"does not parse ({reading.syntax_error}){missing}", severity)
 
 

@@ -136,10 +136,6 @@ class TreeArrival:
     text: str = ""
     hidden: bool = False
 
-    def told(self, kind: str) -> list[str]:
-        """Return the sorted labels of a kind (`HOST`, `CREDENTIAL`) that arrive."""
-        return sorted(label.removeprefix(kind) for label in self.labels if label.startswith(kind))
-
 
 @dataclass(slots=True, eq=False)
 class _Node:
@@ -688,10 +684,10 @@ class _Flow:
         if table.has("sends", name):
             self._arrive(node, name, "send", given)
         elif table.has("looks_up", name):
-            told = frozenset(label for label in given if label.startswith(HOST)) | (
+            host_labels = frozenset(label for label in given if label.startswith(HOST)) | (
                 given & {ENVIRONMENT, SECRET}
             )
-            self._arrive(node, name, "look-up", told)
+            self._arrive(node, name, "look-up", host_labels)
         if table.has("code", name):
             self._arrive(node, name, "code", given, hidden=hidden)
         if table.has("commands", name):
@@ -862,8 +858,8 @@ class _Flow:
         constant = self._table.of("constants", name)
         if constant is not None:
             return frozenset({constant})
-        told = self._table.of("host", name)
-        return frozenset({f"{HOST}{told}"}) if told else _NOTHING
+        host = self._table.of("host", name)
+        return frozenset({f"{HOST}{host}"}) if host else _NOTHING
 
     def _member(self, node: _Node, depth: int) -> Labels:
         name, _ = self._name(node)

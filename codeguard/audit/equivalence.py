@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codeguard.audit.check import read_source
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.equivalence import Equivalence, Sameness, compare_functions
+from codeguard.behavior.equivalence import Equivalence, EquivalenceResult, compare_functions
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.running import drive
@@ -44,7 +44,7 @@ def compare_files(
     with contextlib.closing(Sandbox(required, workers=workers, given=given)) as sandbox:
         if sandbox.level < required:
             reason = f"the sandbox offers {sandbox.level.name}, {required.name} is required"
-            return Equivalence(Sameness.UNKNOWN, reason, level=sandbox.level.name)
+            return Equivalence(EquivalenceResult.UNKNOWN, reason, level=sandbox.level.name)
         seed = chosen.fixed_seed or kept_secret(user_config_dir() / "check.seed")
         steps = compare_functions(references[0], references[1], sandbox.level, EQUIVALENCE_BUDGET, seed)
         (found,) = drive(sandbox, [steps])

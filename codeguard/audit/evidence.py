@@ -47,10 +47,10 @@ def provenance_findings(inspected: Sequence[Inspected], base: TrustedBase) -> li
     present = NameIndex()
     found: list[Finding] = []
     for item in inspected:
-        twin, other = listed.twin(item.name), present.add(item.name)
+        lookalike, other = listed.lookalike(item.name), present.add(item.name)
         if base.manifest is None or item.name not in base.manifest.files:
-            if twin is not None:
-                reason = f"passes for the trusted file {twin}"
+            if lookalike is not None:
+                reason = f"passes for the trusted file {lookalike}"
                 trusted_twin = own_finding(f"{DISCOVERY}.collision", item.name, reason, item.sha256)
                 found.append(replace(trusted_twin, severity=Severity.HIGH))
             elif other is not None:

@@ -32,12 +32,12 @@ def secret_file_findings(
     `names` maps the audited files to the digests of their bytes. Ignored and excluded files are no findings.
     """
     rules = {rule.id: rule for rule in SECRETS.rules}
-    told = {item.path for item in known if item.rule.startswith(f"{SECRETS.name}.")}
+    reported = {item.path for item in known if item.rule.startswith(f"{SECRETS.name}.")}
     unread = {item.path: "" for item in skipped if _UNSEEN.match(item.reason)}
     found = []
     for path, digest in {**unread, **names}.items():
         rule = rules.get(secret_file(path))
-        if rule is not None and path not in told:
+        if rule is not None and path not in reported:
             reason = f"{rule.summary[0].lower()}{rule.summary[1:]}"
             found.append(file_finding(f"{SECRETS.name}.{rule.id}", rule, path, reason, digest))
     return found

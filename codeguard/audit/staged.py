@@ -93,10 +93,10 @@ def _entries(root: Path) -> list[_Entry]:
     )
     fields = raw.split(b"\0")[:-1]
     entries = []
-    for told, name in zip(fields[0::2], fields[1::2], strict=True):
-        match = _RAW.fullmatch(told.decode("ascii", "replace"))
+    for header, name in zip(fields[0::2], fields[1::2], strict=True):
+        match = _RAW.fullmatch(header.decode("ascii", "replace"))
         if match is None:
-            raise CorpusError("git says something unknown about its index", got=repr(told[:80]))
+            raise CorpusError("git says something unknown about its index", got=repr(header[:80]))
         entries.append(_Entry(os.fsdecode(name), match[2], match[3], match[4]))
     return sorted(entries, key=lambda entry: entry.name)
 
@@ -149,10 +149,10 @@ def _blobs(root: Path, entries: Sequence[_Entry]) -> list[bytes]:
     found, at = [], 0
     for entry in entries:
         end = bytes(answer[at : at + 200]).index(b"\n") + at
-        told = bytes(answer[at:end]).decode("ascii", "replace").split()
-        if len(told) != 3 or told[1] != "blob":
-            raise CorpusError(f"git does not hold {entry.name}", got=" ".join(told), expected="a blob")
-        size = int(told[2])
+        header = bytes(answer[at:end]).decode("ascii", "replace").split()
+        if len(header) != 3 or header[1] != "blob":
+            raise CorpusError(f"git does not hold {entry.name}", got=" ".join(header), expected="a blob")
+        size = int(header[2])
         found.append(bytes(answer[end + 1 : end + 1 + size]))
         at = end + 2 + size
     return found

@@ -52,7 +52,7 @@ SHRINK_ROUNDS, SHRINK_WIDTH = 4, 40
 _DEPTH = 40
 
 
-class Sameness(StrEnum):
+class EquivalenceResult(StrEnum):
     """Result of comparing two functions."""
 
     SAME = "same"  # on everything tried
@@ -70,7 +70,7 @@ class Equivalence:
     `lines` count the executed and the executable lines of both.
     """
 
-    result: Sameness
+    result: EquivalenceResult
     reason: str
     calls: int = 0
     compared: int = 0
@@ -131,7 +131,9 @@ def compare_functions(
     budget = replace(budget, worlds=worlds_for(seed))
     for reference in (first, second):
         if reference.usable is None:
-            return Equivalence(Sameness.UNKNOWN, f"{reference.origin} is too large or nested too deeply")
+            return Equivalence(
+                EquivalenceResult.UNKNOWN, f"{reference.origin} is too large or nested too deeply"
+            )
     sides = [_Side(item, _runner(item, level, budget)) for item in (first, second)]
     profiles = []
     for reference in (first, second):
@@ -167,11 +169,13 @@ def compare_functions(
     if own.effects != theirs.effects and compared:
         shown = [", ".join(sorted(side.effects)) or "nothing" for side in sides]
         reason = "the same results, but they reach for different things outside"
-        return replace(report, result=Sameness.DIFFERS, reason=reason, first=shown[0], second=shown[1])
+        return replace(
+            report, result=EquivalenceResult.DIFFERS, reason=reason, first=shown[0], second=shown[1]
+        )
     if compared < LEAST_CALLS or not returned:
         return replace(report, reason=_why_unknown(sides, profiles, calls, compared))
     reason = f"the same on all of {compared} calls that could be compared"
-    return replace(report, result=Sameness.SAME, reason=reason)
+    return replace(report, result=EquivalenceResult.SAME, reason=reason)
 
 
 def _runner(reference: Reference, level: Level, budget: Budget) -> Runner:
@@ -354,7 +358,7 @@ def _report(sides: Sequence[_Side], calls: int, compared: int, level: Level) -> 
     missing = [tuple(unreached(side.runner.runnable.node, side.coverage)) for side in sides]
     inside = [_lines_of(side) for side in sides]
     return Equivalence(
-        Sameness.UNKNOWN,
+        EquivalenceResult.UNKNOWN,
         "",
         calls,
         compared,
@@ -377,7 +381,7 @@ def _difference(report: Equivalence, sides: Sequence[_Side], row: _Row, count: i
     call = call_of(example, sides[0].runner.runnable)
     return replace(
         report,
-        result=Sameness.DIFFERS,
+        result=EquivalenceResult.DIFFERS,
         reason=f"they differ on {count} of {report.compared} calls that could be compared",
         call=write_call(call) if call is not None else "",
         first=_shown_result(call, answer, other),

@@ -39,7 +39,7 @@ def equiv(context: click.Context, first: str, second: str, learned: tuple[Path, 
     Exit code 0: the same on everything tried, 1: they differ, 3: unknown.
     """
     from codeguard.audit.equivalence import compare_files
-    from codeguard.behavior.equivalence import Sameness
+    from codeguard.behavior.equivalence import EquivalenceResult
 
     one, other = _named(first), _named(second)
     found = compare_files(one, other, specs=learned, settings=read_settings(context))
@@ -47,7 +47,11 @@ def equiv(context: click.Context, first: str, second: str, learned: tuple[Path, 
         say_json(_fields(found, first, second))
     else:
         _say(found, first, second)
-    codes = {Sameness.SAME: 0, Sameness.DIFFERS: EXIT_FINDINGS, Sameness.UNKNOWN: EXIT_NOTHING}
+    codes = {
+        EquivalenceResult.SAME: 0,
+        EquivalenceResult.DIFFERS: EXIT_FINDINGS,
+        EquivalenceResult.UNKNOWN: EXIT_NOTHING,
+    }
     sys.exit(codes[found.result])
 
 

@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def combined(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Return one decorator for several options, which the help shows in this order."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
 def format_option(*more: str) -> Callable[[F], F]:
     """Return the option for the output format: text, json, and any others the command supports."""
     choice = click.Choice(["text", "json", *more])

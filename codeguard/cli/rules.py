@@ -62,7 +62,7 @@ def explain(rule: str, format_: str) -> None:
                 "cwe": list(known.cwe),
                 "page": page_of(found.id),
                 "explanation": known.explanation,
-                "mend": known.mend,
+                "remediation": known.remediation,
                 "language": known.language,
                 "bad": known.bad,
                 "good": known.good,
@@ -77,9 +77,9 @@ def explain(rule: str, format_: str) -> None:
     if known.explanation:
         say()
         say_block(escaped(known.explanation, keep="\n"))
-    if known.mend:
+    if known.remediation:
         say()
-        say(f"fix: {known.mend}")
+        say(f"fix: {known.remediation}")
     for title, example in (("bad", known.bad), ("good", known.good)):
         if example:
             say()

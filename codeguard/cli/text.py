@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
+from codeguard.cli.options import combined
 from codeguard.cli.output import origin, say, say_json, say_report, warn
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.errors import CodeguardError
@@ -33,19 +34,9 @@ SHORT_ANSWER = 5  # words of an answer that Freq-Density is taken with
 DEFAULT_STORE = ".codeguard"
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-Command = Callable[..., None]
 
 
-def _with(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    def add(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
-
-
-llm_options = _with(
+llm_options = combined(
     click.option("--llm-url", help="OpenAI-compatible endpoint; without it no LLM is used."),
     click.option("--llm-model", default="default", show_default=True),
     click.option("--llm-timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
@@ -55,13 +46,13 @@ llm_options = _with(
     click.option("--llm-tokens", type=click.IntRange(0), default=0, help="Most tokens in all; 0: any."),
     click.option("--llm-cache", type=click.Path(file_okay=False, path_type=Path), help="Folder for answers."),
 )  # fmt: skip
-field_options = _with(
+field_options = combined(
     click.option("--text-field", default="text", show_default=True),
     click.option("--label-field", default="label", show_default=True),
     click.option("--id-field", default="id", show_default=True),
     click.option("--source-field", default="source", show_default=True),
 )
-output_options = _with(
+output_options = combined(
     click.option("--embedding", default="auto", show_default=True, help="auto, minilm or lexical."),
     click.option(
         "--format",
@@ -75,14 +66,14 @@ output_options = _with(
 store_option = click.option(
     "--store", default=DEFAULT_STORE, show_default=True, help="Folder, or http(s)://host:port of Chroma."
 )
-detector_options = _with(
+detector_options = combined(
     click.option("--detector", type=click.Choice(CHOICES), default="auto", show_default=True),
     click.option("--level", type=click.Choice(LEVELS), default="entry", show_default=True),
     click.option("--neighbours", type=click.IntRange(1), default=11, show_default=True),
     click.option("--batch-share", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.5,
                  show_default=True, help="Share of disagreeing entries at which --level auto rejects a batch."),
 )  # fmt: skip
-collection_options = _with(
+collection_options = combined(
     click.option("--collection", help="Ask this collection instead of reading DOCUMENTS."),
     store_option,
     click.option(

@@ -353,7 +353,7 @@ def _turns(text: str) -> int:
 
 
 def entropy(text: str) -> float:
-    """Return the entropy of a text's characters in bits per character (Shannon)."""
+    """Return the Shannon entropy of a text, in bits per character."""
     return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())
 
 

@@ -1,4 +1,4 @@
-"""Python's parser with limits on the size of the tree and on input that takes quadratic time."""
+"""Python's parser, with limits on the size of the tree and on input that takes quadratic time."""
 
 from __future__ import annotations
 
@@ -84,3 +84,15 @@ def within_bounds(text: str) -> int:
 
 def _too_large(what: str, text: str, offset: int) -> ParseBoundError:
     return ParseBoundError(what, ("<unknown>", text.count("\n", 0, offset) + 1, None, None))
+
+
+def unqualified_name(node: ast.AST | None) -> str:
+    """Return a variable's name, or an attribute's without what it belongs to; "" for any other node."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def variables_in(node: ast.AST) -> set[str]:
+    """Return the names of all variables in a tree."""
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}

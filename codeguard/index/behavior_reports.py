@@ -22,13 +22,13 @@ BATCH = 256
 FAR = "far:"
 NOT_CHECKED = "not checked yet"
 Subject = tuple[Chunk, SourceFile]
-Answered = tuple[str | None, CheckReport | None]  # the checker's own key; no report if one is known by it
+KeyedReport = tuple[str | None, CheckReport | None]  # the checker's own key; no report if one is known by it
 
 
-class Elsewhere(Protocol):
+class CheckWorkers(Protocol):
     """Checks functions by workers; `again` also runs those whose result counts as known."""
 
-    def __call__(self, subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, Answered]]:
+    def __call__(self, subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, KeyedReport]]:
         """Yield each function with its answer."""
         ...
 
@@ -44,7 +44,7 @@ class BehaviorReports:
 
     def __init__(
         self,
-        checks: Callable[[], Elsewhere],
+        checks: Callable[[], CheckWorkers],
         epoch: str,
         catalog: Catalog | None = None,
         budget_s: float | None = None,
@@ -79,34 +79,34 @@ class BehaviorReports:
         self,
         subjects: Sequence[Subject],
         progress: Callable[[int, int], None] = lambda done, total: None,
-        elsewhere: Elsewhere | None = None,
+        workers: CheckWorkers | None = None,
     ) -> int:
-        """Run checks missing in the cache; return their number. `elsewhere` may run them instead."""
+        """Run checks missing in the cache; return their number. `workers` may run them instead."""
         by_key = {self.near_key(*subject): subject for subject in subjects}
         missing = [subject for key, subject in by_key.items() if self._cached(key) is None]
         if missing:
-            self._run(missing, progress, elsewhere or self._checks())
+            self._run(missing, progress, workers or self._checks())
         return len(missing)
 
     def _run(
-        self, missing: Sequence[Subject], progress: Callable[[int, int], None], elsewhere: Elsewhere
+        self, missing: Sequence[Subject], progress: Callable[[int, int], None], workers: CheckWorkers
     ) -> None:
         progress(0, len(missing))
         unknown: list[Subject] = []
         missing, crowded = _apart(missing)
         self._take(crowded)
-        batch: list[tuple[Subject, Answered]] = []
-        for done, answer in enumerate(elsewhere(missing, again=False), 1):
+        batch: list[tuple[Subject, KeyedReport]] = []
+        for done, answer in enumerate(workers(missing, again=False), 1):
             progress(done, len(missing))
             batch.append(answer)
             if len(batch) >= BATCH:
                 unknown += self._take(batch)
                 batch = []
         unknown += self._take(batch)
-        self._take(list(elsewhere(unknown, again=True)))
+        self._take(list(workers(unknown, again=True)))
         progress(len(missing), len(missing))
 
-    def _take(self, answers: Sequence[tuple[Subject, Answered]]) -> list[Subject]:
+    def _take(self, answers: Sequence[tuple[Subject, KeyedReport]]) -> list[Subject]:
         """Store reports; return the functions whose result was wrongly taken for known."""
         rows: dict[str, dict[str, Any]] = {}
         unknown = []
@@ -153,7 +153,7 @@ class BehaviorReports:
 
 def _apart(
     subjects: Sequence[Subject],
-) -> tuple[list[Subject], list[tuple[Subject, Answered]]]:
+) -> tuple[list[Subject], list[tuple[Subject, KeyedReport]]]:
     """Return the functions for a worker, and answers for those in files that it would not read."""
     from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
 
@@ -162,7 +162,7 @@ def _apart(
         if id(file) not in functions:
             functions[id(file)] = sum(map(checkable, file.chunks))
     asked: list[Subject] = []
-    refused: list[tuple[Subject, Answered]] = []
+    refused: list[tuple[Subject, KeyedReport]] = []
     for subject in subjects:
         if functions[id(subject[1])] > MOST_DEFINITIONS:
             refused.append((subject, (None, CheckReport(Verdict.NO_SIGNAL, CROWDED, level=""))))
@@ -173,7 +173,7 @@ def _apart(
 
 def judged(
     checker: BehaviorChecker, subjects: Sequence[Subject], known: Callable[[str], bool]
-) -> list[Answered]:
+) -> list[KeyedReport]:
     """Return the checker's key of each function, and its report if none is known by that key."""
     keys = [checker.cache_key(*subject) for subject in subjects]
     to_run = [index for index, key in enumerate(keys) if key is None or not known(key)]

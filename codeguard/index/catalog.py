@@ -30,7 +30,7 @@ from codeguard.errors import REBUILD, StoreError
 from codeguard.index import lexical
 from codeguard.index.retrieval_text import retrievable
 from codeguard.models import Chunk, ChunkKind, SourceFile, Span, text_digest
-from codeguard.trust.state_files import StateFolder, opened_by_path
+from codeguard.trust.state_files import StateFolder, inode_of, opened_by_path
 
 # 1 had no lexical index, 2 repeated the imports in every chunk, 3 authenticated analyses alone and held secrets
 SCHEMA_VERSION = 4
@@ -163,11 +163,11 @@ class Catalog:
         self._added = Totals()
         self._lock = threading.RLock()
         self._db = self._connect()
-        self._inode = _inode(path)
+        self._inode = inode_of(path)
 
     def replaced(self) -> bool:
         """Return whether the open file has been replaced by another one."""
-        return _inode(self.path) != self._inode
+        return inode_of(self.path) != self._inode
 
     def _connect(self) -> sqlite3.Connection:
         with self._told("cannot be opened"), opened_by_path(self.path, companions=_COMPANIONS):
@@ -720,14 +720,6 @@ def _totals_text(totals: Totals) -> str:
 
 def _list_digest(rows: Sequence[tuple[Any, ...]]) -> str:
     return text_digest(repr(list(rows)))
-
-
-def _inode(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 COLUMNS = (

@@ -21,7 +21,7 @@ from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.verdict.running import worlds_for
 from codeguard.corpus.serialization import described, rebuilt
-from codeguard.index.behavior_reports import Answered, Subject, is_test, judged
+from codeguard.index.behavior_reports import KeyedReport, Subject, is_test, judged
 from codeguard.index.cluster import Cluster
 from codeguard.index.executor import spread
 from codeguard.index.observation_tasks import Compared
@@ -186,7 +186,7 @@ class Checks:
         self._executor = executor.at_level(required) if isinstance(executor, Cluster) else executor
         self._shared = shared
 
-    def __call__(self, subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, Answered]]:
+    def __call__(self, subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, KeyedReport]]:
         """Yield each function with its answer, in order; `again` also runs known ones."""
         if not subjects:
             return
@@ -202,9 +202,9 @@ class Checks:
                 singles = ([_asked([subject], again, texts)] for subject in part)
                 alone = spread(self._executor, check_task, singles, self._shared(), CHECKING)
                 for subject, single in zip(part, alone, strict=True):
-                    yield subject, _answered(single)[0]
+                    yield subject, _keyed_reports(single)[0]
             else:
-                yield from zip(part, _answered(answer), strict=True)
+                yield from zip(part, _keyed_reports(answer), strict=True)
 
 
 def _parts(subjects: Sequence[Subject]) -> Iterator[Sequence[Subject]]:
@@ -217,7 +217,7 @@ def _parts(subjects: Sequence[Subject]) -> Iterator[Sequence[Subject]]:
         start += size
 
 
-def _answered(answer: Answer) -> list[Answered]:
+def _keyed_reports(answer: Answer) -> list[KeyedReport]:
     """Return a worker's result; for a function ended by a limit a verdict that is no pass."""
     if answer.ended:
         verdict = CHECKED_SO_FAR.get(answer.ended, Verdict.ERROR)

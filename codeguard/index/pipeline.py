@@ -27,11 +27,11 @@ from codeguard.index.embedding_tasks import embedded
 from codeguard.index.evidence import Judge
 from codeguard.index.evidence_tasks import start_workers
 from codeguard.index.executor import open_executor
-from codeguard.index.rebuilding import StoreContents
 from codeguard.index.report import Convicted, IndexReport, Progress, Withheld
 from codeguard.index.retrieval_text import retrievable, retrieval_text
 from codeguard.index.scopes import below
 from codeguard.index.secret_tasks import masked
+from codeguard.index.store_contents import StoreContents
 from codeguard.index.store_rows import row_of
 from codeguard.index.store_writer import StoreWriter
 from codeguard.index.swapping import discard_unfinished

@@ -39,9 +39,9 @@ def put_in_place(state: Path) -> None:
     """Replace catalog, vectors, manifest, model and seed by the new ones. The index's lock is held."""
     new = state / NEW
     (new / _ABSENT).write_text(json.dumps([name for name in PARTS if not (new / name).exists()]))
-    _sync(new)
+    sync_folder(new)
     new.rename(state / READY)
-    _sync_folder(state)
+    sync_names(state)
     _move(state)
 
 
@@ -71,7 +71,7 @@ def _move(state: Path) -> None:
             if (ready / name).exists():
                 _clear(state / name)
                 (ready / name).rename(state / name)
-        _sync_folder(state)
+        sync_names(state)
         shutil.rmtree(ready)
     except (OSError, ValueError) as error:
         raise StoreError(
@@ -102,17 +102,19 @@ def _clear(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Sync a folder and everything in it to disk."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.is_symlink():
             with path.open("rb") as file:
                 os.fsync(file.fileno())
         elif path.is_dir():
-            _sync_folder(path)
-    _sync_folder(folder)
+            sync_names(path)
+    sync_names(folder)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_names(folder: Path) -> None:
+    """Sync what a folder lists to disk: its names, not what is in its files."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

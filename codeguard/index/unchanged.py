@@ -23,6 +23,7 @@ from codeguard.errors import CodeguardError
 from codeguard.index.catalog import Catalog
 from codeguard.index.report import IndexReport
 from codeguard.trust.installation import EVIDENCE_KEY, ensure_ours
+from codeguard.trust.state_files import inode_of
 
 LAST_RUN = "last run"
 STATE_FILES = ("manifest.unsigned.json", "perplexity.npz", "seed", "accepted.jsonl")
@@ -159,7 +160,7 @@ def inputs_digest(
             _stamps(Path(entry) for entry in sys.path if entry),
             _stamps(_own_files()),
             _stamps([*state, *specs]),
-            [_inode(settings.state / name) for name in STORE],
+            [inode_of(settings.state / name, follow_symlinks=False) for name in STORE],
         ]
     )
 
@@ -179,14 +180,6 @@ def _stamps(paths: Iterable[Path]) -> list[tuple[str, int, int, int] | str]:
         else:
             stamps.append((str(path), found.st_size, found.st_mtime_ns, found.st_ino))
     return stamps
-
-
-def _inode(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.lstat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _text(path: str) -> str:

@@ -21,7 +21,7 @@ from codeguard.config import CATALOG, DefenseConfig, Settings, below_level
 from codeguard.corpus.chunking import CHUNKER_ID
 from codeguard.errors import REBUILD, CodeguardError, EmbeddingError, ManifestError, NoIndexError, StoreError
 from codeguard.index import trusted_paths
-from codeguard.index.behavior_reports import FAR, BehaviorReports, Elsewhere, is_test
+from codeguard.index.behavior_reports import FAR, BehaviorReports, CheckWorkers, is_test
 from codeguard.index.catalog import Catalog
 from codeguard.index.swapping import READY, VECTORS, WRITING, finish_swap
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name
@@ -538,7 +538,7 @@ class Workspace:
             self._material = key, made.shared()
         return self._material[1]
 
-    def checks(self, executor: Executor | None = None) -> Elsewhere:
+    def checks(self, executor: Executor | None = None) -> CheckWorkers:
         """Return the runner of behavior checks: an executor's workers, or this process's shared worker."""
         from codeguard.index.evidence_tasks import Checks
         from codeguard.sandbox import Level

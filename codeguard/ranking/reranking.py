@@ -210,10 +210,10 @@ def _behind_twins(ordered: Sequence[Ranked]) -> list[Ranked]:
     behind: dict[str, list[Ranked]] = {}
     for item in own:
         place = ordered.index(item)
-        twin = next((other for other in ordered[place:] if _is_twin(other, item)), None)
-        earlier = any(_is_twin(other, item) for other in ordered[:place])
-        if twin is not None and not earlier:
-            behind.setdefault(twin.id, []).append(item)
+        counterpart = next((other for other in ordered[place:] if _is_counterpart(other, item)), None)
+        earlier = any(_is_counterpart(other, item) for other in ordered[:place])
+        if counterpart is not None and not earlier:
+            behind.setdefault(counterpart.id, []).append(item)
     moved = {item.id for items in behind.values() for item in items}
     placed: list[Ranked] = []
     for item in ordered:
@@ -222,7 +222,7 @@ def _behind_twins(ordered: Sequence[Ranked]) -> list[Ranked]:
     return placed
 
 
-def _is_twin(item: Ranked, differing: Ranked) -> bool:
+def _is_counterpart(item: Ranked, differing: Ranked) -> bool:
     """Return whether a candidate is the trusted function that another was compared with."""
     path, _, line = differing.twin.rpartition(":")
     if item.trust is not Trust.TRUSTED or item.chunk.path != path or not line.isdigit():

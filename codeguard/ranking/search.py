@@ -46,10 +46,10 @@ HASTENED = 60  # chunks without a vector that a query asks to have written first
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """One query on its way: its vector, and how well its words fit, best first, for at most `depth` chunks.
+class PreparedQuery:
+    """A query with its vector, and the scores of its words, best first, for at most `depth` chunks.
 
-    No vector where the index has none so far. The chunk of the id `without` is no answer.
+    There is no vector while the index has none. The chunk with the id `without` is left out.
     """
 
     text: str
@@ -61,9 +61,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """What both searches gave, each asked for `searched` chunks: the ids, nearest first, and what is known of them.
+    """The results of both searches, `searched` chunks each: the ids, nearest first, and their data.
 
-    `all_of_them` says that the vectors hold no more.
+    With `all_of_them`, the vector store has no more.
     """
 
     searched: int
@@ -116,7 +116,7 @@ class Searcher:
             depth = LEXICAL_DEPTH * max(LEAST_SEARCHED, config.fetch_multiplier * k)
             return [
                 self._rank(
-                    Question(text, None, self._scores(text, depth), depth, without), config, k, defense
+                    PreparedQuery(text, None, self._scores(text, depth), depth, without), config, k, defense
                 )
                 for text in texts
             ]
@@ -130,7 +130,7 @@ class Searcher:
         vectors = self._workspace.query_vectors(list(texts))
         checked.result()
         return [
-            self._rank(Question(text, vector, found.result(), depth, without), config, k, defense)
+            self._rank(PreparedQuery(text, vector, found.result(), depth, without), config, k, defense)
             for text, vector, found in zip(texts, vectors, scores, strict=True)
         ]
 
@@ -141,8 +141,8 @@ class Searcher:
     def _scores(self, text: str, depth: int) -> dict[str, float]:
         return self._workspace.catalog.lexical_scores(text, depth) if depth else {}
 
-    def _weight(self, question: Question | None = None) -> float:
-        if question is not None and question.vector is None:
+    def _weight(self, query: PreparedQuery | None = None) -> float:
+        if query is not None and query.vector is None:
             return 1.0
         chosen = self._workspace.settings.lexical_weight
         made_with = self._workspace.catalog.meta("embedding") or ""
@@ -192,7 +192,7 @@ class Searcher:
         self._managers = [*self._managers[-KEPT_MANAGERS:], (config, defense, manager)]
         return manager
 
-    def _rank(self, question: Question, config: DefenseConfig, k: int, defense: bool) -> Ranking:
+    def _rank(self, query: PreparedQuery, config: DefenseConfig, k: int, defense: bool) -> Ranking:
         warnings: dict[str, None] = dict.fromkeys(self._store_warnings)
         manager = self._manager(config, defense)
         workspace = self._workspace
@@ -211,7 +211,7 @@ class Searcher:
         while True:
             searched = max(count, LEAST_SEARCHED)
             if fetched is None or fetched.searched < searched:
-                fetched = self._fetch(question, searched, manager.trust_of, warnings)
+                fetched = self._fetch(query, searched, manager.trust_of, warnings)
             outcome = manager.apply(self._candidates(fetched, count))
             exhausted = fetched.all_of_them and len(fetched.nearest) <= count
             if exhausted or _enough(outcome, k, config) or count >= limit:
@@ -228,17 +228,17 @@ class Searcher:
             warnings[
                 f"{reports.out_of_budget} checks not run within {config.query_budget_s:g} s (query_budget_s)"
             ] = None
-        return self._ranking(question.text, outcome, warnings, config, k, defense)
+        return self._ranking(query.text, outcome, warnings, config, k, defense)
 
     def _fetch(
         self,
-        question: Question,
+        query: PreparedQuery,
         searched: int,
         trust_of: Callable[[Chunk], Trust],
         warnings: dict[str, None],
     ) -> _Fetched:
         """Return what the two searches give, each asked for `searched` chunks."""
-        vector = question.vector
+        vector = query.vector
         hits = [] if vector is None else self._workspace.vectors.nearest(vector, searched)
         distances = {hit.id: hit.distance for hit in hits}
         impossible = [id_ for id_, distance in distances.items() if not -SLACK <= distance <= 2 + SLACK]
@@ -247,23 +247,23 @@ class Searcher:
             for id_ in impossible:
                 del distances[id_]
             distances |= self._distances(vector, impossible)
-        scores = question.scores
-        if len(scores) == question.depth and searched * LEXICAL_DEPTH > question.depth:
-            scores = self._scores(question.text, searched * LEXICAL_DEPTH)
+        scores = query.scores
+        if len(scores) == query.depth and searched * LEXICAL_DEPTH > query.depth:
+            scores = self._scores(query.text, searched * LEXICAL_DEPTH)
         by_words = [id_ for id_ in scoring.candidates(scores, searched) if id_ not in distances]
         if vector is not None:
             distances |= self._distances(vector, by_words)
         distances |= self._awaited([id_ for id_ in by_words if id_ not in distances], distances)
         chunks = self._known_chunks(distances)
         self._check_store([hit.id for hit in hits], chunks, warnings)
-        chunks.pop(question.without, None)
-        weight = self._weight(question)
+        chunks.pop(query.without, None)
+        weight = self._weight(query)
         costs = scoring.fuse(
             {id_: round(distances[id_], 6) for id_ in chunks}, scores, weight if scores else 0.0
         )
         if weight:  # without, the order is the vectors' alone
             trusted = [id_ for id_, chunk in chunks.items() if trust_of(chunk) is Trust.TRUSTED]
-            costs = with_context(question.text, costs, chunks, trusted)
+            costs = with_context(query.text, costs, chunks, trusted)
         nearest = sorted(costs, key=lambda id_: (costs[id_], distances[id_], id_))
         return _Fetched(searched, nearest, chunks, distances, costs, len(hits) < searched)
 

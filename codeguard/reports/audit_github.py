@@ -40,8 +40,8 @@ def _annotation(item: Finding) -> str:
     }
     if place.end_line == place.start_line:  # columns count only within one line
         properties |= {"col": str(place.start_column), "endColumn": str(place.end_column)}
-    told = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    return f"::{command} {told}::{_message(item.reason)}"
+    listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    return f"::{command} {listed}::{_message(item.reason)}"
 
 
 def _message(text: str) -> str:

@@ -88,7 +88,7 @@ def _rule(named: NamedRule) -> dict[str, Any]:
 def _help_text(named: NamedRule) -> str:
     rule = named.rule
     parts = [rule.explanation or rule.summary]
-    parts += [rule.mend] if rule.mend else []
+    parts += [rule.remediation] if rule.remediation else []
     parts += [f"Bad:\n{rule.bad}"] if rule.bad else []
     parts += [f"Good:\n{rule.good}"] if rule.good else []
     parts += [", ".join(f"CWE-{number}" for number in rule.cwe)] if rule.cwe else []
@@ -97,7 +97,7 @@ def _help_text(named: NamedRule) -> str:
 
 def _help_markdown(named: NamedRule) -> str:
     rule = named.rule
-    parts = [rule.explanation or rule.summary, *filter(None, [rule.mend])]
+    parts = [rule.explanation or rule.summary, *filter(None, [rule.remediation])]
     for title, example in (("Bad", rule.bad), ("Good", rule.good)):
         if example:
             fence = "`" * max(3, _longest_run(example) + 1)

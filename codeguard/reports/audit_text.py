@@ -52,14 +52,14 @@ def _by_rule(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
     return sorted(groups.items(), key=lambda pair: (max(item.severity for item in pair[1]), pair[0]))
 
 
-def _group(rule: str, group: Sequence[Finding], summary: str, mend: str) -> list[str]:
+def _group(rule: str, group: Sequence[Finding], summary: str, remediation: str) -> list[str]:
     counts = Counter(item.severity for item in group)
     shown = ", ".join(f"{count} {severity.name.lower()}" for severity, count in sorted(counts.items()))
     lines = [
         "",
         f"{escaped(rule)}: {escaped(summary)} ({shown})" if summary else f"{escaped(rule)} ({shown})",
     ]
-    lines += [f"  fix: {escaped(mend)}"] if mend else []
+    lines += [f"  fix: {escaped(remediation)}"] if remediation else []
     for item in sorted(group, key=lambda item: item.severity):
         lines += _finding(item)
     return lines

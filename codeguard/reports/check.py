@@ -76,8 +76,8 @@ def check_text(checked: Sequence[CheckedFunction], required_level: str) -> str:
 
 def _tried(effects: Sequence[str]) -> list[str]:
     """Return the effects in one line, without imports, which nearly every function has."""
-    told = [effect for effect in effects if not effect.startswith("import:")]
-    return [f"tried: {'; '.join(told)}"] if told else []
+    listed = [effect for effect in effects if not effect.startswith("import:")]
+    return [f"tried: {'; '.join(listed)}"] if listed else []
 
 
 def _noted(notes: Sequence[str]) -> list[str]:

@@ -31,8 +31,8 @@ def _rule(named: NamedRule) -> str:
     lines = [f'\n<a id="{named.id}"></a>', f"### `{named.id}`", "", f"{rule.summary} ({grades}{cwe})."]
     if rule.explanation:
         lines += ["", rule.explanation.strip()]
-    if rule.mend:
-        lines += ["", f"Fix: {rule.mend}"]
+    if rule.remediation:
+        lines += ["", f"Fix: {rule.remediation}"]
     for title, example in (("Bad", rule.bad), ("Good", rule.good)):
         if example:
             lines += ["", f"{title}:", "", *_fenced(example.strip("\n"), rule.language)]

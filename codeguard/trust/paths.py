@@ -72,19 +72,21 @@ class NameIndex:
 
     def add(self, name: str) -> str | None:
         """Add a name; return an earlier one, other than itself, that it could be mistaken for."""
-        twin = self.twin(name)
+        lookalike = self.lookalike(name)
         self._folded.setdefault(_folded(name), name)
         looks = self._ascii_looks if name.isascii() else self._other_looks
         looks.setdefault(look(name), name)
-        return twin
+        return lookalike
 
-    def twin(self, name: str) -> str | None:
+    def lookalike(self, name: str) -> str | None:
         """Return an earlier name, other than this one, that it could be mistaken for."""
         looks_like = look(name)
-        twins = [self._folded.get(_folded(name)), self._other_looks.get(looks_like)]
+        lookalikes = [self._folded.get(_folded(name)), self._other_looks.get(looks_like)]
         if not name.isascii():
-            twins.append(self._ascii_looks.get(looks_like))
-        return next((twin for twin in twins if twin is not None and twin != name), None)
+            lookalikes.append(self._ascii_looks.get(looks_like))
+        return next(
+            (lookalike for lookalike in lookalikes if lookalike is not None and lookalike != name), None
+        )
 
 
 def _folded(name: str) -> str:
@@ -101,11 +103,11 @@ def check_distinct(paths: Iterable[str], where: str = "manifest") -> None:
             raise ManifestError(
                 f"{where} lists a path twice", got=f"{shown(path)} again", expected="every path once"
             )
-        twin = index.add(path)
-        if twin is not None:
+        lookalike = index.add(path)
+        if lookalike is not None:
             raise ManifestError(
                 f"{where} lists two paths that pass for one another",
-                got=f"{shown(path)} beside {shown(twin)}",
+                got=f"{shown(path)} beside {shown(lookalike)}",
                 expected="names that differ beyond case and look",
             )
         listed.add(path)
@@ -123,7 +125,7 @@ def unlistable(paths: Iterable[str]) -> dict[str, str]:
     problems = {path: problem for path in listed if (problem := path_problem(path))}
     index = NameIndex()
     for path in listed:
-        if path not in problems and (twin := index.add(path)) is not None:
-            problems[path] = f"passes for {shown(twin)}"
-            problems.setdefault(twin, f"passes for {shown(path)}")
+        if path not in problems and (lookalike := index.add(path)) is not None:
+            problems[path] = f"passes for {shown(lookalike)}"
+            problems.setdefault(lookalike, f"passes for {shown(path)}")
     return problems

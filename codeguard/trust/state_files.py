@@ -35,6 +35,15 @@ _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOEXEC
 _FILE = _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _CLOEXEC
 
 
+def inode_of(path: Path, *, follow_symlinks: bool = True) -> tuple[int, int] | None:
+    """Return the device and the inode of a path, which stay while it is the same file; None without one."""
+    try:
+        found = path.stat(follow_symlinks=follow_symlinks)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 class UnsafeStateError(StoreError):
     """State that is refused: a link, another user's, or writable by others."""
 

@@ -143,9 +143,9 @@ def _added(verified: VerifiedManifest, present: Iterable[str]) -> list[Differenc
     for path in sorted(set(present)):
         if path in verified.files or path in _OWN or not in_scope(path, verified.manifest.scope):
             continue
-        twin = index.twin(path)
-        if twin:
-            got = f"a file beside {shown(twin)} that passes for it"
+        lookalike = index.lookalike(path)
+        if lookalike:
+            got = f"a file beside {shown(lookalike)} that passes for it"
             found.append(Difference(path, Change.LOOKALIKE, got, "only the listed file"))
         else:
             found.append(Difference(path, Change.ADDED, "a file that the manifest does not list", "no file"))

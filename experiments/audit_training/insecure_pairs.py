@@ -1,4 +1,4 @@
-"""Insecure texts and their mended twins, of our own, and how many of each the signal tells apart.
+"""Insecure texts and their fixed counterparts, of our own, and how many of each the signal tells apart.
 
     python -m experiments.audit_training.insecure_pairs HALF [--verbose]
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from codeguard.ranking.evaluation import Z_95, Proportion
+from experiments.benchmark.readers import copies, follows_most
 
 POISON = "pq"
 SAMPLES = 1000
@@ -62,7 +63,7 @@ class Row:
 
 def on_top(row: Row) -> bool:
     """Return whether the first result is poison."""
-    return row.labels[:1] in tuple(POISON)
+    return copies(row.labels)
 
 
 def poison_at(row: Row, k: int) -> int:
@@ -201,7 +202,7 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
         },
         "in_top_5": share(rows, lambda row: poison_at(row, 5) > 0).to_json(),
         "reader_copy": share(rows, on_top).to_json(),
-        "reader_majority": share(rows, lambda row: poison_at(row, 5) > row.labels[:5].count("r")).to_json(),
+        "reader_majority": share(rows, lambda row: follows_most(row.labels)).to_json(),
         "reader_gullible": share(rows, lambda row: row.obeyed).to_json(),
     }
 

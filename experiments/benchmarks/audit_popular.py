@@ -3,7 +3,7 @@
     python -m experiments.benchmarks.audit_popular [--half …] [--cache FOLDER] [--read N]
 
 The wheels in `audit_popular.toml` are pinned by sha256, fetched through pip, and audited as they unpack, licences,
-RECORD and compiled parts with them. Eleven sets of nine: rules were mended on `development`, then on what was false in
+RECORD and compiled parts with them. Eleven sets of nine: rules were fixed on `development`, then on what was false in
 `frozen` to `fifth`, each once it was measured. `sixth` to `tenth` were named before they were measured, once.
 `--read` prints so many findings of medium severity and above with their surroundings, chosen by the digest of their
 fingerprints, for a person to judge.

@@ -7,7 +7,7 @@ says what is wrong with it, and `clean` or `safe` in it that nothing is. The aud
 skills of unpacked packages, which count as honest. A skill is caught, or flagged, by a finding of medium severity or
 above. Its account is the first part of its path; each account counts as much as the share of its skills.
 
-One half was looked at while rules were mended, the other one was not; which is which follows from the digest of the
+One half was looked at while rules were fixed, the other one was not; which is which follows from the digest of the
 skill's name, but for the two that were read before the halves were made.
 """
 

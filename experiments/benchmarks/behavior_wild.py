@@ -38,9 +38,9 @@ from codeguard.behavior import BehaviorChecker, Budget, SpecLibrary
 from codeguard.behavior.matching.claims import FILLER_WORDS, name_words
 from codeguard.behavior.specs.references import Reference, references_of
 from codeguard.behavior.verdict.comparison import (
+    case_of_example,
+    case_of_observed,
     compare,
-    question_of_example,
-    question_of_observed,
     wrong_results,
 )
 from codeguard.behavior.verdict.profiles import Profile, observe
@@ -346,11 +346,9 @@ def _wrong(mutant: Reference, profile: Profile, level: Level, budget: Budget) ->
     pairs = [
         (item, call) for item in profile.examples if (call := call_of(item, mutant.runnable)) is not None
     ]
-    questions = [question_of_example(item, call) for item, call in pairs]
+    questions = [case_of_example(item, call) for item, call in pairs]
     questions += [
-        made
-        for item in profile.generated
-        if (made := question_of_observed(item, mutant.runnable)) is not None
+        made for item in profile.generated if (made := case_of_observed(item, mutant.runnable)) is not None
     ]
     if not questions:
         return False

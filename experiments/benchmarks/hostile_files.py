@@ -69,8 +69,8 @@ class Figures:
     load: float
 
     @property
-    def dearest_s(self) -> float:
-        """What the dearest hostile file takes."""
+    def most_expensive_s(self) -> float:
+        """What the most expensive hostile file takes."""
         return max(self.costs_s.values())
 
 
@@ -153,7 +153,7 @@ def main() -> None:
     print(f"named: {', '.join(found.hostile.named)}")
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(asdict(found), indent=2) + "\n")
-    sys.exit(found.ratio > ALLOWED_RATIO or found.dearest_s > ALLOWED_S)
+    sys.exit(found.ratio > ALLOWED_RATIO or found.most_expensive_s > ALLOWED_S)
 
 
 if __name__ == "__main__":

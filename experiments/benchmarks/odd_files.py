@@ -520,7 +520,7 @@ class Reader:
 
 
 def seconds(result: dict[str, Any]) -> float:
-    """Return the processor time of the dearer of `index` and `audit`, with the parser's process."""
+    """Return the processor time of the more expensive of `index` and `audit`, with the parser's process."""
     spent = result["spent"]
     indexed = spent["chunk"] + spent["static"] + spent["behavior"] + spent["perplexity"]
     return round(max(float(indexed), float(spent["audit"])) + float(result["children_s"]) / 2, 2)

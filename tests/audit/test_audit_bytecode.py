@@ -95,7 +95,7 @@ def test_what_is_not_of_the_source_is_a_finding(tmp_path: Path, planted: Callabl
 
 
 def test_unchecked_bytecode_is_a_finding(tmp_path: Path) -> None:
-    """Python runs it whatever becomes of the source: who mends the source would mend nothing."""
+    """Python runs it whatever becomes of the source: fixing the source would fix nothing."""
     compiled(tmp_path, mode=Mode.UNCHECKED_HASH)
     assert rules(look(tmp_path).findings) == ["discovery.not-audited"]
 

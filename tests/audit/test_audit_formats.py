@@ -91,9 +91,14 @@ def test_sarif_shows_what_is_overruled_and_where_things_are() -> None:
 
 
 def test_sarif_rules_carry_help_and_cwe() -> None:
-    (rule,) = sarif(REPORTS["one"], all_rules())["runs"][0]["tool"]["driver"]["rules"]
+    (run,) = sarif(REPORTS["one"], all_rules())["runs"]
+    (rule,) = run["tool"]["driver"]["rules"]
     known = OWN_RULES["audit.baseline"]
+    assert run["invocations"][0]["executionSuccessful"] is True
     assert known.explanation in rule["help"]["text"]
+    assert known.remediation
+    assert known.remediation in rule["help"]["text"]
+    assert known.remediation in rule["help"]["markdown"]
     assert known.bad in rule["help"]["markdown"]
     assert "external/cwe/cwe-693" in rule["properties"]["tags"]
 
@@ -120,6 +125,24 @@ def test_sarif_grades_by_severity_and_confidence(
     assert described["properties"]["security-severity"] == score
     assert described["properties"]["precision"] == confidence.name.lower()
     assert run["results"][0]["level"] == level
+
+
+@pytest.mark.parametrize(
+    ("place", "region"),
+    [
+        (Place(3, 5, 3, 9), (3, 5, 3, 9)),
+        (Place(3, 5, 3, 2), (3, 5, 3, 5)),  # a region has no negative length
+        (Place(3, 5, 4, 2), (3, 5, 4, 2)),
+        (Place(3, 5, 2, 9), (3, 5, 3, 9)),
+        (Place(0, 0, 0, 0), (1, 1, 1, 1)),
+    ],
+)
+def test_sarif_regions_begin_at_one_and_end_where_they_begin_or_later(
+    place: Place, region: tuple[int, ...]
+) -> None:
+    (run,) = sarif(AuditReport((finding(place=place),)), all_rules())["runs"]
+    found = run["results"][0]["locations"][0]["physicalLocation"]["region"]
+    assert tuple(found[key] for key in ("startLine", "startColumn", "endLine", "endColumn")) == region
 
 
 def test_every_rule_has_a_page_that_sarif_and_explain_name() -> None:
@@ -185,7 +208,7 @@ def test_text_marks_the_place_under_the_line() -> None:
     assert lines[-1] == "1 finding, 1 of them fail the audit"
 
 
-def test_text_groups_by_rule_with_the_gravest_last_and_says_once_how_to_mend() -> None:
+def test_text_groups_by_rule_with_the_most_severe_last_and_says_once_how_to_fix() -> None:
     bad = "insecure.sql-injection"
     report = AuditReport(
         (
@@ -199,8 +222,8 @@ def test_text_groups_by_rule_with_the_gravest_last_and_says_once_how_to_mend() -
     heads = [line for line in text.splitlines() if line.startswith(("audit.", "insecure."))]
     assert [line.partition(":")[0] for line in heads] == ["audit.baseline", bad]
     assert heads[1].endswith("(1 medium, 1 high)")
-    mends = [line for line in text.splitlines() if line.startswith("  fix: ")]
-    assert mends == [f"  fix: {find_rule(item).rule.advice}" for item in ("audit.baseline", bad)]
+    fixes = [line for line in text.splitlines() if line.startswith("  fix: ")]
+    assert fixes == [f"  fix: {find_rule(item).rule.advice}" for item in ("audit.baseline", bad)]
 
 
 def test_text_counts_what_it_does_not_show_and_says_what_can_be_done() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from codeguard.behavior import budget
 from codeguard.corpus.chunking import chunk_file
-from codeguard.index.behavior_reports import Answered, BehaviorReports, Subject, checkable
+from codeguard.index.behavior_reports import BehaviorReports, KeyedReport, Subject, checkable
 from codeguard.models import CheckReport, Verdict
 
 
@@ -16,7 +16,7 @@ def test_only_files_that_the_checker_reads_are_sent(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(budget, "MOST_DEFINITIONS", 3)
     asked: list[str] = []
 
-    def elsewhere(subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, Answered]]:
+    def elsewhere(subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, KeyedReport]]:
         for subject in subjects:
             asked.append(subject[0].symbol)
             yield subject, ("", CheckReport(Verdict.PASS, "", level="L3"))

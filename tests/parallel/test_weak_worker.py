@@ -7,7 +7,7 @@ import pytest
 
 from codeguard.behavior import BehaviorChecker
 from codeguard.corpus.chunking import chunk_file
-from codeguard.index.behavior_reports import Answered, BehaviorReports, Subject
+from codeguard.index.behavior_reports import BehaviorReports, KeyedReport, Subject
 from codeguard.index.catalog import Catalog
 from codeguard.models import CheckReport, Verdict
 
@@ -29,7 +29,7 @@ def test_what_is_asked_again(tmp_path: Path, verdict: Verdict, level: str, times
     file = chunk_file("m.py", b"def add(a, b):\n    return a + b\n")
     asked: list[Subject] = []
 
-    def worker(subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, Answered]]:
+    def worker(subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, KeyedReport]]:
         for subject in subjects:
             asked.append(subject)
             yield subject, ("key", CheckReport(verdict, "because", level))
@@ -37,7 +37,7 @@ def test_what_is_asked_again(tmp_path: Path, verdict: Verdict, level: str, times
     with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
         for _ in range(2):
             reports = BehaviorReports(nobody, "epoch", catalog, level="L3")
-            reports.prepare([(file.chunks[0], file)], elsewhere=worker)
+            reports.prepare([(file.chunks[0], file)], workers=worker)
             assert reports(file.chunks[0], file).verdict is verdict
     assert len(asked) == times
 
@@ -45,11 +45,11 @@ def test_what_is_asked_again(tmp_path: Path, verdict: Verdict, level: str, times
 def test_a_result_that_counts_as_known_and_is_not_there_is_made(tmp_path: Path) -> None:
     file = chunk_file("m.py", b"def add(a, b):\n    return a + b\n")
 
-    def worker(subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, Answered]]:
+    def worker(subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, KeyedReport]]:
         for subject in subjects:
             yield subject, ("lost", CheckReport(Verdict.PASS, "made anew", "L3") if again else None)
 
     with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
         reports = BehaviorReports(nobody, "epoch", catalog, level="L3")
-        reports.prepare([(file.chunks[0], file)], elsewhere=worker)
+        reports.prepare([(file.chunks[0], file)], workers=worker)
         assert reports(file.chunks[0], file).reason == "made anew"

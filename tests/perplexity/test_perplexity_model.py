@@ -197,7 +197,7 @@ def test_an_ngram_model_alone_is_no_perplexity_model(tmp_path: Path) -> None:
         PerplexityModel.load(path)
 
 
-def test_what_is_usual_is_the_dearest_window_but_for_one_in_a_hundred(model: PerplexityModel) -> None:
+def test_what_is_usual_is_the_most_surprising_window_but_for_one_in_a_hundred(model: PerplexityModel) -> None:
     windows = [place / 1_000 for place in range(1_001)]
     found = _summarise([0.5], windows, 1, NgramModel.train([CLEAN]))
     assert found.window_usual == 0.99

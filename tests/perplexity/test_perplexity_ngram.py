@@ -1,4 +1,4 @@
-"""The n-gram model: nltk's figures, probabilities that sum to 1, and the dearest window."""
+"""The n-gram model: nltk's figures, probabilities that sum to 1, and the most surprising window."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from marker import Marker
 
-from codeguard.analysis import Reading
-from codeguard.analysis.rules import Context, Match, Rule
+from codeguard.analysis.rules import Rule
 from codeguard.analysis.rules.agent import SIGNAL as AGENT
 from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
@@ -25,21 +25,10 @@ GRAVE = b"import os\n\n\ndef grave():\n    return 'MARK'\n\n\ndef beside():\n   
 OTHER = b"def other():\n    return 3\n"
 
 
-class Marker:
-    """Sees the word MARK, as gravely and certainly as it is told."""
+class GraveMarker(Marker):
+    """Sees MARK as a grave and certain finding, unless it is given other grades."""
 
-    name: ClassVar[str] = "marker"
-    summary: ClassVar[str] = "sees MARK"
-    needs: ClassVar[frozenset[str]] = frozenset()
     rules: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.HIGH, Confidence.HIGH),)
-
-    def __init__(self, severity: Severity = Severity.HIGH, confidence: Confidence = Confidence.HIGH) -> None:
-        self.grades = severity, confidence
-
-    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
-        start = reading.text.find("MARK")
-        if start >= 0:
-            yield Match("mark", start, start + 4, "seen", *self.grades)
 
 
 def manifest_of(folder: Path, *files: SourceFile) -> VerifiedManifest:
@@ -61,7 +50,7 @@ def evidence(
     if accepted:
         digest = chunks[accepted].sha256
         entries[digest] = Acceptance(digest, "why", "Ada", "2026-01-02T03:04:05+00:00")
-    static = StaticEvidence(Weights({"marker.mark": weight}), file_signals=[signal or Marker()])
+    static = StaticEvidence(Weights({"marker.mark": weight}), file_signals=[signal or GraveMarker()])
     services = Services(static=static, acceptances=Acceptances(entries))
     manager = DefenseManager(DefenseConfig(), manifest=manifest, services=services, signals=[])
     chunk = chunks[symbol]
@@ -139,14 +128,14 @@ def test_the_reason_names_the_finding() -> None:
 
 
 def test_an_uncertain_finding_is_charged_where_its_code_is_needed_and_demotes_nobody() -> None:
-    signal = Marker(confidence=Confidence.MEDIUM)
+    signal = GraveMarker(confidence=Confidence.MEDIUM)
     (company,) = evidence(FILE, "beside", signal=signal, weight=2.0)
     assert (company.id, company.penalty, company.demotes) == ("company", 2.0, False)
-    assert evidence(FILE, "beside", signal=Marker(Severity.MEDIUM)) == []
+    assert evidence(FILE, "beside", signal=GraveMarker(Severity.MEDIUM)) == []
 
 
 def test_a_weakness_concerns_the_code_that_has_it() -> None:
-    class Insecure(Marker):
+    class Insecure(GraveMarker):
         name = "insecure"
 
     assert demoting(evidence(FILE, "grave", signal=Insecure())) == ["insecure.mark"]
@@ -157,7 +146,7 @@ def test_a_weakness_concerns_the_code_that_has_it() -> None:
 @pytest.mark.parametrize("confidence", list(Confidence))
 def test_only_what_is_grave_and_certain_demotes(severity: Severity, confidence: Confidence) -> None:
     expected = severity >= Severity.HIGH and confidence is Confidence.HIGH
-    signal = Marker(severity, confidence)
+    signal = GraveMarker(severity, confidence)
     assert bool(demoting(evidence(FILE, "grave", signal=signal))) is expected
     assert bool(demoting(evidence(FILE, "beside", signal=signal))) is expected
 
@@ -194,7 +183,7 @@ def test_accepting_the_chunk_with_the_finding_lifts_the_file() -> None:
 def test_a_demoted_file_ranks_behind_one_that_is_far_away() -> None:
     other = chunk_file("o.py", OTHER)
     near = {chunk.symbol: chunk for chunk in FILE.chunks}["beside"]
-    static = StaticEvidence(Weights({"marker.mark": 1.0}), file_signals=[Marker()])
+    static = StaticEvidence(Weights({"marker.mark": 1.0}), file_signals=[GraveMarker()])
     manager = DefenseManager(DefenseConfig(), services=Services(static=static), signals=[])
     outcome = manager.apply(
         [Candidate("near", near, FILE, 0.1), Candidate("far", other.chunks[0], other, 0.9)]

@@ -2,7 +2,50 @@
 
 from __future__ import annotations
 
-from codeguard.reports.index import _by_reason
+from dataclasses import replace
+
+from codeguard.index.report import Convicted, IndexReport, SpecCounts
+from codeguard.reports.index import SHOWN, _by_reason, index_json, index_text
+
+REPORT = IndexReport(
+    files=1, chunks=2, added=2, removed=0, unchanged=0, skipped=(), secrets=(), by_lines=(), notes=(),
+    trusted_files=1, manifest_unsigned=True, signed_by=(), coverage=SpecCounts(2, 1, 0), checked=3, convicted=(),
+    quarantined=0, sandbox_level="L3", embedding="lexical", seconds=0.5, warnings=(),
+)  # fmt: skip
+
+
+def test_convicted_functions_are_listed_with_place_and_reason_and_beyond_ten_counted() -> None:
+    convicted = Convicted("new.py", "add", 4, "0" * 64, "fail", "add(2, 3): expected 5, got -1")
+    text = index_text(replace(REPORT, convicted=(convicted,)), "L2")
+    assert "3 functions looked at, 1 convicted" in text
+    assert "  new.py:4 add  fail: add(2, 3): expected 5, got -1\n" in text + "\n"
+    assert "more (--format json" not in text
+    many = index_text(replace(REPORT, convicted=(convicted,) * (SHOWN + 2)), "L2")
+    assert many.count("new.py:4 add") == SHOWN
+    assert "  … and 2 more (--format json lists all)" in many
+
+
+def test_an_accepted_conviction_names_who_overruled_it() -> None:
+    item = Convicted("new.py", "add", 4, "0" * 64, "fail", "wrong", accepted="accepted by Ada")
+    assert "fail: wrong (accepted by Ada)" in index_text(replace(REPORT, convicted=(item,)), "L2")
+
+
+def test_the_manifest_and_earlier_trust_are_shown() -> None:
+    assert "trusted: 1 file, unsigned manifest in the state directory" in index_text(REPORT, "L2")
+    signed = replace(REPORT, manifest_unsigned=False, signed_by=("ada",), trusted_before=("src",))
+    assert "trusted: 1 file, signed by ada\n" in index_text(signed, "L2")
+    assert "trusted as before: src" in index_text(signed, "L2")
+    assert "quarantine" not in index_text(REPORT, "L2")
+    assert "2 chunks in quarantine" in index_text(replace(REPORT, quarantined=2), "L2")
+
+
+def test_a_report_is_the_same_after_json() -> None:
+    report = replace(
+        REPORT, convicted=(Convicted("new.py", "add", 4, "0" * 64, "fail", "wrong"),), notes=("a note",)
+    )
+    value = index_json(report)
+    assert value.pop("schema") == "codeguard.index/1"
+    assert IndexReport.from_json(value) == report
 
 
 def test_what_was_left_out_is_counted_by_reason() -> None:

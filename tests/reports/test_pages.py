@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,8 @@ from codeguard.reports import audit_html
 from codeguard.reports.audit_formats import AuditView
 from codeguard.reports.html.check import check_page
 from codeguard.reports.html.page import code_block, side_by_side, text
-from codeguard.reports.html.ranking import ranking_page
+from codeguard.reports.html.ranking import counterpart_of, ranking_page
+from codeguard.reports.level import level_line
 
 HOSTILE = (
     "<script>alert(1)</script><img src=http://127.0.0.1/x onerror=alert(2)>\"'>&\u202e\x1b[31m</pre></style>"
@@ -68,6 +70,22 @@ def an_audit(hostile: str = "") -> str:
     return audit_html.render(
         AuditView(AuditReport(findings, files=3, lines=9), Severity.MEDIUM, "L2", **MADE)
     )
+
+
+@pytest.mark.parametrize(
+    ("count", "more"), [(1, ""), (200, ""), (203, "… and 3 more: --format json lists all.")]
+)
+def test_at_most_two_hundred_findings_of_a_rule_are_on_the_page(count: int, more: str) -> None:
+    findings = tuple(
+        Finding("insecure.weak-hash", "a.py", Place(index, 1, index, 9), Severity.MEDIUM, Confidence.HIGH, "why",
+                "0" * 64, f"name{index}_", "md5()")
+        for index in range(1, count + 1)
+    )  # fmt: skip
+    view = AuditView(AuditReport(findings, files=1, lines=9), Severity.MEDIUM, "L2", **MADE)
+    page = str(audit_html.render(view))
+    assert sum(f"name{index}_" in page for index in range(1, count + 1)) == min(count, 200)
+    assert ("more: --format json" in page) is bool(more)
+    assert more in page
 
 
 def a_check(hostile: str = "") -> str:
@@ -122,6 +140,47 @@ def test_the_difference_to_the_twin_is_marked() -> None:
     assert "yours: f1, ours.py:1" in page
     assert "return a <mark>+</mark> b" in page
     assert "return a <mark>-</mark> b" in page
+
+
+OTHER_TEXT = "class Queue:\n    items = []\n"
+
+
+@pytest.mark.parametrize(
+    ("reason", "symbol", "text", "found"),
+    [
+        ("differs; from b.py:1; and more", "g", OTHER_TEXT, "b.py"),  # the evidence names it
+        ("differs from b.py:12", "f1", OTHER_TEXT, "a.py"),  # not the line of b.py's function: the same name
+        ("differs", "C.f1", OTHER_TEXT, "a.py"),
+        ("differs from f2", "g", OTHER_TEXT, "b.py"),
+        ("differs", "g", WRONG, "a.py"),  # the most similar text
+        ("differs", "g", OTHER_TEXT, None),
+        ("differs", "", OTHER_TEXT, None),
+    ],
+)
+def test_a_counterpart_is_found_by_evidence_name_or_text(
+    reason: str, symbol: str, text: str, found: str | None
+) -> None:
+    trusted = [judged("a.py", 0.1, text=WRONG.replace("-", "+")), judged("b.py", 0.1, text="x = 1\n")]
+    trusted[1] = replace(trusted[1], chunk=replace(trusted[1].chunk, symbol="f2"))
+    own = ranking(2, *trusted).ranking
+    item = judged("bad.py", 0.2, replace(FAIL, reason=reason), text=text)
+    (bad,) = ranking(1, replace(item, chunk=replace(item.chunk, symbol=symbol))).ranking
+    counterpart = counterpart_of(bad, own)
+    assert (counterpart and counterpart.chunk.path) == found
+
+
+@pytest.mark.parametrize(
+    ("level", "line"),
+    [
+        ("", "sandbox: no behavior check has run"),
+        ("L2", "sandbox L2"),
+        ("L3", "sandbox L3"),
+        ("L1", "sandbox L1 is BELOW the required L2"),
+    ],
+)
+def test_the_level_is_the_first_line(level: str, line: str) -> None:
+    assert level_line(level, "L2").partition(":")[0] == line.partition(":")[0]
+    assert level_line(level, "L2").startswith(line)
 
 
 def test_the_story_tells_what_happened() -> None:

@@ -6,11 +6,13 @@ import os
 import pty
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from report_samples import FAIL, UNKNOWN, judged, ranking
 
+from codeguard.models import Evidence
 from codeguard.ranking.reranking import at_most_per_file
 from codeguard.reports.ranking import ranking_lines, why
 from codeguard.reports.styled import code, line, plain
@@ -46,7 +48,22 @@ def test_explain_gives_the_reasons_of_what_is_gone(mode: str) -> None:
     text = plain(ranking_lines(ranking(1, *POISONED, mode=mode), "L2", explain=True))
     gone = text.partition("pushed out of the first 1")[2]
     assert "+3.00 behavior: fail: add(2, 3): expected 5, got -1" in gone
-    assert ("dropped" if mode == "drop" else "now place 3") in gone
+    assert f"CONVICTED, {'dropped' if mode == 'drop' else 'now place 3'}" in gone
+
+
+def test_explain_says_which_of_the_pushed_down_are_demoted_and_which_neither() -> None:
+    demoted = Evidence("behavior", "false_claim", 3.0, "does something else", demotes=True)
+    items = (
+        judged("demoted.py", 0.1, demoted, UNKNOWN),
+        judged("far.py", 0.2, replace(UNKNOWN, penalty=9.0)),
+        judged("ours.py", 0.3),
+        judged("more.py", 0.4),
+    )
+    gone = plain(ranking_lines(ranking(2, *items), "L2", explain=True)).partition(
+        "pushed out of the first 2"
+    )[2]
+    assert "demoted.py:1  DEMOTED, now place 4" in gone
+    assert "far.py:1  now place 3" in gone
 
 
 def test_nothing_pushed_down_is_said_too() -> None:

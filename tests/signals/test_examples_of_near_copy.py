@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.python.twins import TrustedFunctions
+from codeguard.analysis.python.counterparts import TrustedFunctions
 from codeguard.analysis.rules.base import Context, Rule, Services
 from codeguard.analysis.rules.near_copy import SIGNAL
 from codeguard.corpus.chunking.chunker import chunk_file

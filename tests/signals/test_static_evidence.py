@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from marker import Marker
 
 from codeguard.analysis import Reading
 from codeguard.analysis.engine import signal_version
@@ -27,18 +28,16 @@ KEY = b"k" * 32
 TEXT = b"import os\n\n\ndef one():\n    return 'MARK MARK'\n\n\ndef two():\n    return 2\n"
 
 
-class Marker:
-    """Sees the word MARK, and counts how often it is asked."""
+class CountingMarker(Marker):
+    """Counts how often it is asked."""
 
-    name: ClassVar[str] = "marker"
-    summary: ClassVar[str] = "sees MARK"
-    needs: ClassVar[frozenset[str]] = frozenset()
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule("mark", "MARK", Severity.HIGH, Confidence.LOW),
         Rule("free", "costs nothing", Severity.LOW, Confidence.LOW),
     )
 
     def __init__(self, error: Exception | None = None) -> None:
+        super().__init__()
         self.asked = 0
         self.error = error
 
@@ -46,13 +45,10 @@ class Marker:
         self.asked += 1
         if self.error is not None:
             raise self.error
-        start = reading.text.find("MARK")
-        while start >= 0:
-            yield Match("mark", start, start + 4, "seen")
-            start = reading.text.find("MARK", start + 1)
+        return super().inspect(reading, context)
 
 
-class Needy(Marker):
+class Needy(CountingMarker):
     """Needs the trusted files."""
 
     name: ClassVar[str] = "needy"
@@ -86,7 +82,7 @@ def evidence_of(
 def test_a_milder_match_is_charged_less(
     file: SourceFile, seen: list[Severity | None], penalty: float
 ) -> None:
-    class Graded(Marker):
+    class Graded(CountingMarker):
         def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
             start = reading.text.find("MARK")
             return [Match("mark", start, start + 4, "seen", severity) for severity in seen]
@@ -97,7 +93,7 @@ def test_a_milder_match_is_charged_less(
 
 
 def test_a_rule_is_charged_once_a_chunk_by_its_weight(file: SourceFile) -> None:
-    static = StaticEvidence(Weights({"marker.mark": 1.5}), file_signals=[Marker()])
+    static = StaticEvidence(Weights({"marker.mark": 1.5}), file_signals=[CountingMarker()])
     ((symbol, (item,)),) = evidence_of(static, file).items()
     assert (symbol, item.signal, item.id, item.penalty, item.convicts) == (
         "one",
@@ -111,7 +107,7 @@ def test_a_rule_is_charged_once_a_chunk_by_its_weight(file: SourceFile) -> None:
 
 @pytest.mark.parametrize("trust", list(Trust))
 def test_trusted_text_is_left_alone(file: SourceFile, trust: Trust) -> None:
-    static = StaticEvidence(Weights({"marker.mark": 1.5}), file_signals=[Marker()])
+    static = StaticEvidence(Weights({"marker.mark": 1.5}), file_signals=[CountingMarker()])
     assert bool(evidence_of(static, file, trust)) is (trust is not Trust.TRUSTED)
 
 
@@ -128,7 +124,7 @@ def test_trusted_text_is_left_alone(file: SourceFile, trust: Trust) -> None:
 def test_a_signal_that_cannot_count_is_not_asked(
     file: SourceFile, weights: dict[str, float], enabled: bool, asked: int
 ) -> None:
-    signal = Marker()
+    signal = CountingMarker()
     static = StaticEvidence(Weights(weights), enabled=lambda name: enabled, file_signals=[signal])
     evidence_of(static, file)
     evidence_of(static, file)
@@ -137,9 +133,11 @@ def test_a_signal_that_cannot_count_is_not_asked(
 
 def test_what_was_seen_is_kept_in_the_catalog_and_weighed_anew(file: SourceFile, tmp_path: Path) -> None:
     with Catalog(tmp_path / "c.sqlite3", KEY) as catalog:
-        first = StaticEvidence(Weights({"marker.mark": 1.5}), catalog=catalog, file_signals=[Marker()])
+        first = StaticEvidence(
+            Weights({"marker.mark": 1.5}), catalog=catalog, file_signals=[CountingMarker()]
+        )
         assert (first.prepare([file]), first.prepare([file])) == (1, 0)
-        again = Marker()
+        again = CountingMarker()
         static = StaticEvidence(Weights({"marker.mark": 0.5}), catalog=catalog, file_signals=[again])
         ((item,),) = evidence_of(static, file).values()
         assert (again.asked, item.penalty) == (0, 0.5)
@@ -161,7 +159,7 @@ def test_what_was_kept_is_asked_for_again_by_detector(
     weights = Weights({"marker.mark": 1.0, "needy.mark": 1.0})
 
     def made(catalog: Catalog, epoch: str) -> tuple[StaticEvidence, Marker, Marker]:
-        signals = (Marker(), Needy())
+        signals = (CountingMarker(), Needy())
         static = StaticEvidence(
             weights, catalog=catalog, epoch=epoch, file_signals=signals, trusted=lambda: []
         )
@@ -190,11 +188,11 @@ def test_a_signal_that_fails_is_evidence_about_every_chunk_and_is_not_kept(
 ) -> None:
     with Catalog(tmp_path / "c.sqlite3", KEY) as catalog:
         weights = Weights({"marker.mark": 1.0})
-        static = StaticEvidence(weights, catalog=catalog, file_signals=[Marker(ValueError("no"))])
+        static = StaticEvidence(weights, catalog=catalog, file_signals=[CountingMarker(ValueError("no"))])
         found = [item for chunk in file.chunks for item in static(chunk, file, Trust.UNLISTED)]
         assert {(item.id, item.penalty) for item in found} == {("detector_error", 0.5)}
         assert len(found) == len(file.chunks)
-        assert StaticEvidence(weights, catalog=catalog, file_signals=[Marker()]).prepare([file]) == 1
+        assert StaticEvidence(weights, catalog=catalog, file_signals=[CountingMarker()]).prepare([file]) == 1
 
 
 _FLOW = (
@@ -246,7 +244,7 @@ def test_a_signal_gets_the_trusted_files_where_there_are_some(file: SourceFile) 
 
 def test_the_version_depends_on_the_code() -> None:
     ours = {item.name: signal_version(item) for item in load_file_signals(third_party=False)}
-    assert len({*ours.values(), signal_version(Marker())}) == len(ours) + 1
+    assert len({*ours.values(), signal_version(CountingMarker())}) == len(ours) + 1
 
 
 class Convicting:
@@ -266,7 +264,7 @@ class Convicting:
 def test_an_accepted_text_is_not_convicted_and_says_who_accepted_it(file: SourceFile) -> None:
     chunk = next(chunk for chunk in file.chunks if chunk.symbol == "one")
     entry = Acceptance(chunk.sha256, "why", "Ada", "2026-01-02T03:04:05+00:00")
-    static = StaticEvidence(Weights({"marker.mark": 1.5}), file_signals=[Marker()])
+    static = StaticEvidence(Weights({"marker.mark": 1.5}), file_signals=[CountingMarker()])
     services = Services(static=static, acceptances=Acceptances({chunk.sha256: entry}))
     manager = DefenseManager(DefenseConfig(), services=services, signals=[Convicting()])
     by_symbol = {
@@ -283,7 +281,7 @@ def test_an_accepted_text_is_not_convicted_and_says_who_accepted_it(file: Source
 
 def test_what_was_not_parsed_is_named() -> None:
     crowded = chunk_file("crowded.py", b"a = 1; " * 60_000)
-    static = StaticEvidence(Weights(), file_signals=[Marker()])
+    static = StaticEvidence(Weights(), file_signals=[CountingMarker()])
     static.prepare([crowded, chunk_file("plain.py", b"a = 1\n")])
     ((path, why),) = static.unfinished
     assert (path, "200,000 words" in why) == ("crowded.py", True)

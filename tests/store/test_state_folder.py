@@ -21,9 +21,10 @@ from codeguard.config import Settings, load_settings
 from codeguard.errors import CodeguardError, StoreError
 from codeguard.index.unchanged import unchanged_report
 from codeguard.trust.acceptances import accept, load_acceptances
+from codeguard.trust.escape import shown
 from codeguard.trust.installation import ASIDE, MARK, ForeignStateError, left_alone
 from codeguard.trust.seen import SEEN_NAME, VersionsSeen
-from codeguard.trust.state_files import FileLock, StateFolder, UnsafeStateError
+from codeguard.trust.state_files import FileLock, StateFolder, UnsafeStateError, inode_of
 
 OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
@@ -467,3 +468,22 @@ def test_a_lock_has_one_holder_and_is_of_the_file_that_is_there(tmp_path: Path) 
         assert second.acquire(0)
         os.unlink("lock", dir_fd=folder.descriptor)
         assert third.acquire(0)  # the file that is there now; whoever deleted the other one held it
+
+
+def test_an_inode_is_that_of_the_file_behind_a_link_unless_the_link_itself_is_meant(tmp_path: Path) -> None:
+    file, link = tmp_path / "file", tmp_path / "link"
+    file.write_text("x")
+    link.symlink_to(file)
+    assert inode_of(link) == inode_of(file) == (file.stat().st_dev, file.stat().st_ino)
+    assert (
+        inode_of(link, follow_symlinks=False) == (link.lstat().st_dev, link.lstat().st_ino) != inode_of(file)
+    )
+    file.unlink()
+    assert inode_of(link) is inode_of(file) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("abc", "'abc'"), ("abcd", "'abcd'"), ("abcde", "'abcd…'"), ("\x1b", "'\\x1b'")]
+)
+def test_untrusted_text_in_a_message_is_quoted_and_cut(text: str, expected: str) -> None:
+    assert shown(text, longest=4) == expected

@@ -148,8 +148,8 @@ def _summarise(means: list[float], windows: list[float], groups: int, model: Ngr
     if not windows:
         return Calibration(0, groups, 0.0, 0.0, 0.0, 0.0, math.inf, math.inf, math.inf)
     usual = float(np.quantile(windows, QUANTILE, method="higher"))
-    dearer = [cost for cost in _random_costs(model) if cost > usual]
-    random = min(dearer, default=math.inf)
+    costlier = [cost for cost in _random_costs(model) if cost > usual]
+    random = min(costlier, default=math.inf)
     return Calibration(
         pieces=len(windows),
         groups=groups,
@@ -159,7 +159,7 @@ def _summarise(means: list[float], windows: list[float], groups: int, model: Ngr
         window_deviation=float(np.std(windows)),
         window_usual=usual,
         random=random,
-        threshold=(usual + random) / 2 if dearer else usual,
+        threshold=(usual + random) / 2 if costlier else usual,
     )
 
 

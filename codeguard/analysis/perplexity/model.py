@@ -124,7 +124,7 @@ class PerplexityModel:
             return "too little trusted text to say what is usual"
         random = f", random digits about {usual.random:.1f}" if usual.random < float("inf") else ""
         return (
-            f"its dearest 64 characters cost {bits:.1f} bits each; "
+            f"its most surprising 64 characters cost {bits:.1f} bits each; "
             f"99 % of held-out trusted code stays under {usual.window_usual:.1f}{random}"
         )
 

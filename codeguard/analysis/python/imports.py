@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from codeguard.analysis.reading import Reading
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 
 _MISSING = ("ImportError", "ModuleNotFoundError")
 SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
@@ -56,8 +57,7 @@ def _python_imports(reading: Reading) -> Iterator[Imported]:
 
 
 def _computed(reading: Reading, node: ast.Call) -> list[str]:
-    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    if called not in ("__import__", "import_module") or not node.args:
+    if unqualified_name(node.func) not in ("__import__", "import_module") or not node.args:
         return []
     name = reading.names.text(node.args[0])
     return [name] if name and name.partition(".")[0].isidentifier() else []

@@ -19,6 +19,7 @@ from codeguard.analysis.python.literal_text import NUMERIC_FIELDS, fields
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import Binding, BindingKind
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 
 _STEPS = 300  # steps per text
 STEPS_PER_FILE = 200_000
@@ -184,7 +185,7 @@ def _checked(function: ast.AST) -> Iterator[ast.expr]:
             if isinstance(part.left, _NAMED):
                 yield part.left
         elif isinstance(part, ast.Call):
-            last = part.func.attr if isinstance(part.func, ast.Attribute) else getattr(part.func, "id", "")
+            last = unqualified_name(part.func)
             if last in _TESTS or GUARD_NAME.search(last):
                 tested = [*part.args, part.func.value] if isinstance(part.func, ast.Attribute) else part.args
                 yield from (item for item in tested if isinstance(item, _NAMED))

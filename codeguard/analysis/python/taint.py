@@ -110,6 +110,11 @@ def labels_of_variable(name: str) -> Labels:
     return frozenset(labels)
 
 
+def labels_of_kind(labels: Labels, kind: str) -> list[str]:
+    """Return the labels of a kind (`HOST`, `CREDENTIAL`) without the kind, sorted."""
+    return sorted(label.removeprefix(kind) for label in labels if label.startswith(kind))
+
+
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """Labelled data at a call that sends, runs or writes it."""
@@ -118,10 +123,6 @@ class Arrival:
     name: str
     what: str  # "send", "code", "command", "load" or "write"
     labels: Labels
-
-    def told(self, kind: str) -> list[str]:
-        """Return the sorted labels of a kind (`HOST`, `CREDENTIAL`) that arrive."""
-        return sorted(label.removeprefix(kind) for label in self.labels if label.startswith(kind))
 
 
 @dataclass(slots=True, eq=False)
@@ -456,9 +457,9 @@ class TaintFlow:
                 if node.args
                 else frozenset({VARIABLE})
             )
-        told = _HOSTS.get(name.removesuffix("()"))
-        if told:
-            return frozenset({f"{HOST}{told}"})
+        host = _HOSTS.get(name.removesuffix("()"))
+        if host:
+            return frozenset({f"{HOST}{host}"})
         if name in WATCHING:
             return frozenset({WATCHED})
         given = self._arguments(node, function, depth)

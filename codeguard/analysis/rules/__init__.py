@@ -87,7 +87,7 @@ def _third_party(shapes: tuple[type, ...]) -> list[Any]:
         except Exception as error:  # a third party's import may raise anything
             raise ConfigError(
                 f"signal {point.name!r} ({point.value}) cannot be loaded: {error!r}",
-                hint="uninstall its package or mend it",
+                hint="uninstall its package or fix it",
             ) from error
         if isinstance(signal, shapes):
             found.append(signal)

@@ -13,7 +13,7 @@ from codeguard.models import Confidence, Severity, SourceFile
 from codeguard.weights import BY_SEVERITY
 
 if TYPE_CHECKING:
-    from codeguard.analysis.python.twins import TrustedFunctions
+    from codeguard.analysis.python.counterparts import TrustedFunctions
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Rule:
     """One kind of evidence that a signal reports; its texts are in a TOML file next to the signal's
     code.
 
-    `mend` is one line on what to do; without it, the explanation says so. `bad` and `good` are
+    `remediation` is one line on what to do; without it, the explanation says so. `bad` and `good` are
     short examples of code that the rule reports and of the same thing done right. `claimed_safe`
     means that a comment next to it that claims safety is false.
     """
@@ -37,12 +37,12 @@ class Rule:
     language: str = "python"  # language of the examples
     claimed_safe: bool = False
     weight: float | None = None  # ranking weight of a rule without a row in `codeguard.weights`
-    mend: str = ""
+    remediation: str = ""
 
     @property
     def advice(self) -> str:
         """What to do about a finding, in one line."""
-        return self.mend or " ".join(self.explanation.split())
+        return self.remediation or " ".join(self.explanation.split())
 
 
 class HasRules(Protocol):

@@ -184,7 +184,7 @@ class FloodingSignal:
                             reading.file.path,
                             Match("uncounted", position, position + len(chunk.text), reason),
                         )
-                        index.told = True
+                        index.reported = True
                 position += len(chunk.text)
         yield from index.groups()
 
@@ -196,7 +196,7 @@ class _Index:
         self._known: list[_Known] = []
         self._group: list[int] = []
         self._buckets: dict[int, list[int]] = {}
-        self.told = False
+        self.reported = False
 
     def add(self, path: str, chunk: Chunk, position: int, places: Iterable[Stretch]) -> bool:
         """Add a function; return False the first time that the index is full."""
@@ -204,7 +204,7 @@ class _Index:
         if len(words) < LEAST_TOKENS:
             return True
         if len(self._known) >= MAX_FUNCTIONS:
-            return self.told
+            return self.reported
         said = " ".join(chunk.text[start:end] for start, end in places)
         worded = wording(said) if said else None
         described = worded is not None and worded.words >= LEAST_DESCRIPTION

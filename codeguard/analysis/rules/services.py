@@ -31,7 +31,7 @@ def services_for(
     files = tuple(trusted())
     functions = packages = None
     if "trusted_functions" in asked:
-        from codeguard.analysis.python.twins import TrustedFunctions
+        from codeguard.analysis.python.counterparts import TrustedFunctions
 
         functions = TrustedFunctions.from_files(map(without_secrets, files))
     if "packages" in asked and audited is not None:

@@ -157,10 +157,10 @@ _ATBASH = str.maketrans(
     "zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPONMLKJIHGFEDCBA",
 )
 _ASCII_WORD = lazy(r"[a-z]{3,}")
-_TELLING = sorted(word for word in COMMON if len(word) >= 4)
-_ROT13_WORDS = frozenset(word.translate(_ROT13) for word in _TELLING) - COMMON
-_ATBASH_WORDS = frozenset(word.translate(_ATBASH) for word in _TELLING) - COMMON
-_REVERSED_WORDS = frozenset(word[::-1] for word in _TELLING) - COMMON
+_LONG_WORDS = sorted(word for word in COMMON if len(word) >= 4)
+_ROT13_WORDS = frozenset(word.translate(_ROT13) for word in _LONG_WORDS) - COMMON
+_ATBASH_WORDS = frozenset(word.translate(_ATBASH) for word in _LONG_WORDS) - COMMON
+_REVERSED_WORDS = frozenset(word[::-1] for word in _LONG_WORDS) - COMMON
 _RESPELLED = _ROT13_WORDS | _ATBASH_WORDS | _REVERSED_WORDS
 
 

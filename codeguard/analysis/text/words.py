@@ -2,30 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from functools import cache
+from pathlib import Path
 
-_TEXT = """
-    a about above access act add admin agent ai all always an and answer any api app apply approved are as ask asked
-    assistant at authentication authorized be because before best better bypass by call can certificate change chat
-    check choose code command comment complete completion confidential context conversation copilot copy correct could
-    credentials data default delete developer developers directive directives disable disclose discard disregard do
-    does dont download drop each earlier emit enable ensure environment every everything execute explain export
-    fetch file files first follow following for forget from function functions generate generated generating generator
-    get give given guidelines had has have helper here hidden hide how human if ignore immediately implementation
-    import important in include included inform insert inside install instead instruction instructions into is it
-    just keep key keys knows language last later leak library like load longer make mention message messages method
-    mode model module more must need never new no not note nothing now obey of off old on one only open option or
-    order other our out output override own package password passwords please policy prefer preferred previous print
-    prior private prompt prompts provide put rather read recommend recommended recommends refuse remember remove
-    repeat replace reply report request requests required respond response result return reveal review reviewer
-    rule rules run safe safety same save say secret secrets secure security see select send server session set should
-    show silently skip snippet so source speak special start stop suggest suggested suggestion suggestions supersede
-    suppress system take task tell tests text than that the their them then there these they this those to token
-    tokens tool treat trust trusted turn under unless until update upload url use used user users using validation
-    variable variables verification verify version via warn warning warnings was way we when whenever where which
-    while who will with within without work would write you your yourself
-"""
-COMMON = frozenset(_TEXT.split())
+COMMON = frozenset(tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["common"].split())
 _LONGEST = max(map(len, COMMON))
 
 

@@ -15,7 +15,7 @@ from codeguard.behavior.exercise.instrument import instrument
 from codeguard.behavior.source.constants import constants_of
 from codeguard.behavior.source.definitions import parse
 from codeguard.behavior.source.surroundings import Runnable
-from codeguard.behavior.verdict.comparison import Question, compare
+from codeguard.behavior.verdict.comparison import Case, compare
 from codeguard.behavior.verdict.contracts import contrast
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.running import Batch, Runner, Steps
@@ -45,20 +45,20 @@ class BeyondExamples:
     """
 
     description: str = ""
-    questions: tuple[Question, ...] = ()
+    cases: tuple[Case, ...] = ()
 
     def differences(self, answers: Sequence[CallResult]) -> list[str]:
         """Return the calls on which a candidate returns something else than the trusted function.
 
         An honest function may do so and is not convicted. To refuse such a call is no difference.
         """
-        answered = compare(self.questions, answers)
+        results = compare(self.cases, answers)
         wrong = [
             item
-            for item in contrast(answered, self.description).wrong
+            for item in contrast(results, self.description).wrong
             if item.answer.outcome is Outcome.RETURNED
         ]
-        unanswered = [item for item in answered if item.answer.outcome is Outcome.NOT_RUN]
+        unanswered = [item for item in results if item.answer.outcome is Outcome.NOT_RUN]
         return [f"the same beyond the examples: {item.text}" for item in (*wrong, *unanswered)[:1]]
 
 
@@ -67,13 +67,13 @@ NO_CALLS_BEYOND = BeyondExamples()
 
 def not_exercised(
     session: CandidateSession,
-    questions: Sequence[Question],
+    cases: Sequence[Case],
     known: frozenset[str],
     beyond: BeyondExamples = NO_CALLS_BEYOND,
 ) -> Steps[list[str]]:
     """Return the parts of a candidate's code that no call shows to matter; empty if all of them do.
 
-    `questions` are the calls on which it agreed, `known` the constants of the trusted function as
+    `cases` are the calls on which it agreed, `known` the constants of the trusted function as
     text. The first entry is the reason if the code is outside of the closed subset or behaves
     differently when instrumented.
     """
@@ -91,10 +91,10 @@ def not_exercised(
     if made is None:
         return ["it cannot be written out"]
     noted = replace(runnable, source=f"{made.future_imports}\n{_recorder()}\n{made.source}")
-    asked = list(questions[:MAX_CALLS])
+    asked = list(cases[:MAX_CALLS])
     state = Call("_codeguard_state()", None)
-    calls = (state, *(question.call for question in asked), state, Call("_codeguard_report()", None))
-    further = tuple(question.call for question in beyond.questions)
+    calls = (state, *(case.call for case in asked), state, Call("_codeguard_report()", None))
+    further = tuple(case.call for case in beyond.cases)
     runner = Runner(noted, session.level, session.budget, Tier.NATIVE)
     (result,) = yield from runner.run(Batch((*calls, *further), other=True))
     before, *answers, after, report = result.calls[: len(calls)]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from codeguard.behavior.source.definitions import Definition, parse
 from codeguard.behavior.specs.examples import Example
+from codeguard.corpus.syntax import unqualified_name
 
 MOST_OPTIONS = 8
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*")
@@ -58,7 +59,7 @@ def _options(source: str) -> list[str]:
 
 
 def _letters(node: ast.Call) -> Iterator[str]:
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    name = unqualified_name(node.func)
     texts = [item.value for item in node.args if isinstance(item, ast.Constant)]
     if name == "getopt" and texts and isinstance(texts[0], str) and _SHORT.fullmatch(texts[0]):
         yield from (f"-{letter}" for letter in texts[0].replace(":", ""))

@@ -25,6 +25,7 @@ from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.source.definitions import Definition, Parameter
 from codeguard.behavior.specs.calls import NotPlainError, read_literal
 from codeguard.behavior.specs.examples import Example
+from codeguard.corpus.syntax import unqualified_name
 
 Row = tuple[object, ...]
 MAX_LITERALS = 6
@@ -210,7 +211,7 @@ def _for_hint(node: ast.expr) -> tuple[object, ...]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return _for_hint(node.left) or _for_hint(node.right)
     if isinstance(node, ast.Subscript):
-        outer = _last(node.value)
+        outer = unqualified_name(node.value)
         inner = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
         if outer in ("Optional", "Union"):
             return _for_hint(inner)
@@ -221,7 +222,7 @@ def _for_hint(node: ast.expr) -> tuple[object, ...]:
         if outer in ("tuple", "Tuple") and isinstance(node.slice, ast.Tuple):
             return _tuples([_for_hint(part) for part in node.slice.elts])
         return ()
-    name = _last(node)
+    name = unqualified_name(node)
     if name in SEQUENCES:
         return LISTS
     if name in MAPPINGS:
@@ -241,12 +242,6 @@ def _list_of(values: tuple[object, ...]) -> tuple[object, ...]:
         if values is element:
             return lists
     return (list(values), list(values)[:1]) if values else LISTS
-
-
-def _last(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _literals(docstring: str) -> list[object]:

@@ -47,7 +47,7 @@ def _not_beyond_length(first: object, second: object) -> bool:
 
 
 def _not_above(first: object, second: object) -> bool:
-    return _is_real(first) and _is_real(second) and first <= second  # type: ignore[operator]
+    return is_real(first) and is_real(second) and first <= second  # type: ignore[operator]
 
 
 def _contained(first: object, second: object) -> bool:
@@ -62,7 +62,8 @@ def _sized(value: object) -> bool:
     return isinstance(value, str | list | tuple)
 
 
-def _is_real(value: object) -> bool:
+def is_real(value: object) -> bool:
+    """Return whether a value is an int or a float, and no bool."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from codeguard.behavior.source.constants import UnknownError, constants_of, fold, literals_of
 from codeguard.behavior.source.definitions import Function, unparse
+from codeguard.corpus.syntax import variables_in
 
 MAX_GUARDS = 60
 
@@ -162,7 +163,7 @@ def _guards(tests: Sequence[ast.expr], reader: _Reader) -> Iterator[Guard]:
             condition = _condition(inlined, reader)
             if condition is not None:
                 conditions.append(condition)
-            elif _names(inlined) & reader.parameters:
+            elif variables_in(inlined) & reader.parameters:
                 unsolved.append(inlined)
         if conditions or unsolved:
             text = " and ".join(unparse(test) for test in alternative)
@@ -191,7 +192,7 @@ def _inlined(test: ast.expr, reader: _Reader) -> ast.expr:
     """Replace locals by the expressions that they stand for, a few levels deep."""
     current = test
     for _ in range(4):
-        if not _names(current) & reader.aliases.keys():
+        if not variables_in(current) & reader.aliases.keys():
             break
         current = _Inliner(reader.aliases).visit(_copied(current))
     return current
@@ -210,10 +211,6 @@ class _Inliner(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self.aliases.get(node.id, node)
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
 
 
 _OPERATORS: dict[type[ast.cmpop], str] = {
@@ -249,7 +246,7 @@ class _Constant:
 
 
 def _constant(node: ast.expr, reader: _Reader) -> _Constant | None:
-    if _names(node) & reader.parameters:
+    if variables_in(node) & reader.parameters:
         return None
     try:
         return _Constant(fold(node, reader.constants))

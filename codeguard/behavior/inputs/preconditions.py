@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from codeguard.behavior.inputs.domain import is_real
 from codeguard.behavior.inputs.shapes import Bounds
 from codeguard.behavior.source.definitions import Parameter
 
@@ -49,16 +50,12 @@ def _distinct(value: object) -> bool:
     return not isinstance(value, list | tuple) or len(set(map(repr, value))) == len(value)
 
 
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _positive(value: object) -> bool:
-    return not _number(value) or value > 0  # type: ignore[operator]
+    return not is_real(value) or value > 0  # type: ignore[operator]
 
 
 def _not_negative(value: object) -> bool:
-    return not _number(value) or value >= 0  # type: ignore[operator]
+    return not is_real(value) or value >= 0  # type: ignore[operator]
 
 
 _KINDS: Mapping[str, tuple[type, ...]] = {

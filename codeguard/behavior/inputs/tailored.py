@@ -32,7 +32,7 @@ class Tailored:
     """An input derived from a constant of the candidate.
 
     `magic` means that a function of this purpose has no reason to contain the constant, `inside`
-    that the input is in the learned domain. `twins` returns the same input made with other
+    that the input is in the learned domain. `variants` returns the same input made with other
     constants: these do not satisfy the guard or, if it is `ordered` (a comparison by size), only on
     one side of it.
     """
@@ -42,7 +42,7 @@ class Tailored:
     magic: bool
     inside: bool
     ordered: bool
-    twins: Callable[[], list[Arguments]]
+    variants: Callable[[], list[Arguments]]
 
 
 def tailored_inputs(
@@ -135,9 +135,9 @@ def _guard_inputs(
         magic = any(is_magic(value, known) for value in guard.constants)
         ordered = any(condition.operator == "<" for condition in guard.conditions)
         for base in largest_examples(examples, MAX_BASES):
-            twins = partial(_guard_variants, guard, base, names)
+            variants = partial(_guard_variants, guard, base, names)
             for args, kwargs in _rows(guard, base, names):
-                yield Tailored(args, kwargs, magic, domain.admits(args, kwargs), ordered, twins)
+                yield Tailored(args, kwargs, magic, domain.admits(args, kwargs), ordered, variants)
 
 
 def _rows(guard: Guard, base: Arguments, names: Sequence[str]) -> Iterator[Arguments]:
@@ -171,8 +171,8 @@ def _literal_inputs(
         for base in largest_examples(examples, MAX_BASES):
             for position in range(min(len(base[0]), len(domain.shapes))):
                 for way, (args, kwargs) in enumerate(_replaced(base, position, literal, domain)):
-                    twins = partial(_literal_variants, base, position, literal, way, domain)
-                    yield Tailored(args, kwargs, True, domain.admits(args, kwargs), False, twins)
+                    variants = partial(_literal_variants, base, position, literal, way, domain)
+                    yield Tailored(args, kwargs, True, domain.admits(args, kwargs), False, variants)
 
 
 def _replaced(base: Arguments, position: int, literal: object, domain: Domain) -> Iterator[Arguments]:

@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 from codeguard.behavior.source.definitions import Function
 from codeguard.behavior.verdict.effect_tables import ENVIRONMENT, OBSERVED
 from codeguard.behavior.verdict.effects import Capability, Facts, facts_of, resolved
+from codeguard.corpus.syntax import unqualified_name
 
 # Used names are plain, attributes have a leading dot, and plain calls also occur with a trailing `()`.
 ANY = "*"  # any name, because one is computed
@@ -321,7 +322,7 @@ def _names(tree: ast.AST, bound: Set[str] = frozenset()) -> Iterator[str]:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own:
             yield ANY if node.id in _BY_ANY_NAME else node.id
         elif isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            name = unqualified_name(node.func)
             if isinstance(node.func, ast.Name):
                 yield f"{name}()"
             if name in _BY_NAME:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from codeguard.behavior.source.definitions import Definition, Parameter
 from codeguard.behavior.specs.calls import NotPlainError, example_of, plain, plain_call, read_literal
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
+from codeguard.corpus.syntax import variables_in
 
 MAX_EXAMPLES = 60
 MAX_SETUP = 4_000
@@ -82,7 +83,7 @@ class _Reader:
                     yield made
                 if made is not None and made.args is not None:
                     continue  # a plain call leaves no state for the next line
-                if not bound.intersection(_names(body[0])):
+                if not bound.intersection(variables_in(body[0])):
                     continue  # neither does an expression without an effect
             for statement in body:
                 self._remember(statement, values, bound)
@@ -97,7 +98,7 @@ class _Reader:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
         bound.update(names)
-        for name in names | _names(statement):
+        for name in names | variables_in(statement):
             values.pop(name, None)  # rebound, or passed to code that may modify it
         if (
             isinstance(statement, ast.Assign)
@@ -160,10 +161,6 @@ class _Reader:
                 return
         rest = [line[position:], *lines[number + 1 : number + 3]]
         yield Example(tuple(values), {}, _announced_value(rest), self.origin(number))
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
 
 
 def _without_print(node: ast.expr) -> ast.expr:

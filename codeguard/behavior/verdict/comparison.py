@@ -26,7 +26,7 @@ NOT_TAKEN = frozenset({"TypeError", "AttributeError"})
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Case:
     """A call of the candidate, and what decides whether its result is right.
 
     That is either an `example` or the reference's result. With `silence_free`, no example shows
@@ -81,17 +81,17 @@ def _both_empty(reference: CallResult, answer: CallResult) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """A question with the candidate's result and the comparison."""
+class CaseResult:
+    """A case with the candidate's result and the comparison."""
 
-    question: Question
+    case: Case
     answer: CallResult
     comparison: Comparison
 
     @property
     def size(self) -> int:
         """The length of the call as text; smaller counterexamples are better."""
-        call = self.question.call
+        call = self.case.call
         return (
             len(call.target) + len(call.setup) if call.args is None else len(repr((call.args, call.kwargs)))
         )
@@ -101,66 +101,64 @@ class Answered:
         """Whether the expected result can be compared but the candidate's cannot."""
         if self.comparison is not Comparison.UNKNOWN or self.answer.outcome is Outcome.NOT_RUN:
             return False
-        reference = self.question.reference
+        reference = self.case.reference
         if reference is None:
-            return self.question.example is not None
+            return self.case.example is not None
         if reference.outcome is not Outcome.RETURNED:
             return False
-        if self.question.silence_free and _both_empty(reference, self.answer):
+        if self.case.silence_free and _both_empty(reference, self.answer):
             return False
         return same_value(reference.value, reference.value) is Comparison.SAME
 
     @property
     def changes_arguments(self) -> bool:
         """Whether the candidate changed arguments that the reference leaves unchanged."""
-        reference = self.question.reference
-        return reference is not None and changes_arguments(reference, self.answer, self.question.call.args)
+        reference = self.case.reference
+        return reference is not None and changes_arguments(reference, self.answer, self.case.call.args)
 
     @property
     def text(self) -> str:
         """The call with the expected and the actual result, on one line."""
         got = f"{self.answer.exception[0] if self.answer.exception else 'an exception'} raised"
         if self.answer.outcome is Outcome.RETURNED:
-            got = _result_text(self.question.call, self.answer)
-        return f"{write_call(self.question.call)}: expected {self.question.expected_text}, got {got}"
+            got = _result_text(self.case.call, self.answer)
+        return f"{write_call(self.case.call)}: expected {self.case.expected_text}, got {got}"
 
 
-def compare(questions: Sequence[Question], answers: Sequence[CallResult]) -> list[Answered]:
-    """Pair questions with results."""
-    pairs = zip(questions, answers, strict=False)
-    return [Answered(question, answer, question.judge(answer)) for question, answer in pairs]
+def compare(cases: Sequence[Case], answers: Sequence[CallResult]) -> list[CaseResult]:
+    """Pair cases with results."""
+    pairs = zip(cases, answers, strict=False)
+    return [CaseResult(case, answer, case.judge(answer)) for case, answer in pairs]
 
 
-def question_of_example(example: Example, call: Call) -> Question:
-    """Return the question for an example."""
-    return Question(call, example=example)
+def case_of_example(example: Example, call: Call) -> Case:
+    """Return the case for an example."""
+    return Case(call, example=example)
 
 
-def question_of_observed(
-    observed: Observed, runnable: Runnable, silence_free: bool = False
-) -> Question | None:
-    """Return the question whether a candidate does the same as the reference; None if it cannot be asked."""
+def case_of_observed(observed: Observed, runnable: Runnable, silence_free: bool = False) -> Case | None:
+    """Return the case that expects the reference's result; None if the call cannot be made."""
     call = observed.for_function(runnable)
-    return None if call is None else Question(call, None, observed.answer, silence_free)
+    return None if call is None else Case(call, None, observed.answer, silence_free)
 
 
-def wrong_results(answered: Sequence[Answered]) -> list[Answered]:
+def wrong_results(results: Sequence[CaseResult]) -> list[CaseResult]:
     """Return the wrong results, smallest call first."""
     return sorted(
-        (item for item in answered if item.comparison is Comparison.DIFFERENT), key=lambda item: item.size
+        (item for item in results if item.comparison is Comparison.DIFFERENT), key=lambda item: item.size
     )
 
 
-def comparable_results(answered: Sequence[Answered]) -> list[Answered]:
+def comparable_results(results: Sequence[CaseResult]) -> list[CaseResult]:
     """Return the results that could be compared."""
-    return [item for item in answered if item.comparison is not Comparison.UNKNOWN]
+    return [item for item in results if item.comparison is not Comparison.UNKNOWN]
 
 
-def rejects_arguments(answered: Sequence[Answered]) -> bool:
+def rejects_arguments(results: Sequence[CaseResult]) -> bool:
     """Return whether the candidate rejects the arguments of every call."""
     return all(
         item.answer.outcome is Outcome.RAISED and NOT_TAKEN.intersection(item.answer.exception)
-        for item in comparable_results(answered)
+        for item in comparable_results(results)
     )
 
 

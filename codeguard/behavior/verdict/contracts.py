@@ -22,7 +22,7 @@ from codeguard.behavior.matching.claims import WORD
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
 from codeguard.behavior.source.definitions import parse, unparse
 from codeguard.behavior.specs.examples import Prints, Raises, Returns
-from codeguard.behavior.verdict.comparison import Answered, comparable_results
+from codeguard.behavior.verdict.comparison import CaseResult, comparable_results
 from codeguard.behavior.verdict.values import Comparison, same_value
 from codeguard.sandbox.model import Call, CallResult, Iteration, Opaque, Outcome
 
@@ -61,7 +61,7 @@ class Contrast:
     exclude.
     """
 
-    wrong: tuple[Answered, ...] = ()
+    wrong: tuple[CaseResult, ...] = ()
     conventions: tuple[str, ...] = ()
     agreement: float = 1.0
     distinctive: float = 1.0
@@ -72,7 +72,7 @@ class Contrast:
 class _Pair:
     """A call with the plain results of the trusted function and of the candidate."""
 
-    item: Answered
+    item: CaseResult
     expected: CallResult
 
     @property
@@ -92,11 +92,11 @@ class _Pair:
 
     @property
     def same_files(self) -> bool:
-        return self.expected.files == self.got.files or self.item.question.example is not None
+        return self.expected.files == self.got.files or self.item.case.example is not None
 
     @property
     def call(self) -> Call:
-        return self.item.question.call
+        return self.item.case.call
 
     @property
     def returned(self) -> bool:
@@ -106,17 +106,17 @@ class _Pair:
 Fits = Callable[[_Pair], bool]
 
 
-def contrast(answered: Sequence[Answered], description: str, *, own_words: bool = True) -> Contrast:
+def contrast(results: Sequence[CaseResult], description: str, *, own_words: bool = True) -> Contrast:
     """Separate wrong results from differences of convention, over all calls together.
 
     `description` is the trusted function's name and description; an order that it promises is no
     convention. A candidate with the same description (no `own_words`) has to count from the same
     base as well.
     """
-    compared = [item for item in comparable_results(answered) if not refused_by_sandbox(item)]
-    shown = [item.question.call.args or () for item in compared if item.question.example is not None]
+    compared = [item for item in comparable_results(results) if not refused_by_sandbox(item)]
+    shown = [item.case.call.args or () for item in compared if item.case.example is not None]
     conditions = preconditions(description, shown)
-    pairs = [_Pair(item, _expected(item)) for item in compared if _meets(item.question.call, conditions)]
+    pairs = [_Pair(item, _expected(item)) for item in compared if _meets(item.case.call, conditions)]
     if all(pair.same for pair in pairs):
         share = float(bool(pairs))
         return Contrast(agreement=share, distinctive=share, compared=len(pairs))
@@ -164,10 +164,10 @@ def _distinctive(pairs: Sequence[_Pair]) -> Iterator[_Pair]:
     )
 
 
-def _expected(item: Answered) -> CallResult:
-    if item.question.reference is not None:
-        return item.question.reference
-    expected = item.question.example.expected if item.question.example is not None else None
+def _expected(item: CaseResult) -> CallResult:
+    if item.case.reference is not None:
+        return item.case.reference
+    expected = item.case.example.expected if item.case.example is not None else None
     if isinstance(expected, Raises):
         return CallResult(Outcome.RAISED, exception=(expected.exception.rpartition(".")[2],))
     if isinstance(expected, Prints):
@@ -175,7 +175,7 @@ def _expected(item: Answered) -> CallResult:
     return CallResult(Outcome.RETURNED, expected.value if isinstance(expected, Returns) else None)
 
 
-def refused_by_sandbox(item: Answered) -> bool:
+def refused_by_sandbox(item: CaseResult) -> bool:
     """Return whether a result comes from the sandbox's refusal, which does not count."""
     raised = item.answer.outcome is Outcome.RAISED
     return raised and bool(REFUSED_BY_SANDBOX.intersection(item.answer.exception))

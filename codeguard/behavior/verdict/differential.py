@@ -16,11 +16,11 @@ from codeguard.behavior.matching.candidate import Candidate
 from codeguard.behavior.matching.claims import DISTINCTIVE_DOC_WORDS, Similarity
 from codeguard.behavior.verdict.comparison import (
     NOT_TAKEN,
-    Answered,
-    Question,
+    Case,
+    CaseResult,
+    case_of_observed,
     comparable_results,
     compare,
-    question_of_observed,
     rejects_arguments,
     wrong_results,
 )
@@ -199,9 +199,9 @@ def _reordered_arguments(order: tuple[int, ...], call: Call) -> Call | None:
     return replace(call, args=tuple(call.args[place] for place in order))
 
 
-def _orders(answered: Sequence[Answered]) -> Iterator[Callable[[Call], Call | None]]:
+def _orders(results: Sequence[CaseResult]) -> Iterator[Callable[[Call], Call | None]]:
     """Yield the other orders in which the arguments of calls may be meant."""
-    count = max((len(item.question.call.args or ()) for item in answered), default=0)
+    count = max((len(item.case.call.args or ()) for item in results), default=0)
     if 1 < count <= MOST_REORDERED:
         for order in itertools.permutations(range(count)):
             if order != tuple(range(count)):
@@ -238,23 +238,21 @@ class CandidateSession:
     seed: bytes
     runner: Runner = field(init=False)
     calls: int = 0
-    agreed: list[Question] = field(
-        default_factory=list
-    )  # in addition to the questions that every candidate gets
+    agreed: list[Case] = field(default_factory=list)  # in addition to the cases that every candidate gets
 
     def __post_init__(self) -> None:
         self.runner = Runner(self.candidate.runnable, self.level, self.budget)
 
-    def ask(self, questions: Sequence[Question], twice: bool = False) -> Steps[tuple[JobResult, ...]]:
-        """Run the candidate on questions; with `twice`, again in reverse order in another world."""
-        calls = tuple(question.call for question in questions)
+    def ask(self, cases: Sequence[Case], twice: bool = False) -> Steps[tuple[JobResult, ...]]:
+        """Run the candidate on cases; with `twice`, again in reverse order in another world."""
+        calls = tuple(case.call for case in cases)
         self.calls += len(calls)
         batches = (Batch(calls), Batch(calls[::-1], other=True)) if twice else (Batch(calls),)
         return (yield from self.runner.run(*batches))
 
-    def accepts_call(self, question: Question) -> bool:
+    def accepts_call(self, case: Case) -> bool:
         """Return whether the candidate accepts the arguments of a plain call."""
-        call = question.call
+        call = case.call
         return call.args is None or self.candidate.features.accepts(len(call.args), list(call.kwargs))
 
     def run_probes(self, calls: Sequence[tuple[object, ...]]) -> Steps[tuple[CallResult, ...]]:
@@ -267,62 +265,62 @@ class CandidateSession:
 
     def both(
         self, profile: Profile, inputs: Sequence[Arguments]
-    ) -> Steps[tuple[list[Answered], JobResult | None]]:
+    ) -> Steps[tuple[list[CaseResult], JobResult | None]]:
         """Run the reference and the candidate on the same inputs, each in a child of its own."""
         runner = Runner(profile.reference.runnable, self.level, self.budget)
         seen, _ = yield from reference_results(
             runner, profile.reference, inputs, profile.examples, twice=not profile.steady
         )
-        asked = [question_of_observed(item, self.candidate.runnable, profile.silence_free) for item in seen]
-        questions = [question for question in asked if question is not None and self.accepts_call(question)]
-        if not questions:
+        asked = [case_of_observed(item, self.candidate.runnable, profile.silence_free) for item in seen]
+        cases = [case for case in asked if case is not None and self.accepts_call(case)]
+        if not cases:
             return [], None
-        (result,) = yield from self.ask(questions)
-        answered = compare(questions, result.calls)
-        self.agreed += [item.question for item in answered if item.comparison is Comparison.SAME]
-        return answered, result
+        (result,) = yield from self.ask(cases)
+        results = compare(cases, result.calls)
+        self.agreed += [item.case for item in results if item.comparison is Comparison.SAME]
+        return results, result
 
-    def rejects_inputs(self, answered: Sequence[Answered], similarity: Similarity) -> Steps[bool]:
+    def rejects_inputs(self, results: Sequence[CaseResult], similarity: Similarity) -> Steps[bool]:
         """Return whether the candidate accepts other inputs than these, so that it is another function."""
         distinctive = similarity.name == 1.0 or similarity.doc_words >= DISTINCTIVE_DOC_WORDS
         described = similarity.describes_reference and distinctive
-        if not rejects_arguments(answered):
+        if not rejects_arguments(results):
             return False
-        if similarity.has_own_description and self._expects_other_kinds(answered):
+        if similarity.has_own_description and self._expects_other_kinds(results):
             return True
         if described:
-            return (yield from self._accepts_other_form(answered))
+            return (yield from self._accepts_other_form(results))
         broken = similarity.is_certain and (
             yield from accepts_no_arguments(self.runner, self.candidate.features.least_args)
         )
         return not broken
 
-    def _expects_other_kinds(self, answered: Sequence[Answered]) -> bool:
+    def _expects_other_kinds(self, results: Sequence[CaseResult]) -> bool:
         """Return whether the candidate's code shows that it expects arguments of other kinds.
 
         It reads attributes that no plain value has, or its annotations exclude an argument of every
         call.
         """
         definition = self.candidate.definition
-        if any("AttributeError" in item.answer.exception for item in answered) and needs_objects(definition):
+        if any("AttributeError" in item.answer.exception for item in results) and needs_objects(definition):
             return True
         kinds = [part.annotation for part in definition.parameters if part.kind == "positional"]
-        given = [item.question.call.args for item in comparable_results(answered)]
+        given = [item.case.call.args for item in comparable_results(results)]
         return bool(given) and all(args is not None and any(map(excluded_by, kinds, args)) for args in given)
 
-    def _accepts_other_form(self, answered: Sequence[Answered]) -> Steps[bool]:
+    def _accepts_other_form(self, results: Sequence[CaseResult]) -> Steps[bool]:
         """Return whether the candidate expects its arguments in another order, or paths as objects.
 
         It does if it is right then, or if it accepts every call then and mostly gives other
         results, in which case nobody can tell whether these are right.
         """
         taken = False
-        for form in (*_orders(comparable_results(answered)), _paths_as_objects):
-            made = [(item.question, form(item.question.call)) for item in comparable_results(answered)]
-            questions = [replace(question, call=call) for question, call in made if call is not None]
-            if questions:
-                (result,) = yield from self.ask(questions)
-                compared = comparable_results(compare(questions, result.calls))
+        for form in (*_orders(comparable_results(results)), _paths_as_objects):
+            made = [(item.case, form(item.case.call)) for item in comparable_results(results)]
+            cases = [replace(case, call=call) for case, call in made if call is not None]
+            if cases:
+                (result,) = yield from self.ask(cases)
+                compared = comparable_results(compare(cases, result.calls))
                 wrong = wrong_results(compared)
                 if compared and not wrong:
                     return True
@@ -332,35 +330,35 @@ class CandidateSession:
                 taken = taken or (form is not _paths_as_objects and not refuses)
         return taken
 
-    def is_wrong_natively(self, wrong: Sequence[Answered]) -> Steps[bool]:
+    def is_wrong_natively(self, wrong: Sequence[CaseResult]) -> Steps[bool]:
         """Return whether wrong results stay wrong without the restricted tier's policy."""
         if self.runner.tier is not Tier.RESTRICTED or self.level < Level.L2:
             return True
         native = Runner(self.candidate.runnable, self.level, self.budget, Tier.NATIVE)
-        questions = [item.question for item in wrong[:MAX_SETTLED]]
-        (result,) = yield from native.run(Batch(tuple(question.call for question in questions)))
-        return len(wrong_results(compare(questions, result.calls))) == len(questions)
+        cases = [item.case for item in wrong[:MAX_SETTLED]]
+        (result,) = yield from native.run(Batch(tuple(case.call for case in cases)))
+        return len(wrong_results(compare(cases, result.calls))) == len(cases)
 
-    def without_arbitrary(self, profile: Profile, wrong: Sequence[Answered]) -> Steps[list[Answered]]:
+    def without_arbitrary(self, profile: Profile, wrong: Sequence[CaseResult]) -> Steps[list[CaseResult]]:
         """Leave out the inputs for which the reference's own result is arbitrary."""
         runner = Runner(profile.reference.runnable, self.level, self.budget)
-        inputs = [(item.question.call.args or (), item.question.call.kwargs) for item in wrong[:MAX_SETTLED]]
+        inputs = [(item.case.call.args or (), item.case.call.kwargs) for item in wrong[:MAX_SETTLED]]
         ties = yield from has_arbitrary_order(profile, runner, inputs)
         return [item for item, tie in zip(wrong, ties, strict=False) if not tie]
 
-    def shrink(self, profile: Profile, found: Answered) -> Steps[Answered]:
+    def shrink(self, profile: Profile, found: CaseResult) -> Steps[CaseResult]:
         """Return a smaller call inside the domain on which the candidate still differs."""
         best = found
         left = self.budget.shrinking
         for _ in range(MAX_ROUNDS):
-            if profile.domain is None or best.question.call.args is None or left <= 0:
+            if profile.domain is None or best.case.call.args is None or left <= 0:
                 break
-            current: Arguments = (best.question.call.args, best.question.call.kwargs)
+            current: Arguments = (best.case.call.args, best.case.call.kwargs)
             steps = [call for call in smaller(current) if profile.domain.admits(*call)]
             steps = sorted(steps, key=size)[: min(SHRINK_WIDTH, left)]
             left -= len(steps)
-            answered, _ = yield from self.both(profile, steps)
-            wrong = yield from self.without_arbitrary(profile, wrong_results(answered))
+            results, _ = yield from self.both(profile, steps)
+            wrong = yield from self.without_arbitrary(profile, wrong_results(results))
             if not wrong or wrong[0].size >= best.size:
                 break
             best = wrong[0]

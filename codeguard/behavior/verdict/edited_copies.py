@@ -25,10 +25,10 @@ from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     NOT_TAKEN,
-    Answered,
+    CaseResult,
+    case_of_observed,
     comparable_results,
     compare,
-    question_of_observed,
 )
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effect_tables import CHANCE
@@ -38,7 +38,7 @@ from codeguard.corpus import syntax
 from codeguard.sandbox.model import Outcome
 
 
-def compare_edited_copy(session: CandidateSession, profile: Profile) -> Steps[list[Answered] | None]:
+def compare_edited_copy(session: CandidateSession, profile: Profile) -> Steps[list[CaseResult] | None]:
     """Compare an edited copy with its original on calls of every kind and return the results.
 
     None if nothing was changed.
@@ -59,25 +59,21 @@ def compare_edited_copy(session: CandidateSession, profile: Profile) -> Steps[li
         calls,
         raised_exceptions(trees[-1]),
     )
-    made = [
-        (question_of_observed(item, candidate.runnable, profile.silence_free), item.example) for item in seen
-    ]
+    made = [(case_of_observed(item, candidate.runnable, profile.silence_free), item.example) for item in seen]
     pairs = [
-        (question, example)
-        for question, example in made
-        if question is not None and _accepts_call(candidate, example)
+        (case, example) for case, example in made if case is not None and _accepts_call(candidate, example)
     ]
     if not pairs:
         return None
-    (result,) = yield from session.ask([question for question, _ in pairs])
-    answered = compare([question for question, _ in pairs], result.calls)
+    (result,) = yield from session.ask([case for case, _ in pairs])
+    results = compare([case for case, _ in pairs], result.calls)
     # Rejecting more than the trusted function does is harmless.
     stricter, shown = added_refusals(candidate, reference), _known_kinds(bases, reference)
     harmless = [
         stricter & set(item.answer.exception[:1]) or _rejects_other_kind(item, example, reference, shown)
-        for item, (_, example) in zip(answered, pairs, strict=False)
+        for item, (_, example) in zip(results, pairs, strict=False)
     ]
-    return comparable_results([item for item, excused in zip(answered, harmless, strict=True) if not excused])
+    return comparable_results([item for item, excused in zip(results, harmless, strict=True) if not excused])
 
 
 def _accepts_call(candidate: Candidate, example: Example | None) -> bool:
@@ -95,7 +91,7 @@ def added_refusals(candidate: Candidate, reference: Reference) -> frozenset[str]
 
 
 def _rejects_other_kind(
-    item: Answered, example: Example | None, reference: Reference, shown: Mapping[str, Collection[object]]
+    item: CaseResult, example: Example | None, reference: Reference, shown: Mapping[str, Collection[object]]
 ) -> bool:
     """Return whether a candidate rejects an argument of a kind that the trusted function may not be for.
 

@@ -11,12 +11,12 @@ from codeguard.behavior.specs.examples import Returns, Spec
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     LEAST_AGREEMENT,
-    Answered,
-    Question,
+    Case,
+    CaseResult,
+    case_of_example,
+    case_of_observed,
     comparable_results,
     compare,
-    question_of_example,
-    question_of_observed,
     rejects_arguments,
     wrong_results,
 )
@@ -52,22 +52,22 @@ class Examination(CandidateReports):
 
     def against_spec(self, spec: Spec, alone: bool = False) -> Steps[CheckReport]:
         """Check the candidate against a hand-written spec; `alone` if no trusted function is similar to it."""
-        pairs = [(case, call_of(case, self.candidate.runnable)) for case in spec.cases]
-        questions = [question_of_example(case, call) for case, call in pairs if call is not None]
-        (result,) = yield from self.ask(questions)
-        answered = compare(questions, result.calls)
-        if not comparable_results(answered) or rejects_arguments(answered):
+        pairs = [(example, call_of(example, self.candidate.runnable)) for example in spec.cases]
+        cases = [case_of_example(example, call) for example, call in pairs if call is not None]
+        (result,) = yield from self.ask(cases)
+        results = compare(cases, result.calls)
+        if not comparable_results(results) or rejects_arguments(results):
             return self.ended_report(result, spec.origin)
-        wrong = wrong_results(answered)
+        wrong = wrong_results(results)
         if wrong and spec.shipped:
             # Shipped specs are not the user's own, so other functions of that name and other conventions are allowed.
-            found = contrast(answered, f"{spec.name} {spec.summary}")
+            found = contrast(results, f"{spec.name} {spec.summary}")
             if not found.wrong:
                 reason = f"differs only in convention: {' and '.join(found.conventions)}"
                 return self.report(Verdict.DIFFERS, reason, result, origin=spec.origin)
             described = alone and matches_summary(self.candidate.features, spec.summary)
             other = found.agreement <= LEAST_AGREEMENT and not described
-            another_kind = _returns_other_kind(answered)
+            another_kind = _returns_other_kind(results)
             if other or another_kind:
                 reason = f"has the name of {spec.name} but is another function: {wrong[0].text}"
                 report = self.report(Verdict.NO_SIGNAL, reason, result, origin=spec.origin)
@@ -76,7 +76,7 @@ class Examination(CandidateReports):
                 claimed = agrees or described or repeated_words(self.candidate.features, spec.summary)
                 return replace(report, claims=f"{spec.name} ({spec.origin})" if claimed else "", refuted=True)
         if wrong:
-            return self.wrong(Verdict.FAIL, wrong, len(comparable_results(answered)), spec.origin, result)
+            return self.wrong(Verdict.FAIL, wrong, len(comparable_results(results)), spec.origin, result)
         if result.status is not Status.COMPLETED:
             return self.ended_report(result, spec.origin)
         extra = capabilities_beyond(self._all_capabilities(result.effects), ())
@@ -84,15 +84,15 @@ class Examination(CandidateReports):
         if worst:
             # A function that a spec of plain values describes has no effects.
             return self._violation(worst, "its spec", result, spec.origin)
-        incomparable = [item for item in answered if item.incomparable]
+        incomparable = [item for item in results if item.incomparable]
         if incomparable:
-            return self.incomparable(incomparable, len(answered), result, spec.origin)
+            return self.incomparable(incomparable, len(results), result, spec.origin)
         report = self.report(
-            Verdict.PASS, f"{len(comparable_results(answered))} cases agree", result, origin=spec.origin
+            Verdict.PASS, f"{len(comparable_results(results))} cases agree", result, origin=spec.origin
         )
         literals = frozenset(repr(value) for case in spec.cases for value in case.args or ())
-        agreed = [item.question for item in answered if item.comparison is Comparison.SAME]
-        return (yield from self.with_exercise(report, questions, agreed, literals))
+        agreed = [item.case for item in results if item.comparison is Comparison.SAME]
+        return (yield from self.with_exercise(report, cases, agreed, literals))
 
     def against_reference(
         self, profile: Profile, similarity: Similarity, best: bool = True
@@ -106,34 +106,32 @@ class Examination(CandidateReports):
         similarity = similarity if best else replace(similarity, closest=False)
         origin = profile.reference.origin
         extra = capabilities_beyond(self.candidate.reach.certain, profile.capabilities)
-        questions = self._questions(profile)
-        if not questions:
+        cases = self._cases(profile)
+        if not cases:
             untested = self.not_tested_report(profile, similarity, extra)
             if untested.verdict is Verdict.VIOLATION:
                 return untested
             edited = yield from self._check_edited_copy(profile, similarity)
             return edited or self._other_signature_report(profile, similarity) or untested
         random_for(self.seed, "order", profile.reference.digest, self.candidate.runnable.source).shuffle(
-            questions
+            cases
         )
-        ordinary, other = yield from self.ask(questions, twice=True)
+        ordinary, other = yield from self.ask(cases, twice=True)
         effects = (*ordinary.effects, *other.effects)
         extra = capabilities_beyond(self._all_capabilities(effects), profile.capabilities)
-        answered = compare(questions, ordinary.calls)
-        refused = bool(comparable_results(answered)) and (
-            yield from self.rejects_inputs(answered, similarity)
-        )
-        if not comparable_results(answered) or (refused and not similarity.overlap.is_edited_copy):
+        results = compare(cases, ordinary.calls)
+        refused = bool(comparable_results(results)) and (yield from self.rejects_inputs(results, similarity))
+        if not comparable_results(results) or (refused and not similarity.overlap.is_edited_copy):
             return self.violation_report(extra, similarity, ordinary, origin) or self.ended_report(
                 ordinary, origin
             )
-        found = self._contrast(profile, similarity, answered)
-        if not found.compared and wrong_results(answered) and not similarity.overlap.is_edited_copy:
+        found = self._contrast(profile, similarity, results)
+        if not found.compared and wrong_results(results) and not similarity.overlap.is_edited_copy:
             reason = f"no call that the description of {profile.reference.name} allows could be compared"
             violated = self.violation_report(extra, similarity, ordinary, origin)
             return violated or self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
         mostly = found.agreement >= LEAST_AGREEMENT
-        other_function = self._other_function(profile, similarity, found, answered, ordinary)
+        other_function = self._other_function(profile, similarity, found, results, ordinary)
         if other_function is not None and not similarity.overlap.is_near_copy:
             return other_function
         violated = self.violation_report(extra, similarity, ordinary, origin, mostly)
@@ -141,38 +139,38 @@ class Examination(CandidateReports):
             return violated
         if other_function is not None:
             return other_function
-        refusals = [item for item in answered if refused_by_sandbox(item)]
+        refusals = [item for item in results if refused_by_sandbox(item)]
         if refusals and not found.wrong:
-            reason = f"needs what the sandbox refuses on {len(refusals)} of {len(answered)} calls"
+            reason = f"needs what the sandbox refuses on {len(refusals)} of {len(results)} calls"
             return self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
-        if wrong_results(answered) and not (yield from self.is_wrong_natively(wrong_results(answered))):
+        if wrong_results(results) and not (yield from self.is_wrong_natively(wrong_results(results))):
             # The policy of the restricted tier must not convict a candidate.
             self.runner.tier = Tier.NATIVE
-            ordinary, other = yield from self.ask(questions, twice=True)
-            answered = compare(questions, ordinary.calls)
-            found = self._contrast(profile, similarity, answered)
-        verdict = yield from self._differs(profile, similarity, answered, found, ordinary)
+            ordinary, other = yield from self.ask(cases, twice=True)
+            results = compare(cases, ordinary.calls)
+            found = self._contrast(profile, similarity, results)
+        verdict = yield from self._differs(profile, similarity, results, found, ordinary)
         if verdict is not None:
             return verdict
         if ordinary.status is not Status.COMPLETED:
             return self.ended_report(ordinary, origin)
-        changed_in_world = self._world_dependence(questions, answered, other, origin)
+        changed_in_world = self._world_dependence(cases, results, other, origin)
         if changed_in_world is not None:
             return changed_in_world
-        agreed = [item for item in answered if item.comparison is Comparison.SAME]
+        agreed = [item for item in results if item.comparison is Comparison.SAME]
         changed = yield from changed_by_repetition(self.runner, agreed, self.seed)
         if changed:
             report = self.wrong(Verdict.DIVERGES, changed, REPEATS, origin, ordinary)
             return replace(report, reason=f"becomes wrong when it is called repeatedly: {report.reason}")
-        triggered, tailored = yield from self._check_triggers(profile, similarity, answered)
+        triggered, tailored = yield from self._check_triggers(profile, similarity, results)
         if triggered is not None:
             return triggered
         edited = yield from self._check_edited_copy(profile, similarity)
         if edited is not None and edited.verdict is not Verdict.PASS:
             return edited
         if found.conventions:
-            return self._own_contract_report(profile, answered, found, ordinary, extra)
-        return (yield from self.pass_report(profile, answered, tailored, ordinary, extra))
+            return self._own_contract_report(profile, results, found, ordinary, extra)
+        return (yield from self.pass_report(profile, results, tailored, ordinary, extra))
 
     def _all_capabilities(self, effects: Sequence[str]) -> list[Capability]:
         """Return the capabilities that are certain from the source, and those that runs showed.
@@ -197,23 +195,23 @@ class Examination(CandidateReports):
         report = self.report(Verdict.PASS, reason, idle, origin=reference.origin)
         return self.with_missing_coverage(report, third_party_imports(self.candidate.runnable.source))
 
-    def _contrast(self, profile: Profile, similarity: Similarity, answered: Sequence[Answered]) -> Contrast:
+    def _contrast(self, profile: Profile, similarity: Similarity, results: Sequence[CaseResult]) -> Contrast:
         """Separate wrong results from differences of convention; edited copies are allowed no conventions."""
         definition = profile.reference.definition
         description = f"{definition.name} {definition.docstring}"
-        found = contrast(answered, description, own_words=not similarity.has_same_description)
+        found = contrast(results, description, own_words=not similarity.has_same_description)
         if similarity.overlap.is_edited_copy:
-            return replace(found, wrong=tuple(wrong_results(answered)), conventions=())
+            return replace(found, wrong=tuple(wrong_results(results)), conventions=())
         return found
 
     def _core_agreement(
-        self, profile: Profile, similarity: Similarity, found: Contrast, answered: Sequence[Answered]
+        self, profile: Profile, similarity: Similarity, found: Contrast, results: Sequence[CaseResult]
     ) -> float:
         """Return the candidate's agreement on the trusted examples, or on all calls if there are few examples.
 
         Generated calls differ between installations, and a verdict should not depend on them.
         """
-        examples = [item for item in answered if item.question.example is not None]
+        examples = [item for item in results if item.case.example is not None]
         if len(comparable_results(examples)) < LEAST_EXAMPLES:
             return found.agreement
         return self._contrast(profile, similarity, examples).agreement
@@ -223,7 +221,7 @@ class Examination(CandidateReports):
         profile: Profile,
         similarity: Similarity,
         found: Contrast,
-        answered: Sequence[Answered],
+        results: Sequence[CaseResult],
         result: JobResult,
     ) -> CheckReport | None:
         """Report a candidate that may be another function than the reference; None if it is meant to be it.
@@ -248,7 +246,7 @@ class Examination(CandidateReports):
         if similarity.has_same_description:
             return None
         if similarity.is_certain:
-            if self._core_agreement(profile, similarity, found, answered) >= LEAST_CLAIMED_AGREEMENT:
+            if self._core_agreement(profile, similarity, found, results) >= LEAST_CLAIMED_AGREEMENT:
                 return None
             return self._other_function_report(
                 f"claims to be {name} but differs: {shown}", profile, result, claimed=True
@@ -271,14 +269,14 @@ class Examination(CandidateReports):
     def _own_contract_report(
         self,
         profile: Profile,
-        answered: Sequence[Answered],
+        results: Sequence[CaseResult],
         found: Contrast,
         result: JobResult,
         extra: Sequence[Capability],
     ) -> CheckReport:
         """Report a candidate with conventions of its own, which neither convicts nor earns a bonus."""
-        shown = wrong_results(answered)
-        count = len(comparable_results(answered))
+        shown = wrong_results(results)
+        count = len(comparable_results(results))
         own = " and ".join(found.conventions)
         name = profile.reference.name
         reason = f"behaves like {name} with other conventions: {own} ({len(shown)} of {count} calls)"
@@ -294,38 +292,38 @@ class Examination(CandidateReports):
             return report
         return replace(report, claims=f"{profile.reference.name} ({profile.reference.origin})", refuted=True)
 
-    def _questions(self, profile: Profile) -> list[Question]:
+    def _cases(self, profile: Profile) -> list[Case]:
         runnable = self.candidate.runnable
         pairs = [(example, call_of(example, runnable)) for example in profile.examples]
-        questions = [question_of_example(example, call) for example, call in pairs if call is not None]
+        cases = [case_of_example(example, call) for example, call in pairs if call is not None]
         own = self.candidate.definition.parameters
-        questions_asked = [item for item in profile.generated if item.has_options(own)]
-        seen = [question_of_observed(item, runnable, profile.silence_free) for item in questions_asked]
-        questions += [question for question in seen if question is not None]
-        return [question for question in questions if self.accepts_call(question)]
+        asked_cases = [item for item in profile.generated if item.has_options(own)]
+        seen = [case_of_observed(item, runnable, profile.silence_free) for item in asked_cases]
+        cases += [case for case in seen if case is not None]
+        return [case for case in cases if self.accepts_call(case)]
 
     def _differs(
         self,
         profile: Profile,
         similarity: Similarity,
-        answered: Sequence[Answered],
+        results: Sequence[CaseResult],
         found: Contrast,
         result: JobResult,
     ) -> Steps[CheckReport | None]:
-        wrong = [item for item in found.wrong if not item.question.uses_stand_in]
+        wrong = [item for item in found.wrong if not item.case.uses_stand_in]
         if not wrong and found.wrong:
             return self._stand_in_report(profile, found.wrong, result)
         if not wrong:
             return None
         origin = profile.reference.origin
-        on_examples = [item for item in wrong if item.question.example is not None]
+        on_examples = [item for item in wrong if item.case.example is not None]
         if on_examples:
-            examples = [item for item in comparable_results(answered) if item.question.example is not None]
+            examples = [item for item in comparable_results(results) if item.case.example is not None]
             return self.wrong(Verdict.FAIL, on_examples, len(examples), origin, result)
-        stricter = self._added_exceptions(profile, answered)
+        stricter = self._added_exceptions(profile, results)
         if all(stricter.intersection(item.answer.exception[:1]) for item in wrong):
             return self._refusal_report(profile, wrong, result)
-        generated = [item for item in comparable_results(answered) if item.question.example is None]
+        generated = [item for item in comparable_results(results) if item.case.example is None]
         settled = yield from self.without_arbitrary(profile, wrong)
         if not settled:
             return None
@@ -334,23 +332,25 @@ class Examination(CandidateReports):
             return self._undocumented_difference(profile, smallest, result)
         return self.wrong(Verdict.DIVERGES, [smallest, *wrong[1:]], len(generated), origin, result)
 
-    def _added_exceptions(self, profile: Profile, answered: Sequence[Answered]) -> frozenset[str]:
+    def _added_exceptions(self, profile: Profile, results: Sequence[CaseResult]) -> frozenset[str]:
         """Return the exceptions that a candidate raises in more places than the reference.
 
         Empty if the candidate is wrong on an example or agrees on no call.
         """
-        compared = comparable_results(answered)
-        wrong = any(item.comparison is Comparison.DIFFERENT and item.question.example for item in compared)
+        compared = comparable_results(results)
+        wrong = any(item.comparison is Comparison.DIFFERENT and item.case.example for item in compared)
         if wrong or len(wrong_results(compared)) == len(compared):
             return frozenset()
         return added_refusals(self.candidate, profile.reference)
 
-    def _refusal_report(self, profile: Profile, wrong: Sequence[Answered], result: JobResult) -> CheckReport:
+    def _refusal_report(
+        self, profile: Profile, wrong: Sequence[CaseResult], result: JobResult
+    ) -> CheckReport:
         """Report a candidate that explicitly rejects inputs which no example shows; its results are not wrong."""
         reason = f"rejects more inputs than {profile.reference.name}: {wrong[0].text}"
         return self._other_function_report(reason, profile, result, claimed=True)
 
-    def _undocumented_difference(self, profile: Profile, wrong: Answered, result: JobResult) -> CheckReport:
+    def _undocumented_difference(self, profile: Profile, wrong: CaseResult, result: JobResult) -> CheckReport:
         """Report an independent function of that name that differs where no example shows what is right.
 
         An honest function may have another definition there: palindromes with or without spaces,
@@ -359,15 +359,17 @@ class Examination(CandidateReports):
         reason = f"claims to be {profile.reference.name} but differs where no example defines the result: {wrong.text}"
         return self._other_function_report(reason, profile, result, claimed=True)
 
-    def _stand_in_report(self, profile: Profile, wrong: Sequence[Answered], result: JobResult) -> CheckReport:
+    def _stand_in_report(
+        self, profile: Profile, wrong: Sequence[CaseResult], result: JobResult
+    ) -> CheckReport:
         """Report a candidate that differs on stand-ins only, which a real object might not show."""
         reason = f"treats objects differently than {profile.reference.name}: {wrong[0].text}"
         return self._other_function_report(reason, profile, result, claimed=True)
 
     def _check_triggers(
-        self, profile: Profile, similarity: Similarity, ordinary: Sequence[Answered]
-    ) -> Steps[tuple[CheckReport | None, list[Question]]]:
-        """Test inputs derived from the candidate's guards and literals; return the questions as well.
+        self, profile: Profile, similarity: Similarity, ordinary: Sequence[CaseResult]
+    ) -> Steps[tuple[CheckReport | None, list[Case]]]:
+        """Test inputs derived from the candidate's guards and literals; return the cases as well.
 
         A difference inside the domain convicts, unless only the name matches, since that may be
         another function. Outside of the domain, a difference convicts only if a constant of the
@@ -382,50 +384,48 @@ class Examination(CandidateReports):
         made = tailored_inputs(
             self.candidate, profile.reference, examples, domain, random, self.budget.tailored
         )
-        answered, result = yield from self.both(profile, [(item.args, item.kwargs) for item in made])
+        results, result = yield from self.both(profile, [(item.args, item.kwargs) for item in made])
         if result is None:
             return None, []
-        questions_asked = [item.question for item in answered]
-        wrong = wrong_results(answered)
+        asked_cases = [item.case for item in results]
+        wrong = wrong_results(results)
         if not wrong:
-            return None, questions_asked
+            return None, asked_cases
         by_key = {repr((item.args, dict(item.kwargs))): item for item in made}
-        origins = [
-            by_key[repr((item.question.call.args, dict(item.question.call.kwargs)))] for item in answered
-        ]
+        origins = [by_key[repr((item.case.call.args, dict(item.case.call.kwargs)))] for item in results]
         # Conventions are judged on these inputs together with all others.
-        inner = [item for item, origin in zip(answered, origins, strict=True) if origin.inside]
+        inner = [item for item, origin in zip(results, origins, strict=True) if origin.inside]
         of_substance = {id(item) for item in self._contrast(profile, similarity, [*ordinary, *inner]).wrong}
         stricter = self._added_exceptions(profile, ordinary)
         suspicions = 0
         for item in wrong:
-            origin = origins[next(place for place, other in enumerate(answered) if other is item)]
+            origin = origins[next(place for place, other in enumerate(results) if other is item)]
             if origin.inside and not similarity.matches_by_name_only:
                 if id(item) not in of_substance:
                     continue
                 if not (yield from self.without_arbitrary(profile, [item])):
                     continue
                 if stricter.intersection(item.answer.exception[:1]):
-                    return self._refusal_report(profile, [item], result), questions_asked
-                inside = [one for one in comparable_results(answered) if one.question.call.args is not None]
+                    return self._refusal_report(profile, [item], result), asked_cases
+                inside = [one for one in comparable_results(results) if one.case.call.args is not None]
                 smallest = yield from self.shrink(profile, item)
                 if _is_independent(similarity) and not (
                     yield from self._is_triggered_by_constant(profile, origin)
                 ):
-                    return self._undocumented_difference(profile, smallest, result), questions_asked
+                    return self._undocumented_difference(profile, smallest, result), asked_cases
                 report = self.wrong(
                     Verdict.DIVERGES, [smallest], len(inside), profile.reference.origin, result
                 )
-                return report, questions_asked
+                return report, asked_cases
             refuses = item.answer.outcome is Outcome.RAISED
             if not origin.magic or refuses or suspicions >= MAX_SUSPICIONS:
                 continue
             suspicions += 1
             if (yield from self._is_triggered_by_constant(profile, origin)):
-                report = self.wrong(Verdict.DIVERGES, [item], len(answered), profile.reference.origin, result)
+                report = self.wrong(Verdict.DIVERGES, [item], len(results), profile.reference.origin, result)
                 reason = f"wrong only for inputs made from a constant of its own: {report.reason}"
-                return replace(report, reason=reason), questions_asked
-        return None, questions_asked
+                return replace(report, reason=reason), asked_cases
+        return None, asked_cases
 
     def _is_triggered_by_constant(self, profile: Profile, made: Tailored) -> Steps[bool]:
         """Return whether a constant of the candidate triggers the difference.
@@ -433,8 +433,8 @@ class Examination(CandidateReports):
         Then both agree on the same input made with other constants; for a comparison by size, on
         one side.
         """
-        answered, _ = yield from self.both(profile, made.twins())
-        compared = comparable_results(answered)
+        results, _ = yield from self.both(profile, made.variants())
+        compared = comparable_results(results)
         if len(compared) < LEAST_TWINS:
             return False
         wrong = wrong_results(compared)
@@ -447,21 +447,21 @@ class Examination(CandidateReports):
         """Check an edited copy of the reference on everything that the reference accepts; None if it is none."""
         if not similarity.overlap.is_edited_copy or similarity.is_other_function:
             return None
-        answered = yield from compare_edited_copy(self, profile)
-        if not answered:
+        results = yield from compare_edited_copy(self, profile)
+        if not results:
             return None
         origin = profile.reference.origin
         idle = JobResult(Status.COMPLETED, self.level, self.runner.tier)
-        shown = [item.question.reference for item in answered if item.question.reference is not None]
+        shown = [item.case.reference for item in results if item.case.reference is not None]
         returned = sum(answer.outcome is Outcome.RETURNED for answer in shown)
-        wrong = wrong_results(answered)
+        wrong = wrong_results(results)
         if not wrong or not (yield from self.is_wrong_natively(wrong)):
             # Calls that both reject show nothing.
             if returned < LEAST_CALLS:
                 return None
-            return self.report(Verdict.PASS, f"{len(answered)} calls agree", idle, origin=origin)
-        wrong = [item for item in wrong if not item.question.uses_stand_in] or wrong
-        if wrong[0].question.uses_stand_in:
+            return self.report(Verdict.PASS, f"{len(results)} calls agree", idle, origin=origin)
+        wrong = [item for item in wrong if not item.case.uses_stand_in] or wrong
+        if wrong[0].case.uses_stand_in:
             return self._stand_in_report(profile, wrong, idle)
         name = profile.reference.name
         if similarity.has_own_description and all(map(_accepts_refused, wrong)):
@@ -472,7 +472,7 @@ class Examination(CandidateReports):
         if shown and not returned:  # no call was in the domain of the function
             reason = f"accepts what {name} rejects, which rejected every generated call: {wrong[0].text}"
             return self._other_function_report(reason, profile, idle, claimed=True)
-        report = self.wrong(Verdict.DIVERGES, wrong, len(answered), origin, idle)
+        report = self.wrong(Verdict.DIVERGES, wrong, len(results), origin, idle)
         return replace(report, reason=f"an edited copy of {name}: {report.reason}")
 
     def _other_signature_report(self, profile: Profile, similarity: Similarity) -> CheckReport | None:
@@ -486,13 +486,13 @@ class Examination(CandidateReports):
         )
 
     def _world_dependence(
-        self, questions: Sequence[Question], answered: Sequence[Answered], other: JobResult, origin: str
+        self, cases: Sequence[Case], results: Sequence[CaseResult], other: JobResult, origin: str
     ) -> CheckReport | None:
         """Report results that are right in one world and wrong in another, unlike the reference's."""
-        again = compare(questions, other.calls[::-1])
+        again = compare(cases, other.calls[::-1])
         changed_in_world = [
             second
-            for first, second in zip(answered, again, strict=False)
+            for first, second in zip(results, again, strict=False)
             if first.comparison is Comparison.SAME and second.comparison is Comparison.DIFFERENT
         ]
         if not changed_in_world:
@@ -505,9 +505,9 @@ class Examination(CandidateReports):
         )
 
 
-def _accepts_refused(item: Answered) -> bool:
+def _accepts_refused(item: CaseResult) -> bool:
     """Return whether the candidate returned a result for a call that the trusted function rejects."""
-    reference = item.question.reference
+    reference = item.case.reference
     refused = reference is not None and reference.outcome is Outcome.RAISED
     return refused and item.answer.outcome is Outcome.RETURNED
 
@@ -520,13 +520,13 @@ def _is_independent(similarity: Similarity) -> bool:
     return similarity.is_claimed and similarity.has_own_description and not similarity.overlap.is_edited_copy
 
 
-def _returns_other_kind(answered: Sequence[Answered]) -> bool:
+def _returns_other_kind(results: Sequence[CaseResult]) -> bool:
     """Return whether no result is of an expected kind, such as lists instead of truth values."""
     expected = {
-        result_kind(item.question.example.expected.value)
-        for item in answered
-        if item.question.example is not None and isinstance(item.question.example.expected, Returns)
+        result_kind(item.case.example.expected.value)
+        for item in results
+        if item.case.example is not None and isinstance(item.case.example.expected, Returns)
     }
-    returned = [item.answer.value for item in answered if item.answer.outcome is Outcome.RETURNED]
+    returned = [item.answer.value for item in results if item.answer.outcome is Outcome.RETURNED]
     given = {result_kind(value) for value in returned if value is not None}
     return bool(expected) and bool(given) and not expected & given

@@ -26,11 +26,11 @@ from codeguard.behavior.matching.fingerprints import (
 from codeguard.behavior.matching.repairs import Repair, repairs
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
-    Answered,
+    CaseResult,
+    case_of_example,
+    case_of_observed,
     comparable_results,
     compare,
-    question_of_example,
-    question_of_observed,
     wrong_results,
 )
 from codeguard.behavior.verdict.differential import CandidateSession
@@ -58,7 +58,7 @@ class Repaired:
     reference: Reference
     repair: Repair
     agreed: int
-    wrong: Answered
+    wrong: CaseResult
 
 
 def may_be_repaired(candidate: Candidate) -> bool:
@@ -158,22 +158,20 @@ def _is_distinctive(answers: Sequence[str]) -> bool:
 
 def _confirmed(runner: Runner, profile: Profile, repair: Repair) -> Steps[Repaired | None]:
     """Return the call on which the candidate is wrong, if the variant matches the trusted function."""
-    candidates = [
-        question_of_observed(item, runner.runnable, profile.silence_free) for item in profile.generated
-    ]
+    candidates = [case_of_observed(item, runner.runnable, profile.silence_free) for item in profile.generated]
     candidates += [
-        question_of_example(item, call)
+        case_of_example(item, call)
         for item in profile.examples
         if (call := call_of(item, runner.runnable)) is not None
     ]
-    questions = [item for item in candidates if item is not None and item.call.args is not None]
-    edited = [replace(item.call, target=repair.name) for item in questions]
-    own, other = yield from runner.run(Batch(tuple(item.call for item in questions)), Batch(tuple(edited)))
-    compared = comparable_results(compare(questions, other.calls))
+    cases = [item for item in candidates if item is not None and item.call.args is not None]
+    edited = [replace(item.call, target=repair.name) for item in cases]
+    own, other = yield from runner.run(Batch(tuple(item.call for item in cases)), Batch(tuple(edited)))
+    compared = comparable_results(compare(cases, other.calls))
     agreed = [item for item in compared if item.comparison is Comparison.SAME]
     if len(agreed) < max(LEAST_AGREED, LEAST_SHARE * len(compared)):
         return None
-    wrong = wrong_results(compare(questions, own.calls))
-    same = {id(item.question) for item in agreed}
-    shown = next((item for item in wrong if id(item.question) in same), None)
+    wrong = wrong_results(compare(cases, own.calls))
+    same = {id(item.case) for item in agreed}
+    shown = next((item for item in wrong if id(item.case) in same), None)
     return Repaired(profile.reference, repair, len(agreed), shown) if shown is not None else None

@@ -11,7 +11,7 @@ from codeguard.behavior.matching.claims import Similarity
 from codeguard.behavior.matching.stubs import uses_plain_values_only
 from codeguard.behavior.source.surroundings import surroundings
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.comparison import Answered, Question, question_of_observed
+from codeguard.behavior.verdict.comparison import Case, CaseResult, case_of_observed
 from codeguard.behavior.verdict.coverage import merged, unreached
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effect_tables import CONVICTING, OUTWARD
@@ -67,23 +67,23 @@ class CandidateReports(CandidateSession):
     def pass_report(
         self,
         profile: Profile,
-        answered: Sequence[Answered],
-        tailored: Sequence[Question],
+        results: Sequence[CaseResult],
+        tailored: Sequence[Case],
         result: JobResult,
         extra: Sequence[Capability],
     ) -> Steps[CheckReport]:
         """Report that all comparable calls agreed; no pass if some could not be compared."""
         origin = profile.reference.origin
-        incomparable = [item for item in answered if item.incomparable]
+        incomparable = [item for item in results if item.incomparable]
         changing = [item for item in incomparable if item.changes_arguments]
-        always = bool(changing) and 2 * len(changing) >= len(answered) and len(changing) == len(incomparable)
+        always = bool(changing) and 2 * len(changing) >= len(results) and len(changing) == len(incomparable)
         if incomparable and not always:
-            return self.incomparable(incomparable, len(answered), result, origin)
-        agreed = [item for item in answered if item.comparison is Comparison.SAME]
+            return self.incomparable(incomparable, len(results), result, origin)
+        agreed = [item for item in results if item.comparison is Comparison.SAME]
         if always:  # no reason to convict: honest code may sort in place
             reason = (
                 f"behaves like {profile.reference.name} with other conventions: it changes its arguments, "
-                f"which the trusted function does not ({len(changing)} of {len(answered)} calls)"
+                f"which the trusted function does not ({len(changing)} of {len(results)} calls)"
             )
             report = self.report(Verdict.DIFFERS, reason, result, origin=origin, extra=extra)
             return replace(report, counterexample=changing[0].text)
@@ -98,23 +98,18 @@ class CandidateReports(CandidateSession):
         report = self.report(Verdict.PASS, f"{len(agreed)} calls agree", result, origin=origin, extra=extra)
         known = known_literals(profile.reference, profile.plain_calls)
         further = [
-            question_of_observed(item, self.candidate.runnable, profile.silence_free)
-            for item in profile.beyond
+            case_of_observed(item, self.candidate.runnable, profile.silence_free) for item in profile.beyond
         ]
         definition = profile.reference.definition
         beyond = BeyondExamples(
             f"{definition.name} {definition.docstring}",
             tuple(item for item in further if item is not None and self.accepts_call(item)),
         )
-        questions = [*(item.question for item in answered), *tailored]
-        return (
-            yield from self.with_exercise(
-                report, questions, [item.question for item in agreed], known, beyond
-            )
-        )
+        cases = [*(item.case for item in results), *tailored]
+        return (yield from self.with_exercise(report, cases, [item.case for item in agreed], known, beyond))
 
     def incomparable(
-        self, items: Sequence[Answered], count: int, result: JobResult, origin: str
+        self, items: Sequence[CaseResult], count: int, result: JobResult, origin: str
     ) -> CheckReport:
         """Report results that cannot be judged."""
         first = min(items, key=lambda item: item.size)
@@ -129,8 +124,8 @@ class CandidateReports(CandidateSession):
     def with_exercise(
         self,
         report: CheckReport,
-        questions: Sequence[Question],
-        agreed: Sequence[Question],
+        cases: Sequence[Case],
+        agreed: Sequence[Case],
         known: frozenset[str],
         beyond: BeyondExamples = NO_CALLS_BEYOND,
     ) -> Steps[CheckReport]:
@@ -140,19 +135,19 @@ class CandidateReports(CandidateSession):
         the source, see `codeguard.behavior.exercise`.
         """
         runnable = self.candidate.runnable
-        missing = yield from self._unreached(questions)
+        missing = yield from self._unreached(cases)
         if missing or runnable.borrowed:
             return self.with_missing_coverage(report, missing)
         missing = yield from not_exercised(self, [*agreed, *self.agreed], known, beyond)
         return self.with_missing_coverage(report, missing, "not shown")
 
-    def _unreached(self, questions: Sequence[Question]) -> Steps[list[str]]:
+    def _unreached(self, cases: Sequence[Case]) -> Steps[list[str]]:
         """Return the parts that no call reaches.
 
         Tracing takes several times as long as the calls, so it is done only for a pass, first with
         the examples and a few more calls, which usually reach everything.
         """
-        calls = [question.call for question in sorted(questions, key=lambda item: item.example is None)]
+        calls = [case.call for case in sorted(cases, key=lambda item: item.example is None)]
         coverage: LineCoverage | None = None
         missing = unreached(self.candidate.runnable.node, coverage)
         for part in (calls[:WATCHED_FIRST], calls[WATCHED_FIRST:]):
@@ -206,11 +201,11 @@ class CandidateReports(CandidateSession):
         return ", ".join(sorted({item.kind for item in around.reach.certain} & OUTWARD))
 
     def wrong(
-        self, verdict: Verdict, wrong: Sequence[Answered], count: int, origin: str, result: JobResult
+        self, verdict: Verdict, wrong: Sequence[CaseResult], count: int, origin: str, result: JobResult
     ) -> CheckReport:
         """Report wrong results, with the smallest call as counterexample."""
         smallest = wrong[0]
-        example = smallest.question.example
+        example = smallest.case.example
         kind = "examples" if verdict is Verdict.FAIL else "inputs"
         return replace(
             self.report(verdict, f"wrong on {len(wrong)} of {count} {kind}", result),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codeguard.behavior.exercise.purity import keeps_no_state
-from codeguard.behavior.verdict.comparison import Answered, compare
+from codeguard.behavior.verdict.comparison import CaseResult, compare
 from codeguard.behavior.verdict.profiles import random_for
 from codeguard.behavior.verdict.running import Batch, Runner, Steps
 from codeguard.behavior.verdict.values import Comparison
@@ -21,7 +21,9 @@ SHUFFLED = 400  # repetitions of all calls, each in another order
 NAMED = 3  # the smallest calls, repeated for the rest of the budget
 
 
-def changed_by_repetition(runner: Runner, agreed: Sequence[Answered], seed: bytes) -> Steps[list[Answered]]:
+def changed_by_repetition(
+    runner: Runner, agreed: Sequence[CaseResult], seed: bytes
+) -> Steps[list[CaseResult]]:
     """Return the results that become wrong when agreeing calls are repeated in fresh processes.
 
     Empty if the source is known to keep no state between calls. Calls that exceed the time limit of
@@ -33,7 +35,7 @@ def changed_by_repetition(runner: Runner, agreed: Sequence[Answered], seed: byte
     named = chosen[:NAMED] * ((REPEATS - SHUFFLED) // min(NAMED, len(chosen)))
     mixed = chosen * (SHUFFLED // len(chosen) + 1)
     random_for(seed, "repeated", runner.runnable.source).shuffle(mixed)
-    batches = [Batch(tuple(item.question.call for item in items)) for items in (mixed, named)]
+    batches = [Batch(tuple(item.case.call for item in items)) for items in (mixed, named)]
     results = yield from runner.run(*batches, patient=False)
     return [
         item
@@ -42,7 +44,7 @@ def changed_by_repetition(runner: Runner, agreed: Sequence[Answered], seed: byte
     ]
 
 
-def _wrong(agreed: Sequence[Answered], answers: Sequence[CallResult]) -> list[Answered]:
+def _wrong(agreed: Sequence[CaseResult], answers: Sequence[CallResult]) -> list[CaseResult]:
     pairs = [(item, answer) for item, answer in zip(agreed, answers, strict=False) if answer != item.answer]
-    compared = compare([item.question for item, _ in pairs], [answer for _, answer in pairs])
+    compared = compare([item.case for item, _ in pairs], [answer for _, answer in pairs])
     return [item for item in compared if item.comparison is Comparison.DIFFERENT]

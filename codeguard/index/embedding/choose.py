@@ -93,7 +93,7 @@ def _third_party(name: str) -> EmbeddingKind | None:
         except Exception as error:  # a third party's import may raise anything
             raise EmbeddingError(
                 f"embedding {name!r} ({point.value}) cannot be loaded: {error!r}",
-                hint="uninstall its package or mend it",
+                hint="uninstall its package or fix it",
             ) from error
         if not isinstance(found, EmbeddingKind) or found.name != name:
             raise EmbeddingError(

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from codeguard.errors import REBUILD, StoreError
 from codeguard.index.chroma_import import import_chromadb
 from codeguard.index.store.base import BATCH, COLLECTION, DAMAGED, IDS_A_PAGE, BusyError, Hit, Row
-from codeguard.index.store.replacing import UNSETTLED, Replacement, recover, sync_folder
+from codeguard.index.store.replacing import UNSETTLED, Replacement, recover
 from codeguard.index.store.shared import SharedStore
 from codeguard.index.store.wire import ask_to_retire
+from codeguard.index.swapping import sync_folder
 from codeguard.trust.state_files import FileLock, StateFolder, folder_by_path
 
 LOCK_WAIT_S = 10.0

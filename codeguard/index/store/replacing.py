@@ -7,11 +7,11 @@ chroma.old      replaced, to be deleted
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
 from codeguard.errors import StoreError
+from codeguard.index.swapping import sync_folder, sync_names
 
 UNSETTLED = ".unsettled"  # suffix of the marker that a store's files may not be on disk yet
 
@@ -28,7 +28,7 @@ class Replacement:
         """Replace the folder by the new one and delete the old one."""
         sync_folder(self.path)
         self.path.rename(_ready(self._folder))
-        _sync_folder(self._folder.parent)
+        sync_names(self._folder.parent)
         recover(self._folder)
 
 
@@ -47,7 +47,7 @@ def recover(folder: Path) -> None:
                 folder.rename(old)
             ready.rename(folder)
             folder.with_name(folder.name + UNSETTLED).unlink(missing_ok=True)  # of the one that is replaced
-            _sync_folder(folder.parent)
+            sync_names(folder.parent)
         elif old.exists() and not folder.exists():
             old.rename(folder)
         _delete(new)
@@ -67,20 +67,3 @@ def _ready(folder: Path) -> Path:
 def _delete(folder: Path) -> None:
     if folder.exists():
         shutil.rmtree(folder)
-
-
-def sync_folder(folder: Path) -> None:
-    """Sync every file of a folder to disk."""
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with open(os.path.join(place, name), "rb") as file:  # noqa: PTH118, PTH123
-                os.fsync(file.fileno())
-        _sync_folder(Path(place))
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -37,7 +37,7 @@ from codeguard.index.store.wire import (
     short_name,
     socket_path,
 )
-from codeguard.trust.state_files import StateFolder
+from codeguard.trust.state_files import StateFolder, inode_of
 
 if TYPE_CHECKING:
     from codeguard.index.embedding import Embedding
@@ -101,8 +101,8 @@ class Server:
     def __init__(self, store: VectorStore, folder: Path, listener: socket.socket, idle_s: float) -> None:
         self._store = store
         self._folder = folder
-        self._identity = _identity(folder)
-        self._socket = _identity(socket_path(folder))
+        self._identity = inode_of(folder)
+        self._socket = inode_of(socket_path(folder))
         self._listener = listener
         self._idle_s = idle_s
         self._writing = threading.Lock()
@@ -134,7 +134,7 @@ class Server:
         self._end()
 
     def _in_place(self) -> bool:
-        return _identity(self._folder) == self._identity
+        return inode_of(self._folder) == self._identity
 
     def _idle(self) -> bool:
         with self._changed:
@@ -213,7 +213,7 @@ class Server:
         self._closing = True
         self._listener.close()
         # If the folder was deleted and recreated, another process may serve there by now.
-        if _identity(socket_path(self._folder)) == self._socket:
+        if inode_of(socket_path(self._folder)) == self._socket:
             with contextlib.suppress(OSError):
                 socket_path(self._folder).unlink()
         with self._changed:
@@ -291,11 +291,3 @@ class Server:
 
 def _texts(values: Any) -> list[str]:
     return [str(value) for value in values]
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino

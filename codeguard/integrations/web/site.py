@@ -20,7 +20,7 @@ from codeguard.reports.html.site.trust import TrustState, trust_page
 from codeguard.trust.acceptances import accept, load_acceptances
 
 MOST_RESULTS = 50
-MOST_TWINS = 5  # trusted files that a file is compared with
+MOST_TRUSTED_FILES = 5  # trusted files that a file is compared with
 READING_S = 10.0  # for reading the results about files, per answer
 
 
@@ -81,7 +81,7 @@ class Site:
         chunks = inventory.chunks(path)
         required = workspace.settings.defense.required_level
         return file_page(
-            path, chunks, _twins(workspace, inventory, chunks), required, workspace.level, self.frame()
+            path, chunks, _counterparts(workspace, inventory, chunks), required, workspace.level, self.frame()
         )
 
     def trust(self, asked: Mapping[str, str]) -> FinishedPage:
@@ -151,11 +151,11 @@ def _path_of(workspace: Workspace, given: str) -> str:
     raise NothingToDoError("no such file in the index", hint="it may have left the index meanwhile")
 
 
-def _twins(workspace: Workspace, inventory: Inventory, chunks: Sequence[Ranked]) -> list[Ranked]:
+def _counterparts(workspace: Workspace, inventory: Inventory, chunks: Sequence[Ranked]) -> list[Ranked]:
     """Return the trusted chunks of the files that the evidence names."""
-    told = " ".join(part.reason for item in chunks if standing(item) for part in item.evidence)
+    reasons = " ".join(part.reason for item in chunks if standing(item) for part in item.evidence)
     trusted = () if workspace.manifest is None else workspace.manifest.files
-    paths = [path for path in trusted if f"{path}:" in told][:MOST_TWINS]
+    paths = [path for path in trusted if f"{path}:" in reasons][:MOST_TRUSTED_FILES]
     return [own for path in paths for own in inventory.chunks(path) if own.trust is Trust.TRUSTED]
 
 

@@ -56,7 +56,7 @@ def ranking_page(ranking: Ranking, required_level: str, *, command: str, made: s
     )
 
 
-def twin_of(item: Ranked, trusted: Sequence[Ranked]) -> Ranked | None:
+def counterpart_of(item: Ranked, trusted: Sequence[Ranked]) -> Ranked | None:
     """Return the trusted candidate that this one imitates, found by its evidence, its name, or its text."""
     reasons = " ".join(part.reason for part in item.evidence)
     for own in trusted:
@@ -112,7 +112,7 @@ def tags(item: Ranked) -> str:
 
 
 def article(item: Ranked, trusted: Sequence[Ranked], *, number: int = 0, brief: bool = False) -> str:
-    """Return a candidate with its code, next to its trusted twin if it is suspicious."""
+    """Return a candidate with its code, next to its trusted counterpart if it is suspicious."""
     chunk, kind = item.chunk, kind_of(item)
     standing = f"place {item.rank}" if item.rank else "dropped"
     moved = f"{standing}, {item.baseline_rank} by similarity"
@@ -131,11 +131,11 @@ def article(item: Ranked, trusted: Sequence[Ranked], *, number: int = 0, brief: 
 def beside_twin(item: Ranked, trusted: Sequence[Ranked]) -> str:
     """Return the code of a candidate, next to the code it imitates if it is suspicious."""
     chunk = item.chunk
-    twin = twin_of(item, trusted) if kind_of(item) in ("bad", "warning") else None
-    if twin is None:
+    counterpart = counterpart_of(item, trusted) if kind_of(item) in ("bad", "warning") else None
+    if counterpart is None:
         return code_block(chunk.text)
-    own = f"yours: {twin.chunk.symbol}, {twin.chunk.path}:{twin.chunk.start_line}"
-    return side_by_side((own, twin.chunk.text), (f"this: {chunk.symbol}", chunk.text))
+    own = f"yours: {counterpart.chunk.symbol}, {counterpart.chunk.path}:{counterpart.chunk.start_line}"
+    return side_by_side((own, counterpart.chunk.text), (f"this: {chunk.symbol}", chunk.text))
 
 
 def reasons(item: Ranked) -> str:

@@ -1,4 +1,4 @@
-"""Development examples: files, networks, data. Each an insecure text and its mended twin."""
+"""Development examples: files, networks, data. Each an insecure text and its fixed counterpart."""
 
 PAIRS = [
     ("path: send_file", '''

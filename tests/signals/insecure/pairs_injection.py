@@ -1,4 +1,4 @@
-"""Development examples: injection. Each an insecure text and its mended twin, in the style of real code."""
+"""Development examples: injection. Each an insecure text and its fixed counterpart, in the style of real code."""
 
 PAIRS = [
     ("sql: flask, f-string through a variable", '''

@@ -1,4 +1,4 @@
-"""The pairs that the rules were made with stay found, and their mended twins quiet."""
+"""The pairs that the rules were made with stay found, and their fixed counterparts quiet."""
 
 from __future__ import annotations
 

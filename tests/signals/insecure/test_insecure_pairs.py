@@ -1,4 +1,4 @@
-"""Insecure texts are found at medium severity or above, and their mended twins are not."""
+"""Insecure texts are found at medium severity or above, and their fixed counterparts are not."""
 
 from __future__ import annotations
 

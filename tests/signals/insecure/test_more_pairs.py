@@ -32,7 +32,7 @@ MISSED = frozenset(
         "refused logins are written nowhere",
     }
 )
-# The mended text has the other flaw still: a password in clear, a route that asks for nobody, a text in a page.
+# The fixed text has the other flaw still: a password in clear, a route that asks for nobody, a text in a page.
 FLAGGED = frozenset(
     {
         "yaml full loader of a body",

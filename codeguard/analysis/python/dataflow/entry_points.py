@@ -274,7 +274,7 @@ def _clean(function: FunctionNode, argument: ast.arg, reach: Reach, names: Names
 
 def _is_bounded(function: FunctionNode, argument: ast.arg) -> bool:
     """Return whether a number has an upper bound, as in `count: int = Query(le=100)`."""
-    told = [item for item in (argument.annotation, _default_of(function, argument)) if item is not None]
+    declared = [item for item in (argument.annotation, _default_of(function, argument)) if item is not None]
     return any(
-        isinstance(item, ast.keyword) and item.arg in _BOUNDS for part in told for item in ast.walk(part)
+        isinstance(item, ast.keyword) and item.arg in _BOUNDS for part in declared for item in ast.walk(part)
     )

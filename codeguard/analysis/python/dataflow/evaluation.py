@@ -44,6 +44,7 @@ from codeguard.analysis.python.dataflow.values import (
 from codeguard.analysis.python.literal_text import NUMERIC_FIELDS, Writer, fields
 from codeguard.analysis.python.names import Names
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 
 DEEPEST = 110
 STEPS_PER_FILE = 300_000
@@ -492,7 +493,7 @@ def _within_address(names: Names, parts: Sequence[ast.expr], values: list[Value]
 
 def _begins_fixed(node: ast.expr) -> bool:
     """Return whether the first part of a URL fixes its host: `f"{self.base}/users/{name}"`."""
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    name = unqualified_name(node)
     return bool(name) and not name.lower().startswith(("scheme", "proto"))
 
 

@@ -86,13 +86,15 @@ def _combined(test: ast.BoolOp, holds: bool, state: State, engine: Evaluator, de
     parts = [facts(part, holds, state, engine, depth + 1) for part in test.values]
     if isinstance(test.op, ast.And) is holds:
         return [fact for part in parts for fact in part]
-    told = [part for part, node in zip(parts, test.values, strict=True) if part or not _is_presence(node)]
-    if len(told) == 1:
-        return told[0]
-    if not told:
+    informative = [
+        part for part, node in zip(parts, test.values, strict=True) if part or not _is_presence(node)
+    ]
+    if len(informative) == 1:
+        return informative[0]
+    if not informative:
         return []
-    common = frozenset.intersection(*(frozenset(value for value, _ in part) for part in told))
-    return [(value, uses) for value, uses in told[0] if value in common]
+    common = frozenset.intersection(*(frozenset(value for value, _ in part) for part in informative))
+    return [(value, uses) for value, uses in informative[0] if value in common]
 
 
 def _is_presence(node: ast.expr) -> bool:

@@ -30,6 +30,7 @@ from codeguard.analysis.python.dataflow.tables import (
 from codeguard.analysis.python.dataflow.values import NOTHING, Origin, Reach, Value, joined
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import FunctionNode
+from codeguard.corpus.syntax import unqualified_name
 
 
 @dataclass(slots=True, eq=False)
@@ -114,14 +115,14 @@ class Hits:
         A composed text counts only if its parts reach no other sink of the function and no earlier
         text.
         """
-        told: dict[tuple[str, ast.AST | None], set[Origin]] = {}
+        reported: dict[tuple[str, ast.AST | None], set[Origin]] = {}
         for hit in self._known.values():
             if hit.sink.wording is None:
-                told.setdefault((hit.sink.use, hit.function), set()).update(_bare(hit.value))
+                reported.setdefault((hit.sink.use, hit.function), set()).update(_bare(hit.value))
         listed = []
         for hit in self._known.values():
             if hit.sink.wording is not None:
-                known = told.setdefault((hit.sink.use, hit.function), set())
+                known = reported.setdefault((hit.sink.use, hit.function), set())
                 if _bare(hit.value) <= known:
                     continue
                 known |= _bare(hit.value)
@@ -288,14 +289,7 @@ def _reach_of_attribute(node: ast.Attribute, names: Names, is_request: Callable[
 
 def sets_header(target: ast.Subscript) -> bool:
     """Return whether an assignment sets a response header."""
-    holder = target.value
-    name = (
-        holder.attr
-        if isinstance(holder, ast.Attribute)
-        else holder.id
-        if isinstance(holder, ast.Name)
-        else ""
-    )
+    name = unqualified_name(target.value)
     key = target.slice.value if isinstance(target.slice, ast.Constant) else None
     return name in HEADER_HOLDERS or (
         isinstance(key, str) and bool(name) and HEADER_NAME.match(key) is not None

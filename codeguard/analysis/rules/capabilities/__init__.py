@@ -27,10 +27,11 @@ from codeguard.analysis.python.taint import (
     WATCHED,
     Arrival,
     TaintFlow,
+    labels_of_kind,
 )
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE
 from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
-from codeguard.analysis.rules.capabilities.kinds import able, beyond_twins
+from codeguard.analysis.rules.capabilities.kinds import able, beyond_counterparts
 from codeguard.analysis.rules.capabilities.malice import malice
 from codeguard.analysis.rules.capabilities.shells import script_places, shell_places, shell_threats
 from codeguard.analysis.rules.capabilities.threats import threats
@@ -86,7 +87,7 @@ class CapabilitiesSignal:
             abilities = able(reading)
             trusted = context.services.trusted_functions
             if trusted:
-                yield from beyond_twins(reading, abilities, trusted)
+                yield from beyond_counterparts(reading, abilities, trusted)
             for ability in abilities:
                 yield ability.match
 
@@ -275,9 +276,9 @@ def _judged(arrival: Arrival | TreeArrival) -> tuple[str, str, Severity | None]:
     for meaning in _MEANINGS:
         if meaning.sink != arrival.what or (meaning.unless and meaning.unless == arrival.name):
             continue
-        told = arrival.told(meaning.label)
-        if len(told) >= meaning.least if meaning.least else meaning.label in arrival.labels:
-            reason = f"{arrival.name} {meaning.reason.format(' and '.join(told[:3]))}"
+        labels = labels_of_kind(arrival.labels, meaning.label)
+        if len(labels) >= meaning.least if meaning.least else meaning.label in arrival.labels:
+            reason = f"{arrival.name} {meaning.reason.format(' and '.join(labels[:3]))}"
             return meaning.rule, reason, meaning.severity
     return "", "", None
 

@@ -18,7 +18,7 @@ from codeguard.analysis.python.capabilities import (
     PROCESS,
     kind_of,
 )
-from codeguard.analysis.python.twins import TrustedFunction, TrustedFunctions
+from codeguard.analysis.python.counterparts import TrustedFunction, TrustedFunctions
 from codeguard.analysis.rules.base import Match
 from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.models import Chunk, ChunkKind, Severity
@@ -70,7 +70,7 @@ def _line_end(reading: Reading, start: int) -> int:
     return len(reading.text) if found < 0 else found
 
 
-def beyond_twins(
+def beyond_counterparts(
     reading: Reading, abilities: Sequence[Ability], trusted: TrustedFunctions
 ) -> Iterator[Match]:
     """Yield the capabilities that a function has and no trusted function of its name and class has."""
@@ -84,24 +84,25 @@ def beyond_twins(
         chunk = chunks.get(ability.symbol)
         if not risky or chunk is None:
             continue
-        twins = _twins(chunk, trusted)
-        if not twins:
+        counterparts = _counterparts(chunk, trusted)
+        if not counterparts:
             continue
-        allowed = set().union(*(kinds_of(twin) for twin in twins))
+        allowed = set().union(*(kinds_of(counterpart) for counterpart in counterparts))
         extra = {kind: name for kind, name in risky.items() if kind not in allowed}
         if extra:
             shown = ", ".join(f"{kind} ({name})" for kind, name in sorted(extra.items()))
-            reason = f"reaches {shown}; its trusted twin {twins[0].symbol} ({twins[0].origin}) does not"
+            reason = f"reaches {shown}; its trusted twin {counterparts[0].symbol} ({counterparts[0].origin}) does not"
             yield Match("beyond-twin", ability.start, ability.end, reason, Severity.MEDIUM)
 
 
-def _twins(chunk: Chunk, trusted: TrustedFunctions) -> list[TrustedFunction]:
+def _counterparts(chunk: Chunk, trusted: TrustedFunctions) -> list[TrustedFunction]:
     """Return the trusted functions that a reader would take for this one, by name and parameters or code."""
     wanted = _parameters(chunk.text)
     return [
-        twin.function
-        for twin in trusted.twins(chunk)
-        if twin.named and (twin.likeness >= 0.3 or (wanted and wanted == _parameters(twin.function.text)))
+        counterpart.function
+        for counterpart in trusted.counterparts(chunk)
+        if counterpart.named
+        and (counterpart.likeness >= 0.3 or (wanted and wanted == _parameters(counterpart.function.text)))
     ]
 
 

@@ -288,7 +288,7 @@ def _drop(facts: _Facts) -> Iterator[Match]:
     place = facts.any_text(DROP_PLACE)
     if place is None or not facts.sends:
         return
-    told = facts.any_call(
+    reader = facts.any_call(
         (
             *_HOST_READERS,
             "platform.platform",
@@ -300,7 +300,7 @@ def _drop(facts: _Facts) -> Iterator[Match]:
         )
     )
     environment = any(node.attr == "environ" for node in facts.reading.nodes_of(ast.Attribute))
-    if told is not None or environment:
+    if reader is not None or environment:
         yield _at(
             facts,
             "sends-to-drop",

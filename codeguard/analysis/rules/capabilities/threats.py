@@ -19,6 +19,7 @@ from codeguard.analysis.python.imports import missing_in
 from codeguard.analysis.rules.base import Match
 from codeguard.analysis.rules.capabilities.shells import shell_threats
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Severity
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -219,16 +220,8 @@ def _is_restored(reading: Reading, target: str) -> bool:
     """Return whether what was replaced is put back where a context ends: `__exit__`, `tearDown`, `stop`."""
     for node in reading.nodes_of(ast.Assign):
         function = reading.names.function_of(node)
-        value = node.value
-        kept = (
-            value.attr
-            if isinstance(value, ast.Attribute)
-            else value.id
-            if isinstance(value, ast.Name)
-            else ""
-        )
         if (
-            _KEPT.search(kept)
+            _KEPT.search(unqualified_name(node.value))
             and getattr(function, "name", "")
             in ("__exit__", "__aexit__", "tearDown", "tearDownClass", "stop")
             and any(

@@ -6,53 +6,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from codeguard.analysis.rules.imports.known import NPM_PACKAGES, PYTHON_PACKAGES, STANDARD_LIBRARY, normalised
+from codeguard.analysis.rules.imports.known import (
+    AFFIXES,
+    NPM_PACKAGES,
+    ORDINARY_NAMES,
+    PYTHON_PACKAGES,
+    STANDARD_LIBRARY,
+    normalised,
+)
 from codeguard.corpus.confusables import skeleton
 
 LEAST_EDITED = 5  # letters; shorter names are similar to many honest ones
 LEAST_SWAPPED = 4
 LEAST_AFFIXED = 4
 MAX_NAME = 60
-_AFFIXES = frozenset(
-    """
-    py python python2 python3 lib libs pkg package packages official secure security safe fixed fix patched patch
-    latest new original real stable update updated js node npm nodejs
-    """.split()  # noqa: SIM905 - words read better as words
-)
 _KEYS = ("1234567890-", "qwertyuiop", "asdfghjkl", "zxcvbnm")
 _SOUNDS = frozenset("iy ck sz uv ei ae mn ou ph".split())  # noqa: SIM905 - words read better as words
 _WEAK = ("one letter more", "another letter")
 _GLYPHS = (("rn", "m"), ("vv", "w"), ("0", "o"), ("1", "l"), ("3", "e"), ("5", "s"), ("4", "a"))
-# Ordinary names one letter away from a well-known one.
-_ORDINARY = """
-action actions admin alerts app apps args arrows asset assets async attrs auth backend backends bars base bases
-batch block blocks boxes brew build builder builds cache caches call calls capture cells chains charm chart charts
-check checks clack
-command commands cpython class classes clean clerk client clients clock clocks clone close cloud code codec codecs color
-colors colours comments commons config configs connects context contexts control convert cores count counts cover
-cross curses custom dates decorators default defaults demo demos depth design detect docker docs draft driver
-drivers editor engine engines entity env error errors eventing example examples express fakes farm field fields
-fixture fixtures flags flash flow flows force format formats forms frame frames from_ graph graphs group groups
-handler handlers health helper helpers hooks host hosts images index inspect item items keyboard keys label labels
-layer layers layout legacy library limit links lists loader local locale locker locks logger loggers loggings login logs
-main manage manager marks mask masks match maths media merge merges meta method methods metric metrics migrate mind
-mixin mixins mocks mode model models modes module modules mono move native nodes notes notify number numbers object
-objects option options order orders packages page pages parse parser parsers parses part parts pass paths patch
-patterns payload peers phone pipe pipes place plan play player plots plugin plugins point points pool pools port
-posts press pretty price prices print process profile project prompt prompts proto proxy query quota quote quotes
-random range reader react read record records register registry remote render report reports request resource
-resources response result results retry review rich richer robot roles room rooms route router routes rules run
-runner runs sample samples save scale scan schema scheme scope score scores screen script scripts search security
-select sender server servers service services session sessions setting settings setup shape shapes share shared
-sheet shell shop signal simple site sites slack slot smart snippet socket sound source sources space spec specs
-spider stack stage state states static stats status step steps stock storage store stores story stream streams
-string strings struct style styles support switch symbol system table tables tags target task tasks team template
-templates tenant terms test testing tests text texts theme thread ticket time timer timers times title token tokens
-tool tools topic torches trace track train trait tree trees types unit units update updates upload urls user users
-util utils value values vector vendor verify version video view views vision visual watch web weather widget
-widgets window word words work worker workers world win32con wrapper write writer xray xrays zone
-"""
-ORDINARY = frozenset(_ORDINARY.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +59,7 @@ def _lookalike(name: str, known: _Known) -> Lookalike | None:
     plain = normalised(name)
     if name.startswith("_"):
         return None  # a C module next to a Python one, such as `_pickle`
-    if len(plain) > MAX_NAME or plain in ORDINARY or plain.replace("-", "") in ORDINARY:
+    if len(plain) > MAX_NAME or plain in ORDINARY_NAMES or plain.replace("-", "") in ORDINARY_NAMES:
         return None
     for found in (
         _glyph(name, plain, known),
@@ -225,7 +196,7 @@ def _honest_edit(plain: str, other: str) -> bool:
 def _affixed(plain: str, known: _Known) -> tuple[str, str, bool] | None:
     parts = plain.split("-")
     for affix, rest in ((parts[0], "-".join(parts[1:])), (parts[-1], "-".join(parts[:-1]))):
-        if affix in _AFFIXES and rest in known.names and len(rest) >= LEAST_AFFIXED:
+        if affix in AFFIXES and rest in known.names and len(rest) >= LEAST_AFFIXED:
             return rest, f"with {affix!r} added", False
     bare = plain.rstrip("0123456789")
     if bare != plain and len(plain) - len(bare) == 1 and bare in known.names and len(bare) >= LEAST_EDITED:

@@ -270,13 +270,13 @@ class InjectionSignal:
 
     def inspect(self, reading: Reading, context: Context) -> Iterator[Match]:
         """Yield at most one match for each comment, string or name."""
-        found, told = 0, set[int]()
+        found, reported = 0, set[int]()
         for segment in texts(reading):
             formed = list(_formed(segment)) if segment.kind in _READ_FOR_FORMS else []
             yield from formed
             match = _judge(reading, segment)
-            if match is not None and match.start not in told and not (formed and match.rule in _UNSURE):
-                told.add(match.start)  # a string is also part of its run of strings
+            if match is not None and match.start not in reported and not (formed and match.rule in _UNSURE):
+                reported.add(match.start)  # a string is also part of its run of strings
                 yield match
                 found += 1
                 if found >= _MOST:

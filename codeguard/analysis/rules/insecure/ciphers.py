@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 
 _RULES = rules_of(__file__)
 
@@ -117,17 +118,12 @@ _COUNTER = lazy(r"count|seq|nonce|packet|serial")
 
 def _derived(view: View, node: ast.expr) -> bool:
     for value in (node, *view.names.values_of(node)):
-        if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
-            base = value.value
-            text = (
-                base.attr
-                if isinstance(base, ast.Attribute)
-                else base.id
-                if isinstance(base, ast.Name)
-                else ""
-            )
-            if "key" in text.lower():
-                return True
+        if (
+            isinstance(value, ast.Subscript)
+            and isinstance(value.slice, ast.Slice)
+            and "key" in unqualified_name(value.value).lower()
+        ):
+            return True
     return False
 
 

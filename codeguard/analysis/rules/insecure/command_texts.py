@@ -18,7 +18,7 @@ _RUNS = names(
     "subprocess.getoutput asyncio.create_subprocess_exec asyncio.create_subprocess_shell fabric.Connection.run"
 )
 _LONGEST = 4000
-_TELLING = (
+_WEAK_COMMANDS = (
     (lazy(r"\bchmod\b(?: -\w{1,3})? (?:-R )?(?:a\+\w*w|o\+\w*w|0?777|0?666)\b"), "everybody may write to it"),
     (lazy(r"StrictHostKeyChecking[= ]no|UserKnownHostsFile[= ]/dev/null"), "any server is accepted"),
     (lazy(r"\bcurl\b[^|;&]{0,200} (?:-k|--insecure)\b|\bwget\b[^|;&]{0,200} --no-check-certificate"),
@@ -52,7 +52,7 @@ def _opens(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not node.args or not view.has(*_WORDS):
         return
     text = _text(view, node)
-    for pattern, effect in _TELLING:
+    for pattern, effect in _WEAK_COMMANDS:
         if pattern.search(text):
             yield NodeMatch(node, effect)
             return

@@ -10,6 +10,7 @@ from codeguard.analysis.python.dataflow.values import Reach
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, View
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 
 LOGIN = lazy(
     r"login|auth|jwt|permission|current_?user|protected|require|token|bearer|member|identity|staff",
@@ -143,8 +144,7 @@ def methods_of(view: View, function: FunctionNode) -> set[str]:
     """Return the HTTP methods that a handler accepts, in upper case; empty if unknown."""
     found: set[str] = set()
     for decorator in function.decorator_list:
-        called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        last = getattr(called, "attr", getattr(called, "id", ""))
+        last = unqualified_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
         if last in ("get", "post", "put", "patch", "delete"):
             found.add(last.upper())
         elif last in ("require_POST", "require_http_methods", "require_GET", "api_view"):

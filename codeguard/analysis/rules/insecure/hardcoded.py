@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import math
 import re
-from collections import Counter
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
@@ -13,6 +11,8 @@ from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.analysis.rules.secrets import holds_secret
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.secrets import entropy
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
@@ -89,13 +89,9 @@ def _of_keyword(view: View, node: ast.keyword) -> Iterator[tuple[str, ast.expr]]
 
 
 def _target_name(view: View, target: ast.expr) -> str:
-    if isinstance(target, ast.Name):
-        return target.id
-    if isinstance(target, ast.Attribute):
-        return target.attr
     if isinstance(target, ast.Subscript):
         return view.names.text(target.slice) or ""
-    return ""
+    return unqualified_name(target)
 
 
 def _literal(node: ast.expr) -> str | None:
@@ -123,7 +119,7 @@ def _literal(node: ast.expr) -> str | None:
 
 def _hard_coded(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if isinstance(node, ast.Constant):
-        yield from (found for found in _telling(node) if not _told_as_secret(view, node))
+        yield from (found for found in _known_tokens(node) if not _told_as_secret(view, node))
         return
     if isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.Eq | ast.NotEq):
         return
@@ -152,7 +148,7 @@ def _told_as_secret(view: View, node: ast.AST) -> bool:
     return holds_secret(view.reading, *view.reading.place(node))
 
 
-def _telling(node: ast.Constant) -> Iterator[NodeMatch]:
+def _known_tokens(node: ast.Constant) -> Iterator[NodeMatch]:
     text = node.value
     if not isinstance(text, str) or len(text) < 10 or len(text) > 10_000:
         return
@@ -213,14 +209,6 @@ def _looks_chosen(text: str) -> bool:
 
 _CHOSEN = frozenset({"admin", "root", "hunter", "letmein", "qwerty", "welcome", "monkey", "dragon", "supersecret",
                      "topsecret", "changeit", "toor", "swordfish", "shhh", "mysecret", "secretkey"})  # fmt: skip
-
-
-def entropy(text: str) -> float:
-    """Return the Shannon entropy of a text, in bits per character."""
-    counts = Counter(text)
-    return (
-        -sum(count / len(text) * math.log2(count / len(text)) for count in counts.values()) if text else 0.0
-    )
 
 
 _CIPHERS = names(

@@ -11,6 +11,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import body_words, is_from_request, is_handler, words
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -119,7 +120,7 @@ def _ends(view: View, part: ast.AST) -> bool:
     if isinstance(part, ast.Delete):
         return True
     assert isinstance(part, ast.Call)
-    last = getattr(part.func, "attr", getattr(part.func, "id", "")) + " " + view.names.called(part)
+    last = unqualified_name(part.func) + " " + view.names.called(part)
     if last.startswith("delete_cookie"):
         return bool(_SID.search(view.names.text(part.args[0] if part.args else None) or "sid"))
     return bool(_ENDED.search(last)) or last.startswith("delete")

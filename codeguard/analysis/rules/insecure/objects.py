@@ -18,6 +18,7 @@ from codeguard.analysis.rules.insecure.handlers import (
     parameters,
 )
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name, variables_in
 
 _RULES = rules_of(__file__)
 
@@ -74,7 +75,7 @@ def _actor_ignored(view: View, node: FunctionNode) -> Iterator[NodeMatch]:
     keys = [name for name in listed if name.endswith("_id") and name not in actors]
     if not actors or not keys or not _ALTERS.match(node.name) or node.decorator_list:
         return
-    read = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    read = variables_in(node)
     changes = [
         part
         for part in ast.walk(node)
@@ -91,7 +92,7 @@ def _actor_ignored(view: View, node: FunctionNode) -> Iterator[NodeMatch]:
 
 def _rest(node: FunctionNode, call: ast.Call, given: set[str]) -> str:
     """Return the words of a handler without the names of its parameters and of the loaded model."""
-    models = {part.id for part in ast.walk(call) if isinstance(part, ast.Name)} | {"session"}
+    models = variables_in(call) | {"session"}
     texts = {str(part.value)[:100] for part in ast.walk(call) if isinstance(part, ast.Constant)}
     return body_words(node, {*given, *models, *texts, "get_session", "db", *_routed(node)})
 
@@ -122,7 +123,7 @@ def _lookups(view: View, node: FunctionNode, given: set[str]) -> Iterator[tuple[
 
 
 def _keyed(view: View, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
-    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    last = unqualified_name(call.func)
     if last in ("get", "get_or_404", "first_or_404") and isinstance(call.func, ast.Attribute):
         holder = call.func.value
         if isinstance(holder, ast.Attribute) and holder.attr in ("query", "objects"):

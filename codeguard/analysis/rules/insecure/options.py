@@ -11,6 +11,7 @@ from pathlib import Path
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View
 from codeguard.analysis.rules.insecure.surroundings import is_for_debugging
 from codeguard.analysis.rules.insecure.transport import asked_for
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Severity
 
 _SETTERS = frozenset({"set_option", "setopt", "set", "setdefault", "setattr"})
@@ -133,9 +134,7 @@ def _set(view: View, node: ast.Call) -> Iterator[tuple[str, ast.expr]]:
 def _names(view: View, node: ast.expr) -> tuple[str, ...]:
     """Return the names of a variable, an attribute (with and without its object) or a key."""
     if isinstance(node, ast.Attribute):
-        holder = node.value
-        last = holder.attr if isinstance(holder, ast.Attribute) else getattr(holder, "id", "")
-        return node.attr, f"{last}.{node.attr}"
+        return node.attr, f"{unqualified_name(node.value)}.{node.attr}"
     if isinstance(node, ast.Name):
         return (node.id,)
     if isinstance(node, ast.Subscript):

@@ -202,11 +202,11 @@ def _says_what_is_wrong(view: View, call: ast.expr) -> bool:
         return False
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     named = [view.names.resolve(kind) for kind in kinds]
-    return all("." in name and name.partition(".")[0] not in _TELLING for name in named)
+    return all("." in name and name.partition(".")[0] not in _REVEALING_PACKAGES for name in named)
 
 
-_TELLING = frozenset({"sqlite3", "sqlalchemy", "psycopg", "psycopg2", "asyncpg", "pymysql", "subprocess", "requests",
-                      "httpx", "socket", "ssl", "json", "builtins", "django"})  # fmt: skip
+_REVEALING_PACKAGES = frozenset({"sqlite3", "sqlalchemy", "psycopg", "psycopg2", "asyncpg", "pymysql", "subprocess",
+                                 "requests", "httpx", "socket", "ssl", "json", "builtins", "django"})  # fmt: skip
 
 
 def _trace_returned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:

@@ -11,6 +11,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import words
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -98,7 +99,7 @@ def _awaited(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             for part in ast.walk(statement)
             if isinstance(part, ast.Await) and isinstance(part.value, ast.Call)
         ]
-        called = [(part, getattr(part.func, "attr", getattr(part.func, "id", ""))) for part in waited]
+        called = [(part, unqualified_name(part.func)) for part in waited]
         for part, last in called:
             if tested and _WRITES.match(last):
                 yield NodeMatch(

@@ -14,6 +14,7 @@ from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -214,15 +215,7 @@ def _listed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield from _slow(view, node, name)
         return
     assert isinstance(node, ast.Assign)
-    target = node.targets[0]
-    named = (
-        target.id
-        if isinstance(target, ast.Name)
-        else target.attr
-        if isinstance(target, ast.Attribute)
-        else ""
-    )
-    if not re.search("pattern|regex", named.lower()):
+    if not re.search("pattern|regex", unqualified_name(node.targets[0]).lower()):
         return
     for part in ast.walk(node.value):
         if isinstance(part, ast.Constant) and isinstance(part.value, str) and len(part.value) > 5:

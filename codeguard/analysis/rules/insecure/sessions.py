@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -84,11 +85,7 @@ def _bound(view: View, node: ast.Call) -> list[ast.expr]:
 
 
 def _verifies(view: View, function: ast.AST) -> bool:
-    called = [
-        getattr(part.func, "attr", getattr(part.func, "id", ""))
-        for part in ast.walk(function)
-        if isinstance(part, ast.Call)
-    ]
+    called = [unqualified_name(part.func) for part in ast.walk(function) if isinstance(part, ast.Call)]
     return any(
         word in name.lower()
         for name in called

@@ -10,6 +10,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -168,13 +169,7 @@ def asked_for(view: View, node: ast.AST) -> Severity | None:
         if isinstance(at, ast.If) and child is not at.test:
             given = parameters_of(view.function_of(at))
             for part in ast.walk(at.test):
-                name = (
-                    part.attr
-                    if isinstance(part, ast.Attribute)
-                    else part.id
-                    if isinstance(part, ast.Name)
-                    else ""
-                )
+                name = unqualified_name(part)
                 kept = isinstance(part, ast.Attribute) or name in given
                 if kept and _OPTION.search(name):
                     return Severity.LOW

@@ -6,6 +6,7 @@ import ast
 import re
 
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 
 PASSWORD = lazy(r"passw|passphrase|\bpwd|_pwd|passcode|\bpw\b|(?<![a-z])pin(?:_?code)?(?![a-z])")
 SECRET = lazy(
@@ -28,6 +29,4 @@ def last_name(node: ast.expr) -> str:
         return last_name(node.func.value) if isinstance(node.func, ast.Attribute) else ""
     if isinstance(node, ast.Subscript):
         return str(node.slice.value) if isinstance(node.slice, ast.Constant) else last_name(node.value)
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
+    return unqualified_name(node)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from codeguard.analysis import Reading
+from codeguard.analysis.python.counterparts import Counterpart, TrustedFunctions
 from codeguard.analysis.python.statements import MAX_STATEMENTS, Statement, statements
-from codeguard.analysis.python.twins import TrustedFunctions, Twin
 from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
 from codeguard.analysis.rules.near_copy.difference import Change, Difference, Weight, difference
 from codeguard.analysis.rules.secrets import masked_file
@@ -17,7 +17,9 @@ from codeguard.models import Chunk, ChunkKind
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 _TOO_LONG = f"a function of more than {MAX_STATEMENTS:,} statements was not compared with its trusted twin"
 LEAST_TOKENS = 14  # tokens of both functions together
-TELLING_TOKENS = 120  # tokens of both together; this much common code is no coincidence, whatever the names
+LEAST_COMMON_TOKENS = (
+    120  # tokens of both together; this much common code is no coincidence, whatever the names
+)
 MOST_REPLACED = 3
 MOST_ADDED = 6
 NAMED_SHARE = 0.3
@@ -50,28 +52,28 @@ class NearCopySignal:
 
 
 def _matches(reading: Reading, chunk: Chunk, position: int, trusted: TrustedFunctions) -> Iterator[Match]:
-    closest: tuple[Twin, Difference] | None = None
-    twins = trusted.twins(chunk)
-    own = statements(chunk.text, chunk.language, chunk.symbol.rpartition(".")[2]) if twins else ()
-    if twins and not own and chunk.text.strip():
+    closest: tuple[Counterpart, Difference] | None = None
+    counterparts = trusted.counterparts(chunk)
+    own = statements(chunk.text, chunk.language, chunk.symbol.rpartition(".")[2]) if counterparts else ()
+    if counterparts and not own and chunk.text.strip():
         reading.unread.note(_TOO_LONG, chunk.start_line)
-    for twin in twins:
-        found = _compared(own, chunk, twin)
+    for counterpart in counterparts:
+        found = _compared(own, chunk, counterpart)
         if found is None:
             continue
         if not found.changes:
             return  # an exact copy apart from ignored differences
         if closest is None or found.share < closest[1].share:
-            closest = (twin, found)
+            closest = (counterpart, found)
     if closest is None or not _is_copy(*closest, chunk):
         return
-    twin, found = closest
+    counterpart, found = closest
     for change in sorted(found.changes, key=lambda item: -item.weight)[:3]:
-        yield _match(change, twin, position)
+        yield _match(change, counterpart, position)
 
 
-def _compared(own: tuple[Statement, ...], chunk: Chunk, twin: Twin) -> Difference | None:
-    function = twin.function
+def _compared(own: tuple[Statement, ...], chunk: Chunk, counterpart: Counterpart) -> Difference | None:
+    function = counterpart.function
     name = function.symbol.rpartition(".")[2]
     theirs = statements(function.text, function.language, name)
     return difference(
@@ -114,7 +116,7 @@ def _bindings(statement: str) -> frozenset[tuple[str, str]]:
     return frozenset((alias.asname or alias.name, prefix + alias.name) for alias in names)
 
 
-def _is_copy(twin: Twin, found: Difference, chunk: Chunk) -> bool:
+def _is_copy(counterpart: Counterpart, found: Difference, chunk: Chunk) -> bool:
     """Return whether the functions agree so much that one is an edited copy of the other."""
     if (
         found.size < LEAST_TOKENS
@@ -123,15 +125,15 @@ def _is_copy(twin: Twin, found: Difference, chunk: Chunk) -> bool:
         or found.added > MOST_ADDED
     ):
         return False
-    own, other = chunk.symbol.rpartition("."), twin.function.symbol.rpartition(".")
-    named = twin.named and (own[0] == other[0] or found.size >= TELLING_TOKENS)
+    own, other = chunk.symbol.rpartition("."), counterpart.function.symbol.rpartition(".")
+    named = counterpart.named and (own[0] == other[0] or found.size >= LEAST_COMMON_TOKENS)
     if named:
         return found.share <= NAMED_SHARE
-    return found.size >= TELLING_TOKENS and found.share <= UNNAMED_SHARE
+    return found.size >= LEAST_COMMON_TOKENS and found.share <= UNNAMED_SHARE
 
 
-def _match(change: Change, twin: Twin, position: int) -> Match:
-    shown = f"{change.what} beside {twin.function.symbol} ({twin.function.origin})"
+def _match(change: Change, counterpart: Counterpart, position: int) -> Match:
+    shown = f"{change.what} beside {counterpart.function.symbol} ({counterpart.function.origin})"
     lines = f"trusted: {change.was or 'nothing'}; here: {change.now or 'nothing'}"
     rules = {Weight.PROTECTION: "removed-check", Weight.CHANGE: "changed-line"}
     return Match(
@@ -139,7 +141,7 @@ def _match(change: Change, twin: Twin, position: int) -> Match:
         position + change.start,
         position + change.end,
         f"{shown}; {lines}",
-        measurements={"trusted_line": twin.function.line, "likeness": round(twin.likeness, 2)},
+        measurements={"trusted_line": counterpart.function.line, "likeness": round(counterpart.likeness, 2)},
     )
 
 

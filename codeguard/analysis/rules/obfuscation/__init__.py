@@ -42,7 +42,7 @@ _SPEAKING_OF_CODE = lazy(r"exec|eval|compile|code|python|func|type", re.IGNORECA
 _SPEAKING = lazy(
     r"run|call|open|system|exec|shell|spawn|cmd|command|process|output|start|launch|status", re.IGNORECASE
 )
-_TELLING = lazy(
+_CODE_WORDS = lazy(
     r"\b(?:exec|eval|compile|__import__|system|popen|subprocess|socket|environ|builtins|os|requests|urllib)\b"
 )
 
@@ -103,7 +103,7 @@ def _spelled(reading: Reading) -> Iterator[Match]:
     if reading.language not in SCRIPTS and reading.language != "python":
         return
     for start, end, word in spelled(reading.text):
-        severity = None if reads_like_code(word) or _TELLING.search(word) else Severity.LOW
+        severity = None if reads_like_code(word) or _CODE_WORDS.search(word) else Severity.LOW
         yield Match("escaped-text", start, end, f"escapes that spell {word[:MAX_SHOWN]!r}", severity)
 
 
@@ -246,7 +246,7 @@ def _outer(node: ast.AST) -> ast.Call:
 
 
 def _is_name(text: str) -> bool:
-    return len(text) <= 40 and _TELLING.search(text) is not None
+    return len(text) <= 40 and _CODE_WORDS.search(text) is not None
 
 
 def _hidden_call(reading: Reading, node: ast.Call, name: str) -> Iterator[Match]:

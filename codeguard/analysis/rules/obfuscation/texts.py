@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-import math
 import re
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.secrets import entropy
 
 LEAST_BLOB = 200
 BASE64 = lazy(r"[A-Za-z0-9+/_-]{40,}={0,2}\Z")
@@ -30,14 +29,6 @@ _ESCAPES = lazy(r"(?:\\x[2-7][0-9a-fA-F]|\\u00[2-7][0-9a-fA-F]|\\u\{[2-7][0-9a-f
 _ESCAPE = lazy(r"\\x(..)|\\u00(..)|\\u\{(..)\}|\\(1[0-7]{2})")
 _FAR_RIGHT = lazy(r"[^\s#/*][^\S\n]{100,}+(?=[^\s#\\])")
 MAX_ESCAPES = 400
-
-
-def entropy(text: str) -> float:
-    """Return the Shannon entropy of a text, in bits per character."""
-    counts = Counter(text)
-    return (
-        -sum(count / len(text) * math.log2(count / len(text)) for count in counts.values()) if text else 0.0
-    )
 
 
 def is_blob(text: str) -> bool:

@@ -206,10 +206,10 @@ def _bar(counts: Mapping[str, int]) -> str:
 
 def _folder(folder: str, members: Sequence[KnownFile]) -> str:
     counts = Counter(map(_kind, members))
-    told = ", ".join(f"{counts[kind]} {words}" for kind, words in _WORDS.items() if counts[kind])
+    counted = ", ".join(f"{counts[kind]} {words}" for kind, words in _WORDS.items() if counts[kind])
     cells = "".join(map(_cell, sorted(members, key=lambda item: (_grade(item), item.path))))
     title = text(folder or "(top)")
-    head = f'<h3>{title} <span class="faint">{_count(len(members), "file")}: {told}</span></h3>'
+    head = f'<h3>{title} <span class="faint">{_count(len(members), "file")}: {counted}</span></h3>'
     return f'<section class="folder">{head}<div class="cells">{cells}</div></section>\n'
 
 

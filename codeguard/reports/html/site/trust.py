@@ -31,10 +31,11 @@ class TrustState:
 def trust_page(state: TrustState, frame: Frame, warnings: Sequence[str]) -> FinishedPage:
     """Return the page about trust."""
     signers = ", ".join(state.signed_by)
-    word = f"signed by {signers}" if signers else "an unsigned manifest in the state directory"
+    word = f"a manifest signed by {signers}" if signers else "an unsigned manifest in the state directory"
     if signers and state.unsigned:
         word += ", and an unsigned manifest in the state directory"
-    story = f"{len(state.files):,} files are trusted, on the word of {word}."
+    count = len(state.files)
+    story = f"{count:,} {'file is' if count == 1 else 'files are'} trusted, by {word}."
     if not state.files:
         story = "Nothing is trusted: every file counts as one of unknown origin."
     if state.refused:

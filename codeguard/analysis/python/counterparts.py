@@ -15,7 +15,7 @@ FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 LEAST_RESEMBLANCE = 0.5
 PROBES = 12
 MAX_BUCKET = 40
-MAX_TWINS = 4
+MAX_COUNTERPARTS = 4
 MAX_SCORED = 24
 _NAME_WORD = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _FILLERS = """
@@ -45,7 +45,7 @@ class TrustedFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class Twin:
+class Counterpart:
     """A trusted function that a candidate may be a copy of.
 
     `named` means that their names agree; `likeness` is the share of common code, 0 to 1.
@@ -84,8 +84,8 @@ class TrustedFunctions:
     def __len__(self) -> int:
         return len(self.functions)
 
-    def twins(self, chunk: Chunk) -> list[Twin]:
-        """Return the trusted functions that a function may be a copy of, most likely first, at most `MAX_TWINS`.
+    def counterparts(self, chunk: Chunk) -> list[Counterpart]:
+        """Return the trusted functions that a function may be a copy of, most likely first, at most `MAX_COUNTERPARTS`.
 
         Empty if the function is identical to a trusted one except for layout and comments.
         """
@@ -99,15 +99,15 @@ class TrustedFunctions:
         for key in own[:PROBES]:
             met.update(self._by_hash.get(key, ()))
         alike = [number for number, shared in met.most_common(MAX_SCORED) if shared > 1]
-        scored: list[Twin] = []
+        scored: list[Counterpart] = []
         for number in dict.fromkeys((*sorted(named)[:MAX_SCORED], *alike)):
             function = self.functions[number]
             likeness = resemblance(own, function.sketch)
             same_name = number in named and function.symbol.rpartition(".")[0] == owner
             if function.language == chunk.language and (same_name or likeness >= LEAST_RESEMBLANCE):
-                scored.append(Twin(function, number in named, likeness))
-        scored.sort(key=lambda twin: -(twin.likeness + 0.3 * twin.named))
-        return scored[:MAX_TWINS]
+                scored.append(Counterpart(function, number in named, likeness))
+        scored.sort(key=lambda counterpart: -(counterpart.likeness + 0.3 * counterpart.named))
+        return scored[:MAX_COUNTERPARTS]
 
 
 def name_words(symbol: str) -> tuple[str, ...]:

@@ -1,0 +1,28 @@
+"""A detector for tests that sees the word MARK."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from codeguard.analysis import Reading
+from codeguard.analysis.rules import Context, Match, Rule
+from codeguard.models import Confidence, Severity
+
+
+class Marker:
+    """Yields a match at every MARK, with the severity and the confidence that it is given."""
+
+    name: ClassVar[str] = "marker"
+    summary: ClassVar[str] = "sees MARK"
+    needs: ClassVar[frozenset[str]] = frozenset()
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.MEDIUM, Confidence.LOW),)
+
+    def __init__(self, severity: Severity | None = None, confidence: Confidence | None = None) -> None:
+        self.grades = severity, confidence
+
+    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+        start = reading.text.find("MARK")
+        while start >= 0:
+            yield Match("mark", start, start + 4, "seen", *self.grades)
+            start = reading.text.find("MARK", start + 1)

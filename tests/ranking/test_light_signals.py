@@ -1,0 +1,107 @@
+"""Distance and perplexity by the values that they depend on, and signals whose names do not exist."""
+
+from __future__ import annotations
+
+import base64
+import inspect
+import random
+import textwrap
+import zlib
+
+import pytest
+
+from codeguard.analysis.perplexity import PerplexityModel
+from codeguard.config import DefenseConfig
+from codeguard.corpus.chunking import chunk_file
+from codeguard.errors import ConfigError
+from codeguard.models import Evidence, Severity, Trust
+from codeguard.ranking.signal_tasks import ended
+from codeguard.ranking.signals import distance, perplexity, refuse_unknown
+from codeguard.ranking.signals.base import Context, Services, Signal, Subject
+from codeguard.weights import Weights
+
+CLEAN = "def total(amounts):\n    result = 0\n    for amount in amounts:\n        result += amount\n    return result\n"
+PAYLOAD = base64.b64encode(zlib.compress(repr(list(range(0, 999, 7))).encode())).decode()
+ODD = f"def run(decode):\n    return decode('{PAYLOAD}')\n"
+
+
+def examined(
+    signal: Signal,
+    text: str = CLEAN,
+    *,
+    trust: Trust = Trust.UNLISTED,
+    z: float | None = 0.0,
+    model: PerplexityModel | None = None,
+) -> list[Evidence]:
+    file = chunk_file("m.py", text.encode())
+    (chunk,) = [item for item in file.chunks if item.symbol]
+    context = Context(Services(perplexity=model), Weights())
+    return list(signal.examine(Subject(chunk, file, trust, 0.0, z), context))
+
+
+@pytest.mark.parametrize(
+    ("z", "penalty"), [(None, None), (-2.0, None), (1.0, None), (1.5, 0.45), (3.0, 0.9), (40.0, 0.9)]
+)
+def test_distance_costs_by_deviations_above_one_and_no_more_than_three(
+    z: float | None, penalty: float | None
+) -> None:
+    found = examined(distance.SIGNAL, z=z)
+    assert [item.penalty for item in found] == ([] if penalty is None else [pytest.approx(penalty)])
+    assert [item.convicts or item.demotes for item in found] == [False] * len(found)
+
+
+@pytest.fixture(scope="module")
+def model() -> PerplexityModel:
+    return PerplexityModel.train(
+        [(item.__name__, inspect.getsource(item)) for item in (inspect, random, textwrap)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "trust", "flagged"),
+    [
+        (CLEAN, Trust.UNLISTED, False),
+        (ODD, Trust.UNLISTED, True),
+        (ODD, Trust.MODIFIED, True),
+        (ODD, Trust.COPY, False),
+        (ODD, Trust.TRUSTED, False),
+    ],
+)
+def test_perplexity_flags_outliers_that_nobody_vouches_for(
+    model: PerplexityModel, text: str, trust: Trust, flagged: bool
+) -> None:
+    found = examined(perplexity.SIGNAL, text, trust=trust, model=model)
+    assert [(item.id, item.penalty) for item in found] == ([("outlier", 0.5)] if flagged else [])
+    assert examined(perplexity.SIGNAL, text, trust=trust) == []
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        DefenseConfig(disabled_signals=("distances",)),
+        DefenseConfig(weights=Weights({"distance.outlyer": 1.0})),
+    ],
+)
+def test_a_name_that_no_signal_or_rule_has_is_refused_with_the_nearest(config: DefenseConfig) -> None:
+    with pytest.raises(ConfigError, match="distance"):
+        refuse_unknown(config)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        DefenseConfig(),
+        DefenseConfig(disabled_signals=("distance",)),
+        DefenseConfig(weights=Weights({"distance.outlier": 1.0})),
+    ],
+)
+def test_a_name_that_exists_is_taken(config: DefenseConfig) -> None:
+    refuse_unknown(config)
+
+
+def test_a_plugin_that_reached_a_limit_is_evidence_of_the_audit() -> None:
+    found = ended(distance.SIGNAL, "too slow", Weights())
+    assert (found.signal, found.id, found.penalty) == ("audit", "not-fully-read", 0.5)
+    assert found.severity is Severity.HIGH
+    assert not found.convicts
+    assert "distance did not finish: too slow" in found.reason
