@@ -13,7 +13,9 @@ from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.text.filterrag import CleanPair, own_questions
 from codeguard.text.mlfilter import Example
 from codeguard.text.model import Document
+from codeguard.trust.local import open_regular
 
+MAX_BYTES = 256 * 1024 * 1024  # of a file; its documents are held in memory
 LARGEST_FIELD = 10_000_000  # characters of one field of a CSV or TSV file
 Record = tuple[str, dict[str, Any]]
 
@@ -101,10 +103,7 @@ def read_pairs(path: Path, fields: Fields | None = None) -> list[CleanPair]:
 
 def read_records(path: Path, names: Fields) -> Iterator[Record]:
     """Yield the records of a file, each with its location for error messages."""
-    try:
-        content = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CorpusError(f"{path} cannot be read ({error})") from None
+    content = _content(path)
     kind = path.suffix.lower()
     if kind == ".csv":
         yield from _table(content, path, names, ",")
@@ -119,6 +118,22 @@ def read_records(path: Path, names: Fields) -> Iterator[Record]:
         for number, line in enumerate(content.split("\n"), start=1):
             if line.strip():
                 yield f"{path}, line {number}", _object(line, f"{path}, line {number}")
+
+
+def _content(path: Path) -> str:
+    try:
+        with open_regular(path) as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise CorpusError(f"{path} is too large", expected=f"at most {MAX_BYTES} bytes", hint="split it")
+        # As a text file is read: any line ending becomes a newline.
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except OSError as error:
+        raise CorpusError(
+            f"{path} cannot be read", got=error.strerror or str(error), expected="a regular file"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path} cannot be read ({error})") from None
 
 
 def _table(content: str, path: Path, names: Fields, separator: str) -> Iterator[Record]:

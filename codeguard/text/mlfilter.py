@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
+from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +24,12 @@ from codeguard.text.forest import Floats, Forest, train_forest
 from codeguard.text.frequency import WordMatcher, conformal_quantile
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
 from codeguard.text.reading import Reader, failures
+from codeguard.trust.local import open_regular
 
 Kind = Literal["forest", "xgboost"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 SCHEMA = "codeguard.text.filter/2"
+MAX_BYTES = 512 * 1024 * 1024  # of a saved filter, unpacked
 FOLDS = 5
 FOLD_TREES = 60  # enough to place the threshold
 FEWEST_CLEAN = 20
@@ -99,8 +102,14 @@ class TrainedFilter:
             TextDefenseError: the file is missing, damaged or of another version.
         """
         try:
-            with np.load(path, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
+            with open_regular(path) as file:
+                with ZipFile(file) as parts:
+                    size = sum(part.file_size for part in parts.infolist())
+                if size > MAX_BYTES:
+                    raise ValueError(f"{size} bytes unpacked, the limit is {MAX_BYTES}")
+                file.seek(0)
+                with np.load(file, allow_pickle=False) as archive:
+                    arrays = {name: archive[name] for name in archive.files}
             meta = json.loads(arrays["meta"].tobytes())
             if meta["schema"] != SCHEMA:
                 raise ValueError(f"schema {meta['schema']!r}")

@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +10,7 @@ from click.testing import CliRunner, Result
 from text_samples import clean_base, clean_batch, flipped
 
 from codeguard.cli import main
-from codeguard.text import Document
+from codeguard.text import Document, files
 from codeguard.text.llm_reader import SUMMARY
 from experiments.text.consensus_corpus import load_topics
 from experiments.text.loopback import Reply, completion, serve
@@ -85,6 +88,31 @@ def test_a_malformed_file_exits_2_with_one_line(
     assert result.exit_code == 2
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("options", [[], ["--model"], ["--calibrate"]], ids=["texts", "model", "calibrate"])
+def test_a_pipe_or_device_is_refused_and_not_read(tmp_path: Path, options: list[str]) -> None:
+    pipe, texts = tmp_path / "pipe", write(tmp_path / "texts.jsonl", clean_base())
+    os.mkfifo(pipe)
+    command = ["filter", texts, *options, str(pipe)] if options else ["filter", str(pipe)]
+    # In a process of its own: without the check it would wait for a writer for ever.
+    done = subprocess.run(
+        [sys.executable, "-m", "codeguard", "text", *command, "--query", "q", "--embedding", "lexical"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "pipe, socket or device" in done.stderr
+
+
+def test_a_file_over_the_limit_is_refused(
+    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = write(tmp_path / "batch.jsonl", clean_batch())
+    monkeypatch.setattr(files, "MAX_BYTES", 100)
+    result = invoke(["label-flip", batch, "--base", base, *OPTIONS])
+    assert (result.exit_code, "too large" in result.stderr) == (2, True)
 
 
 def test_texts_cannot_drive_the_terminal(base: str, tmp_path: Path) -> None:

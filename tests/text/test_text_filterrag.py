@@ -12,7 +12,7 @@ from codeguard.text.features import FEATURES, Background, FeatureExtractor, plai
 from codeguard.text.filterrag import Calibration, CleanPair, FilterConfig, FilterRAG, calibrate, own_questions
 from codeguard.text.forest import Forest, train_forest
 from codeguard.text.frequency import Frequency, WordMatcher, conformal_quantile, fit_threshold
-from codeguard.text.mlfilter import Example, MLFilterRAG, TrainedFilter, recalibrate, train_filter
+from codeguard.text.mlfilter import MAX_BYTES, Example, MLFilterRAG, TrainedFilter, recalibrate, train_filter
 from codeguard.text.reading import Reading
 from codeguard.text.tokens import longest_echo
 from experiments.text.consensus_corpus import load_topics
@@ -306,6 +306,9 @@ def test_a_saved_filter_holds_no_pickle_and_a_damaged_one_is_refused(tmp_path: P
             TrainedFilter.load(path)
     np.savez(path, meta=np.array([object()], dtype=object), allow_pickle=True)
     with pytest.raises(TextDefenseError):
+        TrainedFilter.load(path)
+    np.savez_compressed(path, meta=np.zeros(MAX_BYTES + 1, dtype=np.uint8))
+    with pytest.raises(TextDefenseError, match="unpacked, the limit is"):
         TrainedFilter.load(path)
 
 
