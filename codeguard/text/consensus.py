@@ -40,7 +40,7 @@ FEWEST_ADDED = 3  # words; fewer are too little to be judged alone
 ECHO_FLOOR = 0.25  # minimum cosine of what such a sentence adds, relative to the best sentence's
 SYNONYM = 0.6  # minimum cosine of two words that count as one claim
 AGREED = 0.7  # minimum agreement with most votes, relative to the best sentence's, to answer from it
-NEAR = 0.75  # minimum ratio of two camps' cosines to the query if both answer it
+NEAR = 0.72  # minimum ratio of the cosines to the query of two camps' nearest documents if both answer it
 REPEATED_FLOOR = 0.5  # minimum cosine of a sentence in several documents, relative to the best sentence's
 
 
@@ -281,7 +281,8 @@ def added(query: str, sentence: str) -> str:
 
 
 def _both_near(rivalry: Rivalry, near: NDArray[np.float32]) -> bool:
-    low, high = sorted(float(near[sorted(camp)].mean()) for camp in (rivalry.first, rivalry.second))
+    # The nearest document of each camp, not the mean: a camp that answers may hold a stray one on another topic.
+    low, high = sorted(float(near[sorted(camp)].max()) for camp in (rivalry.first, rivalry.second))
     return low >= NEAR * high
 
 

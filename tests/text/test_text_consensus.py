@@ -224,11 +224,12 @@ def test_the_contrast_from_which_four_votes_are_two_camps(within: float, split: 
     assert (found is not None) == split
 
 
-@pytest.mark.parametrize(("nearness", "abstains"), [(0.73, False), (0.77, True)])
-def test_a_camp_that_is_farther_from_the_question_answers_another_one(
+@pytest.mark.parametrize(("nearness", "abstains"), [(0.7, False), (0.74, True)])
+def test_a_camp_whose_nearest_document_is_farther_from_the_question_answers_another_one(
     nearness: float, abstains: bool
 ) -> None:
-    # Dimensions: the question, each camp's matter, and what is each document's own.
+    # Dimensions: the question, each camp's matter, and what is each document's own. The last document is still
+    # farther from the question, and does not count.
     own, other, extra = 0.9, 0.9 * nearness, 0.3
     first, second = (1 - own**2 - extra**2) ** 0.5, (1 - other**2 - extra**2) ** 0.5
     rows = {
@@ -236,7 +237,7 @@ def test_a_camp_that_is_farther_from_the_question_answers_another_one(
         "lead pipes": [own, first, 0, extra],
         "lead solder": [own, first, 0, 0, extra],
         "oak beams": [other, 0, second, 0, 0, extra],
-        "oak planks": [other, 0, second, 0, 0, 0, extra],
+        "oak planks": [0.9 * other, 0, second, 0, 0, 0, extra],
     }
     result = Consensus(Scripted(), Placed(rows)).answer(documents(*list(rows)[1:]), "which metal")
     assert bool(result.abstained) == abstains
