@@ -101,6 +101,7 @@ def test_a_pipe_or_device_is_refused_and_not_read(tmp_path: Path, options: list[
         capture_output=True,
         text=True,
         timeout=60,
+        check=False,
     )
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert "pipe, socket or device" in done.stderr
